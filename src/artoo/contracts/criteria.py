@@ -1,0 +1,83 @@
+"""What a result must satisfy, and the closed set of checks that code can decide (SPEC section 2)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from artoo.contracts.base import Contract
+
+
+class Mode(StrEnum):
+    """How a failed criterion counts in D: fully, or by how consistently it failed (k of N attempts)."""
+
+    VERIFIABLE = "verifiable"
+    PLAUSIBLE = "plausible"
+
+
+class ToolSucceeded(Contract):
+    """At least one tool call (of `tool`, when named) ended well, and the last of them did."""
+
+    check: Literal["tool_succeeded"] = "tool_succeeded"
+    tool: str | None = None
+
+
+class OutputMatches(Contract):
+    """The output contains a match of `regex` (searched, case-sensitive, `.` does not cross lines)."""
+
+    check: Literal["output_matches"] = "output_matches"
+    regex: str
+
+
+class OutputIsJson(Contract):
+    """The output is one JSON value, and fits `schema` (JSON Schema) when that is given."""
+
+    check: Literal["output_is_json"] = "output_is_json"
+    json_schema: dict[str, object] | None = Field(default=None, alias="schema")
+
+
+class FileExists(Contract):
+    """A file or directory is there. Relative paths start at the task's project root."""
+
+    check: Literal["file_exists"] = "file_exists"
+    path: str
+
+
+class FileMatches(Contract):
+    """A text file is there and contains a match of `regex`."""
+
+    check: Literal["file_matches"] = "file_matches"
+    path: str
+    regex: str
+
+
+class CommandSucceeds(Contract):
+    """A shell command ends with exit code 0 in the read-only sandbox."""
+
+    check: Literal["command_succeeds"] = "command_succeeds"
+    command: str
+
+
+Check = Annotated[
+    ToolSucceeded | OutputMatches | OutputIsJson | FileExists | FileMatches | CommandSucceeds,
+    Field(discriminator="check"),
+]
+
+
+class Criterion(Contract):
+    """One assertion about a result. With a `check` it is decided by that alone, without a model."""
+
+    text: str
+    mode: Mode = Mode.PLAUSIBLE
+    check: Check | None = None
+
+
+def _from_text(value: object) -> object:
+    """A plain string is a plausible criterion (the v0.8 form)."""
+    return {"text": value} if isinstance(value, str) else value
+
+
+CriterionLike = Annotated[Criterion, BeforeValidator(_from_text)]
+"""A Criterion, also accepted as a plain string."""

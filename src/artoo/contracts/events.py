@@ -1,0 +1,54 @@
+"""Records that answer to nobody: they make the stream complete for the log, the Auditor and the display."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from artoo.contracts.base import Contract
+from artoo.contracts.roles import Role
+
+
+class Usage(Contract):
+    """Tokens of one call, as the server counted them (estimated when it did not: `estimated`)."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    estimated: bool = False
+
+
+class ModelCalled(Contract):
+    """One language model call, whole: it can be replayed from this. `error` is set when it failed.
+
+    `wire` says how structure was asked for (json_schema, json_object, grammar, prompted);
+    `requests` counts HTTP requests including retries and the repair.
+    """
+
+    role: Role
+    contract: str
+    tier: Literal["brain", "tool"]
+    model: str
+    system: str
+    user: str
+    answer: str = ""
+    usage: Usage = Usage()
+    duration_ms: int = 0
+    wire: str = ""
+    requests: int = 1
+    repaired: bool = False
+    error: str | None = None
+
+
+class RouteViolation(Contract):
+    """A port refused a message. Published by the bus, for the Auditor."""
+
+    offender: Role
+    refused_kind: str
+    reason: str
+
+
+class MessagesDropped(Contract):
+    """A slow subscriber missed `count` messages in one burst. Published by the bus."""
+
+    subscriber: str
+    count: int

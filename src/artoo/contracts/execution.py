@@ -1,0 +1,166 @@
+"""The fast loop's exchange: R3 ⇄ R4a, and the outcome that leaves it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from artoo.contracts.base import Contract
+from artoo.contracts.criteria import Mode
+from artoo.contracts.roles import Role
+
+OUTPUT_KEPT = 4_000
+"""Characters of a tool's output that are kept: the first and the last half (SPEC section 2)."""
+
+
+class CallStatus(StrEnum):
+    """How a tool call ended. Only `ok` can support a claim that something was done."""
+
+    OK = "ok"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    INTERRUPTED = "interrupted"
+    REFUSED = "refused"
+
+
+class ToolCall(Contract):
+    """The record of one tool call: the ground truth against which claims are checked.
+
+    `identity` is the unit of blocking: the tool's name, and for the shell each program (`shell:find`).
+    `target` is the main input: a path, query or URL; for the shell the normalised command.
+    `ran` says what really ran when that differs from `input`. `output` and `error_output` are cut to
+    head and tail; `total_bytes` counts all of both streams. `result_count` is set by searches.
+    `changes` are the paths that the call created or changed; `dropped` those changes that were withheld.
+    """
+
+    tool: str
+    identity: tuple[str, ...]
+    target: str = ""
+    input: str = ""
+    ran: str | None = None
+    status: CallStatus = CallStatus.OK
+    exit_code: int | None = None
+    output: str = ""
+    error_output: str = ""
+    total_bytes: int = 0
+    truncated: bool = False
+    duration_ms: int = 0
+    result_count: int | None = None
+    changes: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    reason: str | None = None
+
+    def line(self) -> str:
+        """The seeds' one-line form: `tool: input → first 200 characters of the output`."""
+        shown = (
+            self.output if self.status is CallStatus.OK else (self.reason or self.error_output or self.output)
+        )
+        return f"{self.tool}: {self.input} → {shown[:200]}"
+
+
+class ToolCalled(Contract):
+    """A tool call ended. R3's record on the stream, in the order in which the calls ended."""
+
+    subtask_id: str
+    attempt: int
+    call: ToolCall
+
+
+class ExecutionResult(Contract):
+    """What the executor says it has. `output` is a claim; `tool_calls` are the evidence. R3 → R4a.
+
+    `infrastructure` names a failure that no retry in the fast loop can mend (timeout, cancelled, network).
+    """
+
+    subtask_id: str
+    attempt: int = Field(ge=1)
+    status: Literal["completed", "uncertain", "failed"]
+    output: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    infrastructure: str | None = None
+
+
+class FailureClass(StrEnum):
+    """Wrong approach, or right approach and a world that did not cooperate."""
+
+    LOGICAL = "logical"
+    ENVIRONMENTAL = "environmental"
+
+
+class DecidedBy(StrEnum):
+    """What decided a verdict, strongest first."""
+
+    CHECK = "check"
+    RULE = "rule"
+    MODEL = "model"
+
+
+class CriterionVerdict(Contract):
+    """One criterion's verdict. `failed_attempts` of `attempts` is the paper's k/N.
+
+    `identities` are the tool identities that a failing verdict cites, `accountable` the role that
+    answers for it (paper, Appendix C).
+    """
+
+    criterion: str
+    mode: Mode = Mode.PLAUSIBLE
+    verdict: Literal["pass", "fail"]
+    failure_class: FailureClass | None = None
+    evidence: str = ""
+    decided_by: DecidedBy = DecidedBy.RULE
+    failed_attempts: int = Field(default=0, ge=0)
+    attempts: int = Field(default=1, ge=1)
+    identities: tuple[str, ...] = ()
+    accountable: Role = Role.EXECUTOR
+    contradicted: bool = False
+
+
+class CriterionJudged(Contract):
+    """A verdict was reached. R4a and R4b put each on the stream."""
+
+    subtask_id: str | None = None
+    attempt: int = 1
+    verdict: CriterionVerdict
+
+
+class CorrectionSignal(Contract):
+    """What was wrong and what to do about it. R4a → R3, at most `max_retries` times."""
+
+    subtask_id: str
+    attempt: int = Field(ge=1)
+    what_was_wrong: str
+    what_to_do: str
+    failed_criterion: str
+    failure_class: FailureClass
+    prior_tool_calls: tuple[str, ...] = ()
+
+
+class GapPoint(Contract):
+    """One attempt on the way: share of criteria met, and which were not."""
+
+    attempt: int
+    score: float = Field(ge=0, le=1)
+    unmet_criteria: tuple[str, ...] = ()
+    failure_class: FailureClass | None = None
+
+
+class SubTaskOutcome(Contract):
+    """What leaves the fast loop. R4a → dispatcher, R4b. `infrastructure` as in ExecutionResult."""
+
+    subtask_id: str
+    parent_task_id: str
+    status: Literal["matched", "failed"]
+    intent: str = ""
+    output: str = ""
+    failure_reason: str | None = None
+    gap_trajectory: tuple[GapPoint, ...] = ()
+    criteria_verdicts: tuple[CriterionVerdict, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    infrastructure: str | None = None
+
+    @property
+    def corrections(self) -> int:
+        """How often the fast loop corrected this subtask."""
+        return max(0, len(self.gap_trajectory) - 1)

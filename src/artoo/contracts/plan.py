@@ -1,0 +1,80 @@
+"""How a TaskSpec becomes work: R2 → dispatcher → R3, R4a, R4b."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from artoo.contracts.base import Contract
+from artoo.contracts.criteria import CriterionLike
+
+
+class MustNot(Contract):
+    """What a subtask may not use. `tools` are identities (`glob`, `shell:find`), `targets` blocked inputs.
+
+    A target is blocked for the identity that failed on it: each is a pair (identity, target).
+    """
+
+    tools: tuple[str, ...] = ()
+    targets: tuple[tuple[str, str], ...] = ()
+
+
+class PlannedSubTask(Contract):
+    """One subtask as the planner writes it; the dispatcher gives it its id.
+
+    Equal `sequence` numbers run in parallel; a higher one starts when all lower ones are done.
+    """
+
+    sequence: int = Field(default=1, ge=1, le=99)
+    intent: str
+    context: str = ""
+    success_criteria: tuple[CriterionLike, ...] = ()
+    tool: str | None = None
+
+
+class Plan(Contract):
+    """A validated plan for one round. `task_criteria` speak about the combined output of all subtasks."""
+
+    task_criteria: tuple[CriterionLike, ...] = ()
+    subtasks: tuple[PlannedSubTask, ...]
+    must_not: MustNot = MustNot()
+    carried: tuple[str, ...] = ()
+    round: int = Field(default=1, ge=1)
+
+
+class PlanRefused(Contract):
+    """The planner's draft was refused twice. Counts as D = 1, P = 1 for the round. R2 → R7."""
+
+    reasons: tuple[str, ...]
+    round: int = Field(ge=1)
+
+
+class SubTask(Contract):
+    """Work for one ephemeral executor. dispatcher → R3, R4a."""
+
+    subtask_id: str
+    parent_task_id: str
+    sequence: int
+    intent: str
+    context: str = ""
+    success_criteria: tuple[CriterionLike, ...] = ()
+    must_not: MustNot = MustNot()
+    preferred_tool: str | None = None
+
+
+class ManifestEntry(Contract):
+    """One subtask of this round as the fan-in gate needs to know it."""
+
+    subtask_id: str
+    sequence: int
+    intent: str
+    success_criteria: tuple[CriterionLike, ...] = ()
+
+
+class DispatchManifest(Contract):
+    """What R4b waits for in this round, and the earlier matched subtasks that still stand (`carried`)."""
+
+    task_id: str
+    round: int = Field(ge=1)
+    subtasks: tuple[ManifestEntry, ...]
+    carried: tuple[str, ...] = ()
+    task_criteria: tuple[CriterionLike, ...] = ()

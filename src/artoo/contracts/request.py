@@ -1,0 +1,55 @@
+"""From a person's words to a TaskSpec: user → R1 → R2, R7."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from artoo.contracts.base import Contract
+
+
+class Turn(Contract):
+    """One earlier exchange of this conversation."""
+
+    input: str
+    summary: str
+
+
+class UserRequest(Contract):
+    """What a person asked, word for word, with at most the last five turns.
+
+    `project` is the directory in which commands run, `workspace` the one for generated output; both absolute.
+    """
+
+    text: str
+    project: str
+    workspace: str
+    history: tuple[Turn, ...] = ()
+
+
+class Constraints(Contract):
+    """Limits that the request itself states."""
+
+    scope: str | None = None
+    deadline: datetime | None = None
+
+
+class TaskSpec(Contract):
+    """The request, faithfully restated. R1 adds nothing: no criteria, no tools, no interpretation.
+
+    `task_id` is a short name in snake case for people and tags (the envelope's task_id is the unique one).
+    `language` is a BCP 47 primary tag ("en", "zh") of the language to answer in.
+    `corrects` is true when the person says that the last result was wrong.
+    """
+
+    task_id: str
+    intent: str
+    constraints: Constraints = Constraints()
+    raw_input: str
+    language: str = "en"
+    corrects: bool = False
+
+
+class Interrupt(Contract):
+    """The person asked to stop (Ctrl-C). user → R7."""
+
+    reason: str = "interrupted"

@@ -1,0 +1,36 @@
+"""Who can speak on the stream (paper, section 3.1; ids as in the v0.8 specification)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """A speaker. A port is bound to one of these, so no part can speak as another."""
+
+    USER = "user"
+    PERCEIVER = "perceiver"
+    PLANNER = "planner"
+    DISPATCHER = "dispatcher"
+    EXECUTOR = "executor"
+    AGENT_VALIDATOR = "agent_validator"
+    META_VALIDATOR = "meta_validator"
+    SOLVER = "solver"
+    GATE = "gate"
+    MEMORY = "memory"
+    DREAMER = "dreamer"
+    AUDITOR = "auditor"
+    BUS = "bus"
+
+
+ROLE_IDS: dict[Role, str] = {
+    Role.PERCEIVER: "R1",
+    Role.PLANNER: "R2",
+    Role.EXECUTOR: "R3",
+    Role.AGENT_VALIDATOR: "R4a",
+    Role.META_VALIDATOR: "R4b",
+    Role.MEMORY: "R5",
+    Role.AUDITOR: "R6",
+    Role.SOLVER: "R7",
+}
+"""The seeds' short names, for people."""

@@ -1,0 +1,106 @@
+"""Which role may say what, to whom, in answer to what (SPEC section 1).
+
+The table is data: the bus refuses by it, inboxes are filled by it, and the Auditor judges causality by it.
+A kind that is not here cannot be published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from artoo.contracts.roles import Role
+
+R = Role
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Senders that may publish a kind, roles whose inboxes receive it, kinds that it may answer.
+
+    `causes` empty: nothing needs to have caused it. `causes` None: it may answer anything (records).
+    """
+
+    senders: frozenset[Role]
+    receivers: frozenset[Role] = frozenset()
+    causes: frozenset[str] | None = None
+
+
+def _route(senders: set[Role], receivers: set[Role], causes: set[str] | None) -> Route:
+    return Route(frozenset(senders), frozenset(receivers), None if causes is None else frozenset(causes))
+
+
+_LLM_ROLES = {R.PERCEIVER, R.PLANNER, R.EXECUTOR, R.AGENT_VALIDATOR, R.META_VALIDATOR, R.SOLVER, R.DREAMER}
+_WORKERS = {R.PERCEIVER, R.PLANNER, R.DISPATCHER, R.EXECUTOR, R.AGENT_VALIDATOR, R.META_VALIDATOR, R.SOLVER}
+_ENDINGS = {
+    "OutcomeSummary",
+    "ReplanRequest",
+    "PlanRefused",
+    "RoleFailure",
+    "Interrupt",
+    "UserRequest",
+    "Halt",
+}
+
+ROUTES: dict[str, Route] = {
+    # the way in
+    "UserRequest": _route({R.USER}, {R.PERCEIVER, R.SOLVER}, set()),
+    "TaskSpec": _route({R.PERCEIVER}, {R.PLANNER, R.META_VALIDATOR, R.SOLVER}, {"UserRequest"}),
+    "Interrupt": _route({R.USER}, {R.SOLVER}, set()),
+    # the medium loop
+    "Plan": _route({R.PLANNER}, {R.DISPATCHER}, {"TaskSpec", "PlanDirective"}),
+    "PlanRefused": _route({R.PLANNER}, {R.SOLVER}, {"TaskSpec", "PlanDirective"}),
+    "DispatchManifest": _route({R.DISPATCHER}, {R.META_VALIDATOR}, {"Plan"}),
+    "OutcomeSummary": _route({R.META_VALIDATOR}, {R.SOLVER}, {"SubTaskOutcome", "DispatchManifest"}),
+    "ReplanRequest": _route({R.META_VALIDATOR}, {R.SOLVER}, {"SubTaskOutcome", "DispatchManifest", "Halt"}),
+    "PlanDirective": _route({R.SOLVER}, {R.PLANNER}, {"ReplanRequest", "PlanRefused"}),
+    "FinalResult": _route({R.SOLVER}, {R.USER}, _ENDINGS),
+    "Halt": _route(
+        {R.SOLVER},
+        {R.META_VALIDATOR},
+        {"UserRequest", "TaskSpec", "RoleFailure", "Interrupt"},
+    ),
+    "RoleFailure": _route(_WORKERS, {R.SOLVER}, None),
+    # the fast loop
+    "SubTask": _route({R.DISPATCHER}, {R.EXECUTOR, R.AGENT_VALIDATOR}, {"Plan", "SubTaskOutcome"}),
+    "ExecutionResult": _route({R.EXECUTOR}, {R.AGENT_VALIDATOR}, {"SubTask", "CorrectionSignal"}),
+    "CorrectionSignal": _route({R.AGENT_VALIDATOR}, {R.EXECUTOR}, {"ExecutionResult"}),
+    "SubTaskOutcome": _route({R.AGENT_VALIDATOR}, {R.DISPATCHER, R.META_VALIDATOR}, {"ExecutionResult"}),
+    # Law 1
+    "ConfirmationRequest": _route({R.GATE}, {R.USER}, None),
+    "ConfirmationAnswer": _route({R.USER}, {R.GATE}, {"ConfirmationRequest"}),
+    # memory
+    "RuleContradicted": _route({R.PLANNER}, {R.SOLVER}, {"TaskSpec", "PlanDirective"}),
+    "MemoryRead": _route({R.PLANNER}, set(), None),
+    "MemoryWritten": _route({R.SOLVER, R.DREAMER}, set(), None),
+    "DreamReport": _route({R.DREAMER}, set(), None),
+    "TLayerProposal": _route({R.DREAMER}, set(), None),
+    # records
+    "ModelCalled": _route(_LLM_ROLES, set(), None),
+    "ToolCalled": _route({R.EXECUTOR}, set(), None),
+    "CriterionJudged": _route({R.AGENT_VALIDATOR, R.META_VALIDATOR}, set(), None),
+    "Decided": _route({R.SOLVER}, set(), None),
+    "RouteViolation": _route({R.BUS}, set(), None),
+    "MessagesDropped": _route({R.BUS}, set(), None),
+}
+
+
+def may_publish(sender: Role, kind: str) -> bool:
+    """True when the table lets `sender` publish `kind`."""
+    route = ROUTES.get(kind)
+    return route is not None and sender in route.senders
+
+
+def receivers_of(kind: str) -> frozenset[Role]:
+    """Roles whose inboxes a message of `kind` reaches."""
+    route = ROUTES.get(kind)
+    return route.receivers if route is not None else frozenset()
+
+
+def may_follow(kind: str, cause_kind: str | None) -> bool:
+    """True when `kind` may answer a message of `cause_kind` (None: it names no cause)."""
+    route = ROUTES.get(kind)
+    if route is None:
+        return False
+    if route.causes is None:
+        return True
+    return cause_kind in route.causes if cause_kind is not None else not route.causes

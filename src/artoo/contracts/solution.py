@@ -1,0 +1,182 @@
+"""The medium loop's exchange: R4b → R7 → R2, and the end of every task."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from artoo.contracts.base import Contract
+from artoo.contracts.execution import CriterionVerdict, FailureClass, SubTaskOutcome
+from artoo.contracts.roles import Role
+
+
+class Loss(Contract):
+    """D, P and Omega in [0, 1], and L = α·D + β_eff·P + λ·Ω (paper, section 5.1)."""
+
+    D: float = 0.0
+    P: float = 0.0
+    Omega: float = 0.0
+    L: float = 0.0
+
+
+class StoppedBy(StrEnum):
+    """Why a task ended before its criteria were met."""
+
+    COST = "cost"  # Ω ≥ θ
+    DIVERGENCE = "divergence"  # the Law 2 kill switch
+    REPLANS = "replans"
+    TIME = "time"
+    CALLS = "calls"
+    NO_MODEL = "no_model"
+    INTERRUPTED = "interrupted"
+    REFUSED_BY_USER = "refused_by_user"
+    INTERNAL = "internal"
+
+    @property
+    def is_infrastructure(self) -> bool:
+        """True when nothing can be learnt from the ending (SPEC section 5)."""
+        return self in (StoppedBy.NO_MODEL, StoppedBy.INTERRUPTED, StoppedBy.INTERNAL)
+
+
+class OutcomeSummary(Contract):
+    """Everything matched and the task criteria are met. R4b → R7."""
+
+    task_id: str
+    merged_output: str
+    summary: str
+    outcomes: tuple[SubTaskOutcome, ...] = ()
+    task_verdicts: tuple[CriterionVerdict, ...] = ()
+
+
+class ReplanRequest(Contract):
+    """Something is unmet. Holds all outcomes and a merge of what matched. R4b → R7.
+
+    `not_run` counts the criteria of subtasks that never started: failed in D, absent from P.
+    """
+
+    task_id: str
+    outcomes: tuple[SubTaskOutcome, ...] = ()
+    task_verdicts: tuple[CriterionVerdict, ...] = ()
+    not_run: int = Field(default=0, ge=0)
+    corrections: int = Field(default=0, ge=0)
+    elapsed_ms: int = Field(default=0, ge=0)
+    recommendation: Literal["replan", "abandon"] = "replan"
+    stopped_by: StoppedBy | None = None
+    merged_output: str = ""
+    gap_summary: str = ""
+
+
+class Directive(StrEnum):
+    """R7's macro-states. `init` only ever appears as the previous directive of the first round."""
+
+    INIT = "init"
+    ACCEPT = "accept"
+    SUCCESS = "success"
+    ABANDON = "abandon"
+    BREAK_SYMMETRY = "break_symmetry"
+    CHANGE_APPROACH = "change_approach"
+    CHANGE_PATH = "change_path"
+    REFINE = "refine"
+
+
+class Decided(Contract):
+    """One decision of the control law, with everything that it was computed from. R7's record.
+
+    `grad_l` is the gradient that decided; the other of the two definitions stands beside it.
+    """
+
+    round: int
+    directive: Directive
+    loss: Loss
+    grad_equal_cost: float
+    grad_paper: float
+    grad_l: float
+    criteria: int
+    logical_failures: int
+    environmental_failures: int
+    worsening_rounds: int = 0
+    suspicious: bool = False
+    reason: str = ""
+
+
+class PlanDirective(Contract):
+    """How the next round must differ. R7 → R2."""
+
+    task_id: str
+    round: int = Field(ge=2)
+    loss: Loss
+    prev_directive: Directive
+    directive: Directive
+    blocked_tools: tuple[str, ...] = ()
+    blocked_targets: tuple[tuple[str, str], ...] = ()
+    failed_criterion: str = ""
+    failure_class: Literal["logical", "environmental", "mixed"] = "mixed"
+    budget_pressure: float = Field(default=0.0, ge=0, le=1)
+    grad_l: float = 0.0
+    rationale: str = ""
+    suggested_alternatives: tuple[str, ...] = ()
+    suspicious: bool = False
+    standing: tuple[SubTaskOutcome, ...] = ()
+    failed: tuple[SubTaskOutcome, ...] = ()
+
+
+class UnmetCriterion(Contract):
+    """A criterion that the delivered result does not satisfy, and who answers for it."""
+
+    criterion: str
+    reason: str = ""
+    failure_class: FailureClass | None = None
+    accountable: Role = Role.PLANNER
+
+
+class Cost(Contract):
+    """What a task has used so far."""
+
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    tool_calls: int = 0
+    elapsed_ms: int = 0
+
+
+class FinalResult(Contract):
+    """The end of a task, on every path, from R7 alone.
+
+    `summary` is for the person, in their language. `output` is built from tool output.
+    `withheld` lists acts that Law 1 kept back; then the summary begins with [LAW1].
+    """
+
+    task_id: str
+    summary: str
+    output: str = ""
+    loss: Loss = Loss()
+    grad_l: float = 0.0
+    replans: int = 0
+    prev_directive: Directive = Directive.INIT
+    directive: Literal[Directive.ACCEPT, Directive.SUCCESS, Directive.ABANDON]
+    unmet: tuple[UnmetCriterion, ...] = ()
+    done: tuple[str, ...] = ()
+    tried: tuple[str, ...] = ()
+    next_moves: tuple[str, ...] = ()
+    stopped_by: StoppedBy | None = None
+    withheld: tuple[str, ...] = ()
+    cost: Cost = Cost()
+
+
+class Halt(Contract):
+    """Stop running work now; R4b answers at once with a merge of what matched. R7 → everyone."""
+
+    stopped_by: StoppedBy
+    reason: str
+
+
+class RoleFailure(Contract):
+    """A role could not do its part. Any role → R7, which ends the task honestly."""
+
+    role: Role
+    stopped_by: StoppedBy
+    reason: str
+    detail: str = ""

@@ -1,0 +1,71 @@
+"""Tools as the executor and the planner see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from artoo.contracts.execution import ToolCall
+from artoo.contracts.plan import MustNot
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One argument of a tool. Values are text; the tool parses what it needs."""
+
+    name: str
+    description: str
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """What a tool is for, short enough for a small model's prompt.
+
+    `parameters[0]` is the main input, the *target*. `body` names the parameter that travels in a fenced block
+    (code, file content) when there is one. `priority`: lower is tried first (SPEC section 3).
+    `reads` and `writes` say what it can do, so that blocking never removes the last tool of either kind.
+    """
+
+    name: str
+    description: str
+    parameters: tuple[Parameter, ...]
+    priority: int
+    body: str | None = None
+    reads: bool = True
+    writes: bool = False
+    languages: tuple[str, ...] = field(default=())
+
+
+class Toolbox(Protocol):
+    """The tools of one subtask: blocked ones are absent, blocked targets are refused in the call."""
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """Tools that work on this platform and are not blocked, by priority."""
+        ...
+
+    async def call(self, name: str, arguments: Mapping[str, str]) -> ToolCall:
+        """Runs one tool and returns its record, whatever happened; raises only CancelledError.
+
+        An unknown name, a missing argument, a blocked tool or target come back as `refused`, with the reason.
+        """
+        ...
+
+
+class Tools(Protocol):
+    """All tools of a task."""
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """Tools that work on this platform, by priority."""
+        ...
+
+    def toolbox(self, subtask_id: str, must_not: MustNot) -> Toolbox:
+        """The tools of one subtask under its prohibitions."""
+        ...
+
+    def identities(self, name: str, arguments: Mapping[str, str]) -> tuple[str, ...]:
+        """The identities that a call would have: what blocking and memory speak about."""
+        ...
