@@ -1,0 +1,96 @@
+"""artoo: an autonomous multi-agent runtime that checks its work.
+
+    from artoo import Artoo, tool
+
+    async with Artoo() as artoo:
+        result = await artoo.run("how many Python files are in src?")
+
+Names are loaded when they are first used, so that importing artoo costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from artoo.contracts.envelope import Envelope
+    from artoo.contracts.errors import (
+        ArtooError,
+        BudgetExhausted,
+        ConfigurationError,
+        MemoryStoreError,
+        ModelAnswerInvalid,
+        ModelError,
+        ModelRefused,
+        ModelUnreachable,
+        ProtocolError,
+        SandboxError,
+        ToolError,
+    )
+    from artoo.contracts.request import Turn
+    from artoo.contracts.solution import FinalResult
+    from artoo.runtime.artoo import Artoo
+    from artoo.runtime.config import Config
+    from artoo.runtime.options import Budgets, RunOptions
+    from artoo.tools.user_tools import tool
+
+_ERRORS = "artoo.contracts.errors"
+_HOMES = {
+    "Artoo": "artoo.runtime.artoo",
+    "tool": "artoo.tools.user_tools",
+    "Config": "artoo.runtime.config",
+    "RunOptions": "artoo.runtime.options",
+    "Budgets": "artoo.runtime.options",
+    "Envelope": "artoo.contracts.envelope",
+    "FinalResult": "artoo.contracts.solution",
+    "Turn": "artoo.contracts.request",
+    "ArtooError": _ERRORS,
+    "BudgetExhausted": _ERRORS,
+    "ConfigurationError": _ERRORS,
+    "MemoryStoreError": _ERRORS,
+    "ModelAnswerInvalid": _ERRORS,
+    "ModelError": _ERRORS,
+    "ModelRefused": _ERRORS,
+    "ModelUnreachable": _ERRORS,
+    "ProtocolError": _ERRORS,
+    "SandboxError": _ERRORS,
+    "ToolError": _ERRORS,
+}
+
+__all__ = [
+    "Artoo",
+    "ArtooError",
+    "BudgetExhausted",
+    "Budgets",
+    "Config",
+    "ConfigurationError",
+    "Envelope",
+    "FinalResult",
+    "MemoryStoreError",
+    "ModelAnswerInvalid",
+    "ModelError",
+    "ModelRefused",
+    "ModelUnreachable",
+    "ProtocolError",
+    "RunOptions",
+    "SandboxError",
+    "ToolError",
+    "Turn",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Loads a public name from its module, once."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return sorted(__all__)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from artoo.contracts.base import Contract
 from artoo.contracts.roles import Role
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(NamedTuple):
     """One message of the stream.
 
     `id` is a UUIDv7, so ids sort by time. `cause_id` names the message that this one answers; only what a
-    person or a clock starts has none. `at` is UTC. A plain dataclass and not a Pydantic model: it is built by
-    the bus from parts that are valid already, a hundred thousand times in a busy second.
+    person or a clock starts has none. `at` is UTC. A named tuple and not a Pydantic model: it is built by the
+    bus from parts that are valid already, a hundred thousand times in a busy second, and of all immutable
+    things a tuple is the cheapest to build (a third of a frozen dataclass).
     """
 
     id: str

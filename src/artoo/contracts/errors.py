@@ -9,7 +9,9 @@
     ├── BudgetExhausted         calls, tokens or time are spent; the task delivers what it has
     ├── ProtocolError           a role broke the rules of the stream
     │   ├── RouteRefused        a role tried to publish a kind that it may not publish
-    │   └── InboxOverflow       a role could not keep up; its task fails rather than lose a message
+    │   ├── InboxOverflow       a role could not keep up; its task fails rather than lose a message
+    │   ├── StreamClosed        a closed port or subscription was read; nothing more will come
+    │   └── MessageUnreadable   a line of a log is not a message that this version can read
     ├── ToolError               a tool could not do what it was asked; becomes a ToolCall record
     ├── SandboxError            the command could not be contained; it was not run, or not applied
     └── MemoryStoreError        shared memory is unusable; the task goes on without it
@@ -18,6 +20,8 @@ Each says what is wrong, where, and what to do about it.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 
 class ArtooError(Exception):
@@ -29,11 +33,32 @@ class ConfigurationError(ArtooError):
 
 
 class ModelError(ArtooError):
-    """A language model could not be used for a call."""
+    """A language model could not be used for a call. `spent` says what the attempt cost all the same."""
+
+    spent: Spent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a failed call used: HTTP requests, tokens, and the model and wire form that were used."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    model: str = ""
+    wire: str = ""
 
 
 class ModelUnreachable(ModelError):
-    """No answer at all: no server, no network, no model on disk, or only stalls and 5xx until retries ran out."""
+    """No answer at all: no server, no network, no model on disk, or only stalls and 5xx until retries ran out.
+
+    `transient`: trying again may help (a lost connection, a stall).
+    """
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
 
 
 class ModelRefused(ModelError):
@@ -70,6 +95,14 @@ class RouteRefused(ProtocolError):
 
 class InboxOverflow(ProtocolError):
     """A role did not keep up with its inbox. Its task fails rather than lose a control message."""
+
+
+class StreamClosed(ProtocolError):
+    """A port or subscription is closed and empty: nothing more will come. Ends its reader, costs nothing else."""
+
+
+class MessageUnreadable(ProtocolError):
+    """A line of a log, spool or network is not a message of this version. Costs that line, and is reported."""
 
 
 class ToolError(ArtooError):

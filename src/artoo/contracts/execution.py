@@ -126,7 +126,11 @@ class CriterionJudged(Contract):
 
 
 class CorrectionSignal(Contract):
-    """What was wrong and what to do about it. R4a → R3, at most `max_retries` times."""
+    """What was wrong and what to do about it. R4a → R3, at most `max_retries` times.
+
+    `switch_from` names the tool whose approach was wrong: the next attempt is not offered it again while
+    another tool can do the work.
+    """
 
     subtask_id: str
     attempt: int = Field(ge=1)
@@ -135,6 +139,7 @@ class CorrectionSignal(Contract):
     failed_criterion: str
     failure_class: FailureClass
     prior_tool_calls: tuple[str, ...] = ()
+    switch_from: str | None = None
 
 
 class GapPoint(Contract):

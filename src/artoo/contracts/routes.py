@@ -66,8 +66,8 @@ ROUTES: dict[str, Route] = {
     "CorrectionSignal": _route({R.AGENT_VALIDATOR}, {R.EXECUTOR}, {"ExecutionResult"}),
     "SubTaskOutcome": _route({R.AGENT_VALIDATOR}, {R.DISPATCHER, R.META_VALIDATOR}, {"ExecutionResult"}),
     # Law 1
-    "ConfirmationRequest": _route({R.GATE}, {R.USER}, None),
-    "ConfirmationAnswer": _route({R.USER}, {R.GATE}, {"ConfirmationRequest"}),
+    "ConfirmationRequest": _route({R.GATE}, {R.USER, R.SOLVER}, None),
+    "ConfirmationAnswer": _route({R.USER}, {R.GATE, R.SOLVER}, {"ConfirmationRequest"}),
     # memory
     "RuleContradicted": _route({R.PLANNER}, {R.SOLVER}, {"TaskSpec", "PlanDirective"}),
     "MemoryRead": _route({R.PLANNER}, set(), None),

@@ -21,11 +21,23 @@ class Tier(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """One shape that an answer may have: the JSON of `schema`, then a fenced block or none.
+
+    `fence` None: no block. Else a block is required, and this is its info string ("python", or "" for none).
+    Servers that take grammars hold a model to one of the question's forms.
+    """
+
+    schema: type[BaseModel]
+    fence: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Question(Generic[T]):
     """One call. `contract` is the JSON schema's name; `schema` the type that the answer must have.
 
     With `body_field`, the answer is a short JSON object that may be followed by a fenced block, whose text
-    becomes that (string) field: code in a JSON string breaks small models.
+    becomes that (string) field: code in a JSON string breaks small models. `forms` narrows that further.
     `variant` 0 is greedy; a higher number asks for another answer to the same question (temperature, seed).
     """
 
@@ -35,6 +47,7 @@ class Question(Generic[T]):
     user: str
     tier: Tier
     body_field: str | None = None
+    forms: tuple[AnswerForm, ...] = ()
     max_tokens: int = 1_024
     variant: int = 0
 

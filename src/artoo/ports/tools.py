@@ -46,6 +46,11 @@ class Toolbox(Protocol):
         """Tools that work on this platform and are not blocked, by priority."""
         ...
 
+    @property
+    def interrupted(self) -> tuple[ToolCall, ...]:
+        """Records of the calls that a cancellation cut off, oldest first: `call` could not return them."""
+        ...
+
     async def call(self, name: str, arguments: Mapping[str, str]) -> ToolCall:
         """Runs one tool and returns its record, whatever happened; raises only CancelledError.
 

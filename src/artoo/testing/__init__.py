@@ -1,0 +1,80 @@
+"""Doubles for tests of artoo and of what is built with it: a scripted model, a clock and ids to predict.
+
+    async with ScriptedServer({"Plan": [plan], "ExecutorStep": [step, too_many_requests(1), answer]}) as server:
+        ...  # point OPENAI_BASE_URL at server.base_url
+
+A script names contracts (`Plan`, `ExecutorStep`, …) and gives each a queue of replies: values, dicts, raw texts, or
+one of the faults below; or a callable that is given each request. What is not used up, and what was asked without
+script, is an error at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from artoo.llm import guard
+from artoo.testing.clock import FakeClock
+from artoo.testing.ids import SequentialIds
+from artoo.testing.replies import (
+    Reply,
+    cut,
+    cut_connection,
+    empty,
+    fenced,
+    native_call,
+    null_content,
+    prose,
+    reasoned,
+    refusal,
+    server_error,
+    slow,
+    stall,
+    thinking,
+    too_many_requests,
+    with_body,
+    wrong_types,
+)
+from artoo.testing.script import Asked, Script, ScriptError, ScriptPlayer
+from artoo.testing.scripted_model import ScriptedModel, ScriptedTransport
+from artoo.testing.server import ScriptedServer
+
+__all__ = [
+    "Asked",
+    "FakeClock",
+    "Reply",
+    "Script",
+    "ScriptError",
+    "ScriptPlayer",
+    "ScriptedModel",
+    "ScriptedServer",
+    "ScriptedTransport",
+    "SequentialIds",
+    "cut",
+    "cut_connection",
+    "empty",
+    "fenced",
+    "forbid_real_models",
+    "native_call",
+    "null_content",
+    "prose",
+    "reasoned",
+    "refusal",
+    "server_error",
+    "slow",
+    "stall",
+    "thinking",
+    "too_many_requests",
+    "with_body",
+    "wrong_types",
+]
+
+
+@contextmanager
+def forbid_real_models(*, allow: bool = False) -> Generator[None]:
+    """Within the block, real transports raise ConfigurationError; scripted ones work. `allow` lifts it again."""
+    before = guard.forbid(not allow)
+    try:
+        yield
+    finally:
+        guard.forbid(before)

@@ -1,0 +1,49 @@
+# Two commands do everything on a machine with Python >= 3.11 and a package index:
+#   make demo   a real task on the embedded model
+#   make test   all checks and all tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check test-quick torture bench lock clean model
+
+demo: $(READY)
+	$(BIN)/artoo run "How many Python files (name ending in .py) are in the directory src and its subdirectories?"
+
+test: check model
+	$(BIN)/pytest -n 2 --dist loadfile
+
+check: $(READY)
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/coverage run -m pytest -q tests/control tests/contracts
+	$(BIN)/coverage report
+
+test-quick: $(READY)
+	$(BIN)/pytest -n 2 --dist loadfile -m "not torture and not embedded"
+
+torture: $(READY) model
+	$(BIN)/pytest -m torture
+
+model: $(READY)
+	$(BIN)/artoo model pull
+
+$(READY): requirements/dev.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "artoo needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+# Resolves the newest allowed versions anew, with hashes and without the address of any index.
+lock: $(READY)
+	$(BIN)/python -m uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header -o requirements/runtime.txt --quiet --upgrade
+	$(BIN)/python -m uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header -o requirements/dev.txt --quiet --upgrade
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .coverage .import_linter_cache

@@ -1,0 +1,125 @@
+"""A chat-completions server that answers every stage after a fixed time. 127.0.0.1 only.
+
+    python mock_server.py LATENCY_MS
+
+Prints its port, and ends when its standard input does. The stage is the contract: the JSON schema's name, else the
+`contract: NAME` line of the system message. `GET /stats` returns and resets what was counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+
+import job
+import orjson
+from aiohttp import web
+
+_CONTRACT = re.compile(r"^contract: *(\w+)", re.MULTILINE)
+_PARTS = re.compile(r"\[\[parts:(\d+)\]\]")
+_PART = re.compile(r"Look up (part \d+)")
+_REPORT = {"verdicts": [{"number": 1, "quote": "The capital of France is Paris", "verdict": "pass"}]}
+
+
+class Mock:
+    """Counts requests and bytes, and answers."""
+
+    def __init__(self, latency: float) -> None:
+        self._latency = latency
+        self._calls = self._bytes = self._at_once = self._most_at_once = 0
+
+    async def chat(self, request: web.Request) -> web.Response:
+        """POST /v1/chat/completions. The latency counts from the arrival, so that our own work is inside it."""
+        self._at_once += 1
+        self._most_at_once = max(self._most_at_once, self._at_once)
+        due = asyncio.get_running_loop().time() + self._latency
+        raw = await request.read()
+        self._calls += 1
+        self._bytes += len(raw)
+        message = _answer(orjson.loads(raw))
+        await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
+        self._at_once -= 1
+        tokens = len(raw) // 4
+        body = {
+            "id": "chatcmpl-0",
+            "object": "chat.completion",
+            "created": 0,
+            "model": job.MODEL,
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": tokens, "completion_tokens": 20, "total_tokens": tokens + 20},
+        }
+        return web.Response(body=orjson.dumps(body), content_type="application/json")
+
+    async def models(self, _: web.Request) -> web.Response:
+        """GET /v1/models."""
+        return web.json_response({"object": "list", "data": [{"id": job.MODEL, "owned_by": "benchmark"}]})
+
+    async def stats(self, _: web.Request) -> web.Response:
+        """Calls, bytes of their bodies, and most at once since the last look."""
+        found = {"calls": self._calls, "bytes": self._bytes, "most_at_once": self._most_at_once}
+        self._calls = self._bytes = self._most_at_once = 0
+        return web.json_response(found)
+
+
+def _answer(body: dict[str, object]) -> dict[str, object]:
+    messages: list[dict[str, str]] = body["messages"]  # type: ignore[assignment]
+    system, user = messages[0]["content"], messages[1]["content"]
+    if body.get("tools") and messages[-1]["role"] != "tool":
+        function = {"name": "lookup", "arguments": '{"query": "capital of France"}'}
+        call = {"id": "call_0", "type": "function", "function": function}
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
+    found = _CONTRACT.search(system)
+    stage = found.group(1) if found else ""
+    return {"role": "assistant", "content": _text(stage, user, in_words="response_format" not in body)}
+
+
+def _text(stage: str, user: str, *, in_words: bool) -> str:
+    if stage == "TaskSpec":
+        return orjson.dumps({"intent": job.GOAL}).decode()
+    if stage == "Plan":
+        return orjson.dumps(_plan(user)).decode()
+    if stage in ("ValidationReport", "MergeReport"):
+        return orjson.dumps(_REPORT).decode()
+    return _step(user) if in_words and "It is done when:" in user else job.FACT
+
+
+def _plan(user: str) -> dict[str, object]:
+    named = _PARTS.search(user)
+    count = int(named.group(1)) if named else 1
+    if count == 1:
+        return {"subtasks": [{"intent": job.GOAL, "tool": "lookup"}]}
+    subtasks = [
+        {"intent": f"Look up part {n}.", "tool": "lookup", "success_criteria": [f"Part {n} names a fact."]}
+        for n in range(1, count + 1)
+    ]
+    return {"subtasks": subtasks}
+
+
+def _step(user: str) -> str:
+    """artoo's executor: in a chain a tool call and then words; a part of a fan-out is one call that is final."""
+    part = _PART.search(user)
+    if part:
+        return orjson.dumps({"tool": "lookup", "input": part.group(1), "is_final": True}).decode()
+    if "Evidence:" in user:
+        return orjson.dumps({"tool": "answer", "input": job.FACT}).decode()
+    return '{"tool": "lookup", "input": "capital of France", "is_final": false}'
+
+
+async def main(latency_ms: float) -> None:
+    """Serves until the standard input ends."""
+    mock = Mock(latency_ms / 1_000)
+    app = web.Application(client_max_size=16 << 20)
+    app.router.add_post("/v1/chat/completions", mock.chat)
+    app.router.add_get("/v1/models", mock.models)
+    app.router.add_get("/stats", mock.stats)
+    runner = web.AppRunner(app, access_log=None, keepalive_timeout=600)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, backlog=1_024).start()
+    print(runner.addresses[0][1], flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    await runner.cleanup()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(float(sys.argv[1])))

@@ -1,0 +1,229 @@
+"""What stands between the stream and one reader: a deque and one wake-up.
+
+A message costs an append; a reader that waits is woken once however many messages follow before it runs.
+That is what makes a burst cheap: a queue with a lock or an awaitable for every message costs several times as much.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Literal, Protocol
+
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import InboxOverflow, ProtocolError, StreamClosed
+
+Burst = Literal["began", "over"]
+
+
+class MessageQueue:
+    """A bounded queue with one reader. Not thread-safe: it lives on the event loop's thread."""
+
+    __slots__ = ("_closed", "_waiter", "capacity", "name", "queued")
+
+    def __init__(self, name: str, capacity: int) -> None:
+        if capacity < 1:
+            raise ValueError(f"{name}: a queue needs a capacity of at least 1, not {capacity}")
+        self.name = name
+        self.capacity = capacity
+        self.queued: deque[Envelope] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """True once nothing more will be put in."""
+        return self._closed
+
+    async def receive(self) -> Envelope:
+        """The next message. Raises StreamClosed when closed and empty, ProtocolError for a second reader."""
+        queued = self.queued
+        while not queued:
+            if not self.ready():
+                await self._arrival()
+        return queued.popleft()
+
+    async def receive_all(self) -> list[Envelope]:
+        """Everything that is queued, at least one message: one call for a whole burst. Errors as in `receive`."""
+        queued = self.queued
+        while not queued:
+            if not self.ready():
+                await self._arrival()
+        taken = list(queued)
+        queued.clear()
+        return taken
+
+    async def __aiter__(self) -> AsyncIterator[Envelope]:
+        queued = self.queued
+        while True:
+            while queued:
+                yield queued.popleft()
+            try:
+                while not self.ready():
+                    await self._arrival()
+            except StreamClosed:
+                return
+
+    def ready(self) -> bool:
+        """True when a message can be taken without waiting."""
+        return bool(self.queued)
+
+    def wake(self) -> None:
+        """Lets the waiting reader run, if one waits."""
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    def end(self) -> None:
+        """No more puts. The reader gets what is queued, then StreamClosed. Idempotent."""
+        self._closed = True
+        self.wake()
+
+    def _arrival(self) -> asyncio.Future[None]:
+        """What a reader awaits. A reader that is cancelled leaves a cancelled future, which nobody wakes."""
+        if self._closed:
+            raise StreamClosed(f"{self.name} is closed; nothing more will arrive there")
+        if self._waiter is not None and not self._waiter.done():
+            raise ProtocolError(f"{self.name} already has a reader waiting; open another one for a second reader")
+        self._waiter = asyncio.get_running_loop().create_future()
+        return self._waiter
+
+
+class Inbox(MessageQueue):
+    """A queue that loses nothing: when it is full it fails its reader instead."""
+
+    __slots__ = ("_leave", "overflowed")
+
+    def __init__(self, name: str, capacity: int, leave: Callable[[Inbox], None] | None = None) -> None:
+        super().__init__(name, capacity)
+        self.overflowed = False
+        self._leave = leave
+
+    def put(self, envelope: Envelope) -> None:
+        """Queues a message. Full: the inbox overflows, and `receive` raises from then on."""
+        if self.overflowed:
+            return
+        if len(self.queued) >= self.capacity:
+            self.overflow()
+            return
+        self.queued.append(envelope)
+        if self._waiter is not None:
+            self.wake()
+
+    def overflow(self) -> None:
+        """A message was lost, so the others are worth nothing any more: the reader gets the error at once."""
+        self.overflowed = True
+        self.queued.clear()
+        self.wake()
+
+    def close(self) -> None:
+        """Leaves the stream and forgets what is queued. Idempotent."""
+        if not self._closed:
+            self.queued.clear()
+            self.end()
+            if self._leave is not None:
+                self._leave(self)
+
+    def ready(self) -> bool:
+        """True when a message can be taken without waiting. Raises InboxOverflow."""
+        if self.overflowed:
+            raise InboxOverflow(
+                f"{self.name} overflowed: {self.capacity} messages were waiting and the next could not be kept. "
+                "The task cannot go on without it; read the inbox more often or open it with a larger capacity."
+            )
+        return bool(self.queued)
+
+
+class Source(Protocol):
+    """Where the messages of a watcher come from, several at a time."""
+
+    def hand_out(self) -> None:
+        """Moves what is pending into the queues."""
+        ...
+
+    def expect_reader(self) -> None:
+        """A watcher waits: the next message is to be handed out at once."""
+        ...
+
+
+class WatchQueue(MessageQueue):
+    """A watcher's queue: when it is full the new message is dropped for this watcher, and counted.
+
+    A burst of drops begins with the first drop and ends when the reader has emptied half of the queue,
+    so that a reader that is always a little too slow does not report every message.
+    """
+
+    __slots__ = ("_dropped", "_leave", "burst", "kinds", "source", "task_id")
+
+    def __init__(
+        self,
+        name: str,
+        capacity: int,
+        kinds: frozenset[str] | None,
+        task_id: str | None,
+        leave: Callable[[WatchQueue], None],
+    ) -> None:
+        super().__init__(name, capacity)
+        self.kinds = kinds
+        self.task_id = task_id
+        self.burst = 0
+        self.source: Source | None = None
+        self._dropped = 0
+        self._leave = leave
+
+    @property
+    def dropped(self) -> int:
+        """Messages that this watcher missed so far."""
+        if self.source is not None:
+            self.source.hand_out()
+        return self._dropped
+
+    def put(self, envelope: Envelope) -> bool:
+        """Queues one message if there is room and no burst to account for; False: `put_all` must decide."""
+        if self.burst or len(self.queued) >= self.capacity:
+            return False
+        self.queued.append(envelope)
+        if self._waiter is not None:
+            self.wake()
+        return True
+
+    def put_all(self, envelopes: list[Envelope]) -> list[tuple[Burst, int]]:
+        """Queues messages, or counts them as dropped; says which burst is over and which began, with its count."""
+        queued = self.queued
+        waiting = len(queued)
+        said: list[tuple[Burst, int]] = []
+        if self.burst and waiting <= self.capacity // 2:
+            said.append(("over", self.burst))
+            self.burst = 0
+        room = self.capacity - waiting
+        if len(envelopes) <= room:
+            queued.extend(envelopes)
+        else:
+            queued.extend(envelopes[:room])
+            missed = len(envelopes) - room
+            if not self.burst:
+                said.append(("began", missed))
+            self.burst += missed
+            self._dropped += missed
+        if self._waiter is not None:
+            self.wake()
+        return said
+
+    def close(self) -> None:
+        """Stops watching. What is queued can still be read. Idempotent."""
+        if not self._closed:
+            self._leave(self)
+            self.end()
+
+    def ready(self) -> bool:
+        """True when a message can be taken without waiting."""
+        if not self.queued and self.source is not None:
+            self.source.hand_out()
+        return bool(self.queued)
+
+    def _arrival(self) -> asyncio.Future[None]:
+        arrival = super()._arrival()
+        if self.source is not None:
+            self.source.expect_reader()
+        return arrival

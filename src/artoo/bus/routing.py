@@ -1,0 +1,99 @@
+"""Which inboxes of a task a message reaches: an index, so that its cost does not grow with the number of tasks."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from artoo.bus.queues import Inbox
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.roles import Role
+from artoo.contracts.routes import ROUTES
+
+HELD_PER_PORT = 256
+"""Messages kept for a subtask's port that is not open yet."""
+
+Address = tuple[Role, str | None]
+
+_RECEIVERS = {kind: tuple(sorted(route.receivers)) for kind, route in ROUTES.items()}
+
+
+class TaskInboxes:
+    """The inboxes of one task, by role and subtask.
+
+    A subtask's ports are opened by whoever sees its SubTask on the stream, so messages may come before their
+    port: those with a subtask are held (bounded) until the port opens or the task is closed.
+    """
+
+    def __init__(self) -> None:
+        self._inboxes: dict[Address, list[Inbox]] = {}
+        self._by_kind: dict[str, list[Inbox]] = {}
+        self._held: dict[Address, deque[Envelope]] = {}
+        self._lost: set[Address] = set()
+        self._left: set[Address] = set()
+
+    def enter(self, address: Address, inbox: Inbox) -> None:
+        """Adds a port's inbox and hands it what was held for it."""
+        self._inboxes.setdefault(address, []).append(inbox)
+        for envelope in self._held.pop(address, ()):
+            inbox.put(envelope)
+        if address in self._lost:
+            self._lost.discard(address)
+            inbox.overflow()
+
+    def leave(self, address: Address, inbox: Inbox) -> None:
+        """Removes a port's inbox; nothing is held for that place any more."""
+        remaining = [other for other in self._inboxes.get(address, ()) if other is not inbox]
+        if remaining:
+            self._inboxes[address] = remaining
+        else:
+            self._inboxes.pop(address, None)
+            self._left.add(address)
+
+    def watch(self, kinds: Iterable[str], inbox: Inbox) -> None:
+        """Adds an inbox that hears every message of these kinds."""
+        for kind in kinds:
+            self._by_kind.setdefault(kind, []).append(inbox)
+
+    def unwatch(self, kinds: Iterable[str], inbox: Inbox) -> None:
+        """Removes such an inbox."""
+        for kind in kinds:
+            remaining = [other for other in self._by_kind.get(kind, ()) if other is not inbox]
+            if remaining:
+                self._by_kind[kind] = remaining
+            else:
+                self._by_kind.pop(kind, None)
+
+    def deliver(self, kind: str, envelope: Envelope) -> None:
+        """Puts a message into every inbox that it is meant for."""
+        for inbox in self._by_kind.get(kind, ()):
+            inbox.put(envelope)
+        subtask_id = envelope.subtask_id
+        for role in _RECEIVERS[kind]:
+            wide = self._inboxes.get((role, None), ())
+            for inbox in wide:
+                inbox.put(envelope)
+            if subtask_id is None:
+                continue
+            narrow = self._inboxes.get((role, subtask_id), ())
+            for inbox in narrow:
+                inbox.put(envelope)
+            if not wide and not narrow:
+                self._hold((role, subtask_id), envelope)
+
+    def close(self) -> None:
+        """Closes every inbox of the task."""
+        inboxes = {id(inbox): inbox for group in self._inboxes.values() for inbox in group}
+        inboxes |= {id(inbox): inbox for group in self._by_kind.values() for inbox in group}
+        for inbox in inboxes.values():
+            inbox.close()
+        self._held.clear()
+
+    def _hold(self, address: Address, envelope: Envelope) -> None:
+        if address in self._left:
+            return
+        held = self._held.setdefault(address, deque())
+        if len(held) < HELD_PER_PORT:
+            held.append(envelope)
+        else:
+            self._lost.add(address)

@@ -1,0 +1,301 @@
+"""The tap that loses nothing: memory, then a file, then an exact count of what is missing (SPEC section 1).
+
+Order is kept by a queue of runs. A message goes to the last run: into memory while there is room, into the
+file once there is none (until the consumer has caught up, so that order needs no merging), and when the file
+fails too, into a gap. The publisher pays an append; when the consumer is far behind, one encoding and one
+write into the page cache.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import tempfile
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import TracebackType
+
+from artoo.contracts.codec import decode, encode_line
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import MessageUnreadable, ProtocolError, StreamClosed
+from artoo.ports.spool import Gap
+
+logger = logging.getLogger(__name__)
+
+READ_SIZE = 256 * 1024
+_TASKS_COUNTED = 1_000
+
+
+class SpoolFile:
+    """Lines that did not fit into memory: written at the end, read from the front, emptied when drained.
+
+    The file is created in `directory` with mode 0600 at the first write and removed by `close`.
+    `limit` bounds it, in bytes.
+    """
+
+    def __init__(self, directory: Path, name: str, limit: int) -> None:
+        self._directory = directory
+        self._name = name
+        self._limit = limit
+        self._descriptor: int | None = None
+        self._path: Path | None = None
+        self._written = 0
+        self._read = 0
+        self._rest = b""
+
+    @property
+    def path(self) -> Path | None:
+        """Where the file is, while there is one."""
+        return self._path
+
+    def append(self, line: bytes) -> None:
+        """Writes one line (with its line end) whole, or raises OSError and leaves the file as it was."""
+        if self._written + len(line) > self._limit:
+            raise OSError(f"the spool file has reached its limit of {self._limit} bytes")
+        descriptor = self._open()
+        done = 0
+        while done < len(line):
+            done += os.pwrite(descriptor, line[done:], self._written + done)
+        self._written += len(line)
+
+    def read(self, limit: int) -> list[bytes]:
+        """Up to `limit` lines from the front, without their line ends."""
+        if self._descriptor is None:
+            return []
+        while self._rest.count(b"\n") < limit and self._read < self._written:
+            wanted = min(READ_SIZE, self._written - self._read)
+            chunk = os.pread(self._descriptor, wanted, self._read)
+            if not chunk:
+                raise OSError(f"the spool file {self._path} became shorter than what was written to it")
+            self._read += len(chunk)
+            self._rest += chunk
+        *lines, rest = self._rest.split(b"\n", limit)
+        self._rest = rest
+        return lines
+
+    def empty(self) -> None:
+        """Gives the room on disk back. Only when everything was read."""
+        if self._descriptor is not None and self._written:
+            os.ftruncate(self._descriptor, 0)
+        self._written = self._read = 0
+        self._rest = b""
+
+    def close(self) -> None:
+        """Closes and removes the file. Idempotent."""
+        if self._descriptor is not None and self._path is not None:
+            os.close(self._descriptor)
+            self._path.unlink(missing_ok=True)
+        self._descriptor = self._path = None
+        self._written = self._read = 0
+        self._rest = b""
+
+    def _open(self) -> int:
+        if self._descriptor is None:
+            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._descriptor, path = tempfile.mkstemp(
+                prefix=f"spool-{self._name}-{os.getpid()}-", suffix=".jsonl", dir=self._directory
+            )
+            self._path = Path(path)
+        return self._descriptor
+
+
+class _FileRun:
+    """Consecutive messages that are in the file."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+class _GapRun:
+    """Consecutive messages that are lost."""
+
+    __slots__ = ("by_task", "reason")
+
+    def __init__(self, reason: str) -> None:
+        self.by_task: Counter[str] = Counter()
+        self.reason = reason
+
+    def add(self, task_id: str, count: int = 1) -> None:
+        known = task_id in self.by_task or len(self.by_task) < _TASKS_COUNTED
+        self.by_task[task_id if known else ""] += count
+
+    def gap(self) -> Gap:
+        return Gap(self.by_task.total(), tuple(self.by_task.items()), self.reason)
+
+
+class SpoolingTap:
+    """Attach it to a bus (`bus.attach(tap)`), give it to one consumer (ports.spool.Spool).
+
+    `memory_limit` is in messages, `disk_limit` in bytes. The file appears in `sink_dir` only when needed.
+    Lives on the event loop's thread; use it as a context manager, or call `close`.
+    """
+
+    def __init__(
+        self,
+        sink_dir: Path,
+        memory_limit: int = 16_384,
+        disk_limit: int = 256 * 1024 * 1024,
+        *,
+        name: str = "tap",
+    ) -> None:
+        self.name = name
+        self._memory_limit = memory_limit
+        self._memory: deque[Envelope] = deque()
+        self._file = SpoolFile(sink_dir, name, disk_limit)
+        self._overflow: deque[_FileRun | _GapRun] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._finished = False
+        self._accepted = 0
+        self._spilled = 0
+        self._lost = 0
+
+    @property
+    def accepted(self) -> int:
+        """Messages that came in so far, lost ones included."""
+        return self._accepted
+
+    @property
+    def spilled(self) -> int:
+        """Messages that went through the file."""
+        return self._spilled
+
+    @property
+    def lost(self) -> int:
+        """Messages that are in gaps."""
+        return self._lost
+
+    @property
+    def file(self) -> Path | None:
+        """The spool file, while there is one."""
+        return self._file.path
+
+    def __call__(self, envelope: Envelope) -> None:
+        """Takes one message and never waits for the consumer. Raises ProtocolError only after `finish`."""
+        if self._finished:
+            raise ProtocolError(f"the spool of {self.name} is finished; detach it from the bus before that")
+        self._accepted += 1
+        if not self._overflow and len(self._memory) < self._memory_limit:
+            self._memory.append(envelope)
+        else:
+            self._spill(envelope)
+        if self._waiter is not None:
+            self._wake()
+
+    async def receive_batch(self, limit: int = 512) -> list[Envelope | Gap]:
+        """At least one and at most `limit` items, in order. Raises StreamClosed when finished and empty."""
+        while True:
+            if self._memory:
+                memory = self._memory
+                return [memory.popleft() for _ in range(min(limit, len(memory)))]
+            if self._overflow:
+                return self._receive_overflow(limit)
+            self._file.empty()
+            await self._arrival()
+
+    async def __aiter__(self) -> AsyncIterator[Envelope | Gap]:
+        while True:
+            try:
+                batch = await self.receive_batch()
+            except StreamClosed:
+                return
+            for item in batch:
+                yield item
+
+    def finish(self) -> None:
+        """Nothing more will come in: the consumer gets what is there, then the end. Detach the tap first."""
+        self._finished = True
+        self._wake()
+
+    def close(self) -> None:
+        """Finishes, forgets what was not consumed and removes the file. Idempotent."""
+        unread = len(self._memory) + sum(run.count for run in self._overflow if isinstance(run, _FileRun))
+        if unread:
+            logger.warning("the spool of %s was closed with %d messages that nobody read", self.name, unread)
+        self._memory.clear()
+        self._overflow.clear()
+        self._file.close()
+        self.finish()
+
+    def __enter__(self) -> SpoolingTap:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _spill(self, envelope: Envelope) -> None:
+        try:
+            self._file.append(encode_line(envelope))
+        except (OSError, TypeError, ValueError, RecursionError) as error:
+            self._lose(envelope, f"{type(error).__name__}: {error}")
+            return
+        self._spilled += 1
+        run = self._overflow[-1] if self._overflow else None
+        if not isinstance(run, _FileRun):
+            run = _FileRun()
+            self._overflow.append(run)
+        run.count += 1
+
+    def _lose(self, envelope: Envelope, reason: str) -> None:
+        self._lost += 1
+        run = self._overflow[-1] if self._overflow else None
+        if not isinstance(run, _GapRun):
+            logger.error("the spool of %s loses messages, memory and disk are full (%s)", self.name, reason)
+            run = _GapRun(reason)
+            self._overflow.append(run)
+        run.add(envelope.task_id)
+
+    def _receive_overflow(self, limit: int) -> list[Envelope | Gap]:
+        run = self._overflow[0]
+        if isinstance(run, _FileRun):
+            # Read on the loop's thread: the lines were written moments ago, so they come from the page cache,
+            # and a consumer that is cancelled cannot lose what a thread has read for it.
+            try:
+                lines = self._file.read(min(limit, run.count))
+            except OSError as error:
+                self._give_up_file(f"{type(error).__name__}: {error}")
+                return self._receive_overflow(limit)
+            run.count -= len(lines)
+            if not run.count:
+                self._overflow.popleft()
+            return [self._decoded(line) for line in lines]
+        self._overflow.popleft()
+        return [run.gap()]
+
+    def _decoded(self, line: bytes) -> Envelope | Gap:
+        try:
+            return decode(line)
+        except MessageUnreadable as error:
+            self._lost += 1
+            return Gap(1, (("", 1),), f"the spool file is damaged: {error}")
+
+    def _give_up_file(self, reason: str) -> None:
+        logger.error("the spool file %s of %s cannot be read (%s)", self._file.path, self.name, reason)
+        for place, run in enumerate(self._overflow):
+            if isinstance(run, _FileRun):
+                self._lost += run.count
+                self._overflow[place] = lost = _GapRun(reason)
+                lost.add("", run.count)
+        self._file.close()
+
+    async def _arrival(self) -> None:
+        if self._finished:
+            raise StreamClosed(f"the spool of {self.name} is finished and empty")
+        if self._waiter is not None:
+            raise ProtocolError(f"the spool of {self.name} already has a consumer waiting")
+        waiter = self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await waiter
+        finally:
+            if self._waiter is waiter:
+                self._waiter = None
+
+    def _wake(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)

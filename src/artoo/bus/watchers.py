@@ -1,0 +1,109 @@
+"""Who watches the stream, and how a message reaches all of them for the price of one.
+
+Watchers of everything share one pending list: a message is appended to it once. It is handed to the watchers'
+own queues, all of it at once, as soon as one of them waits for a message, looks for one and finds none, or the
+list is long. So a burst costs each watcher a slice and one wake-up, and a quiet stream loses no time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+from artoo.bus.queues import Burst, WatchQueue
+from artoo.contracts.envelope import Envelope
+
+MOST_PENDING = 256
+
+OnBurst = Callable[[WatchQueue, Burst, int], None]
+
+
+class Watchers:
+    """All watchers' queues, found by what they asked for. `on_burst` hears when drops begin and are over."""
+
+    def __init__(self, on_burst: OnBurst) -> None:
+        self._on_burst = on_burst
+        self._everything: tuple[WatchQueue, ...] = ()
+        self._pending: list[Envelope] = []
+        self._reader_waits = False
+        self._by_kind: defaultdict[str, list[WatchQueue]] = defaultdict(list)
+        self._by_task: defaultdict[str, list[WatchQueue]] = defaultdict(list)
+        self._selective = False
+
+    def __iter__(self) -> Iterator[WatchQueue]:
+        found = {id(queue): queue for queue in self._everything}
+        for index in (self._by_kind, self._by_task):
+            found |= {id(queue): queue for group in index.values() for queue in group}
+        return iter(found.values())
+
+    def add(self, queue: WatchQueue) -> None:
+        """From the next message on, `queue` hears what it asked for."""
+        if queue.task_id is not None:
+            self._by_task[queue.task_id].append(queue)
+        elif queue.kinds is not None:
+            for kind in queue.kinds:
+                self._by_kind[kind].append(queue)
+        else:
+            self.hand_out()
+            self._everything = (*self._everything, queue)
+            queue.source = self
+        self._selective = bool(self._by_kind or self._by_task)
+
+    def remove(self, queue: WatchQueue) -> None:
+        """`queue` hears nothing more; it gets what was said before."""
+        if queue.task_id is not None:
+            _without(self._by_task, queue.task_id, queue)
+        elif queue.kinds is not None:
+            for kind in queue.kinds:
+                _without(self._by_kind, kind, queue)
+        else:
+            self.hand_out()
+            self._everything = tuple(other for other in self._everything if other is not queue)
+            queue.source = None
+        self._selective = bool(self._by_kind or self._by_task)
+
+    def of_task(self, task_id: str) -> tuple[WatchQueue, ...]:
+        """Watchers of one task alone."""
+        return tuple(self._by_task.get(task_id, ()))
+
+    def deliver(self, kind: str, envelope: Envelope) -> None:
+        """Brings a message to all who watch for it. Never waits."""
+        if self._everything:
+            pending = self._pending
+            pending.append(envelope)
+            if self._reader_waits or len(pending) >= MOST_PENDING:
+                self.hand_out()
+        if self._selective:
+            for queue in self._choosing(kind, envelope.task_id):
+                if not queue.put(envelope):
+                    self._put(queue, [envelope])
+
+    def hand_out(self) -> None:
+        """Moves what is pending into the queues."""
+        if self._pending:
+            pending, self._pending = self._pending, []
+            self._reader_waits = False
+            for queue in self._everything:
+                if len(pending) > 1 or not queue.put(pending[0]):
+                    self._put(queue, pending)
+
+    def expect_reader(self) -> None:
+        """A watcher of everything waits: the next message is handed out at once."""
+        self._reader_waits = True
+
+    def _put(self, queue: WatchQueue, envelopes: list[Envelope]) -> None:
+        for burst, count in queue.put_all(envelopes):
+            self._on_burst(queue, burst, count)
+
+    def _choosing(self, kind: str, task_id: str) -> list[WatchQueue]:
+        chosen = list(self._by_kind.get(kind, ()))
+        chosen += [q for q in self._by_task.get(task_id, ()) if q.kinds is None or kind in q.kinds]
+        return chosen
+
+
+def _without(index: defaultdict[str, list[WatchQueue]], key: str, queue: WatchQueue) -> None:
+    remaining = [other for other in index.get(key, ()) if other is not queue]
+    if remaining:
+        index[key] = remaining
+    else:
+        index.pop(key, None)

@@ -1,0 +1,35 @@
+"""How commands are contained on this machine (Law 1), and why not better."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from artoo.cli.diagnosis import Finding, State
+from artoo.ports.sandbox import TierDiagnosis, TierName
+
+MEANINGS: dict[TierName, str] = {
+    "bubblewrap": "changes are shown before they happen; no network",
+    "namespaces": "changes are shown before they happen; no network",
+    "landlock": "commands run read-only first, then ask to run for real",
+    "seatbelt": "commands run read-only first, then ask to run for real",
+    "none": "nothing contains a command here: each one is asked about",
+}
+
+
+async def sandbox(home: Path) -> list[Finding]:
+    """The active tier, and every better one that does not work here."""
+    from artoo.tools.sandbox.choose import diagnose
+
+    return findings_of(await diagnose(home))
+
+
+def findings_of(tiers: Sequence[TierDiagnosis]) -> list[Finding]:
+    """`tiers` are tried afresh, best first; the first one that works is used."""
+    findings: list[Finding] = []
+    for tier in tiers:
+        if tier.works:
+            state = State.WARN if tier.tier == "none" else State.OK
+            return [*findings, Finding("sandbox", state, f"{tier.tier}: {MEANINGS[tier.tier]}")]
+        findings.append(Finding(tier.tier, State.WARN, f"does not work here: {tier.cause}", tier.remedy))
+    return [*findings, Finding("sandbox", State.FAIL, "no tier is known for this system")]

@@ -1,0 +1,65 @@
+"""`artoo doctor`: what works on this machine, and what to do about what does not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import textwrap
+from collections.abc import Mapping
+from dataclasses import asdict
+
+import click
+
+from artoo.cli import diagnosis
+from artoo.cli.diagnosis import Finding, State
+from artoo.cli.diagnosis_models import models
+from artoo.cli.diagnosis_sandbox import sandbox
+from artoo.runtime.home import default_home
+
+INDENT = 22
+COLOURS = {State.OK: "green", State.WARN: "yellow", State.FAIL: "red"}
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@click.pass_context
+def doctor(context: click.Context, as_json: bool) -> None:
+    """Check this machine and say what to mend. Ends with 1 when something must be mended."""
+    findings = asyncio.run(examine(os.environ))
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2, ensure_ascii=False))
+    else:
+        for finding in findings:
+            _show(finding)
+    context.exit(1 if any(finding.state is State.FAIL for finding in findings) else 0)
+
+
+async def examine(environ: Mapping[str, str]) -> list[Finding]:
+    """All findings, in the order in which they matter."""
+    home = default_home(environ)
+    settings, config = diagnosis.configuration(home, environ)
+    findings = [diagnosis.python(), diagnosis.system(), diagnosis.home(home), settings]
+    if findings[2].state is not State.FAIL:
+        findings += await sandbox(home)
+    to_fetch = 0
+    if config is not None:
+        answering, to_fetch = await models(config, environ)
+        findings += [*answering, diagnosis.workspace(config)]
+    return [*findings, diagnosis.disk(home, to_fetch), diagnosis.terminal(environ)]
+
+
+def _show(finding: Finding) -> None:
+    state = f"{finding.state.value:<4}"
+    shown = state if os.environ.get("NO_COLOR") else click.style(state, fg=COLOURS[finding.state])
+    first, *rest = [part for line in finding.detail.splitlines() for part in _wrapped(line)] or [""]
+    click.echo(f"{shown}  {finding.name:<15} {first}")
+    for line in [*rest, *_wrapped(f"> {finding.remedy}" if finding.remedy else "")]:
+        click.echo(f"{'':<{INDENT}}{line}")
+
+
+def _wrapped(text: str) -> list[str]:
+    """Lines that fit beside the names; words such as paths are never broken."""
+    room = max(30, shutil.get_terminal_size().columns - INDENT)
+    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)

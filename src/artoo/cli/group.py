@@ -1,0 +1,61 @@
+"""The command group behind `artoo`: loads a command only when it is called, and reads free text as a request."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from artoo.cli.commands import COMMANDS, DEFAULT_COMMAND
+
+OWN_OPTIONS = frozenset({"-h", "--help", "--version"})
+ALIKE = 0.75
+"""How near a word must come to a command's name to be a misspelling of it (difflib ratio)."""
+
+
+class LazyGroup(click.Group):
+    """`artoo COMMAND …`, or `artoo any request in plain words`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, without loading anything."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Loads one command."""
+        mounted = COMMANDS.get(cmd_name)
+        if mounted is None:
+            return None
+        command: object = getattr(importlib.import_module(mounted.module), mounted.attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{mounted.module}.{mounted.attribute} is not a command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands from the table, so that showing it imports none of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, mounted.summary) for name, mounted in COMMANDS.items()])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Puts `run` before anything that is neither a command nor an option of artoo itself."""
+        if args and args[0] not in OWN_OPTIONS and args[0] not in COMMANDS:
+            self._refuse_misspelling(ctx, args)
+            args = [DEFAULT_COMMAND, *args]
+        return super().parse_args(ctx, args)
+
+    def _refuse_misspelling(self, ctx: click.Context, args: list[str]) -> None:
+        """`artoo modle` and `artoo modle list` are mistakes, `artoo model my data` is a request."""
+        word = args[0]
+        if word.startswith("-") or len(word.split()) != 1 or len(args) > 2:
+            return
+        from difflib import get_close_matches
+
+        near = get_close_matches(word.lower(), COMMANDS, n=1, cutoff=ALIKE)
+        if near and (len(args) == 1 or self._is_part_of(ctx, near[0], args[1])):
+            raise click.UsageError(
+                f"There is no command {word!r}. Did you mean {near[0]!r}? (For a request: artoo run {word})", ctx
+            )
+
+    def _is_part_of(self, ctx: click.Context, name: str, word: str) -> bool:
+        """True when `word` is a subcommand of `name`."""
+        command = self.get_command(ctx, name)
+        return isinstance(command, click.Group) and word in command.list_commands(ctx)

@@ -1,0 +1,68 @@
+"""`artoo init`: artoo's home, with a commented configuration and its schema for editors."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+
+import click
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.config import Config
+from artoo.runtime.home import CONFIG_NAME, default_home
+
+SCHEMA_NAME = "config.schema.json"
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--force", is_flag=True, help="Replace an existing configuration.")
+@click.option("--schema", is_flag=True, help="Only print the JSON schema of the configuration.")
+def init(force: bool, schema: bool) -> None:
+    """Write a commented configuration (never over an existing one, unless --force)."""
+    if schema:
+        click.echo(schema_text(), nl=False)
+        return
+    home = default_home(os.environ)
+    path = home / CONFIG_NAME
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if path.exists() and not force:
+            raise ConfigurationError(f"{path} is already there; --force replaces it")
+        write_atomically(path, template_text(), replace=force)
+        write_atomically(home / SCHEMA_NAME, schema_text(), replace=True)
+    except FileExistsError as error:
+        raise ConfigurationError(f"{error.filename or path} is in the way; move it, or set ARTOO_HOME") from error
+    except OSError as error:
+        raise ConfigurationError(f"{error.filename or home} cannot be written: {error.strerror}") from error
+    click.echo(f"Wrote {path}. Nothing in it needs to be changed; artoo doctor checks it.")
+
+
+def template_text() -> str:
+    """The commented configuration, every value the default."""
+    return files("artoo.runtime").joinpath("config_template.yaml").read_text(encoding="utf-8")
+
+
+def schema_text() -> str:
+    """The JSON schema of the configuration, for editors."""
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Config.model_json_schema()}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def write_atomically(path: Path, text: str, *, replace: bool) -> None:
+    """Writes a file that is whole or not there. Raises FileExistsError when it is there and may not be replaced."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if replace:
+            temporary.replace(path)
+        else:
+            os.link(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

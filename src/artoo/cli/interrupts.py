@@ -1,0 +1,81 @@
+"""Ctrl-C: once asks the task to stop, twice stops it, and whatever hangs after that is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Self
+
+INTERRUPTED = 130
+GRACE_SECONDS = 1.0
+"""How long an exit lets clean-up run before the process ends without it."""
+
+SHOW_CURSOR = "\x1b[?25h"
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupts:
+    """The signals of one command. Use it as a context manager in the command's task.
+
+    During a task the first signal asks it to stop, and the next one cancels the command. Between tasks SIGINT does
+    nothing in a conversation (the prompt reads the key); everything else cancels the command. When cancelling
+    takes longer than a second, the process exits, with the cursor shown.
+    """
+
+    def __init__(self, *, conversation: bool = False) -> None:
+        self._conversation = conversation
+        self._stop: Callable[[], None] | None = None
+        self._asked = False
+        self._leaving: threading.Timer | None = None
+        self._command: asyncio.Task[object] | None = None
+
+    def __enter__(self) -> Self:
+        self._command = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self._received, number)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+
+    @contextmanager
+    def during(self, stop: Callable[[], None]) -> Generator[None]:
+        """A task runs in the block, and `stop` asks it to end."""
+        self._stop, self._asked = stop, False
+        try:
+            yield
+        finally:
+            self._stop = None
+
+    def _received(self, number: signal.Signals) -> None:
+        if self._stop is not None and not self._asked:
+            self._asked = True
+            self._stop()
+        elif self._stop is not None or not self._conversation or number != signal.SIGINT:
+            self._cancel()
+
+    def _cancel(self) -> None:
+        """Ends the command: by cancelling it; after a second, or when asked once more, without its help."""
+        if self._leaving is not None:
+            leave()
+        self._leaving = threading.Timer(GRACE_SECONDS, leave)
+        self._leaving.daemon = True
+        self._leaving.start()
+        if self._command is not None:
+            self._command.cancel()
+
+
+def leave() -> None:
+    """Ends the process now. Nothing is half-written: results are written in one piece, files atomically."""
+    if sys.stderr.isatty():
+        sys.stderr.write(SHOW_CURSOR + "\n")
+        sys.stderr.flush()
+    os._exit(INTERRUPTED)

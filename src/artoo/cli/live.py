@@ -1,0 +1,167 @@
+"""The display of a running task on a terminal: redrawn in place, gone when the task ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text as Line
+
+from artoo.cli.fetching import MEGABYTE
+from artoo.cli.marks import Marks, cost_line, loss_line
+from artoo.cli.text import count, seconds
+from artoo.cli.view import RoundView, Stage, SubtaskView, TaskView
+
+FRAMES_PER_SECOND = 8
+ROWS_BESIDES_SUBTASKS = 6
+"""Lines for the request, the past rounds, the phase, the cost and the hint."""
+
+
+class LiveDisplay:
+    """Draws the view eight times a second on `console` (standard error), and leaves nothing behind."""
+
+    def __init__(self, console: Console, view: TaskView, marks: Marks) -> None:
+        self._console = console
+        self._view = view
+        self._marks = marks
+        self._frame = 0
+        self._next: asyncio.TimerHandle | None = None
+
+    def update(self) -> None:
+        """The next frame shows what changed; nothing to do before it."""
+
+    @contextmanager
+    def shown(self) -> Generator[None]:
+        """Shows the display while the block runs (in the event loop), and restores the terminal however it ends."""
+        live = Live(
+            console=self._console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            vertical_overflow="crop",
+            get_renderable=self.draw,
+        )
+        with live:
+            self._tick(live)
+            try:
+                yield
+            finally:
+                if self._next is not None:
+                    self._next.cancel()
+
+    def _tick(self, live: Live) -> None:
+        """Draws, and asks the loop for the next frame: no thread that would see the view half changed."""
+        live.refresh()
+        self._frame += 1
+        self._next = asyncio.get_running_loop().call_later(1 / FRAMES_PER_SECOND, self._tick, live)
+
+    def draw(self) -> RenderableType:
+        """One frame: what was asked, past rounds in a line each, the present round's subtasks, the cost."""
+        view = self._view
+        rows: list[RenderableType] = [_row(view.intent, "bold")]
+        rows += [self._past(past) for past in view.rounds[:-1][-2:]]
+        if view.round is not None:
+            rows.append(self._subtasks(view.round))
+            if view.round.decided is not None:
+                rows.append(_row("  " + loss_line(view.round.decided, self._marks, view.text), "cyan"))
+        if view.trouble:
+            rows.append(_row("  " + view.trouble, "yellow"))
+        if view.fetch.running:
+            rows.append(self._fetching())
+        if view.question or view.phase:
+            rows.append(self._phase())
+        rows.append(_row("  " + cost_line(view.cost, self._marks, view.text, rounds=0), "dim"))
+        if view.stopping:
+            rows.append(_row("  " + view.text.stop_hint, "dim"))
+        return Group(*rows)
+
+    def _past(self, past: RoundView) -> RenderableType:
+        text, marks = self._view.text, self._marks
+        head = f"  {text.round.format(number=past.number)}  {past.matched}/{len(past.subtasks)}"
+        return _row(f"{head}  {loss_line(past.decided, marks, text)}" if past.decided is not None else head, "dim")
+
+    def _fetching(self) -> RenderableType:
+        fetch = self._view.fetch
+        row = Table.grid(padding=(0, 1))
+        size = f"{fetch.done / MEGABYTE:,.0f} / {fetch.total / MEGABYTE:,.0f} MB"
+        bar = ProgressBar(total=fetch.total, completed=fetch.done, width=20)
+        row.add_row(Line(f"  {fetch.phase}", no_wrap=True, overflow="ellipsis"), bar, Line(size, no_wrap=True))
+        return row
+
+    def _phase(self) -> RenderableType:
+        if self._view.question:
+            return _row(f"  ? {self._view.question}", "bold yellow")
+        return _row(f"  {self._spin()} {self._view.phase}  {self._waited(self._view.since)}", "cyan")
+
+    def _waited(self, since: float) -> str:
+        """Seconds since then, once there is a whole one to speak of."""
+        elapsed = self._view.clock() - since
+        return seconds(elapsed * 1000, whole=True) if elapsed >= 1 else ""
+
+    def _subtasks(self, present: RoundView) -> RenderableType:
+        """A line for each subtask, running ones first when there is not room for all."""
+        text = self._view.text
+        table = Table.grid(padding=(0, 1), expand=True)
+        table.add_column(width=3, no_wrap=True)
+        table.add_column(ratio=5, no_wrap=True, overflow="ellipsis")
+        table.add_column(ratio=4, no_wrap=True, overflow="ellipsis")
+        table.add_column(no_wrap=True, justify="right", min_width=7)
+        room = max(3, self._console.height - ROWS_BESIDES_SUBTASKS - 2)
+        ordered = sorted(present.subtasks.values(), key=lambda one: (not one.running, one.number))
+        shown = sorted(ordered[:room], key=lambda one: one.number)
+        for subtask in shown:
+            table.add_row(*self._cells(subtask))
+        head = f"  {text.round.format(number=present.number)}{self._marks.dot}"
+        head += count(text.subtasks, len(present.subtasks))
+        if present.carried:
+            head += self._marks.dot + count(text.carried, present.carried)
+        rows: list[RenderableType] = [_row(head), table]
+        if len(ordered) > room:
+            rows.append(_row("    " + text.more.format(count=len(ordered) - room), "dim"))
+        return Group(*rows)
+
+    def _cells(self, subtask: SubtaskView) -> tuple[Line, Line, Line, Line]:
+        style = {Stage.MATCHED: "green", Stage.FAILED: "red", Stage.WAITING: "dim"}.get(subtask.stage, "")
+        verdict = f"{subtask.passed}/{subtask.judged}" if subtask.judged else ""
+        if subtask.running:
+            verdict = f"{verdict} {self._waited(subtask.since)}".strip()
+        return (
+            Line(f"  {self._sign(subtask)}", style=style),
+            Line(subtask.intent, style=style),
+            Line(self._activity(subtask), style="dim"),
+            Line(verdict, style="dim"),
+        )
+
+    def _activity(self, subtask: SubtaskView) -> str:
+        """What the subtask is doing, what it did last, or why it failed."""
+        text = self._view.text
+        if subtask.stage is Stage.WAITING:
+            return text.waiting
+        if subtask.stage is Stage.FAILED:
+            return subtask.reason or subtask.activity
+        if subtask.stage is Stage.MATCHED:
+            return subtask.activity
+        doing = text.checking if subtask.stage is Stage.CHECKING else subtask.activity or text.thinking
+        return f"{text.attempt.format(number=subtask.attempt)}: {doing}" if subtask.attempt > 1 else doing
+
+    def _sign(self, subtask: SubtaskView) -> str:
+        known = {
+            Stage.MATCHED: self._marks.matched,
+            Stage.FAILED: self._marks.failed,
+            Stage.WAITING: self._marks.waiting,
+        }
+        return known.get(subtask.stage) or self._spin()
+
+    def _spin(self) -> str:
+        return self._marks.spinner[self._frame % len(self._marks.spinner)]
+
+
+def _row(content: str, style: str = "") -> Line:
+    """One line that is cut, never wrapped."""
+    return Line(content, style=style, no_wrap=True, overflow="ellipsis")

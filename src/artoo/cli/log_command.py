@@ -1,0 +1,114 @@
+"""`artoo log`: what tasks did, from the record that can prove it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Protocol, runtime_checkable
+
+import click
+
+if TYPE_CHECKING:
+    from artoo.tasklog.reader import TaskLogReader
+
+
+@runtime_checkable
+class HasHome(Protocol):
+    """What the main command puts into the click context, as far as this group reads it."""
+
+    @property
+    def home(self) -> Path: ...
+
+
+def home_of(context: click.Context) -> Path:
+    """artoo's own directory: the main command's, else `ARTOO_HOME`, else `~/.artoo`."""
+    from artoo.runtime.home import default_home
+
+    given: object = context.find_root().obj
+    return given.home if isinstance(given, HasHome) else default_home(os.environ)
+
+
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+task_argument = click.argument("task_id", metavar="[ID]", required=False)
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.pass_context
+def log(context: click.Context) -> None:
+    """Look at what tasks did. Without a command: the list of tasks.
+
+    ID is a task's id or the beginning of one; without it, the latest task is meant.
+    """
+    if context.invoked_subcommand is None:
+        context.invoke(list_, limit=20, as_json=False)
+
+
+@log.command("list")
+@click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(min=1), help="How many, at most.")
+@as_json_option
+@click.pass_context
+def list_(context: click.Context, limit: int, as_json: bool) -> None:
+    """Show the latest tasks: when, how they ended, what was asked."""
+    from artoo.cli import log_view
+    from artoo.tasklog.reader import list_tasks
+
+    tasks = list_tasks(home_of(context), limit)
+    if as_json:
+        _print_json(log_view.tasks_object(tasks))
+    else:
+        log_view.show_tasks(tasks)
+
+
+@log.command("show")
+@task_argument
+@click.option("--full", is_flag=True, help="With prompts, answers and outputs.")
+@as_json_option
+@click.pass_context
+def show(context: click.Context, task_id: str | None, full: bool, as_json: bool) -> None:
+    """Show a task: rounds, subtasks, calls with their cost, verdicts with evidence, the loss."""
+    from artoo.cli import log_view
+    from artoo.cli.log_story import told
+
+    story = told(_reader(context, task_id))
+    if as_json:
+        _print_json(log_view.story_object(story))
+    else:
+        log_view.show_story(story, full=full)
+
+
+@log.command("export")
+@task_argument
+@click.option(
+    "-o", "--output", type=click.File("wb", lazy=True), default="-", help="A file (default: standard output)."
+)
+@click.pass_context
+def export(context: click.Context, task_id: str | None, output: BinaryIO) -> None:
+    """Write a task's whole log as JSON lines, long strings put back where they belong."""
+    from artoo.contracts import codec
+
+    count = 0
+    for _, fields in _reader(context, task_id).fields():
+        output.write(codec.line_of(fields) + b"\n")
+        count += 1
+    output.flush()
+    click.echo(f"{count} lines exported", err=True)
+
+
+def _reader(context: click.Context, task_id: str | None) -> TaskLogReader:
+    from artoo.contracts.errors import ConfigurationError
+    from artoo.tasklog.reader import TaskLogReader, find_log, list_tasks
+
+    home = home_of(context)
+    if task_id is not None:
+        return find_log(home, task_id)
+    latest = list_tasks(home, 1)
+    if not latest:
+        raise ConfigurationError(f"no task has been logged yet in {home}")
+    return TaskLogReader(latest[0].directory)
+
+
+def _print_json(found: object) -> None:
+    json.dump(found, sys.stdout, ensure_ascii=False, indent=2)
+    sys.stdout.write("\n")

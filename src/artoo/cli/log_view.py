@@ -1,0 +1,270 @@
+"""How a task's log looks on a terminal, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC
+
+import pydantic_core
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from artoo.cli.log_story import RoundStory, SubTaskStory, TaskStory
+from artoo.cli.marks import Marks, cost_line, loss_line, marks_for
+from artoo.cli.printable import one_line, printable
+from artoo.cli.text import Text as Sentences
+from artoo.cli.text import in_language, language_of
+from artoo.contracts.base import Contract
+from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation
+from artoo.contracts.execution import CallStatus, CorrectionSignal, CriterionJudged, ToolCalled
+from artoo.contracts.memory import MemoryRead, MemoryWritten
+from artoo.contracts.plan import PlanRefused
+from artoo.contracts.solution import Decided, FinalResult, RoleFailure
+from artoo.tasklog.reader import TaskSummary
+
+ID_SHOWN = 13
+"""Characters of a task's id that are shown: for a UUIDv7 its whole time stamp."""
+LINE = 100
+BARS = " ▁▂▃▄▅▆▇█"
+
+JsonObject = dict[str, object]
+
+
+def show_tasks(tasks: Sequence[TaskSummary]) -> None:
+    """One line a task."""
+    console = Console(highlight=False)
+    if not tasks:
+        console.print("No task has been logged yet.")
+        return
+    table = Table("id", "started (UTC)", "ending", "request", box=None, pad_edge=False)
+    for column in table.columns[:3]:
+        column.no_wrap = True
+    table.columns[3].no_wrap = True
+    table.columns[3].overflow = "ellipsis"
+    for task in tasks:
+        started = task.started.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+        table.add_row(task.task_id[:ID_SHOWN], started, ending(task.result), Text(one_line(task.request)))
+    console.print(table)
+
+
+def tasks_object(tasks: Sequence[TaskSummary]) -> list[JsonObject]:
+    """The same as JSON."""
+    return [
+        {
+            "task_id": task.task_id,
+            "started": task.started.isoformat(),
+            "request": task.request,
+            "ending": ending(task.result),
+            "bytes": task.bytes,
+            "directory": str(task.directory),
+        }
+        for task in tasks
+    ]
+
+
+def ending(result: FinalResult | None) -> str:
+    """How a task ended, in a word."""
+    return "not ended" if result is None else result.directive.value
+
+
+def story_object(story: TaskStory) -> object:
+    """A story as JSON: every event whole."""
+    rounds = [
+        {
+            "number": part.number,
+            "events": [_event_object(event) for event in part.events],
+            "subtasks": [
+                {
+                    "subtask_id": subtask.subtask_id,
+                    "intent": subtask.intent,
+                    "events": [_event_object(event) for event in subtask.events],
+                    "outcome": subtask.outcome,
+                }
+                for subtask in part.subtasks
+            ],
+            "decided": part.decided,
+        }
+        for part in story.rounds
+    ]
+    whole = {
+        "task_id": story.task_id,
+        "started": story.started,
+        "request": story.request,
+        "rounds": rounds,
+        "result": story.result,
+        "missing": story.missing,
+    }
+    return pydantic_core.to_jsonable_python(whole)
+
+
+def show_story(story: TaskStory, *, full: bool = False) -> None:
+    """The tree of rounds, the trajectory, the result. `full` adds prompts, answers and outputs."""
+    console = Console(highlight=False)
+    marks = marks_for(console.encoding)
+    sentences = in_language(language_of(story.request))
+    view = _View(marks, sentences, full=full)
+    tree = Tree(Text(one_line(story.request) or "(no request)", style="bold"), guide_style="dim")
+    for part in story.rounds:
+        view.add_round(tree, part)
+    console.print(Text(f"task {story.task_id}", style="dim"))
+    console.print(tree)
+    decided = [part.decided for part in story.rounds if part.decided is not None]
+    if decided:
+        console.print(trajectory(decided, marks))
+    if story.missing:
+        console.print(Text(f"{story.missing} messages are missing in this log.", style="yellow"))
+    if story.result is None:
+        console.print(Text("The task has not ended: it is running, or it was stopped.", style="yellow"))
+    else:
+        _show_result(
+            console, story.result, cost_line(story.result.cost, marks, sentences, rounds=len(story.rounds))
+        )
+
+
+def trajectory(decided: Sequence[Decided], marks: Marks) -> Table:
+    """D, P, Ω, L in [0, 1] and ∇L in [−1, 1], one column a round, and a bar chart of each row."""
+    rows: list[tuple[str, Callable[[Decided], float], float]] = [
+        ("D", lambda d: d.loss.D, 0.0),
+        ("P", lambda d: d.loss.P, 0.0),
+        (marks.omega, lambda d: d.loss.Omega, 0.0),
+        ("L", lambda d: d.loss.L, 0.0),
+        (marks.gradient, lambda d: d.grad_l, -1.0),
+    ]
+    table = Table(box=None, pad_edge=False, show_header=True, header_style="dim")
+    table.add_column("")
+    table.add_column("plot", no_wrap=True)
+    for item in decided:
+        table.add_column(f"round {item.round}", justify="right")
+    for name, value, lowest in rows:
+        values = [value(item) for item in decided]
+        chart = " ".join(_bar(v, lowest, marks) for v in values)
+        table.add_row(name, chart, *(f"{v:+.2f}" if lowest < 0 else f"{v:.2f}" for v in values))
+    return table
+
+
+class _View:
+    """Builds the tree of one story."""
+
+    def __init__(self, marks: Marks, sentences: Sentences, *, full: bool) -> None:
+        self._marks = marks
+        self._sentences = sentences
+        self._full = full
+
+    def add_round(self, tree: Tree, part: RoundStory) -> None:
+        branch = tree.add(Text(f"round {part.number}", style="bold"))
+        for event in part.events:
+            self._add_event(branch, event)
+        for subtask in part.subtasks:
+            self._add_subtask(branch, subtask)
+        if part.decided is not None:
+            branch.add(Text(loss_line(part.decided, self._marks, self._sentences), style="cyan"))
+
+    def _add_subtask(self, branch: Tree, subtask: SubTaskStory) -> None:
+        outcome = subtask.outcome
+        mark, style = (
+            (self._marks.waiting, "yellow") if outcome is None else self._verdict(outcome.status == "matched")
+        )
+        node = branch.add(Text.assemble((f"{mark} ", style), _short(subtask.intent)))
+        for event in subtask.events:
+            self._add_event(node, event)
+        if outcome is not None and outcome.failure_reason:
+            node.add(Text(_short(outcome.failure_reason), style="red"))
+
+    def _add_event(self, branch: Tree, event: Contract) -> None:
+        node = branch.add(self._line(event))
+        if self._full:
+            for name, text in _details(event):
+                node.add(Text(f"{name}:\n{printable(text)}", style="dim"))
+
+    def _line(self, event: Contract) -> Text:
+        if isinstance(event, ModelCalled):
+            return self._model_line(event)
+        if isinstance(event, ToolCalled):
+            return self._tool_line(event)
+        if isinstance(event, CriterionJudged):
+            verdict = event.verdict
+            mark, style = self._verdict(verdict.verdict == "pass")
+            evidence = f" ({verdict.decided_by.value}: {_short(verdict.evidence)})" if verdict.evidence else ""
+            return Text.assemble((f"{mark} ", style), _short(verdict.criterion), (evidence, "dim"))
+        if isinstance(event, CorrectionSignal):
+            return Text(f"correction {event.attempt}: {_short(event.what_was_wrong)}", style="yellow")
+        return Text(_short(_other_line(event)), style="dim")
+
+    def _model_line(self, call: ModelCalled) -> Text:
+        usage = call.usage
+        cached = f", {usage.cached_tokens} cached" if usage.cached_tokens else ""
+        repaired = ", repaired" if call.repaired else ""
+        tokens = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens{cached}"
+        cost = f"{tokens}, {call.duration_ms / 1_000:.1f} s{repaired}"
+        line = Text.assemble((f"{call.role.value} ", "magenta"), f"{call.contract} ", (cost, "dim"))
+        if call.error is not None:
+            line.append(f" {_short(call.error)}", "red")
+        return line
+
+    def _tool_line(self, event: ToolCalled) -> Text:
+        call = event.call
+        ok = call.status is CallStatus.OK
+        ended = call.status.value if call.exit_code is None else f"{call.status.value}, exit {call.exit_code}"
+        return Text.assemble(
+            (f"{call.tool} ", "blue"),
+            _short(call.ran or call.input or call.target),
+            (f" ({ended}, {call.duration_ms} ms)", "dim" if ok else "red"),
+        )
+
+    def _verdict(self, good: bool) -> tuple[str, str]:
+        return (self._marks.matched, "green") if good else (self._marks.failed, "red")
+
+
+def _event_object(event: Contract) -> JsonObject:
+    return {"kind": event.kind(), **event.model_dump(mode="json")}
+
+
+def _other_line(event: Contract) -> str:
+    if isinstance(event, PlanRefused):
+        return f"plan refused: {'; '.join(event.reasons)}"
+    if isinstance(event, RoleFailure):
+        return f"{event.role.value} failed: {event.reason}"
+    if isinstance(event, RouteViolation):
+        return f"route violation: {event.reason}"
+    if isinstance(event, MessagesDropped):
+        return f"{event.subscriber} missed {event.count} messages"
+    if isinstance(event, MemoryRead):
+        return f"memory read: {event.space} {event.entity} ({event.sops} rules, {len(event.potentials)} potentials)"
+    if isinstance(event, MemoryWritten):
+        return f"memory written: {event.space} {event.entity} {event.sigma:+g}"
+    return event.kind()
+
+
+def _details(event: Contract) -> list[tuple[str, str]]:
+    if isinstance(event, ModelCalled):
+        return [("system", event.system), ("user", event.user), ("answer", event.answer)]
+    if isinstance(event, ToolCalled):
+        call = event.call
+        found = [("output", call.output), ("errors", call.error_output), ("reason", call.reason or "")]
+        return [(name, text) for name, text in found if text]
+    if isinstance(event, CorrectionSignal):
+        return [("to do", event.what_to_do)]
+    return []
+
+
+def _show_result(console: Console, result: FinalResult, cost: str) -> None:
+    stopped = f" ({result.stopped_by.value})" if result.stopped_by is not None else ""
+    console.print(Text(f"{result.directive.value}{stopped}", style="bold"))
+    console.print(Text(printable(result.summary)))
+    for unmet in result.unmet:
+        console.print(Text(f"unmet: {_short(unmet.criterion)}: {_short(unmet.reason)}", style="red"))
+    console.print(Text(cost, style="dim"))
+
+
+def _bar(value: float, lowest: float, marks: Marks) -> str:
+    share = min(1.0, max(0.0, (value - lowest) / (1.0 - lowest)))
+    if marks.omega.isascii():
+        return str(round(share * 9))
+    return BARS[max(1, round(share * (len(BARS) - 1)))]
+
+
+def _short(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= LINE else f"{line[: LINE - 1]}…"

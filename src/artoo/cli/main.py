@@ -1,0 +1,105 @@
+"""`artoo`: where the command line begins, and the one place that turns errors into messages and exit codes.
+
+Nothing heavy is imported here: `artoo --help` is read by people who wait for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from artoo.cli.group import LazyGroup
+from artoo.contracts.errors import ArtooError, ConfigurationError, ModelError
+
+USAGE, NO_MODEL, INTERRUPTED, FAILED = 2, 3, 130, 1
+
+
+class Session:
+    """What every command can ask of the context: where artoo's own files are."""
+
+    @property
+    def home(self) -> Path:
+        """artoo's own directory."""
+        from artoo.runtime.home import default_home
+
+        return default_home(os.environ)
+
+
+def _show_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        click.echo(f"artoo {version('artoo')}")
+        context.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    subcommand_metavar="[COMMAND | TEXT]...",
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
+)
+@click.pass_context
+def artoo(context: click.Context) -> None:
+    """Say what you want done, and artoo does it, checks it, and tells you what it did.
+
+    \b
+      artoo "how many Python files are in src?"
+      artoo                    a conversation
+    """
+    context.obj = Session()
+    if context.invoked_subcommand is None:
+        if not sys.stdin.isatty():
+            raise click.UsageError('there is no terminal to talk on; give a request: artoo "…", or artoo run -')
+        from artoo.cli.repl import converse
+
+        context.exit(converse())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line. Returns the exit code: 0, 1, 2, 3 or 130 (SPEC section 12)."""
+    try:
+        code: object = artoo.main(args=arguments, prog_name="artoo", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo(err=True)
+        return INTERRUPTED
+    except ArtooError as error:
+        return _report([error])
+    except BaseExceptionGroup as group:
+        ours, others = group.split(ArtooError)
+        if ours is None or others is not None:
+            raise
+        return _report(list(_leaves(ours)))
+    return code if isinstance(code, int) else 0
+
+
+def _leaves(group: BaseExceptionGroup[ArtooError]) -> Iterator[ArtooError]:
+    """The errors in a group of groups: parts of artoo run side by side, and fail side by side."""
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
+
+
+def _report(errors: Sequence[ArtooError]) -> int:
+    """Shows each error once. Returns the exit code of the first."""
+    for message in dict.fromkeys(str(error) for error in errors):
+        click.echo(f"artoo: {message}", err=True)
+    return _code_of(errors[0])
+
+
+def _code_of(error: ArtooError) -> int:
+    if isinstance(error, ConfigurationError):
+        return USAGE
+    return NO_MODEL if isinstance(error, ModelError) else FAILED

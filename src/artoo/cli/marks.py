@@ -1,0 +1,63 @@
+"""Signs and numbers of the display, with an ASCII form for terminals that cannot show the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from artoo.cli.text import Text, count, directive_name, seconds
+from artoo.contracts.solution import Cost, Decided
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """One set of signs. `spinner` holds the frames of something that is going on."""
+
+    matched: str
+    failed: str
+    waiting: str
+    bullet: str
+    arrow: str
+    dot: str
+    omega: str
+    gradient: str
+    spinner: str
+
+
+UNICODE: Final = Marks("✓", "✗", "·", "•", "→", " · ", "Ω", "∇L", "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+ASCII: Final = Marks("+", "x", ".", "-", "->", ", ", "Omega", "gradL", "|/-\\")
+
+
+def marks_for(encoding: str | None) -> Marks:
+    """The signs that an output stream of this encoding can show."""
+    try:
+        "".join(getattr(UNICODE, name) for name in Marks.__slots__).encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return UNICODE
+
+
+def loss_line(decided: Decided, marks: Marks, text: Text) -> str:
+    """`D 0.50  P 0.00  Ω 0.05  L 0.32  ∇L +0.00  → change path`."""
+    loss = decided.loss
+    name = directive_name(decided.directive.value, text)
+    return (
+        f"D {loss.D:.2f}  P {loss.P:.2f}  {marks.omega} {loss.Omega:.2f}  L {loss.L:.2f}  "
+        f"{marks.gradient} {decided.grad_l:+.2f}  {marks.arrow} {name}"
+    )
+
+
+def cost_line(cost: Cost, marks: Marks, text: Text, *, rounds: int) -> str:
+    """`1 round · 2 model calls · 1,204 tokens (45% cached) · 3 tool calls · 4.1 s`."""
+    tokens = count(text.tokens_cost, cost.prompt_tokens + cost.completion_tokens)
+    if cost.cached_tokens and cost.prompt_tokens:
+        share = f"{min(1.0, cost.cached_tokens / cost.prompt_tokens):.0%}"
+        tokens += f" ({text.cached_cost.format(share=share)})"
+    parts = [
+        count(text.rounds_cost, rounds) if rounds else "",
+        count(text.calls_cost, cost.llm_calls),
+        tokens,
+        count(text.tools_cost, cost.tool_calls),
+        seconds(cost.elapsed_ms),
+    ]
+    return marks.dot.join(part for part in parts if part)

@@ -1,0 +1,315 @@
+"""`artoo memory`: what was learnt, why, and how to correct it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Protocol, runtime_checkable
+
+import click
+
+from artoo.contracts.errors import MemoryStoreError
+from artoo.contracts.tags import LOCAL, Pair, macro_pair
+
+if TYPE_CHECKING:
+    from artoo.memory.environment import Environment
+
+PROBLEMS = 1
+
+
+@runtime_checkable
+class HasHome(Protocol):
+    """What the main command puts into the click context, as far as this group reads it."""
+
+    @property
+    def home(self) -> Path: ...
+
+
+def directory_of(context: click.Context) -> Path:
+    """The directory of the memory store: as configured, below the main command's home."""
+    from artoo.runtime.config_file import load_config
+
+    given: object = context.find_root().obj
+    environ = dict(os.environ)
+    if isinstance(given, HasHome):
+        environ["ARTOO_HOME"] = str(given.home)
+    return load_config(environ).memory_path
+
+
+@contextmanager
+def opened(context: click.Context) -> Generator[Environment]:
+    """The store, open for the length of one command."""
+    from artoo.memory.environment import open_environment
+
+    environment = open_environment(directory_of(context))
+    try:
+        yield environment
+    finally:
+        environment.close()
+
+
+def pair_of(words: tuple[str, ...]) -> Pair:
+    """A pair as people write it: `SPACE ENTITY`, `tool:NAME` (any target), or the words of a request."""
+    text = " ".join(words)
+    if not text.strip():
+        raise click.UsageError("Name a pair, such as `tool:glob path:/tmp`, a tool, or a request.")
+    space, _, entity = text.partition(" ")
+    if ":" in space and ":" in entity:
+        return Pair(space, entity)
+    if not entity and space.startswith(("tool:", "intent:", "thing:")):
+        return Pair(space, LOCAL)
+    return macro_pair(text)
+
+
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@as_json_option
+@click.pass_context
+def memory(context: click.Context, as_json: bool) -> None:
+    """Look at what was learnt, and correct it. Without a command: the pyramid."""
+    if context.invoked_subcommand is not None:
+        return
+    from artoo.memory.insight import overview
+    from artoo.runtime.system import SystemClock
+
+    with opened(context) as environment:
+        found = overview(environment, SystemClock().now())
+    from artoo.cli import memory_view
+
+    if as_json:
+        _print_json(memory_view.overview_object(found))
+    else:
+        memory_view.show_overview(found)
+
+
+@memory.command("query")
+@click.argument("pair", nargs=-1, required=True)
+@as_json_option
+@click.pass_context
+def query(context: click.Context, pair: tuple[str, ...], as_json: bool) -> None:
+    """What memory advises about PAIR: `SPACE ENTITY`, `tool:NAME`, or the words of a request."""
+    from artoo.cli import memory_view
+    from artoo.memory import reading
+    from artoo.memory.service import sop_record
+    from artoo.memory.signal import microseconds
+    from artoo.runtime.system import SystemClock
+
+    asked = pair_of(pair)
+    now_us = microseconds(SystemClock().now())
+    with opened(context) as environment:
+        live, rules = environment.read(
+            lambda transaction: (
+                reading.potentials(transaction, asked, now_us),
+                [sop_record(rule) for rule in reading.rules(transaction, asked, 10)],
+            )
+        )
+    if as_json:
+        found = {
+            "potentials": live.model_dump(mode="json"),
+            "rules": [rule.model_dump(mode="json") for rule in rules],
+        }
+        _print_json(found)
+    else:
+        memory_view.show_advice(live, rules)
+
+
+@memory.command("explain")
+@click.argument("pair", nargs=-1, required=True)
+@as_json_option
+@click.pass_context
+def explain(context: click.Context, pair: tuple[str, ...], as_json: bool) -> None:
+    """Every megram's share in PAIR's two potentials, and both over time."""
+    from artoo.cli import memory_view
+    from artoo.memory import insight
+    from artoo.runtime.system import SystemClock
+
+    with opened(context) as environment:
+        found = insight.explain(environment, pair_of(pair), SystemClock().now())
+    if as_json:
+        _print_json(memory_view.explanation_object(found))
+    else:
+        memory_view.show_explanation(found)
+
+
+@memory.command("dream")
+@as_json_option
+@click.pass_context
+def dream(context: click.Context, as_json: bool) -> None:
+    """Run one pass of the Dreamer now: forget, doubt, guess. (Wording new rules needs a running artoo.)"""
+    from artoo.cli import memory_view
+    from artoo.contracts.base import Contract
+    from artoo.loops.slow.dreamer import Dreamer
+    from artoo.loops.slow.passing import DreamLimits
+    from artoo.memory.maintenance import Maintenance
+    from artoo.runtime.system import SystemClock, UuidIds
+
+    def unheard(message: Contract) -> None:
+        """Nobody listens to a single pass; the report is printed and kept in the store."""
+
+    clock = SystemClock()
+    with opened(context) as environment:
+        dreamer = Dreamer(
+            Maintenance(environment, clock),
+            clock,
+            UuidIds(),
+            publish=unheard,
+            busy=lambda: False,
+            limits=DreamLimits(duty=1.0, slice=2_048),
+        )
+        report = asyncio.run(dreamer.dream())
+    if as_json:
+        _print_json(report.model_dump(mode="json"))
+    else:
+        memory_view.show_report(report)
+    if report.error is not None:
+        context.exit(PROBLEMS)
+
+
+@memory.command("forget")
+@click.argument("what", nargs=-1, required=True)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_context
+def forget(context: click.Context, what: tuple[str, ...], yes: bool) -> None:
+    """Delete one entry (its ID), or everything about a PAIR. This cannot be undone; export first."""
+    from artoo.memory import insight
+
+    single = len(what) == 1 and ":" not in what[0]
+    named = what[0] if single else str(pair_of(what))
+    if not yes:
+        click.confirm(f"Forget {named} for good?", abort=True)
+    with opened(context) as environment:
+        if single:
+            gone = 1 if insight.forget_one(environment, what[0]) is not None else 0
+        else:
+            gone = insight.forget_pair(environment, pair_of(what))
+    if not gone:
+        raise MemoryStoreError(f"Memory holds nothing under {named}. `artoo memory export` lists what it holds.")
+    click.echo(f"Forgot {gone} {'entry' if gone == 1 else 'entries'}.")
+
+
+@memory.command("export")
+@click.argument("file", type=click.File("wb", lazy=True), default="-")
+@click.pass_context
+def export(context: click.Context, file: BinaryIO) -> None:
+    """Write every entry as a line of JSON to FILE (default: standard output)."""
+    from artoo.memory.exchange import exported
+
+    count = 0
+    with opened(context) as environment:
+        for line in exported(environment):
+            file.write(line + b"\n")
+            count += 1
+    file.flush()
+    click.echo(f"{count} entries exported", err=True)
+
+
+@memory.command("import")
+@click.argument("file", type=click.File("rb"))
+@click.pass_context
+def import_(context: click.Context, file: BinaryIO) -> None:
+    """Read entries from FILE (JSON lines, as exported). What is known already is left as it is."""
+    from artoo.memory.exchange import imported
+
+    with opened(context) as environment:
+        added, known = imported(environment, file)
+    click.echo(f"{added} entries added, {known} known already")
+
+
+@memory.command("feedback")
+@click.argument("rule")
+@click.argument("verdict", type=click.Choice(["bad"]))
+@click.argument("why")
+@click.pass_context
+def feedback(context: click.Context, rule: str, verdict: str, why: str) -> None:
+    """Say that RULE (an entry's ID) is bad, and WHY. Its evidence is opposed, not rewritten."""
+    from artoo.memory import insight
+    from artoo.runtime.system import SystemClock, UuidIds
+
+    with opened(context) as environment:
+        written = insight.oppose(environment, rule, why, new_id=UuidIds().new(), at=SystemClock().now())
+    click.echo(f"Noted against {rule}: {written.space} {written.entity}, f = {written.f:g}, σ = {written.sigma:+g}")
+
+
+@memory.command("verify")
+@click.option("--check", is_flag=True, help="Only look; exit with 1 when something is wrong.")
+@as_json_option
+@click.pass_context
+def verify(context: click.Context, check: bool, as_json: bool) -> None:
+    """Recompute all sums and indexes from the records, and repair what differs."""
+    from artoo.cli import memory_view
+    from artoo.memory.verify import examine, repair
+
+    with opened(context) as environment:
+        found = examine(environment)
+        if not found.sound and not check:
+            repair(environment)
+            after = examine(environment)
+        else:
+            after = found
+    if as_json:
+        _print_json(memory_view.findings_object(found, after))
+    else:
+        memory_view.show_findings(found, after, checked_only=check)
+    if not after.sound:
+        context.exit(PROBLEMS)
+
+
+@memory.command("proposals")
+@as_json_option
+@click.pass_context
+def proposals(context: click.Context, as_json: bool) -> None:
+    """Show what the Dreamer would add to the T layer. Only you can accept it."""
+    from artoo.memory.insight import open_proposals
+
+    with opened(context) as environment:
+        found = open_proposals(environment)
+    if as_json:
+        _print_json([proposal.model_dump(mode="json") for proposal in found])
+        return
+    from artoo.cli.printable import one_line
+
+    for proposal in found:
+        click.echo(f"{proposal.id}  {one_line(proposal.text)}")
+    if not found:
+        click.echo("No open proposals.")
+
+
+@memory.command("accept")
+@click.argument("proposal_id")
+@click.pass_context
+def accept(context: click.Context, proposal_id: str) -> None:
+    """Accept a proposal: its text becomes a file of the T layer."""
+    from artoo.memory.insight import answer_proposal
+
+    with opened(context) as environment:
+        proposal = answer_proposal(environment, proposal_id, accept=True)
+    folder = directory_of(context).parent / "thinking"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file = folder / f"{proposal.id}.md"
+    file.write_text(proposal.text + "\n", encoding="utf-8")
+    file.chmod(0o400)
+    click.echo(f"Accepted: {file}")
+
+
+@memory.command("refuse")
+@click.argument("proposal_id")
+@click.pass_context
+def refuse(context: click.Context, proposal_id: str) -> None:
+    """Refuse a proposal; it will not be made again."""
+    from artoo.memory.insight import answer_proposal
+
+    with opened(context) as environment:
+        answer_proposal(environment, proposal_id, accept=False)
+    click.echo("Refused.")
+
+
+def _print_json(found: object) -> None:
+    json.dump(found, sys.stdout, ensure_ascii=False, indent=2)
+    sys.stdout.write("\n")

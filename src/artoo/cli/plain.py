@@ -1,0 +1,74 @@
+"""The display without a terminal: a sparse line on standard error whenever something was settled."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from artoo.cli.marks import Marks, loss_line
+from artoo.cli.text import count
+from artoo.cli.view import Stage, SubtaskView, TaskView
+
+LONGEST = 160
+"""Characters of a line; a reason may be long, and the whole of it is in the result."""
+
+
+class PlainDisplay:
+    """Prints each settled fact once: rounds, outcomes, corrections, decisions, trouble."""
+
+    def __init__(self, stream: TextIO, view: TaskView, marks: Marks) -> None:
+        self._stream = stream
+        self._view = view
+        self._marks = marks
+        self._said: set[str] = set()
+
+    @contextmanager
+    def shown(self) -> Generator[None]:
+        """Nothing needs to be restored."""
+        yield
+
+    def update(self) -> None:
+        """Says what was not said before."""
+        for key, line in self._facts():
+            if key not in self._said:
+                self._said.add(key)
+                short = line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+                encoding = self._stream.encoding or "ascii"
+                safe = short.encode(encoding, "replace").decode(encoding)
+                self._stream.write(f"artoo: {safe}\n")
+                self._stream.flush()
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        """Everything that is settled so far, each with a key of its own."""
+        view, text = self._view, self._view.text
+        if view.fetch.running:
+            yield view.fetch.line, view.fetch.line
+        for present in view.rounds:
+            where = text.round.format(number=present.number)
+            if present.subtasks:
+                yield f"{where} begin", f"{where}: {count(text.subtasks, len(present.subtasks))}"
+            yield from self._subtask_facts(where, present.subtasks.values())
+            if present.decided is not None:
+                yield f"{where} decided", f"{where}: {loss_line(present.decided, self._marks, text)}"
+        if view.trouble:
+            yield view.trouble, view.trouble
+        if view.question:
+            yield view.question, view.question
+        if view.stopping:
+            yield "stopping", text.stopping
+
+    def _subtask_facts(self, where: str, subtasks: Iterable[SubtaskView]) -> Iterator[tuple[str, str]]:
+        text = self._view.text
+        for subtask in subtasks:
+            head = f"{where} [{subtask.number}] {subtask.intent}"
+            if subtask.attempt > 1 and subtask.running:
+                yield (
+                    f"{where} {subtask.number} {subtask.attempt}",
+                    f"{head}: {text.correction.format(reason=subtask.reason)}",
+                )
+            elif subtask.stage is Stage.MATCHED:
+                yield f"{where} {subtask.number} end", f"{head}: {self._marks.matched} {text.matched}"
+            elif subtask.stage is Stage.FAILED:
+                failed = text.failed.format(reason=subtask.reason)
+                yield f"{where} {subtask.number} end", f"{head}: {self._marks.failed} {failed}"

@@ -1,0 +1,53 @@
+"""The line that a person types on: editing, and a history that is kept in artoo's home."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+
+HISTORY_NAME = "history"
+LARGEST_HISTORY, KEPT_HISTORY = 256 * 1024, 64 * 1024
+"""Bytes: a history larger than the first is cut to its last entries, the second of these at most."""
+
+
+class Prompt:
+    """Reads lines from the terminal. The history file is readable by its owner only."""
+
+    def __init__(self, home: Path) -> None:
+        self._session: PromptSession[str] = PromptSession(history=_history(home / HISTORY_NAME))
+
+    async def read(self) -> str | None:
+        """The next line; None at the end of input. Ctrl-C empties the line."""
+        while True:
+            try:
+                return await self._session.prompt_async("artoo> ", handle_sigint=False)
+            except KeyboardInterrupt:
+                continue
+            except EOFError:
+                return None
+
+
+def _history(path: Path) -> History:
+    """The kept history, or one for this session only where the home cannot be written."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+        shorten(path)
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(path))
+
+
+def shorten(path: Path) -> None:
+    """Cuts a long history to its last whole entries. An entry begins with a line of the form `# time`."""
+    if path.stat().st_size <= LARGEST_HISTORY:
+        return
+    kept = path.read_bytes()[-KEPT_HISTORY:]
+    start = kept.find(b"\n# ")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.touch(mode=0o600)
+    temporary.write_bytes(kept[start:] if start >= 0 else b"")
+    temporary.replace(path)

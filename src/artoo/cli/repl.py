@@ -1,0 +1,139 @@
+"""`artoo` alone: a conversation. What is said is a request; what begins with a slash is a command."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from artoo.cli import running
+from artoo.cli.fetching import Fetch
+from artoo.cli.interrupts import Interrupts
+from artoo.cli.marks import marks_for
+from artoo.cli.outcome import INTERRUPTED, as_text
+from artoo.cli.printable import show
+from artoo.cli.prompt import Prompt
+from artoo.cli.slash import SLASH_COMMANDS, SlashCommand, Tally
+from artoo.cli.text import Text, in_language
+from artoo.contracts.errors import ArtooError
+from artoo.contracts.request import Turn
+from artoo.runtime.config_file import load_config
+from artoo.runtime.options import RunOptions
+
+TURNS = 5
+"""Earlier exchanges that the perceiver is told (SPEC section 2)."""
+
+LONGEST_SUMMARY = 2_000
+"""Characters of a summary that are remembered for the next request."""
+
+
+def converse() -> int:
+    """Talks until the person leaves. Returns the exit code."""
+    if not sys.stdout.isatty():
+        raise click.UsageError('a conversation needs a terminal; give a request: artoo "…"')
+    return asyncio.run(_converse())
+
+
+async def _converse() -> int:
+    config = load_config()
+    text = in_language(_spoken(os.environ.get("LC_ALL") or os.environ.get("LANG") or ""))
+    prompt = Prompt(config.home)
+    fetch = Fetch()
+    try:
+        with Interrupts(conversation=True) as interrupts:
+            async with running.open_runtime(config, fetch) as runtime:
+                await Conversation(runtime, prompt, text, interrupts, fetch).hold()
+    except asyncio.CancelledError:
+        return INTERRUPTED
+    return 0
+
+
+def _spoken(locale: str) -> str:
+    """The language tag of a locale such as `zh_CN.UTF-8`."""
+    return locale.partition(".")[0].replace("_", "-") or "en"
+
+
+class Conversation:
+    """One session: the last turns, and what ran."""
+
+    def __init__(
+        self, runtime: running.Runtime, prompt: Prompt, text: Text, interrupts: Interrupts, fetch: Fetch
+    ) -> None:
+        self._interrupts = interrupts
+        self._fetch = fetch
+        self._runtime = runtime
+        self._prompt = prompt
+        self._text = text
+        self._turns: deque[Turn] = deque(maxlen=TURNS)
+        self._tally = Tally()
+
+    async def hold(self) -> None:
+        """Reads and answers until end of input or /quit."""
+        from importlib.metadata import version
+
+        show(self._text.banner.format(version=version("artoo")))
+        while True:
+            line = await self._prompt.read()
+            if line is None:
+                return
+            words = line.split()
+            if not words:
+                continue
+            if not _is_slash(words[0]):
+                await self._request(line.strip())
+            elif not await self._command(words):
+                return
+
+    async def _request(self, request: str) -> None:
+        """Runs one request; its errors are shown, and the conversation goes on."""
+        try:
+            result, view = await running.run_task(
+                self._runtime,
+                request,
+                interrupts=self._interrupts,
+                fetch=self._fetch,
+                options=RunOptions(),
+                history=tuple(self._turns),
+                on_message=self._tally.count,
+            )
+        except ArtooError as error:
+            click.echo(f"artoo: {error}", err=True)
+            return
+        self._turns.append(Turn(input=request, summary=result.summary[:LONGEST_SUMMARY]))
+        show(as_text(result, view, marks_for(sys.stdout.encoding)) + "\n")
+
+    async def _command(self, words: Sequence[str]) -> bool:
+        """Runs a slash command. False when the person wants to leave."""
+        name, arguments = words[0][1:], list(words[1:])
+        command = SLASH_COMMANDS.get(name)
+        if command is SlashCommand.QUIT:
+            return False
+        if command is SlashCommand.HELP:
+            for known, meaning in SLASH_COMMANDS.items():
+                show(f"  /{known:<8} {meaning.summary}")
+            show(self._text.slash_help)
+        elif command is SlashCommand.AUDIT:
+            show(self._tally.line(self._text))
+        elif command is None:
+            show(self._text.unknown_slash.format(name=f"/{name}"))
+        else:
+            await _run_artoo([name, *(arguments or command.defaults)])
+        return True
+
+
+def _is_slash(word: str) -> bool:
+    """`/help` is a command; `/etc/hosts` and `/tmp` are the beginnings of requests."""
+    if not word.startswith("/") or "/" in word[1:]:
+        return False
+    return word[1:] in SLASH_COMMANDS or not Path(word).exists()
+
+
+async def _run_artoo(arguments: Sequence[str]) -> None:
+    """Runs another artoo on this terminal: stores that are open here may be opened once per process only."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "artoo", *arguments)
+    await process.wait()

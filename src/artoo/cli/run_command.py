@@ -1,0 +1,150 @@
+"""`artoo run`: one request, live progress, the result, an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from artoo.cli import running
+from artoo.cli.display import Progress
+from artoo.cli.fetching import Fetch
+from artoo.cli.interrupts import Interrupts
+from artoo.cli.marks import marks_for
+from artoo.cli.outcome import INTERRUPTED, as_json, as_text, exit_code
+from artoo.cli.printable import show
+from artoo.cli.view import TaskView
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.solution import FinalResult
+from artoo.runtime.config_file import load_config
+from artoo.runtime.options import Budgets, RunOptions, check_policy_line
+
+LONGEST_REQUEST = 256 * 1024
+"""Bytes of a request that are read from standard input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What goes to standard output: text for a person, or one JSON object, or every message and then the object."""
+
+    json: bool = False
+    events: bool = False
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("text", nargs=-1, required=True)
+@click.option("--json", "as_json_", is_flag=True, help="Print one JSON object as the last line.")
+@click.option("--events", is_flag=True, help="Print every message as a JSON line, then the result.")
+@click.option(
+    "--workspace",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where generated files go (default: ~/artoo_workspace).",
+)
+@click.option(
+    "--project",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Where commands run (default: the current directory).",
+)
+@click.option("--allow", multiple=True, metavar="LINE", help='Permit an act beforehand: "overwrite out/*.csv".')
+@click.option("--budget", multiple=True, metavar="LIMITS", help="seconds=120,calls=20,tokens=50000")
+@click.option("--strict", is_flag=True, help="Only a complete result is a success.")
+@click.option("--strict-roles", is_flag=True, help="Every role asks its model, also where code could decide.")
+@click.option("--no-memory", is_flag=True, help="Neither recall nor learn.")
+@click.option(
+    "--progress",
+    type=click.Choice([choice.value for choice in Progress]),
+    default=Progress.AUTO.value,
+    help="How to show what is going on (standard error).",
+)
+@click.pass_context
+def run(
+    context: click.Context,
+    text: tuple[str, ...],
+    as_json_: bool,
+    events: bool,
+    workspace: Path | None,
+    project: Path | None,
+    allow: tuple[str, ...],
+    budget: tuple[str, ...],
+    strict: bool,
+    strict_roles: bool,
+    no_memory: bool,
+    progress: str,
+) -> None:
+    """Do what TEXT asks. TEXT may be - to read the request from standard input.
+
+    Exit codes: 0 done, 1 abandoned, 2 usage or configuration, 3 no model reachable, 130 interrupted.
+    """
+    for line in allow:
+        check_policy_line(line)
+    options = RunOptions(
+        workspace=workspace,
+        project=project,
+        allow=allow,
+        budgets=Budgets.parse(budget),
+        strict=strict,
+        strict_roles=strict_roles,
+        memory=not no_memory,
+    )
+    request = _request(text)
+    context.exit(asyncio.run(_run(request, options, Output(as_json_, events), Progress(progress))))
+
+
+def _request(words: tuple[str, ...]) -> str:
+    """The request: the words of the command line, or standard input for a single `-`."""
+    request = " ".join(words)
+    if words == ("-",):
+        raw = sys.stdin.buffer.read(LONGEST_REQUEST + 1)
+        if len(raw) > LONGEST_REQUEST:
+            raise click.UsageError(
+                f"the request is longer than {LONGEST_REQUEST:,} bytes; put the data into a file"
+            )
+        try:
+            request = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise click.UsageError("the request on standard input is not UTF-8 text") from error
+    if not request.strip():
+        raise click.UsageError('the request is empty; say what you want done: artoo "…"')
+    return request.strip()
+
+
+async def _run(request: str, options: RunOptions, output: Output, progress: Progress) -> int:
+    """Runs the request and prints its result as soon as it is there. Returns the exit code."""
+    config, fetch = load_config(), Fetch()
+    try:
+        with Interrupts() as interrupts:
+            async with running.open_runtime(config, fetch) as runtime:
+                result, view = await running.run_task(
+                    runtime,
+                    request,
+                    interrupts=interrupts,
+                    fetch=fetch,
+                    options=options,
+                    progress=progress,
+                    on_message=_print_message if output.events else None,
+                )
+                _print_result(result, view, output)
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    except BrokenPipeError:
+        # The reader is gone. Python would complain once more when it flushes what is left at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return INTERRUPTED
+    return exit_code(result)
+
+
+def _print_result(result: FinalResult, view: TaskView, output: Output) -> None:
+    if output.json or output.events:
+        show(as_json(result))
+    else:
+        show(as_text(result, view, marks_for(sys.stdout.encoding)))
+
+
+def _print_message(envelope: Envelope) -> None:
+    from artoo.contracts.codec import encode
+
+    show(encode(envelope).decode("utf-8"))

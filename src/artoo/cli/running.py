@@ -1,0 +1,91 @@
+"""Runs one task from the terminal: the stream goes into the view, the view onto the display."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol, TextIO
+
+from artoo.cli.display import Progress, display_for
+from artoo.cli.fetching import Fetch
+from artoo.cli.fold import fold
+from artoo.cli.interrupts import Interrupts
+from artoo.cli.view import TaskView
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ProtocolError
+from artoo.contracts.request import Turn, UserRequest
+from artoo.contracts.solution import FinalResult
+from artoo.runtime.config import Config
+from artoo.runtime.options import RunOptions
+
+
+class Runtime(Protocol):
+    """What the command line needs of a runtime."""
+
+    def stream(
+        self, text: str, *, history: Sequence[Turn] = (), options: RunOptions | None = None
+    ) -> AsyncIterator[Envelope]:
+        """All messages of the task; the last one is its FinalResult."""
+        ...
+
+    def interrupt(self) -> None:
+        """Asks the running task to stop; it ends with a FinalResult that says so."""
+        ...
+
+
+def open_runtime(config: Config, fetch: Fetch) -> AbstractAsyncContextManager[Runtime]:
+    """The real runtime, which tells `fetch` about the download of the local model."""
+    from artoo.runtime.artoo import Artoo
+
+    return Artoo(config, on_fetch=fetch)
+
+
+@asynccontextmanager
+async def _closing(messages: AsyncIterator[Envelope]) -> AsyncGenerator[AsyncIterator[Envelope]]:
+    """Ends a stream that is left early here and now, in the task that began it, not when it is collected."""
+    try:
+        yield messages
+    finally:
+        if isinstance(messages, AsyncGenerator):
+            await messages.aclose()
+
+
+async def run_task(
+    runtime: Runtime,
+    request: str,
+    *,
+    interrupts: Interrupts,
+    fetch: Fetch,
+    options: RunOptions,
+    history: Sequence[Turn] = (),
+    progress: Progress = Progress.AUTO,
+    on_message: Callable[[Envelope], None] | None = None,
+    stream: TextIO | None = None,
+) -> tuple[FinalResult, TaskView]:
+    """Runs a request to its end, shows it on `stream` (standard error), and lets Ctrl-C stop it.
+
+    `on_message` sees every envelope. Raises ProtocolError when the stream ends without a result.
+    """
+    view = TaskView(fetch=fetch)
+    view.begin(request)
+    display = display_for(progress, stream or sys.stderr, view)
+    fetch.changed = display.update
+
+    def stop() -> None:
+        view.stop()
+        display.update()
+        runtime.interrupt()
+
+    with interrupts.during(stop), display.shown():
+        async with _closing(runtime.stream(request, history=history, options=options)) as messages:
+            async for envelope in messages:
+                fold(envelope, view)
+                display.update()
+                if view.stopping and isinstance(envelope.payload, UserRequest):
+                    runtime.interrupt()  # asked before there was a task that could hear it
+                if on_message is not None:
+                    on_message(envelope)
+    if view.result is None:
+        raise ProtocolError("the task ended without a result; its log tells where: artoo log list")
+    return view.result, view

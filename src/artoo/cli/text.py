@@ -1,0 +1,242 @@
+"""Every sentence that the command line says about a task, in English and in Chinese.
+
+Which one is chosen by the task's language: a Chinese request gets a Chinese display. Errors of usage and
+configuration, and the help pages, are in English.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The sentences in one language. Fields in braces are filled with `str.format`."""
+
+    language: str
+    # what is going on
+    reading: str
+    planning: str
+    replanning: str
+    dispatching: str
+    waiting: str
+    thinking: str
+    checking: str
+    merging: str
+    deciding: str
+    stopping: str
+    stop_hint: str
+    asking: str
+    round: str
+    attempt: str
+    subtasks: str
+    carried: str
+    refused_plan: str
+    correction: str
+    matched: str
+    failed: str
+    trouble: str
+    # the result
+    done_head: str
+    unmet_head: str
+    tried_head: str
+    files_head: str
+    next_head: str
+    withheld_head: str
+    answers_for: str
+    more: str
+    no_output: str
+    success_with_gaps: str
+    abandoned: str
+    # the cost line
+    rounds_cost: str
+    calls_cost: str
+    tokens_cost: str
+    cached_cost: str
+    tools_cost: str
+    # the conversation
+    banner: str
+    unknown_slash: str
+    slash_help: str
+    nothing_yet: str
+    audit_parts: tuple[str, ...]
+
+
+ENGLISH: Final = Text(
+    language="en",
+    reading="reading the request",
+    planning="planning",
+    replanning="planning again: {directive}",
+    dispatching="starting",
+    waiting="waiting",
+    thinking="choosing a step",
+    checking="checking",
+    merging="putting the results together",
+    deciding="deciding",
+    stopping="stopping; what was reached is being put together",
+    stop_hint="Ctrl-C again exits at once",
+    asking="waiting for your answer: {title}",
+    round="round {number}",
+    attempt="attempt {number}",
+    subtasks="{count} subtasks",
+    carried="{count} carried over",
+    refused_plan="plan refused: {reason}",
+    correction="corrected: {reason}",
+    matched="done",
+    failed="failed: {reason}",
+    trouble="{role}: {reason}",
+    done_head="Done",
+    unmet_head="Not done",
+    tried_head="Tried",
+    files_head="Files",
+    next_head="Next",
+    withheld_head="Kept back (Law 1)",
+    answers_for="answers for it: {role}",
+    more="and {count} more",
+    no_output="(no output)",
+    success_with_gaps="Finished, with gaps.",
+    abandoned="Stopped: {reason}.",
+    rounds_cost="{count} rounds",
+    calls_cost="{count} model calls",
+    tokens_cost="{count} tokens",
+    cached_cost="{share} cached",
+    tools_cost="{count} tool calls",
+    banner="artoo {version}. Say what you want done; /help lists commands, Ctrl-D leaves.",
+    unknown_slash="There is no {name}; /help lists what there is.",
+    slash_help="Anything else is a request. Ctrl-C stops a running task, Ctrl-D leaves.",
+    nothing_yet="Nothing has run in this session yet.",
+    audit_parts=(
+        "{count} tasks",
+        "{count} rounds",
+        "{count} corrections",
+        "{count} refused messages",
+        "{count} dropped messages",
+    ),
+)
+
+CHINESE: Final = Text(
+    language="zh",
+    reading="正在理解请求",
+    planning="正在规划",
+    replanning="重新规划：{directive}",
+    dispatching="正在启动",
+    waiting="等待中",
+    thinking="正在选择下一步",
+    checking="正在核验",
+    merging="正在汇总结果",
+    deciding="正在判定",
+    stopping="正在停止，整理已完成的部分",
+    stop_hint="再按一次 Ctrl-C 立即退出",
+    asking="等待您的确认：{title}",
+    round="第 {number} 轮",
+    attempt="第 {number} 次尝试",
+    subtasks="{count} 个子任务",
+    carried="沿用 {count} 个",
+    refused_plan="计划被拒绝：{reason}",
+    correction="已纠正：{reason}",
+    matched="完成",
+    failed="失败：{reason}",
+    trouble="{role}：{reason}",
+    done_head="已完成",
+    unmet_head="未完成",
+    tried_head="已尝试",
+    files_head="文件",
+    next_head="下一步",
+    withheld_head="未执行（第一定律）",
+    answers_for="责任角色：{role}",
+    more="另有 {count} 项",
+    no_output="（无输出）",
+    success_with_gaps="已结束，但有缺口。",
+    abandoned="已停止：{reason}。",
+    rounds_cost="{count} 轮",
+    calls_cost="{count} 次模型调用",
+    tokens_cost="{count} 个 token",
+    cached_cost="{share} 命中缓存",
+    tools_cost="{count} 次工具调用",
+    banner="artoo {version}。请直接说出您的需求；/help 查看命令，Ctrl-D 退出。",
+    unknown_slash="没有 {name} 这个命令；/help 查看可用命令。",
+    slash_help="其他输入都视为请求。Ctrl-C 停止正在运行的任务，Ctrl-D 退出。",
+    nothing_yet="本次会话还没有运行过任务。",
+    audit_parts=("{count} 个任务", "{count} 轮", "{count} 次纠正", "{count} 条被拒消息", "{count} 条丢失消息"),
+)
+
+_DIRECTIVES: Final = {
+    "accept": ("accepted", "通过"),
+    "success": ("success", "基本达成"),
+    "abandon": ("abandoned", "放弃"),
+    "break_symmetry": ("break the symmetry", "打破对称"),
+    "change_approach": ("change the approach", "更换方法"),
+    "change_path": ("change the path", "更换路径"),
+    "refine": ("refine", "细化"),
+    "init": ("start", "开始"),
+}
+_STOPPED: Final = {
+    "cost": ("going on would cost more than it is worth", "继续下去得不偿失"),
+    "divergence": ("each new attempt made it worse", "每次新的尝试都使结果变差"),
+    "replans": ("all replans are used up", "重新规划次数已用完"),
+    "time": ("the time budget is spent", "时间预算已用完"),
+    "calls": ("the budget of model calls or tokens is spent", "模型调用或 token 预算已用完"),
+    "no_model": ("no language model could be reached", "无法连接语言模型"),
+    "interrupted": ("interrupted", "已被中断"),
+    "refused_by_user": ("you said no to a necessary act", "您拒绝了必要的操作"),
+    "internal": ("a part of artoo failed", "artoo 的某个部分出错"),
+}
+_ROLES: Final = {
+    "user": ("you", "用户"),
+    "perceiver": ("perceiver", "感知者"),
+    "planner": ("planner", "规划者"),
+    "dispatcher": ("dispatcher", "调度者"),
+    "executor": ("executor", "执行者"),
+    "agent_validator": ("validator", "验证者"),
+    "meta_validator": ("meta-validator", "总验证者"),
+    "solver": ("solver", "求解者"),
+    "gate": ("gate", "安全门"),
+}
+
+
+def in_language(language: str) -> Text:
+    """The sentences for a BCP 47 tag; English where there is no translation."""
+    return CHINESE if language.lower().startswith("zh") else ENGLISH
+
+
+def language_of(text: str) -> str:
+    """`zh` when the text holds a Chinese character, else `en`: good enough until the TaskSpec says better."""
+    return "zh" if any("\u4e00" <= character <= "\u9fff" for character in text) else "en"
+
+
+def directive_name(name: str, text: Text) -> str:
+    """A macro-state for people."""
+    return _choose(_DIRECTIVES, name, text)
+
+
+def stop_reason(name: str, text: Text) -> str:
+    """Why a task ended early, for people."""
+    return _choose(_STOPPED, name, text)
+
+
+def role_name(name: str, text: Text) -> str:
+    """A role for people."""
+    return _choose(_ROLES, name, text)
+
+
+def _choose(table: dict[str, tuple[str, str]], name: str, text: Text) -> str:
+    english, chinese = table.get(name, (name, name))
+    return chinese if text.language == "zh" else english
+
+
+def count(template: str, number: int) -> str:
+    """`2 rounds`, `1 round`: fills `{count}` and drops the English plural's s for one."""
+    filled = template.format(count=f"{number:,}")
+    return filled.removesuffix("s") if number == 1 and filled.isascii() else filled
+
+
+def seconds(duration_ms: float, *, whole: bool = False) -> str:
+    """`0.4 s`, `12 s`, `3 min 05 s`; `whole` leaves out tenths."""
+    exact = duration_ms / 1000
+    if exact < 9.95 and not whole:
+        return f"{exact:.1f} s"
+    if exact < 59.5:
+        return f"{int(exact) if whole else round(exact)} s"
+    minutes, rest = divmod(round(exact), 60)
+    return f"{minutes} min {rest:02d} s"

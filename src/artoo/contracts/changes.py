@@ -1,0 +1,180 @@
+"""What a command would change: one record a path, and what became of the records (SPEC section 8).
+
+These travel in messages (the question to the person, the evidence of the validator), so they are plain data.
+Paths are bytes to the system; here they are *printable paths*: text that shows every byte, undone by
+`path_bytes`. A newline, an escape sequence or a right-to-left mark in a name cannot forge a line of a prompt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from artoo.contracts.base import Contract
+
+_ESCAPE = re.compile(rb"\\(\\|n|t|x[0-9a-f]{2})")
+_PLAIN_ASCII = re.compile(rb"[ -\[\]-~]*")
+
+
+def printable_path(raw: bytes) -> str:
+    """`raw` as printable text: identity for ordinary names, else `\\\\`, `\\n`, `\\t` and `\\xNN` per byte."""
+    if _PLAIN_ASCII.fullmatch(raw):
+        return raw.decode("ascii")
+    return "".join(_printable_character(character) for character in raw.decode("utf-8", "surrogateescape"))
+
+
+def _printable_character(character: str) -> str:
+    known = {"\\": "\\\\", "\n": "\\n", "\t": "\\t"}.get(character)
+    if known is not None:
+        return known
+    if character.isprintable():
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
+
+
+def path_bytes(printable: str) -> bytes:
+    """The bytes of a printable path: the inverse of `printable_path`."""
+
+    def unescape(match: re.Match[bytes]) -> bytes:
+        body = match.group(1)
+        simple = {b"\\": b"\\", b"n": b"\n", b"t": b"\t"}.get(body)
+        return simple if simple is not None else bytes([int(body[1:], 16)])
+
+    return _ESCAPE.sub(unescape, printable.encode("utf-8"))
+
+
+class ChangeKind(StrEnum):
+    """What happens to a path."""
+
+    CREATED = "created"
+    OVERWRITTEN = "overwritten"
+    DELETED = "deleted"
+    METADATA = "mode"
+    LINK = "link"
+    DIRECTORY_REPLACED = "directory_replaced"
+    SPECIAL = "special"
+
+
+class Node(StrEnum):
+    """What kind of thing is at a path (after the change; before it, for a deletion)."""
+
+    FILE = "file"
+    DIRECTORY = "directory"
+    LINK = "link"
+    FIFO = "fifo"
+    SOCKET = "socket"
+    DEVICE = "device"
+
+
+class PathClass(StrEnum):
+    """Where a path lies, most sensitive first."""
+
+    ARTOO = "artoo"
+    SECRET = "secret"
+    PERSISTENCE = "persistence"
+    PROJECT = "project"
+    WORKSPACE = "workspace"
+    HOME = "home"
+    OUTSIDE = "outside"
+
+
+class Trait(StrEnum):
+    """A fact about the content of a change that a decision may rest on. Read from both versions, never guessed."""
+
+    APPENDED = "appended"
+    TIMES_ONLY = "times_only"
+    EXECUTABLE = "executable"
+    PRIVILEGED = "privileged"
+    POINTS_OUTSIDE = "points_outside"
+    HARD_LINKED = "hard_linked"
+    DERIVED = "derived"
+    GIT_BOOKKEEPING = "git_bookkeeping"
+    OWN = "own"
+
+
+class Change(BaseModel):
+    """One path that a command would change.
+
+    Sizes are bytes (None where there is no file). `detail` says in words what no other field can: the link's
+    target, the old and the new mode, an owner, extended attributes.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    kind: ChangeKind
+    path: str = Field(description="absolute printable path")
+    node: Node
+    before: Node | None = Field(default=None, description="what was there; None: nothing")
+    path_class: PathClass
+    size_before: int | None = Field(default=None, ge=0)
+    size_after: int | None = Field(default=None, ge=0)
+    content_sha256: str | None = None
+    detail: str = ""
+    traits: tuple[Trait, ...] = ()
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether the path itself is dangerous to write: secrets, start-up files, artoo's own files."""
+        return self.path_class in (PathClass.ARTOO, PathClass.SECRET, PathClass.PERSISTENCE)
+
+    def has(self, trait: Trait) -> bool:
+        return trait in self.traits
+
+
+def digest_of(changes: Iterable[Change]) -> str:
+    """sha256 (hex) of an exact act: every field of every change, content hashes included, in path order.
+
+    Two acts have one digest only if they would leave the same bytes, modes and names; an approval is bound to it.
+    """
+    total = hashlib.sha256()
+    for change in sorted(changes, key=lambda one: one.path):
+        total.update(change.model_dump_json().encode("utf-8"))
+        total.update(b"\n")
+    return total.hexdigest()
+
+
+class Conflict(Contract):
+    """A path that is no longer as it was when the command ran; its act was refused whole."""
+
+    path: str
+    reason: str
+
+
+class ApplyReport(Contract):
+    """What became of an act: applied whole, or (with conflicts) not at all."""
+
+    applied: bool
+    paths: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    transaction: str | None = Field(default=None, description="name of the journal entry, for undo")
+
+
+class UndoReport(Contract):
+    """What `undo` put back, and what it left because somebody changed it since."""
+
+    task_id: str
+    restored: tuple[str, ...] = ()
+    refused: tuple[Conflict, ...] = ()
+
+
+class UndoableTask(Contract):
+    """One task whose changes can still be put back. `until` is seconds since the epoch (UTC)."""
+
+    task_id: str
+    transactions: int = Field(ge=0)
+    paths: int = Field(ge=0)
+    bytes_kept: int = Field(ge=0)
+    last_at: float
+    until: float
+
+
+class RecoveryReport(Contract):
+    """What a start found of acts that a crash had cut: each was finished or undone."""
+
+    finished: tuple[str, ...] = ()
+    undone: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()

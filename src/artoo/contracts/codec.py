@@ -1,0 +1,161 @@
+"""An envelope as one line of JSON, and back (task log, audit log, spool files, event output, network).
+
+The payload is written by Pydantic's own serializer, once; the rest is spliced around those bytes. The schema
+version is in every line, so that a line is readable without the file that it came from.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from types import MappingProxyType
+from typing import cast
+
+import orjson
+import pydantic_core
+from pydantic import ValidationError
+
+from artoo import contracts
+from artoo.contracts.base import Contract
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import MessageUnreadable
+from artoo.contracts.roles import Role
+from artoo.contracts.routes import ROUTES
+
+SCHEMA_VERSION = 1
+"""Raised by one when a line of an older version can no longer be read as it stands."""
+
+_SHOWN = 80
+
+
+@cache
+def payload_classes() -> Mapping[str, type[Contract]]:
+    """Every payload class by kind: those classes of artoo.contracts that the table of routes names."""
+    modules = pkgutil.iter_modules(contracts.__path__, f"{contracts.__name__}.")
+    return MappingProxyType(
+        {
+            name: value
+            for module in modules
+            for name, value in vars(importlib.import_module(module.name)).items()
+            if name in ROUTES and isinstance(value, type) and issubclass(value, Contract)
+        }
+    )
+
+
+def encode(envelope: Envelope) -> bytes:
+    """One line of UTF-8 JSON without its line end."""
+    try:
+        return _spliced(envelope, pydantic_core.to_json(envelope.payload))
+    except (pydantic_core.PydanticSerializationError, orjson.JSONEncodeError):
+        # Names of files need not be UTF-8; Python carries such bytes as lone surrogates, which only the
+        # standard library's encoder can write (and its decoder read back).
+        return json.dumps(_plain(envelope), separators=(",", ":")).encode("ascii")
+
+
+def encode_line(envelope: Envelope) -> bytes:
+    """`encode` with a line end."""
+    return encode(envelope) + b"\n"
+
+
+def decode(line: bytes | str) -> Envelope:
+    """The envelope of one line. Raises MessageUnreadable, which says what is wrong with it."""
+    return from_fields(fields_of(line))
+
+
+def fields_of(line: bytes | str) -> dict[str, object]:
+    """A line as parsed JSON, for what must look at a message without building it. Raises MessageUnreadable."""
+    try:
+        parsed: object = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        try:
+            parsed = json.loads(line)
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise MessageUnreadable(f"not a line of JSON ({error}): {line[:_SHOWN]!r}") from error
+    if not isinstance(parsed, dict):
+        raise MessageUnreadable(f"not a JSON object: {line[:_SHOWN]!r}")
+    return cast("dict[str, object]", parsed)
+
+
+def line_of(fields: Mapping[str, object]) -> bytes:
+    """The inverse of `fields_of`, without a line end."""
+    try:
+        return orjson.dumps(fields)
+    except orjson.JSONEncodeError:
+        return json.dumps(fields, separators=(",", ":")).encode("ascii")
+
+
+def from_fields(fields: Mapping[str, object]) -> Envelope:
+    """The envelope of a line that is parsed already. Raises MessageUnreadable."""
+    version = fields.get("v")
+    if version != SCHEMA_VERSION:
+        raise MessageUnreadable(
+            f"the message has schema version {version!r}, this artoo reads version {SCHEMA_VERSION}; "
+            "read it with the artoo that wrote it, or a newer one"
+        )
+    kind = fields.get("kind")
+    payload_class = payload_classes().get(kind) if isinstance(kind, str) else None
+    if payload_class is None:
+        raise MessageUnreadable(
+            f"no message is of kind {kind!r}; it was written by another version of artoo, or is not a message"
+        )
+    try:
+        return Envelope(
+            id=_text(fields, "id"),
+            sender=Role(_text(fields, "sender")),
+            task_id=_text(fields, "task_id"),
+            at=datetime.fromisoformat(_text(fields, "at")),
+            payload=payload_class.model_validate(fields["payload"]),
+            subtask_id=_optional_text(fields, "subtask_id"),
+            cause_id=_optional_text(fields, "cause_id"),
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise MessageUnreadable(f"the payload is not a {kind}: {where or 'as a whole'}: {first['msg']}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise MessageUnreadable(f"the envelope of a {kind} is incomplete or wrong: {error}") from error
+
+
+def _spliced(envelope: Envelope, payload: bytes) -> bytes:
+    return orjson.dumps(
+        {
+            "v": SCHEMA_VERSION,
+            "id": envelope.id,
+            "kind": envelope.kind,
+            "sender": envelope.sender,
+            "task_id": envelope.task_id,
+            "subtask_id": envelope.subtask_id,
+            "cause_id": envelope.cause_id,
+            "at": envelope.at,
+            "payload": orjson.Fragment(payload),
+        }
+    )
+
+
+def _plain(envelope: Envelope) -> dict[str, object]:
+    return {
+        "v": SCHEMA_VERSION,
+        "id": envelope.id,
+        "kind": envelope.kind,
+        "sender": envelope.sender.value,
+        "task_id": envelope.task_id,
+        "subtask_id": envelope.subtask_id,
+        "cause_id": envelope.cause_id,
+        "at": envelope.at.isoformat(),
+        "payload": envelope.payload.model_dump(mode="json"),
+    }
+
+
+def _text(fields: Mapping[str, object], name: str) -> str:
+    value = fields[name]
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, not {value!r}")
+    return value
+
+
+def _optional_text(fields: Mapping[str, object], name: str) -> str | None:
+    return None if fields.get(name) is None else _text(fields, name)

@@ -1,0 +1,250 @@
+"""Shared memory's exchange: what is remembered, what is recalled, and what the stream hears of it.
+
+Levels (paper, section 6.1): M megram, K knowledge, C common sense, T thinking. T is never stored here: it is
+files that only the operator changes.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, AwareDatetime, Field
+
+from artoo.contracts.base import Contract
+from artoo.contracts.tags import TAG_LENGTH, Pair
+
+Tag = Annotated[str, Field(min_length=1, max_length=TAG_LENGTH)]
+Identifier = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,64}$")]
+Utc = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
+
+
+class Level(StrEnum):
+    """The pyramid's levels, bottom up."""
+
+    MEGRAM = "M"
+    KNOWLEDGE = "K"
+    COMMON_SENSE = "C"
+    THINKING = "T"
+
+
+StoredLevel = Literal[Level.MEGRAM, Level.KNOWLEDGE, Level.COMMON_SENSE]
+
+
+class MemoryAction(StrEnum):
+    """What memory advises about a pair (paper, section 6.4)."""
+
+    EXPLOIT = "exploit"
+    AVOID = "avoid"
+    CAUTION = "caution"
+    IGNORE = "ignore"
+
+
+class MegramState(StrEnum):
+    """What made a megram: one of R7's macro-states, or one of memory's own events."""
+
+    ABANDON = "abandon"
+    ACCEPT = "accept"
+    SUCCESS = "success"
+    BREAK_SYMMETRY = "break_symmetry"
+    CHANGE_APPROACH = "change_approach"
+    CHANGE_PATH = "change_path"
+    REFINE = "refine"
+    FEEDBACK = "feedback"
+    DISSONANCE = "dissonance"
+    FOUND = "found"
+    CONSOLIDATED = "consolidated"
+    HYPOTHESIS = "hypothesis"
+
+
+class Origin(Contract):
+    """Where a megram comes from. `intent` is the task's slug; `sources` are the ids it was distilled from.
+
+    `hypothesis`: a guess, not an experience.
+    """
+
+    task_id: str | None = Field(default=None, max_length=64)
+    intent: str | None = Field(default=None, max_length=128)
+    sources: tuple[Identifier, ...] = ()
+    hypothesis: bool = False
+
+
+class Megram(Contract):
+    """The memory atom (paper, section 6.2): immutable; a correction is another megram of opposite σ.
+
+    f in [0, 1], sigma in [−1, 1], k ≥ 0 per day; C-level entries have k = 0.
+    """
+
+    id: Identifier
+    level: StoredLevel = Level.MEGRAM
+    created_at: Utc
+    last_recalled_at: Utc | None = None
+    space: Tag
+    entity: Tag
+    content: str = Field(default="", max_length=8_000)
+    state: MegramState
+    f: float = Field(ge=0, le=1)
+    sigma: float = Field(ge=-1, le=1)
+    k: float = Field(ge=0, le=100)
+    origin: Origin = Origin()
+
+    @property
+    def pair(self) -> Pair:
+        """The tag pair that this megram speaks about."""
+        return Pair(self.space, self.entity)
+
+    @property
+    def is_rule(self) -> bool:
+        """True for C-level entries: rules, not evidence."""
+        return self.level is Level.COMMON_SENSE
+
+
+class Potentials(Contract):
+    """The two channels of a pair now, and what they advise. Attention ≥ 0, |decision| ≤ attention."""
+
+    space: str
+    entity: str
+    attention: float = Field(ge=0)
+    decision: float
+    action: MemoryAction
+
+    @property
+    def pair(self) -> Pair:
+        """The tag pair."""
+        return Pair(self.space, self.entity)
+
+
+class SOPRecord(Contract):
+    """A C-level rule as the planner gets it: σ > 0 a best practice, else a constraint."""
+
+    id: str
+    space: str
+    entity: str
+    content: str
+    f: float
+    sigma: float
+    created_at: Utc
+    last_recalled_at: Utc | None = None
+    sources: tuple[str, ...] = ()
+
+    @property
+    def pair(self) -> Pair:
+        """The tag pair."""
+        return Pair(self.space, self.entity)
+
+
+class SOPDraft(Contract):
+    """What a language model makes of a cluster of megrams: one general sentence, in the evidence's language."""
+
+    rule: str = Field(min_length=1, max_length=600)
+    reason: str = Field(default="", max_length=600)
+
+
+class CalibrationEntry(Contract):
+    """One piece of advice for a plan. `rule_id` is set when a C rule gives it, else live evidence does.
+
+    `enforced`: the plan validator may refuse by it (it names a tool); otherwise it is advice in the prompt.
+    """
+
+    space: str
+    entity: str
+    attention: float = 0.0
+    decision: float = 0.0
+    content: str = ""
+    rule_id: str | None = None
+    enforced: bool = False
+
+    @property
+    def pair(self) -> Pair:
+        """The tag pair."""
+        return Pair(self.space, self.entity)
+
+
+class RuleContradicted(Contract):
+    """Fresh evidence overrules a C rule for this task (soft overwrite). R2 → R7, which writes the dissonance."""
+
+    rule_id: str
+    space: str
+    entity: str
+    rule_sigma: float
+    decision: float
+    reason: str = ""
+
+
+class Calibration(Contract):
+    """Memory's advice for one plan: at most ten entries in the three lists together, strongest first in each.
+
+    `known`: where named things were found, to be verified. `hypotheses`: untested guesses of the Dreamer's.
+    """
+
+    should_prefer: tuple[CalibrationEntry, ...] = ()
+    must_not: tuple[CalibrationEntry, ...] = ()
+    caution: tuple[CalibrationEntry, ...] = ()
+    contradicted: tuple[RuleContradicted, ...] = ()
+    known: tuple[str, ...] = ()
+    hypotheses: tuple[str, ...] = ()
+
+
+class MemoryRead(Contract):
+    """R2 looked something up: the pairs asked for, rules returned, and the potentials that were not Ignore."""
+
+    space: str
+    entity: str
+    pairs: int = 1
+    sops: int = 0
+    potentials: tuple[Potentials, ...] = ()
+    error: str | None = None
+
+
+class MemoryWritten(Contract):
+    """A megram was handed to memory's queue (not yet on disk). R7's or the Dreamer's record."""
+
+    megram_id: str
+    level: Level
+    state: MegramState
+    space: str
+    entity: str
+    f: float
+    sigma: float
+    k: float
+
+
+class MemoryChange(Contract):
+    """One thing that a Dreamer pass did to a memory, and why."""
+
+    megram_id: str
+    space: str
+    entity: str
+    reason: str
+
+
+class DreamReport(Contract):
+    """One pass of the Dreamer. Counts are complete; the lists hold the first few of each kind.
+
+    `finished` is False when the pass stopped at its bound and goes on next time.
+    """
+
+    dream_id: str
+    started_at: Utc
+    examined: int = 0
+    forgotten: int = 0
+    demoted: tuple[MemoryChange, ...] = ()
+    promoted: tuple[MemoryChange, ...] = ()
+    hypotheses: tuple[MemoryChange, ...] = ()
+    proposals: tuple[str, ...] = ()
+    forgotten_examples: tuple[MemoryChange, ...] = ()
+    drafts_skipped: int = 0
+    duration_ms: int = 0
+    finished: bool = True
+    error: str | None = None
+
+
+class TLayerProposal(Contract):
+    """A sentence that the Dreamer would add to the T layer. Nothing happens unless the operator accepts it."""
+
+    id: str
+    proposed_at: Utc
+    text: str
+    rule_ids: tuple[str, ...] = ()
+    status: Literal["open", "accepted", "refused"] = "open"

@@ -1,0 +1,130 @@
+"""Tags: the one vocabulary under which experience is written and found again (paper, section 6.2).
+
+    macro   intent:<slug>    / env:local        one per terminal state
+    micro   tool:<identity>  / path:<target>    one per blocked or matched pair
+    wide    tool:<identity>  / env:local        the same lesson beyond one target
+    thing   thing:<slug>     / env:local        where a named thing was found (level K)
+
+Writer and reader both call these functions; nothing else builds a tag.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+
+SLUG_WORDS = 3
+WORD_LENGTH = 32
+READ_LENGTH = 4_096
+"""Only this much of a text is looked at; a slug says what a request is about, which its beginning does."""
+TAG_LENGTH = 8_192
+LOCAL = "env:local"
+
+_WIDE_SCRIPTS = (
+    (0x3040, 0x30FF),  # kana
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x323AF),
+)
+
+
+class Pair(NamedTuple):
+    """A (space, entity) tag pair, the unit that memory's two potentials belong to."""
+
+    space: str
+    entity: str
+
+    def __str__(self) -> str:
+        return f"{self.space} {self.entity}"
+
+
+def slug(text: str) -> str:
+    """The first three words, lower case, joined by underscores.
+
+    Scripts written without spaces are read in pairs of characters, which is what most Chinese words are.
+    Never empty, never longer than 98 characters, only letters, marks, digits and underscores: safe in a tag,
+    a key and a file name. Text without a single word becomes `none` (nothing at all) or a short digest.
+    """
+    folded = _fold(text[:READ_LENGTH])
+    words: list[str] = []
+    for word in _words(folded):
+        words.append(word)
+        if len(words) == SLUG_WORDS:
+            break
+    if words:
+        return "_".join(words)
+    rest = "".join(folded.split())
+    return "x" + hashlib.sha256(rest.encode("utf-8", "surrogatepass")).hexdigest()[:12] if rest else "none"
+
+
+def macro_pair(intent: str) -> Pair:
+    """The pair of a whole task: its intent, here."""
+    return Pair(f"intent:{slug(intent)}", LOCAL)
+
+
+def micro_pair(identity: str, target: str) -> Pair:
+    """The pair of one tool on one target. Targets beyond 8,192 characters keep their head and a digest."""
+    return Pair(_bounded(f"tool:{identity}"), _bounded(f"path:{target}"))
+
+
+def tool_pair(identity: str) -> Pair:
+    """The pair of a tool whatever its target."""
+    return Pair(_bounded(f"tool:{identity}"), LOCAL)
+
+
+def thing_pair(name: str) -> Pair:
+    """The pair under which it is kept where a named thing was found."""
+    return Pair(f"thing:{slug(name)}", LOCAL)
+
+
+def tool_of(pair: Pair) -> str | None:
+    """The tool identity that a pair is about, or None."""
+    return pair.space.removeprefix("tool:") if pair.space.startswith("tool:") else None
+
+
+def target_of(pair: Pair) -> str | None:
+    """The target that a micro pair is about, or None."""
+    return pair.entity.removeprefix("path:") if pair.entity.startswith("path:") else None
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def _bounded(tag: str) -> str:
+    if len(tag) <= TAG_LENGTH:
+        return tag
+    digest = hashlib.sha256(tag.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{tag[: TAG_LENGTH - 65]}#{digest}"
+
+
+def _words(text: str) -> Iterator[str]:
+    word: list[str] = []
+    wide = False
+    for character in text:
+        if not _belongs(character, word):
+            if word:
+                yield "".join(word)
+            word = []
+            continue
+        is_wide = _is_wide(character)
+        if word and (is_wide != wide or (wide and len(word) == 2)):
+            yield "".join(word)
+            word = []
+        wide = is_wide
+        if len(word) < WORD_LENGTH:
+            word.append(character)
+    if word:
+        yield "".join(word)
+
+
+def _belongs(character: str, word: list[str]) -> bool:
+    return character.isalnum() or (bool(word) and unicodedata.category(character).startswith("M"))
+
+
+def _is_wide(character: str) -> bool:
+    code = ord(character)
+    return any(low <= code <= high for low, high in _WIDE_SCRIPTS)

@@ -1,0 +1,49 @@
+"""All numbers of the control law in one frozen object (SPEC section 4; paper, Appendix B)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperparameters:
+    """Weights and thresholds. Defaults are v0.8's.
+
+    alpha, beta, lambda_: weights of D, P and Ω in the loss.
+    w1, w2: shares of replans and time in Ω.
+    epsilon: |∇L| below this is a plateau. delta: D at or below this can be a success.
+    rho: P above this is a wrong approach. theta: Ω at or above this ends the task.
+    time_budget_ms: milliseconds. max_replans, max_retries: counts (retries 2 = 3 attempts).
+    kill_after: consecutive worsening rounds that end the task (Law 2).
+    gradient: `equal_cost` (SPEC's) or `paper` (L_t − L_{t−1}), which one decides.
+    """
+
+    alpha: float = 0.6
+    beta: float = 0.3
+    lambda_: float = 0.4
+    w1: float = 0.6
+    w2: float = 0.4
+    epsilon: float = 0.1
+    delta: float = 0.3
+    rho: float = 0.5
+    theta: float = 0.8
+    time_budget_ms: int = 300_000
+    max_replans: int = 3
+    max_retries: int = 2
+    kill_after: int = 2
+    gradient: Literal["equal_cost", "paper"] = "equal_cost"
+
+    def __post_init__(self) -> None:
+        """Raises ValueError naming the first value that is out of its range."""
+        for name in ("alpha", "beta", "lambda_", "w1", "w2", "epsilon", "delta", "rho", "theta"):
+            value = getattr(self, name)
+            if not 0.0 <= value <= 1.0:
+                raise ValueError(f"{name.rstrip('_')} must be between 0 and 1, not {value}")
+        if self.time_budget_ms <= 0:
+            raise ValueError(f"time_budget_ms must be positive, not {self.time_budget_ms}")
+        for name in ("max_replans", "max_retries"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, not {getattr(self, name)}")
+        if self.kill_after < 1:
+            raise ValueError(f"kill_after must be at least 1, not {self.kill_after}")

@@ -1,0 +1,114 @@
+"""The mathematics of memory: what a macro-state is worth, how it fades, what the two channels say.
+
+Source: the paper, sections 6.3 and 6.4; SPEC section 5 where it decides otherwise.
+
+    attention = Σ |f|·exp(−k·Δdays)  ≥ 0        decision = Σ σ·f·exp(−k·Δdays)  in [−attention, attention]
+
+Pure: no I/O, no clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+IGNORE_BELOW = 0.5
+"""Attention under which there is too little experience to say anything."""
+DECISION_BAND = 0.2
+"""Half-width of the Caution band, absolute and as a share of the attention."""
+FORGET_BELOW = 0.1
+"""A megram whose own live magnitude is smaller is deleted by the Dreamer."""
+PROMOTION_ATTENTION = 5.0
+PROMOTION_DECISION = 3.0
+DEMOTED_DECAY = 0.05
+"""The k that a bankrupt rule gets."""
+
+
+Advice = Literal["exploit", "avoid", "caution", "ignore"]
+"""What the two channels of a tag pair advise (the values of the contract `MemoryAction`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stimulus:
+    """A megram's signal: magnitude f in [0, 1], valence σ in [−1, 1], decay k ≥ 0 per day."""
+
+    f: float
+    sigma: float
+    k: float
+
+
+QUANTISATION: Mapping[str, Stimulus] = MappingProxyType(
+    {
+        "abandon": Stimulus(0.95, -1.0, 0.05),
+        "accept": Stimulus(0.90, 1.0, 0.05),
+        "change_approach": Stimulus(0.85, -1.0, 0.05),
+        "success": Stimulus(0.80, 1.0, 0.05),
+        "break_symmetry": Stimulus(0.75, 1.0, 0.05),
+        "change_path": Stimulus(0.30, 0.0, 0.2),
+        "refine": Stimulus(0.10, 0.5, 0.5),
+    }
+)
+"""The GGS quantisation matrix: macro-state → stimulus."""
+
+DISSONANCE = 0.9
+"""Magnitude of the megram that speaks against a rule which fresh evidence contradicted."""
+KNOWLEDGE = Stimulus(0.8, 1.0, 0.2)
+"""Local context (where a named thing was found): gone after ten days, to be verified before use."""
+HYPOTHESIS = Stimulus(0.2, 1.0, 0.05)
+"""A guess of the Dreamer's: too weak to leave Ignore by itself."""
+RULE = 1.0
+"""Magnitude of C-level entries; they do not decay (k = 0) and never enter the sums."""
+
+
+def failure_stimulus(state: str) -> Stimulus:
+    """The stimulus of a pair that failed in `state`.
+
+    In `break_symmetry` the failing pairs are anti-patterns like those of `change_approach`; the row's own
+    +.75 belongs to the pairs of the next round once it matched (SPEC section 5). Raises KeyError when `state`
+    is not in the matrix.
+    """
+    return QUANTISATION["change_approach" if state == "break_symmetry" else state]
+
+
+def dissonance(rule_sigma: float) -> Stimulus:
+    """The stimulus that speaks against a rule of valence `rule_sigma` (σ ≤ 0 is a constraint)."""
+    return Stimulus(DISSONANCE, -1.0 if rule_sigma > 0 else 1.0, DEMOTED_DECAY)
+
+
+def retention(k: float, days: float) -> float:
+    """The share in [0, 1] of a signal that is left after `days`. Not yet (days < 0) counts as now.
+
+    A record from the future is what a clock that was set back leaves behind; amplifying it exponentially
+    would let one such record outvote everything.
+    """
+    return math.exp(-k * days) if days > 0 else 1.0
+
+
+def half_life(k: float) -> float:
+    """Days after which half of a signal is left; infinite for k = 0."""
+    return math.log(2) / k if k > 0 else math.inf
+
+
+def classify(attention: float, decision: float) -> Advice:
+    """What to do about a pair. Caution is |decision| ≤ max(.2, .2·attention), bounds included."""
+    if attention < IGNORE_BELOW:
+        return "ignore"
+    band = max(DECISION_BAND, DECISION_BAND * attention)
+    if decision > band:
+        return "exploit"
+    if decision < -band:
+        return "avoid"
+    return "caution"
+
+
+def contradicts(rule_sigma: float, decision: float) -> bool:
+    """True when live evidence points against a rule: below zero for a practice, above for a constraint."""
+    return decision < 0 if rule_sigma > 0 else decision > 0
+
+
+def promotable(attention: float, decision: float) -> bool:
+    """True when a cluster is strong and one-sided enough to become a rule."""
+    return attention >= PROMOTION_ATTENTION and abs(decision) >= PROMOTION_DECISION

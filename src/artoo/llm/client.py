@@ -1,0 +1,302 @@
+"""A language model behind an OpenAI-compatible server, as roles see it (SPEC section 9).
+
+One question may take several requests: forms that the server refuses, retries, one repair. Each step has its
+module: `request` writes, `retry` sends, `completion` and `reading` read, `dialect` remembers what was accepted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Generic, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel
+
+from artoo.contracts.errors import ModelAnswerInvalid, ModelError, ModelRefused, ModelUnreachable, Spent
+from artoo.contracts.events import Usage
+from artoo.llm.budget import Meter, Unmetered
+from artoo.llm.completion import Completion, completion_of, error_of, status_of
+from artoo.llm.dialect import Dialect, DialectMemory, NoDialectMemory, Wire
+from artoo.llm.reading import Unreadable, read_answer
+from artoo.llm.request import (
+    Message,
+    ServerTraits,
+    body_for,
+    estimated_tokens,
+    messages_for,
+    repair_messages,
+    wire_for,
+)
+from artoo.llm.retry import Retrier, RetryPolicy, is_transient
+from artoo.llm.transport import Transport, TransportReply
+from artoo.ports.clock import Clock
+from artoo.ports.model import Answer, Question
+
+T = TypeVar("T", bound=BaseModel)
+
+_IDENTIFY_SECONDS = 5.0
+_MOST_IDENTIFICATIONS = 2
+_MOST_DIALECTS = 8
+_ROOM_FOR_THOUGHTS = 8_192
+"""Tokens added to the limit for a model that was seen to think first: its thoughts count against the limit."""
+
+
+@dataclass(slots=True)
+class _Asking(Generic[T]):
+    """One question under way: what it has cost so far, and how it is being asked."""
+
+    question: Question[T]
+    meter: Meter
+    wire: Wire = Wire.JSON_SCHEMA
+    requests: int = 0
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+
+    def count_request(self) -> None:
+        self.requests += 1
+
+    def add(self, usage: Usage) -> None:
+        self.usage = Usage(
+            prompt_tokens=self.usage.prompt_tokens + usage.prompt_tokens,
+            completion_tokens=self.usage.completion_tokens + usage.completion_tokens,
+            cached_tokens=self.usage.cached_tokens + usage.cached_tokens,
+            estimated=self.usage.estimated or usage.estimated,
+        )
+
+    def spent(self) -> Spent:
+        usage = self.usage
+        return Spent(
+            requests=self.requests,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cached_tokens=usage.cached_tokens,
+            model=self.model,
+            wire=self.wire.value,
+        )
+
+
+class EndpointModel:
+    """One model of one server. Shared by all tasks; safe for any number of questions at once.
+
+    `memory` keeps what was found out about the server between runs; `compact` see ServerTraits.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        model: str,
+        clock: Clock,
+        *,
+        retry: RetryPolicy | None = None,
+        memory: DialectMemory | None = None,
+        random: Random | None = None,
+        compact: bool = False,
+    ) -> None:
+        self._transport = transport
+        self._model = model
+        self._clock = clock
+        self._retrier = Retrier(retry or RetryPolicy(), clock, random or Random())
+        self._memory = memory or NoDialectMemory()
+        self._key = f"{transport.name} {model}"
+        self._dialect = self._memory.load(self._key) or Dialect()
+        host = urlsplit(transport.name).hostname or ""
+        is_openai = host == "api.openai.com" or host.endswith(".openai.azure.com")
+        self._traits = ServerTraits(is_openai=is_openai, compact=compact)
+        self._room_for_thoughts = 0
+        self._identified = False
+        self._failed_identifications = 0
+        self._identifying = asyncio.Lock()
+
+    async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
+        """See `artoo.ports.model.Model`. `meter` is asked before each call, the repair included."""
+        started = self._clock.monotonic()
+        asking = _Asking(question, meter or Unmetered(), model=self._model)
+        if question.body_field is not None or self._traits.compact:
+            await self._identify()
+        try:
+            value, text, repaired = await self._answer(asking)
+        except ModelError as error:
+            error.spent = asking.spent()
+            raise
+        return Answer(
+            value=value,
+            text=text,
+            model=asking.model,
+            usage=asking.usage,
+            duration_ms=round((self._clock.monotonic() - started) * 1_000),
+            wire=asking.wire.value,
+            requests=asking.requests,
+            repaired=repaired,
+        )
+
+    async def close(self) -> None:
+        """Closes the transport. Idempotent."""
+        await self._transport.close()
+
+    async def _answer(self, asking: _Asking[T]) -> tuple[T, str, bool]:
+        question = asking.question
+        first = await self._complete(asking, None, question.max_tokens)
+        try:
+            return _read(first, question), first.text, False
+        except Unreadable as unreadable:
+            problem = _with_length(unreadable.problem, first)
+        # Cut off: the same room would cut it again.
+        room = question.max_tokens * 2 if first.finish == "length" else question.max_tokens
+        second = await self._complete(asking, (first.text, problem), room)
+        try:
+            return _read(second, question), second.text, True
+        except Unreadable as unreadable:
+            raise ModelAnswerInvalid(
+                f"{self._model} at {self._transport.name} gave no valid {question.contract}, "
+                f"also after being told what was wrong: {_with_length(unreadable.problem, second)}. "
+                "Try a stronger model, or a server that supports JSON schemas",
+                answer=second.text,
+            ) from unreadable
+
+    async def _complete(self, asking: _Asking[T], bad: tuple[str, str] | None, max_tokens: int) -> Completion:
+        """One call: reserved, sent in the server's dialect, settled."""
+        question = asking.question
+        max_tokens += self._room_for_thoughts
+        most = estimated_tokens(question.system, question.user, *(bad or ())) + max_tokens
+        reservation = await asking.meter.reserve(most)
+        used: Usage | None = Usage()  # a call that got lost may have cost something: it counts as a call
+        try:
+            reply, prompt = await self._send(asking, bad, max_tokens)
+            completion = self._completed(reply)
+            used = completion.usage or _estimated(prompt, completion)
+            asking.add(used)
+            asking.model = completion.model or self._model
+            if completion.thought:
+                self._room_for_thoughts = _ROOM_FOR_THOUGHTS
+        except ModelRefused as error:
+            used = None if error.status != 200 else used
+            raise
+        finally:
+            if used is None:
+                asking.meter.release(reservation)
+            else:
+                asking.meter.settle(reservation, used)
+        if completion.refusal:
+            raise ModelRefused(
+                f"{asking.model} declined to answer ({question.contract}): {completion.refusal[:300]}; "
+                "rephrase the request or use another model",
+                status=200,
+            )
+        return completion
+
+    async def _send(
+        self, asking: _Asking[T], bad: tuple[str, str] | None, max_tokens: int
+    ) -> tuple[TransportReply, list[Message]]:
+        """Sends, and sends again in a weaker form while the server objects to the form."""
+        question = asking.question
+        for attempt in range(1, _MOST_DIALECTS + 1):
+            dialect = self._dialect
+            asking.wire = wire_for(question, dialect, self._traits)
+            messages = messages_for(question, asking.wire)
+            if bad is not None:
+                messages = repair_messages(messages, *bad, question, asking.wire)
+            body = body_for(
+                question,
+                messages,
+                model=self._model,
+                wire=asking.wire,
+                dialect=dialect,
+                traits=self._traits,
+                max_tokens=max_tokens,
+            )
+            reply = await self._retrier.send(
+                lambda timeout, body=body: self._transport.post(body, timeout=timeout), asking.count_request
+            )
+            other = dialect.after(reply, asking.wire)
+            if other is None or attempt == _MOST_DIALECTS:
+                return reply, messages
+            await self._adopt(dialect, other)
+        raise AssertionError("unreachable: the last attempt returns")
+
+    async def _adopt(self, before: Dialect, other: Dialect) -> None:
+        """Takes over what a refusal taught, unless a parallel call learnt it first."""
+        if self._dialect == before:
+            self._dialect = other
+            await self._memory.save(self._key, other)
+        elif self._dialect.without != other.without:
+            missing = tuple(name for name in other.without if name not in self._dialect.without)
+            self._dialect = replace(self._dialect, without=(*self._dialect.without, *missing))
+
+    def _completed(self, reply: TransportReply) -> Completion:
+        status = status_of(reply)
+        completion = completion_of(reply) if status == 200 else None
+        if completion is not None:
+            return completion
+        where, said = self._transport.name, error_of(reply)
+        if status == 200 or (is_transient(reply) and status >= 500):
+            raise ModelUnreachable(
+                f"{where} did not answer ({f'HTTP {status}' if status != 200 else 'no chat completion'}): {said}; "
+                "check the server and its log",
+                transient=True,
+            )
+        raise ModelRefused(
+            f"{where} refused the request (HTTP {status}): {said}{_hint(status, said)}", status=status
+        )
+
+    async def _identify(self) -> None:
+        """Asks once which server this is; only llama.cpp matters, for its grammars. No answer means another."""
+        if self._identified:
+            return
+        async with self._identifying:
+            if self._identified:
+                return
+            try:
+                reply = await self._transport.models(timeout=_IDENTIFY_SECONDS)
+            except ModelUnreachable:
+                # The question itself will say so, with its retries. A server that hangs here is not asked for ever.
+                self._failed_identifications += 1
+                self._identified = self._failed_identifications >= _MOST_IDENTIFICATIONS
+                return
+            self._traits = replace(self._traits, is_llama=_is_llama(reply))
+            self._identified = True
+
+
+def _read(completion: Completion, question: Question[T]) -> T:
+    return read_answer(
+        completion.text,
+        question.schema,
+        body_field=question.body_field,
+        cut=completion.finish == "length",
+    )
+
+
+def _with_length(problem: str, completion: Completion) -> str:
+    if completion.finish != "length":
+        return problem
+    return f"{problem} (the answer reached its token limit and was cut off; be shorter)"
+
+
+def _estimated(prompt: list[Message], completion: Completion) -> Usage:
+    return Usage(
+        prompt_tokens=estimated_tokens(*(message["content"] for message in prompt)),
+        completion_tokens=estimated_tokens(completion.text),
+        estimated=True,
+    )
+
+
+def _is_llama(reply: TransportReply) -> bool:
+    data = reply.body.get("data") if reply.status == 200 and isinstance(reply.body, dict) else None
+    if not isinstance(data, list):
+        return False
+    return any(isinstance(entry, dict) and entry.get("owned_by") == "llamacpp" for entry in data)
+
+
+def _hint(status: int, said: str) -> str:
+    if "context" in said.lower() and status in (400, 413, 422):
+        return "; give the server a larger context, or use a model with one"
+    match status:
+        case 401 | 403:
+            return "; check the API key (BRAIN_API_KEY, TOOL_API_KEY or OPENAI_API_KEY)"
+        case 404:
+            return "; check the model's name, and that the base URL ends as the server wants it (mostly /v1)"
+        case 429:
+            return "; wait, lower the parallelism, or raise the account's limits"
+        case _:
+            return ""

@@ -1,0 +1,153 @@
+"""What a server's reply says, whichever server wrote it (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from artoo.contracts.events import Usage
+from artoo.llm.transport import Json, TransportReply
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One choice: its text, why it ended (`stop`, `length`, …), the model's name and the tokens.
+
+    `refusal` is the model's own "no". `usage` is None when the server did not count. `thought` says that the model
+    wrote down thoughts first: they take their share of the token limit.
+    """
+
+    text: str
+    finish: str
+    model: str
+    usage: Usage | None
+    refusal: str | None = None
+    thought: bool = False
+
+
+def completion_of(reply: TransportReply) -> Completion | None:
+    """The first choice of a 200 reply; None when the body is no chat completion.
+
+    The text is the content; without one, the arguments of a native tool call; without these, the reasoning.
+    """
+    body = reply.body
+    if not isinstance(body, dict):
+        return None
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict):
+        return None
+    found = choice.get("message")
+    message = found if isinstance(found, dict) else {}
+    finish = choice.get("finish_reason")
+    refusal = _text(message.get("refusal")).strip()
+    text = _text(message.get("content"))
+    thoughts = _text(message.get("reasoning_content") or message.get("reasoning"))
+    thought = bool(thoughts.strip()) or "<think" in text
+    if not text.strip():
+        text = _arguments(message) or thoughts
+    if not text.strip() and finish == "content_filter":
+        refusal = refusal or "the server's content filter removed the answer"
+    return Completion(
+        text=text,
+        finish=finish if isinstance(finish, str) else "",
+        model=_text(body.get("model")),
+        usage=_usage(body),
+        refusal=refusal or None,
+        thought=thought,
+    )
+
+
+def is_completion(reply: TransportReply) -> bool:
+    """True when the body has a first choice, so that `completion_of` reads it."""
+    choices = reply.body.get("choices") if isinstance(reply.body, dict) else None
+    return isinstance(choices, list) and bool(choices) and isinstance(choices[0], dict)
+
+
+def error_of(reply: TransportReply) -> str:
+    """The server's explanation of an error, at most 500 characters, whatever shape it has."""
+    text = _error_text(reply.body) or reply.text or f"no explanation (HTTP {reply.status})"
+    return " ".join(text.split())[:500]
+
+
+def status_of(reply: TransportReply) -> int:
+    """The HTTP status, or the one that a gateway hid in the body of a 200 (`{"error": {"code": 429}}`)."""
+    body = reply.body
+    if reply.status != 200 or not isinstance(body, dict) or "choices" in body or not body.get("error"):
+        return reply.status
+    error = body["error"]
+    code = error.get("code") if isinstance(error, dict) else None
+    if isinstance(code, str) and code.isdigit():
+        code = int(code)
+    return code if isinstance(code, int) and 400 <= code < 600 else 502
+
+
+def error_code(reply: TransportReply) -> str:
+    """The server's machine-readable error code or type, such as `insufficient_quota`; "" when there is none."""
+    error = reply.body.get("error") if isinstance(reply.body, dict) else None
+    if not isinstance(error, dict):
+        return ""
+    return _text(error.get("code")) or _text(error.get("type"))
+
+
+def _error_text(body: Json) -> str:
+    if isinstance(body, str):
+        return body
+    if isinstance(body, list):
+        return "; ".join(filter(None, (_error_text(item) for item in body)))
+    if not isinstance(body, dict):
+        return ""
+    for key in ("error", "message", "detail", "msg", "error_msg"):
+        text = _error_text(body.get(key))
+        if text:
+            return text
+    return ""
+
+
+def _text(value: Json) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        parts = (part.get("text") if isinstance(part, dict) else part for part in value)
+        return "".join(part for part in parts if isinstance(part, str))
+    return ""
+
+
+def _arguments(message: Mapping[str, Json]) -> str:
+    calls = message.get("tool_calls")
+    call = calls[0] if isinstance(calls, list) and calls else None
+    function = call.get("function") if isinstance(call, dict) else message.get("function_call")
+    if not isinstance(function, dict):
+        return ""
+    arguments = function.get("arguments")
+    if isinstance(arguments, dict):
+        # Imported here: of all servers only a few send an object where the format has a string.
+        import json
+
+        return json.dumps(arguments, ensure_ascii=False)
+    return _text(arguments)
+
+
+def _usage(body: Mapping[str, Json]) -> Usage | None:
+    usage = body.get("usage")
+    if not isinstance(usage, dict):
+        return None
+    details = usage.get("prompt_tokens_details")
+    timings = body.get("timings")
+    cached = (
+        (_count(details.get("cached_tokens")) if isinstance(details, dict) else 0)
+        or _count(usage.get("prompt_cache_hit_tokens"))
+        or (_count(timings.get("cache_n")) if isinstance(timings, dict) else 0)
+    )
+    prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    if not prompt and not completion:
+        return None
+    return Usage(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cached_tokens=min(cached, prompt),
+    )
+
+
+def _count(value: Json) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -1,0 +1,224 @@
+"""The only module that touches llama.cpp: loads a GGUF file into this process and runs chat completions on it.
+
+The bindings (`xllamacpp`) carry no type information, so everything of theirs that is used is written down here as
+Protocols, and nothing untyped leaves this module. All functions block; `artoo.llm.embedded` runs them in threads.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, cast
+
+from artoo.contracts.errors import ModelUnreachable
+
+GGUF_MAGIC = b"GGUF"
+SMALLEST_GGUF_BYTES = 24
+READ_AHEAD_BYTES = 4 * 1024 * 1024
+SMALLEST_REQUEST: dict[str, object] = {
+    "messages": [{"role": "user", "content": "."}],
+    "max_tokens": 1,
+    "stream": True,
+}
+
+OnChunk = Callable[[Mapping[str, object]], bool]
+"""Called for each piece of an answer, in the thread that runs it; True stops the generation."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """How the model is loaded.
+
+    context_tokens: size of the context that all slots share, in tokens. slots: generations at a time.
+    prompt_cache_mib: memory for prefixes that no slot holds now, so that roles with different prompts take turns
+    without computing them again (28 KiB a token for the default model). batch_tokens: prompt tokens between two
+    looks at cancelled calls. max_answer_tokens: for requests that set no limit. threads: None is one per
+    physical core that this process may use.
+    """
+
+    context_tokens: int = 16_384
+    slots: int = 2
+    prompt_cache_mib: int = 512
+    batch_tokens: int = 256
+    max_answer_tokens: int = 2_048
+    threads: int | None = None
+
+
+class Engine(Protocol):
+    """A loaded model."""
+
+    def chat(self, body: Mapping[str, object], on_chunk: OnChunk) -> None:
+        """Runs one streamed completion to its end, or until `on_chunk` returns True. Safe from several threads."""
+        ...
+
+    def close(self) -> None:
+        """Frees the model. The last `chat` to return frees it if some still run. Idempotent."""
+        ...
+
+
+class _CpuParameters(Protocol):
+    n_threads: int
+
+
+class _ModelParameters(Protocol):
+    path: str
+
+
+class _Parameters(Protocol):
+    model: _ModelParameters
+    cpuparams: _CpuParameters
+    cpuparams_batch: _CpuParameters
+    hostnames: list[str]
+    n_ctx: int
+    n_parallel: int
+    n_batch: int
+    n_ubatch: int
+    n_predict: int
+    cache_ram_mib: int
+    verbosity: int
+    kv_unified: bool
+    fit_params: bool
+    warmup: bool
+    use_jinja: bool
+    ui: bool
+    endpoint_slots: bool
+    offline: bool
+
+
+class _Server(Protocol):
+    def handle_chat_completions(self, body: dict[str, object], callback: OnChunk, /) -> None: ...
+
+
+class _Bindings(Protocol):
+    def CommonParams(self) -> _Parameters: ...  # noqa: N802
+    def Server(self, parameters: _Parameters, /) -> _Server: ...  # noqa: N802
+
+
+def check_gguf(path: Path) -> None:
+    """Refuses what cannot be a GGUF model before llama.cpp sees it. Raises ModelUnreachable."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(SMALLEST_GGUF_BYTES)
+    except OSError as error:
+        raise ModelUnreachable(
+            f"the model file {path} cannot be read ({error.strerror}); "
+            "`artoo model pull` fetches the default model, `artoo model use PATH` picks another"
+        ) from error
+    if len(head) < SMALLEST_GGUF_BYTES or not head.startswith(GGUF_MAGIC):
+        raise ModelUnreachable(
+            f"{path} is not a GGUF model (it begins with {head[:4]!r}, not {GGUF_MAGIC!r}); "
+            "fetch it again with `artoo model pull`, or pick another with `artoo model use PATH`"
+        )
+
+
+def physical_cores(topology: Path = Path("/sys/devices/system/cpu")) -> int:
+    """Physical cores that this process may run on; its usable CPUs where the system does not tell them apart."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    cores: set[tuple[str, str]] = set()
+    for cpu in allowed:
+        place = topology / f"cpu{cpu}" / "topology"
+        try:
+            cores.add(((place / "physical_package_id").read_text(), (place / "core_id").read_text()))
+        except OSError:
+            return max(1, len(allowed))
+    return max(1, len(cores))
+
+
+class LlamaEngine:
+    """A model inside this process.
+
+    llama.cpp's server always opens a listener beside the calls in memory that are used here. It gets a UNIX
+    socket in a directory that only this user can enter, deleted as soon as the model is loaded: there is no port,
+    and nothing that anybody could connect to.
+    """
+
+    def __init__(self, path: Path, settings: EngineSettings) -> None:
+        """Loads the model; takes seconds. Raises ModelUnreachable."""
+        check_gguf(path)
+        try:
+            bindings = cast("_Bindings", importlib.import_module("xllamacpp"))
+        except ImportError as error:
+            raise ModelUnreachable(
+                f"the embedded model needs the package xllamacpp, which cannot be loaded here ({error}); "
+                "install it, or set BRAIN_BASE_URL and TOOL_BASE_URL to use a model server instead"
+            ) from error
+        _read_ahead(path)
+        with tempfile.TemporaryDirectory(prefix="artoo-") as private:
+            parameters = _parameters(bindings, path, settings, Path(private) / "model.sock")
+            try:
+                self._server: _Server | None = bindings.Server(parameters)
+            except (RuntimeError, ValueError) as error:
+                raise ModelUnreachable(
+                    f"llama.cpp cannot load {path}: the file is damaged, of a kind that this llama.cpp does not "
+                    f"know, or larger than the memory ({error}); check it with `artoo model list`, fetch it again "
+                    "with `artoo model pull`, or pick another with `artoo model use PATH`"
+                ) from error
+        self._settled = True
+        _open_engines.add(self)
+
+    def chat(self, body: Mapping[str, object], on_chunk: OnChunk) -> None:
+        server = self._server
+        if server is None:
+            raise ModelUnreachable("the embedded model was closed while it was asked; start the request again")
+        stopped = False
+
+        def take(chunk: Mapping[str, object]) -> bool:
+            nonlocal stopped
+            stopped = on_chunk(chunk)
+            return stopped
+
+        self._settled = False
+        server.handle_chat_completions(dict(body), take)
+        self._settled = not stopped
+
+    def close(self) -> None:
+        server, self._server = self._server, None
+        if server is not None and not self._settled:
+            # Freeing waits for a batch that is still computed, and holds Python's lock all the while. A call waits
+            # for the same batch without the lock.
+            server.handle_chat_completions(SMALLEST_REQUEST, lambda chunk: False)
+
+
+def _read_ahead(path: Path) -> None:
+    """Brings the file into the page cache, since the bindings hold Python's lock while they wait for the disk."""
+    buffer = bytearray(READ_AHEAD_BYTES)
+    with path.open("rb", buffering=0) as file:
+        while file.readinto(buffer):
+            pass
+
+
+_open_engines: weakref.WeakSet[LlamaEngine] = weakref.WeakSet()
+
+
+def close_all() -> None:
+    """Frees every model that nobody closed; for the end of the process, before llama.cpp's own statics go."""
+    for engine in tuple(_open_engines):
+        engine.close()
+
+
+def _parameters(bindings: _Bindings, path: Path, settings: EngineSettings, socket: Path) -> _Parameters:
+    threads = settings.threads or physical_cores()
+    parameters = bindings.CommonParams()
+    parameters.model.path = str(path)
+    parameters.hostnames = [str(socket)]
+    parameters.cpuparams.n_threads = threads
+    parameters.cpuparams_batch.n_threads = threads
+    parameters.n_ctx = settings.context_tokens
+    parameters.n_parallel = settings.slots
+    parameters.kv_unified = True
+    parameters.n_batch = parameters.n_ubatch = settings.batch_tokens
+    parameters.n_predict = settings.max_answer_tokens
+    parameters.cache_ram_mib = settings.prompt_cache_mib
+    parameters.verbosity = -1
+    parameters.fit_params = False
+    parameters.warmup = False
+    parameters.use_jinja = True
+    parameters.ui = False
+    parameters.endpoint_slots = False
+    parameters.offline = True
+    return parameters

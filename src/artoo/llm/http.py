@@ -1,0 +1,192 @@
+"""Chat completions over HTTP, thin: aiohttp and orjson, no SDK (SPEC section 9).
+
+Imports aiohttp; import this module only where an endpoint is really used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import urllib.request
+from collections.abc import Mapping
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+import aiohttp
+import orjson
+
+from artoo.contracts.errors import ConfigurationError, ModelUnreachable
+from artoo.llm import guard
+from artoo.llm.transport import Json, TransportReply
+
+MAX_REPLY_BYTES = 32 * 1024 * 1024
+_CONNECT_SECONDS = 15.0
+_KEEP_ALIVE_SECONDS = 60.0
+_ERROR_TEXT_KEPT = 2_000
+
+
+class HttpTransport:
+    """One endpoint's connection pool, made by the first request and kept until `close`.
+
+    `base_url` ends before `/chat/completions` (`https://api.openai.com/v1`). At most `limit` requests are under way
+    at once; the others wait, and their timeout starts when they are sent. The environment's proxy settings
+    hold, except for loopback addresses. The key is sent in a header and appears nowhere else.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str | None = None,
+        *,
+        limit: int = 64,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._base = normalise_base_url(base_url)
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json", **(headers or {})}
+        if api_key:
+            self._headers["Authorization"] = f"Bearer {api_key}"
+        self._limit = limit
+        self._proxy = proxy_for(self._base)
+        self._pool: tuple[asyncio.AbstractEventLoop, aiohttp.ClientSession, asyncio.Semaphore] | None = None
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"HttpTransport({self._base!r})"
+
+    @property
+    def name(self) -> str:
+        """The base URL, without credentials."""
+        return self._base
+
+    async def post(self, body: Mapping[str, object], *, timeout: float) -> TransportReply:
+        """POST /chat/completions; see Transport."""
+        data = orjson.dumps(body if isinstance(body, dict) else dict(body))
+        return await self._request("POST", "/chat/completions", data, timeout)
+
+    async def models(self, *, timeout: float) -> TransportReply:
+        """GET /models; see Transport."""
+        return await self._request("GET", "/models", None, timeout)
+
+    async def close(self) -> None:
+        """Closes the pool. Requests afterwards raise ModelUnreachable. Idempotent."""
+        self._closed = True
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool[1].close()
+
+    async def _request(self, method: str, path: str, data: bytes | None, timeout: float) -> TransportReply:
+        session, places = self._connected()
+        limits = aiohttp.ClientTimeout(total=timeout, connect=min(timeout, _CONNECT_SECONDS))
+        async with places:
+            try:
+                # A redirect would carry the key to another host: it is reported, not followed.
+                async with session.request(
+                    method,
+                    self._base + path,
+                    data=data,
+                    timeout=limits,
+                    proxy=self._proxy,
+                    allow_redirects=False,
+                ) as response:
+                    return _reply(response, await self._read(response))
+            except aiohttp.ConnectionTimeoutError as error:
+                raise ModelUnreachable(
+                    f"no connection to {self._base} within {limits.connect:g} s; "
+                    "is the server running and the network up?",
+                    transient=True,
+                ) from error
+            except TimeoutError as error:
+                raise ModelUnreachable(
+                    f"{self._base} gave no complete answer within {timeout:g} s; "
+                    "check the server, or allow more time per call",
+                    transient=True,
+                ) from error
+            except aiohttp.ClientConnectorError as error:
+                raise ModelUnreachable(
+                    f"cannot connect to {self._base} ({error.os_error.strerror or error.os_error}); "
+                    "is the server running and the base URL right?",
+                    transient=True,
+                ) from error
+            except (aiohttp.ClientError, ConnectionError) as error:
+                raise ModelUnreachable(
+                    f"the connection to {self._base} broke before the answer was complete "
+                    f"({type(error).__name__}); try again, or check the server",
+                    transient=True,
+                ) from error
+
+    def _connected(self) -> tuple[aiohttp.ClientSession, asyncio.Semaphore]:
+        guard.check(self._base)
+        if self._closed:
+            raise ModelUnreachable(f"the connection to {self._base} was closed; make a new one to use it again")
+        loop = asyncio.get_running_loop()
+        if self._pool is None or self._pool[0] is not loop:
+            session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS),
+                headers=self._headers,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+            self._pool = (loop, session, asyncio.Semaphore(self._limit))
+        return self._pool[1], self._pool[2]
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        length = response.content_length
+        if length is not None and length <= MAX_REPLY_BYTES:
+            return await response.read()
+        kept = bytearray()
+        async for chunk in response.content.iter_any():
+            kept += chunk
+            if len(kept) > MAX_REPLY_BYTES:
+                raise ModelUnreachable(
+                    f"{self._base} sent more than {MAX_REPLY_BYTES} bytes; this is no chat-completions server"
+                )
+        return bytes(kept)
+
+
+def _reply(response: aiohttp.ClientResponse, raw: bytes) -> TransportReply:
+    headers = {key.lower(): value for key, value in response.headers.items()}
+    try:
+        body: Json = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        text = raw[:_ERROR_TEXT_KEPT].decode(errors="replace")
+        return TransportReply(response.status, headers, None, text)
+    return TransportReply(response.status, headers, body)
+
+
+def normalise_base_url(base_url: str) -> str:
+    """The URL up to, and without, `/chat/completions` or a final slash. Raises ConfigurationError."""
+    url = base_url.strip().rstrip("/").removesuffix("/chat/completions")
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigurationError(
+            f"the base URL {_without_credentials(url)!r} is no http(s) address; "
+            "write it like https://api.openai.com/v1 or http://127.0.0.1:8080/v1"
+        )
+    if parts.username or parts.password:
+        raise ConfigurationError(
+            f"the base URL of {parts.hostname} contains a user or password; put the key into *_API_KEY instead"
+        )
+    return url
+
+
+def _without_credentials(url: str) -> str:
+    return url.rpartition("@")[2]
+
+
+def is_loopback(url: str) -> bool:
+    """True when the URL's host is this machine by name (localhost) or number."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for this URL; none for loopback. (`trust_env` would also read netrc.)"""
+    parts = urlsplit(url)
+    if is_loopback(url) or urllib.request.proxy_bypass(parts.netloc):
+        return None
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    return proxy if proxy and proxy.startswith("http") else None

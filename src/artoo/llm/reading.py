@@ -1,0 +1,225 @@
+"""From a model's text to a valid value, or to a problem that a model can mend (pure; SPEC section 9)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from artoo.llm.fences import Fence, fences_in
+from artoo.llm.jsontext import Found, objects_in
+
+T = TypeVar("T", bound=BaseModel)
+
+LONGEST_ANSWER = 400_000
+"""Characters of an answer that are looked at."""
+
+_THOUGHT_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_OWN_FENCE_END = re.compile(r"^\s*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
+_JSON_INFO = frozenset({"json", "jsonc", "json5"})
+_MOST_PROBLEMS = 4
+
+
+class Unreadable(Exception):
+    """The text holds no valid answer. `problem` is short and names the fields, for the repair and for people."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+def read_answer(text: str, schema: type[T], *, body_field: str | None = None, cut: bool = False) -> T:
+    """The first valid value of `schema` in `text`.
+
+    Read through: thoughts in tags (also unclosed), fences, prose around, several objects, trailing commas, Python
+    literals, an object wrapped in one named like the contract, unknown fields beside known ones, null for fields
+    with a default. `body_field`: see `artoo.ports.model.Question`. `cut`: the server stopped at the token limit.
+    Raises Unreadable.
+    """
+    if body_field is None:
+        value = _read_clean(text, schema)
+        if value is not None:
+            return value
+    spoken, thought = split_thoughts(text[:LONGEST_ANSWER])
+    if not spoken.strip() and (cut or not thought.strip()):
+        raise Unreadable("the answer is empty" if not thought.strip() else "the answer ended while still thinking")
+    # A thought that never closed may hold the answer after all, as its last object.
+    source = spoken if spoken.strip() else thought
+    if body_field is not None:
+        return _read_with_body(source, schema, body_field, cut=cut)
+    objects = objects_in(source)
+    return _first_valid(objects if spoken.strip() else objects[::-1], schema)
+
+
+def split_thoughts(text: str) -> tuple[str, str]:
+    """What was said, and the unclosed thought at the end (closed ones are dropped)."""
+    said: list[str] = []
+    position, opened = 0, False
+    for tag in _THOUGHT_TAG.finditer(text):
+        if tag.group(1):
+            if not opened:
+                said.clear()  # the opening tag stood in the prompt's template: all before was thought
+            position, opened = tag.end(), False
+        elif not opened:
+            said.append(text[position : tag.start()])
+            position, opened = tag.end(), True
+    rest = text[position:]
+    return ("".join(said), rest) if opened else ("".join([*said, rest]), "")
+
+
+def _read_clean(text: str, schema: type[T]) -> T | None:
+    try:
+        return schema.model_validate_json(text)
+    except ValidationError:
+        return None
+
+
+def _first_valid(objects: list[Found], schema: type[T]) -> T:
+    problem = "the answer holds no JSON object"
+    for number, found in enumerate(objects):
+        try:
+            return _validated(found, schema)
+        except Unreadable as error:
+            if number == 0:
+                problem = error.problem
+    raise Unreadable(problem)
+
+
+def _validated(found: Found, schema: type[T]) -> T:
+    if found.value is None:
+        raise Unreadable(found.problem)
+    return _as_value(found.value, schema)
+
+
+def _as_value(given: dict[str, object], schema: type[T]) -> T:
+    try:
+        return schema.model_validate(given)
+    except ValidationError as error:
+        problem = error
+    inner = next(iter(given.values())) if len(given) == 1 else None
+    if isinstance(inner, dict) and next(iter(given)).lower() in (schema.__name__.lower(), "answer", "arguments"):
+        return _as_value(cast(dict[str, object], inner), schema)
+    lenient = _without_harmless(given, problem)
+    if lenient:
+        try:
+            return schema.model_validate(lenient)
+        except ValidationError as error:
+            problem = error
+    raise Unreadable(describe(problem)) from problem
+
+
+def describe(error: ValidationError) -> str:
+    """The first few problems as `field: what is wrong`."""
+    problems = error.errors(include_url=False, include_context=False)
+    lines = [
+        f"{'.'.join(str(part) for part in problem['loc']) or 'the object'}: {problem['msg']}"
+        for problem in problems[:_MOST_PROBLEMS]
+    ]
+    more = len(problems) - len(lines)
+    return "; ".join(lines) + (f"; and {more} more" if more > 0 else "")
+
+
+def _without_harmless(given: dict[str, object], error: ValidationError) -> dict[str, object] | None:
+    """A copy without unknown fields and nulls, if these are all that is wrong and something known remains."""
+    copy = _copied(given)
+    for problem in error.errors(include_url=False, include_context=False):
+        unknown = problem["type"] == "extra_forbidden"
+        if not unknown and problem["input"] is not None:
+            return None
+        if not _removed(copy, problem["loc"]):
+            return None
+    return cast(dict[str, object], copy)
+
+
+def _copied(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in cast(dict[str, object], value).items()}
+    if isinstance(value, list):
+        return [_copied(item) for item in cast(list[object], value)]
+    return value
+
+
+def _removed(holder: object, path: tuple[int | str, ...]) -> bool:
+    for number, part in enumerate(path):
+        last = number == len(path) - 1
+        if isinstance(holder, dict) and part in holder:
+            fields = cast(dict[int | str, object], holder)
+            if last:
+                del fields[part]
+                return True
+            holder = fields[part]
+        elif isinstance(holder, list) and isinstance(part, int) and not last:
+            holder = cast(list[object], holder)[part]
+        elif last or not isinstance(part, str):
+            return False
+        # else: the name of a member of a union, which is in the path and not in the data
+    return False
+
+
+def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -> T:
+    fences = fences_in(text)
+    headers = objects_in(_without_code(text, fences))
+    if not headers:
+        value = _salvaged(fences, schema, cut=cut)
+        if value is not None:
+            return value
+    problem = ""
+    for found in headers or objects_in(text):
+        fence = _body_of(text, found, fences)
+        if found.value is None:
+            problem = problem or found.problem
+        elif fence is not None and not fence.closed and cut:
+            raise Unreadable(f"the fenced block for {body_field} is cut off: it never closes")
+        else:
+            try:
+                return _as_value(_joined(found.value, body_field, fence), schema)
+            except Unreadable as error:
+                problem = problem or error.problem
+    raise Unreadable(problem or "the answer holds no JSON object")
+
+
+def _without_code(text: str, fences: list[Fence]) -> str:
+    """The text, as long as before, with its blocks of code blank: braces in them are no headers."""
+    for fence in fences:
+        if not _may_be_json(fence):
+            text = text[: fence.start] + " " * (fence.end - fence.start) + text[fence.end :]
+    return text
+
+
+def _may_be_json(fence: Fence) -> bool:
+    return fence.info.lower() in _JSON_INFO or (not fence.info and fence.text.lstrip().startswith("{"))
+
+
+def _body_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
+    """The first block after the header, else the last one before it; never the one that the header stands in."""
+    rest = text[header.end :]
+    if any(fence.start < header.start < fence.end for fence in fences):
+        rest = _OWN_FENCE_END.sub("", rest, count=1)
+    after = fences_in(rest)
+    if after:
+        return after[0]
+    before = [fence for fence in fences if fence.end <= header.start]
+    return before[-1] if before else None
+
+
+def _joined(header: dict[str, object], body_field: str, fence: Fence | None) -> dict[str, object]:
+    """The header with its body: the fenced block, unless the body stands in the header already."""
+    inside = header.get(body_field)
+    if fence is None or (isinstance(inside, str) and inside.strip()):
+        return header
+    return {**header, body_field: fence.text}
+
+
+def _salvaged(fences: list[Fence], schema: type[T], *, cut: bool) -> T | None:
+    """A bare block, given to the type's `from_bare_body(info, body)` when it has one."""
+    code = next((fence for fence in fences if not _may_be_json(fence)), None)
+    salvage = cast(Callable[[str, str], object] | None, getattr(schema, "from_bare_body", None))
+    if code is None or (cut and not code.closed) or salvage is None:
+        return None
+    try:
+        value = salvage(code.info, code.text)
+    except ValueError as error:
+        raise Unreadable(f"a fenced block without a JSON object before it: {error}") from error
+    return value if isinstance(value, schema) else None

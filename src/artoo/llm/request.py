@@ -1,0 +1,129 @@
+"""The body of a chat-completions request for a question, in a server's dialect (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeVar
+
+import orjson
+from pydantic import BaseModel
+
+from artoo.llm.dialect import Dialect, Wire
+from artoo.llm.grammar import grammar_of, grammar_of_forms
+from artoo.llm.schema import Schema, is_strict, schema_of, strict_form
+from artoo.ports.model import AnswerForm, Question
+
+T = TypeVar("T", bound=BaseModel)
+Message = dict[str, str]
+_REPAIR_KEEPS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTraits:
+    """What is known of a server besides its dialect.
+
+    `is_openai`: it insists on strict schemas. `compact`: where it is llama.cpp, every answer is held by our own
+    grammar and not by the server's, which lets a model indent its JSON (a third more tokens).
+    """
+
+    is_llama: bool = False
+    is_openai: bool = False
+    compact: bool = False
+
+
+def wire_for(question: Question[T], dialect: Dialect, traits: ServerTraits) -> Wire:
+    """How structure is asked for. A fenced body after the JSON rules out response formats."""
+    body = dialect.body if traits.is_llama else Wire.PROMPTED
+    if question.body_field is not None or (traits.compact and body is Wire.GRAMMAR):
+        return body
+    return dialect.structure
+
+
+def messages_for(question: Question[T], wire: Wire) -> list[Message]:
+    """System and user message. Where the server does not enforce the schema, the system message states it."""
+    system = question.system
+    if wire in (Wire.JSON_OBJECT, Wire.PROMPTED):
+        system = f"{system}\n\n{_stated(question.schema, question.body_field)}"
+    return [{"role": "system", "content": system}, {"role": "user", "content": question.user}]
+
+
+def body_for(
+    question: Question[T],
+    messages: list[Message],
+    *,
+    model: str,
+    wire: Wire,
+    dialect: Dialect,
+    traits: ServerTraits,
+    max_tokens: int,
+) -> dict[str, object]:
+    """The request's body. Variant 0 is greedy; variant n samples with seed n, the same answer for the same n."""
+    body: dict[str, object] = {"model": model, "messages": messages}
+    body["temperature"] = 0 if question.variant == 0 else 0.7
+    if question.variant:
+        body["seed"] = question.variant
+    body["max_tokens"] = max_tokens
+    if traits.is_llama:
+        body["cache_prompt"] = True
+    for name in dialect.without:
+        body.pop(name, None)
+    if "max_tokens" in dialect.without:
+        body["max_completion_tokens"] = max_tokens
+    if wire is Wire.JSON_SCHEMA:
+        body["response_format"] = _schema_format(question.schema, question.contract, traits.is_openai)
+    elif wire is Wire.JSON_OBJECT:
+        body["response_format"] = {"type": "json_object"}
+    elif wire is Wire.GRAMMAR:
+        body["grammar"] = _grammar(question.schema, question.body_field, question.forms)
+    return body
+
+
+def repair_messages(
+    messages: list[Message], answer: str, problem: str, question: Question[T], wire: Wire
+) -> list[Message]:
+    """The same conversation with the bad answer and what is wrong with it."""
+    shown = answer if len(answer) <= _REPAIR_KEEPS else answer[:_REPAIR_KEEPS] + " …"
+    form = (
+        f"the complete JSON object, then the fenced block for {question.body_field}"
+        if question.body_field
+        else "only the complete JSON object"
+    )
+    request = f"That answer is no valid {question.contract}: {problem}. Answer again with {form}."
+    if wire is Wire.JSON_SCHEMA:
+        # Some servers accept a schema and ignore it; then the model has not seen it yet.
+        request = f"{request}\n{_stated(question.schema, question.body_field)}"
+    return [*messages, {"role": "assistant", "content": shown or "(empty)"}, {"role": "user", "content": request}]
+
+
+def estimated_tokens(*texts: str) -> int:
+    """Tokens of these texts by rule of thumb: four bytes of UTF-8 each, which suits English and Chinese alike."""
+    return sum(len(text.encode(errors="replace")) for text in texts) // 4
+
+
+@lru_cache(maxsize=256)
+def _stated(schema: type[BaseModel], body_field: str | None) -> str:
+    described = orjson.dumps(schema_of(schema, body_field)).decode()
+    if body_field is None:
+        return f"Answer with one JSON object and nothing else. It fits this JSON schema: {described}"
+    return (
+        f"Answer with one JSON object that fits this JSON schema: {described}\n"
+        f"If {body_field} is needed, it comes after the object as a fenced block (```), never inside the JSON."
+    )
+
+
+@lru_cache(maxsize=256)
+def _schema_format(schema: type[BaseModel], contract: str, wants_strict: bool) -> dict[str, object]:
+    form: Schema = schema_of(schema)
+    strict = strict_form(form) if wants_strict else (form if is_strict(form) else None)
+    described: dict[str, object] = {"name": contract, "schema": form if strict is None else strict}
+    if strict is not None:
+        described["strict"] = True
+    return {"type": "json_schema", "json_schema": described}
+
+
+@lru_cache(maxsize=256)
+def _grammar(schema: type[BaseModel], body_field: str | None, forms: tuple[AnswerForm, ...]) -> str:
+    if forms:
+        return grammar_of_forms([(schema_of(form.schema), form.fence) for form in forms])
+    return grammar_of(schema_of(schema, body_field), fenced_body=body_field is not None)

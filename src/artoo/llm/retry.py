@@ -1,0 +1,122 @@
+"""Trying again, bounded in attempts and in time.
+
+Written here and not taken from `stamina`: its waiting and its time limit use the machine's clock alone, so tests
+and replay could not bring their own, and a wait that a server asked for gets no jitter and no cap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from random import Random
+
+from artoo.contracts.errors import ModelUnreachable
+from artoo.llm.completion import error_code, is_completion, status_of
+from artoo.llm.transport import TransportReply
+from artoo.ports.clock import Clock
+
+_TRANSIENT = frozenset({408, 409, 425, 429})
+_HOPELESS_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """At most `attempts` requests within `total` seconds, each of at most `per_call` seconds.
+
+    Waits double from `first_wait` up to `longest_wait`, each drawn from the upper half of its span (jitter). A
+    wait that the server asks for replaces ours, up to `longest_asked_wait`.
+    """
+
+    attempts: int = 4
+    total: float = 600.0
+    per_call: float = 300.0
+    first_wait: float = 0.5
+    longest_wait: float = 15.0
+    longest_asked_wait: float = 60.0
+
+
+class Retrier:
+    """Sends until something final comes back. `clock` does the waiting, `random` the jitter."""
+
+    def __init__(self, policy: RetryPolicy, clock: Clock, random: Random) -> None:
+        self._policy = policy
+        self._clock = clock
+        self._random = random
+
+    async def send(
+        self, post: Callable[[float], Awaitable[TransportReply]], count: Callable[[], None]
+    ) -> TransportReply:
+        """The first reply that is not transient, or the last one of all when attempts or time run out.
+
+        `post` gets the seconds that it may take; `count` is called once per request. Raises ModelUnreachable when
+        the last attempt got no answer at all.
+        """
+        policy, end = self._policy, self._clock.monotonic() + self._policy.total
+        for attempt in range(1, policy.attempts + 1):
+            left = end - self._clock.monotonic()
+            last = attempt == policy.attempts
+            count()
+            try:
+                reply = await post(min(policy.per_call, max(left, 0.001)))
+            except ModelUnreachable as error:
+                if last or not error.transient or not await self._wait(attempt, None, end):
+                    raise
+                continue
+            if last or not is_transient(reply) or not await self._wait(attempt, reply, end):
+                return reply
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def _wait(self, attempt: int, reply: TransportReply | None, end: float) -> bool:
+        seconds = self._seconds(attempt, reply)
+        if self._clock.monotonic() + seconds >= end:
+            return False
+        await self._clock.sleep(seconds)
+        return True
+
+    def _seconds(self, attempt: int, reply: TransportReply | None) -> float:
+        policy = self._policy
+        own = min(policy.longest_wait, policy.first_wait * 2 ** (attempt - 1))
+        own *= self._random.uniform(0.5, 1.0)
+        asked = asked_wait(reply, self._clock.now()) if reply is not None else None
+        if asked is None:
+            return own
+        # Never earlier than asked for; a little later, so that parallel calls do not all come back at once.
+        return min(asked, policy.longest_asked_wait) + min(own, 0.5)
+
+
+def is_transient(reply: TransportReply) -> bool:
+    """True when the same request may be answered later: 408, 409, 425, 429, 5xx but 501, or no completion."""
+    status = status_of(reply)
+    if status == 200:
+        return not is_completion(reply)
+    if error_code(reply) in _HOPELESS_CODES:
+        return False
+    return status in _TRANSIENT or (status >= 500 and status != 501)
+
+
+def asked_wait(reply: TransportReply, now: datetime) -> float | None:
+    """Seconds of Retry-After (a number or an HTTP date), or of some vendors' `retry-after-ms`; None without."""
+    milliseconds = _number(reply.headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1_000
+    value = reply.headers.get("retry-after", "").strip()
+    seconds = _number(value)
+    if seconds is not None or not value:
+        return seconds
+    try:
+        when = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return max(0.0, (when - now).total_seconds())
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value < 1e9 else None

@@ -1,0 +1,98 @@
+"""From the environment and the configuration file to the two tiers' endpoints (pure; SPEC section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.ports.model import Tier
+
+OPENAI_BASE_URL = "https://api.openai.com/v1"
+EMBEDDED = "embedded"
+"""As a base URL: the model that runs inside this process."""
+
+_NAMES = ("API_KEY", "BASE_URL", "MODEL")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One model of one server. `base_url` None: the embedded model, and then `model` names it ("" its default)."""
+
+    base_url: str | None
+    model: str = ""
+    api_key: str | None = field(default=None, repr=False)
+
+    @property
+    def is_embedded(self) -> bool:
+        """True when the model runs inside this process."""
+        return self.base_url is None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Where each tier's questions go. R4b asks with R2's tier, so it is never the weaker of the two."""
+
+    brain: Endpoint
+    tool: Endpoint
+
+    def of(self, tier: Tier) -> Endpoint:
+        """The endpoint of a tier."""
+        return self.brain if tier is Tier.BRAIN else self.tool
+
+
+def model_settings(environment: Mapping[str, str], configuration: Mapping[str, str] | None = None) -> ModelSettings:
+    """The endpoints that `BRAIN_*`, `TOOL_*` and `OPENAI_*` (`_API_KEY`, `_BASE_URL`, `_MODEL`) describe.
+
+    `configuration` holds values of the configuration file under the same names in lower case
+    (`brain_base_url`); the environment wins. Each tier takes what it lacks from OPENAI_*. Nothing set at
+    all: the embedded model. A tier with a base URL of its own does not inherit a key that was meant for another
+    server, unless that is the same server. Raises ConfigurationError for settings that cannot work.
+    """
+    values = {
+        f"{prefix}_{name}": _value(environment, configuration or {}, f"{prefix}_{name}")
+        for prefix in ("BRAIN", "TOOL", "OPENAI")
+        for name in _NAMES
+    }
+    return ModelSettings(brain=_endpoint("BRAIN", values), tool=_endpoint("TOOL", values))
+
+
+def _value(environment: Mapping[str, str], configuration: Mapping[str, str], name: str) -> str:
+    return (environment.get(name) or configuration.get(name.lower()) or "").strip()
+
+
+def _endpoint(prefix: str, values: Mapping[str, str]) -> Endpoint:
+    own_url, shared_url = values[f"{prefix}_BASE_URL"], values["OPENAI_BASE_URL"]
+    own_key, shared_key = values[f"{prefix}_API_KEY"], values["OPENAI_API_KEY"]
+    model = values[f"{prefix}_MODEL"] or values["OPENAI_MODEL"]
+    url = own_url or shared_url or (OPENAI_BASE_URL if own_key or shared_key else "")
+    if url.lower() == EMBEDDED:
+        # OPENAI_MODEL names a model of OPENAI_BASE_URL: it is this one's only when that is the embedded one too.
+        return Endpoint(None, values[f"{prefix}_MODEL"] or ("" if own_url else model))
+    if not url:
+        return _without_server(prefix, values, model)
+    same_server = not own_url or _same(own_url, shared_url or (OPENAI_BASE_URL if shared_key else ""))
+    key = own_key or (shared_key if same_server else "")
+    if _same(url, OPENAI_BASE_URL) and not key:
+        raise ConfigurationError(
+            f"{prefix}_BASE_URL is {OPENAI_BASE_URL}, which needs a key; set {prefix}_API_KEY or OPENAI_API_KEY"
+        )
+    if not model:
+        raise ConfigurationError(
+            f"{prefix}: {url} is set but no model; set {prefix}_MODEL or OPENAI_MODEL to one that it serves"
+        )
+    return Endpoint(url, model, key or None)
+
+
+def _without_server(prefix: str, values: Mapping[str, str], model: str) -> Endpoint:
+    if model:
+        name = f"{prefix}_MODEL" if values[f"{prefix}_MODEL"] else "OPENAI_MODEL"
+        raise ConfigurationError(
+            f"{name} is {model!r} but no server is set; set {prefix}_BASE_URL (local servers need no key), "
+            f"or OPENAI_API_KEY for OpenAI, or unset {name} to use the embedded model"
+        )
+    return Endpoint(None)
+
+
+def _same(one: str, other: str) -> bool:
+    return one.rstrip("/").lower() == other.rstrip("/").lower()

@@ -1,0 +1,43 @@
+"""The two tiers as one model: a question goes to the endpoint of its tier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from artoo.llm.budget import Meter
+from artoo.llm.client import EndpointModel
+from artoo.llm.settings import Endpoint, ModelSettings
+from artoo.ports.model import Answer, Question, Tier
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class TieredModel:
+    """All models of a process, shared by its tasks. Each endpoint is made once, at its first question.
+
+    `connect` makes the client of an endpoint; equal endpoints of both tiers share one.
+    """
+
+    def __init__(self, settings: ModelSettings, connect: Callable[[Endpoint], EndpointModel]) -> None:
+        self._settings = settings
+        self._connect = connect
+        self._made: dict[Endpoint, EndpointModel] = {}
+
+    async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
+        """See `artoo.ports.model.Model`; `meter` as in EndpointModel."""
+        return await self._model(question.tier).ask(question, meter=meter)
+
+    async def close(self) -> None:
+        """Closes every endpoint that was used. Idempotent."""
+        made, self._made = self._made, {}
+        for model in made.values():
+            await model.close()
+
+    def _model(self, tier: Tier) -> EndpointModel:
+        endpoint = self._settings.of(tier)
+        if endpoint not in self._made:
+            self._made[endpoint] = self._connect(endpoint)
+        return self._made[endpoint]

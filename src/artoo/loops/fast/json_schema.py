@@ -1,0 +1,57 @@
+"""JSON Schema for checks: no remote references, and patterns that cannot run for ever.
+
+Imported only where a schema is applied: jsonschema takes a while to load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol, cast
+
+import regex
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType] - its stub is partly untyped
+from referencing import Registry
+
+PATTERN_SECONDS = 0.5
+
+
+class PatternProblem(Exception):
+    """A `pattern` of the schema cannot be read, or took too long. checks.py turns it into a verdict."""
+
+
+class _Validator(Protocol):
+    def validate(self, instance: object) -> None: ...
+
+
+class _ValidatorClass(Protocol):
+    def __call__(self, schema: Mapping[str, object], *, registry: Registry[Any]) -> _Validator: ...
+
+
+def _pattern(_: object, pattern: str, instance: object, __: Mapping[str, object]) -> Iterator[ValidationError]:
+    if not isinstance(instance, str):
+        return
+    try:
+        found = regex.search(pattern, instance, timeout=PATTERN_SECONDS, concurrent=True)
+    except (regex.error, TimeoutError) as problem:
+        raise PatternProblem(f"pattern {pattern!r}: {problem}") from problem
+    if found is None:
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _pattern_properties(*_: object) -> Iterator[ValidationError]:
+    raise PatternProblem("`patternProperties` is not supported in a check")
+
+
+_BOUNDED = cast(
+    _ValidatorClass,
+    extend(Draft202012Validator, {"pattern": _pattern, "patternProperties": _pattern_properties}),
+)
+_EMPTY: Registry[Any] = Registry()
+
+
+def validate(value: object, schema: Mapping[str, object]) -> None:
+    """Raises SchemaError, ValidationError, Unresolvable or PatternProblem; returns when the value fits."""
+    Draft202012Validator.check_schema(schema)
+    _BOUNDED(schema, registry=_EMPTY).validate(value)

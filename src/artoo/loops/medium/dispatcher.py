@@ -1,0 +1,124 @@
+"""Gives subtasks their ids, runs groups by sequence, and feeds each group's outputs into the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.execution import SubTaskOutcome
+from artoo.contracts.plan import DispatchManifest, ManifestEntry, Plan, SubTask
+from artoo.loops.role import listen
+from artoo.ports.bus import Port
+from artoo.ports.ids import Ids
+
+_FED_CHARACTERS = 1_500
+"""Of each earlier output, head and tail, in a later subtask's context."""
+
+
+@dataclass(slots=True)
+class _Round:
+    """Groups still to start, in order, and what the running one waits for."""
+
+    waiting: list[list[SubTask]]
+    running: set[str] = field(default_factory=set[str])
+    failed: bool = False
+
+
+class Dispatcher:
+    """Groups with equal `sequence` run in parallel; a failing group ends its round once its siblings are done."""
+
+    def __init__(self, port: Port, ids: Ids) -> None:
+        self._port = port
+        self._ids = ids
+        self._round = _Round([])
+        self._finished: dict[str, SubTaskOutcome] = {}
+
+    async def run(self) -> None:
+        """Dispatches until the port closes."""
+        await listen(self._port, self._handle)
+
+    async def _handle(self, envelope: Envelope) -> None:
+        match envelope.payload:
+            case Plan() as plan:
+                self._begin(plan, envelope)
+            case SubTaskOutcome() as outcome:
+                self._collect(outcome, envelope)
+            case _:
+                return
+
+    def _begin(self, plan: Plan, cause: Envelope) -> None:
+        self._finished = {key: self._finished[key] for key in plan.carried if key in self._finished}
+        subtasks = sorted(self._with_ids(plan), key=lambda subtask: subtask.sequence)
+        self._port.publish(
+            DispatchManifest(
+                task_id=self._port.task_id,
+                round=plan.round,
+                subtasks=tuple(_entry(subtask) for subtask in subtasks),
+                carried=plan.carried,
+                task_criteria=plan.task_criteria,
+            ),
+            cause=cause,
+        )
+        groups: dict[int, list[SubTask]] = {}
+        for subtask in subtasks:
+            groups.setdefault(subtask.sequence, []).append(subtask)
+        self._round = _Round([group for _, group in sorted(groups.items())])
+        self._start_next(cause)
+
+    def _with_ids(self, plan: Plan) -> Iterable[SubTask]:
+        return [
+            SubTask(
+                subtask_id=self._ids.new(),
+                parent_task_id=self._port.task_id,
+                sequence=planned.sequence,
+                intent=planned.intent,
+                context=planned.context,
+                success_criteria=planned.success_criteria,
+                must_not=plan.must_not,
+                preferred_tool=planned.tool,
+            )
+            for planned in plan.subtasks
+        ]
+
+    def _collect(self, outcome: SubTaskOutcome, cause: Envelope) -> None:
+        if outcome.subtask_id not in self._round.running:
+            return
+        self._round.running.discard(outcome.subtask_id)
+        if outcome.status == "matched":
+            self._finished[outcome.subtask_id] = outcome
+        else:
+            self._round.failed = True
+        if not self._round.running and not self._round.failed:
+            self._start_next(cause)
+
+    def _start_next(self, cause: Envelope) -> None:
+        if not self._round.waiting:
+            return
+        group = self._round.waiting.pop(0)
+        self._round.running = {subtask.subtask_id for subtask in group}
+        known = _known(self._finished.values())
+        for subtask in group:
+            context = "\n\n".join(part for part in (subtask.context, known) if part)
+            self._port.publish(
+                subtask.model_copy(update={"context": context}), cause=cause, subtask_id=subtask.subtask_id
+            )
+
+
+def _entry(subtask: SubTask) -> ManifestEntry:
+    return ManifestEntry(
+        subtask_id=subtask.subtask_id,
+        sequence=subtask.sequence,
+        intent=subtask.intent,
+        success_criteria=subtask.success_criteria,
+    )
+
+
+def _known(outcomes: Iterable[SubTaskOutcome]) -> str:
+    lines = [f"- {outcome.intent}: {_head_and_tail(outcome.output)}" for outcome in outcomes]
+    return "Known from earlier steps:\n" + "\n".join(lines) if lines else ""
+
+
+def _head_and_tail(text: str) -> str:
+    half = _FED_CHARACTERS // 2
+    return text if len(text) <= _FED_CHARACTERS else f"{text[:half]}\n[…]\n{text[-half:]}"

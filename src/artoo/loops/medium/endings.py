@@ -1,0 +1,203 @@
+"""How a task ends: what matched, what did not, what was tried, why it stopped, and what could come next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from artoo.contracts.base import Contract
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import BudgetExhausted, ModelError
+from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
+from artoo.contracts.solution import (
+    Cost,
+    Directive,
+    FinalResult,
+    Loss,
+    OutcomeSummary,
+    ReplanRequest,
+    RoleFailure,
+    StoppedBy,
+    UnmetCriterion,
+)
+from artoo.loops.asking import Asker
+from artoo.loops.medium import wording
+from artoo.prompts.segments import Segment
+
+_EXPLAINED = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
+"""Endings for which a model may be asked for next moves; the others have run out of something or say it all."""
+
+
+class FailureReport(Contract):
+    """The one optional call of an abandoned task."""
+
+    next_moves: tuple[str, ...] = Field(default=(), max_length=3)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a task stands when it ends: what every ending reports. `failed`: outcomes of all rounds that failed."""
+
+    task_id: str
+    language: str
+    request: str
+    loss: Loss
+    grad_l: float
+    replans: int
+    prev_directive: Directive
+    cost: Cost
+    failed: tuple[SubTaskOutcome, ...] = ()
+
+
+class Endings:
+    """Writes FinalResults. Everything in them comes from outcomes; a model adds suggestions at most."""
+
+    def __init__(self, asker: Asker, *, ask_for_moves: bool = True) -> None:
+        self._asker = asker
+        self._ask_for_moves = ask_for_moves
+
+    def accept(self, standing: Standing, summary: OutcomeSummary) -> FinalResult:
+        """All criteria met."""
+        return _delivered(standing, Directive.ACCEPT, summary.merged_output, summary.outcomes, ())
+
+    def success(self, standing: Standing, request: ReplanRequest) -> FinalResult:
+        """Near enough: says what is not met."""
+        return _delivered(standing, Directive.SUCCESS, request.merged_output, request.outcomes, unmet_of(request))
+
+    async def abandon(
+        self, standing: Standing, request: ReplanRequest, why: StoppedBy, detail: str, cause: Envelope
+    ) -> FinalResult:
+        """Honest partial delivery."""
+        words = wording.wording(standing.language)
+        unmet = unmet_of(request)
+        tried = _tried(standing.failed)
+        moves = await self._moves(standing, request, why, cause) or (words.moves.get(why, words.default_move),)
+        withheld = _withheld(request.outcomes)
+        summary = wording.abandoned(words, why, detail, request.merged_output, unmet, tried, moves, withheld)
+        return _result(
+            standing,
+            Directive.ABANDON,
+            summary=summary,
+            output=request.merged_output,
+            outcomes=request.outcomes,
+            unmet=unmet,
+            moves=moves,
+            why=why,
+        )
+
+    def bare(self, standing: Standing, failure: RoleFailure) -> FinalResult:
+        """When even the ending failed: that it did, and nothing else."""
+        words = wording.wording(standing.language)
+        moves = (words.moves.get(failure.stopped_by, words.default_move),)
+        summary = wording.abandoned(words, failure.stopped_by, failure.reason, "", (), (), moves, ())
+        return _result(
+            standing,
+            Directive.ABANDON,
+            summary=summary,
+            output="",
+            outcomes=(),
+            unmet=(),
+            moves=moves,
+            why=failure.stopped_by,
+        )
+
+    async def _moves(
+        self, standing: Standing, request: ReplanRequest, why: StoppedBy, cause: Envelope
+    ) -> tuple[str, ...]:
+        if not self._ask_for_moves or why not in _EXPLAINED:
+            return ()
+        segments = {
+            Segment.TASK: standing.request,
+            Segment.EVIDENCE: "\n".join((request.gap_summary, *_tried(standing.failed)))[:2_000],
+        }
+        try:
+            report = await self._asker.ask("FailureReport", FailureReport, segments, cause=cause, max_tokens=200)
+        except (ModelError, BudgetExhausted):
+            # The template says the same with fewer words; the failed call is on the stream.
+            return ()
+        return tuple(move.strip() for move in report.next_moves if move.strip())
+
+
+def unmet_of(request: ReplanRequest) -> tuple[UnmetCriterion, ...]:
+    """Every unmet criterion once, with its reason and the role that answers for it."""
+    unmet: dict[str, UnmetCriterion] = {}
+    for verdict in _verdicts(request):
+        if verdict.verdict == "fail":
+            unmet.setdefault(
+                verdict.criterion,
+                UnmetCriterion(
+                    criterion=verdict.criterion,
+                    reason=verdict.evidence[:300],
+                    failure_class=verdict.failure_class,
+                    accountable=verdict.accountable,
+                ),
+            )
+    return tuple(unmet.values())
+
+
+def _verdicts(request: ReplanRequest) -> list[CriterionVerdict]:
+    return [*(v for outcome in request.outcomes for v in outcome.criteria_verdicts), *request.task_verdicts]
+
+
+def _delivered(
+    standing: Standing,
+    directive: Directive,
+    output: str,
+    outcomes: Sequence[SubTaskOutcome],
+    unmet: tuple[UnmetCriterion, ...],
+) -> FinalResult:
+    words = wording.wording(standing.language)
+    summary = wording.accepted(words, output, unmet, _withheld(outcomes))
+    return _result(standing, directive, summary=summary, output=output, outcomes=outcomes, unmet=unmet)
+
+
+def _result(
+    standing: Standing,
+    directive: Directive,
+    *,
+    summary: str,
+    output: str,
+    outcomes: Sequence[SubTaskOutcome],
+    unmet: tuple[UnmetCriterion, ...],
+    moves: tuple[str, ...] = (),
+    why: StoppedBy | None = None,
+) -> FinalResult:
+    every = {outcome.subtask_id: outcome for outcome in (*standing.failed, *outcomes)}
+    calls = sum(len(outcome.tool_calls) for outcome in every.values())
+    return FinalResult.model_validate(
+        {
+            "task_id": standing.task_id,
+            "summary": summary,
+            "output": output,
+            "loss": standing.loss,
+            "grad_l": standing.grad_l,
+            "replans": standing.replans,
+            "prev_directive": standing.prev_directive,
+            "directive": directive,
+            "unmet": unmet,
+            "done": tuple(outcome.intent for outcome in outcomes if outcome.status == "matched"),
+            "tried": _tried(standing.failed),
+            "next_moves": moves,
+            "stopped_by": why,
+            "withheld": _withheld(outcomes),
+            "cost": standing.cost.model_copy(update={"tool_calls": calls}),
+        }
+    )
+
+
+def _tried(failed: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
+    lines = (
+        f"{call.tool}: {' '.join(call.input.split())[:80]} → {call.status}"
+        for outcome in failed
+        for call in outcome.tool_calls
+    )
+    return tuple(dict.fromkeys(lines))[:8]
+
+
+def _withheld(outcomes: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
+    """Changes that were kept back and did not come about in another way either."""
+    calls = [call for outcome in outcomes for call in outcome.tool_calls]
+    made = {path for call in calls for path in call.changes}
+    return tuple(dict.fromkeys(path for call in calls for path in call.dropped if path not in made))

@@ -1,0 +1,73 @@
+"""From verdicts to the terms of the loss: what R7 measures (SPEC section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from artoo.contracts.criteria import Mode
+from artoo.contracts.execution import CriterionVerdict, FailureClass, SubTaskOutcome
+from artoo.contracts.solution import ReplanRequest
+from artoo.control.decision import Evidence
+from artoo.control.loss import CriterionGap, distance, implausibility
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One round measured: D, the two failure counts behind P, and what may forbid a success."""
+
+    distance: float
+    logical: int
+    environmental: int
+    criteria: int
+    evidence: Evidence
+
+    @property
+    def implausibility(self) -> float:
+        """P in [0, 1]."""
+        return implausibility(self.logical, self.environmental)
+
+    @property
+    def failure_class(self) -> str:
+        """`mixed` on a tie: no majority says that the approach is wrong."""
+        if self.logical == self.environmental:
+            return "mixed"
+        return "logical" if self.logical > self.environmental else "environmental"
+
+
+WRONG_APPROACH = Gap(1.0, 1, 0, 1, Evidence(matched_subtasks=0))
+"""A twice refused plan: D = 1, P = 1."""
+
+
+def measure(request: ReplanRequest) -> Gap:
+    """Subtask and task criteria together; what never ran failed in D and is absent from P."""
+    verdicts = [*_subtask_verdicts(request.outcomes), *request.task_verdicts]
+    gaps = [_gap(verdict) for verdict in verdicts]
+    gaps += [CriterionGap(failed=True, verifiable=True)] * request.not_run
+    failed = [verdict for verdict in verdicts if verdict.verdict == "fail"]
+    bare = sum(outcome.status == "failed" and not outcome.criteria_verdicts for outcome in request.outcomes)
+    gaps += [CriterionGap(failed=True, verifiable=True)] * bare
+    return Gap(
+        distance=distance(gaps) if gaps else 1.0,
+        logical=sum(verdict.failure_class is FailureClass.LOGICAL for verdict in failed),
+        environmental=sum(verdict.failure_class is FailureClass.ENVIRONMENTAL for verdict in failed),
+        criteria=len(gaps),
+        evidence=Evidence(
+            matched_subtasks=sum(outcome.status == "matched" for outcome in request.outcomes),
+            unmet_task_criteria=sum(verdict.verdict == "fail" for verdict in request.task_verdicts),
+            contradicted=any(verdict.contradicted for verdict in failed),
+        ),
+    )
+
+
+def _subtask_verdicts(outcomes: Sequence[SubTaskOutcome]) -> list[CriterionVerdict]:
+    return [verdict for outcome in outcomes for verdict in outcome.criteria_verdicts]
+
+
+def _gap(verdict: CriterionVerdict) -> CriterionGap:
+    return CriterionGap(
+        failed=verdict.verdict == "fail",
+        verifiable=verdict.mode is Mode.VERIFIABLE,
+        failed_attempts=verdict.failed_attempts,
+        attempts=verdict.attempts,
+    )

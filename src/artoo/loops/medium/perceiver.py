@@ -1,0 +1,87 @@
+"""R1: receives a person's words and restates them. It resolves references, and nothing else."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from artoo.contracts.base import Contract
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ModelAnswerInvalid
+from artoo.contracts.request import Constraints, TaskSpec, UserRequest
+from artoo.contracts.tags import slug
+from artoo.loops.asking import Asker
+from artoo.loops.medium.request_facts import RequestFacts, parse_deadline, read_request
+from artoo.loops.role import listen
+from artoo.ports.bus import Port
+from artoo.ports.clock import Clock
+from artoo.prompts.segments import Segment
+
+SESSION_TURNS = 5
+"""Earlier turns that R1 sees (v0.8, R1 input contract)."""
+
+_TURN_CHARACTERS = 400
+
+
+class TaskSpecAnswer(Contract):
+    """What a model returns under the contract TaskSpec; code adds the rest."""
+
+    intent: str = Field(min_length=1)
+    scope: str | None = None
+    deadline: str | None = None
+    corrects: bool = False
+
+
+class Perceiver:
+    """Asks a model only when there is a conversation to resolve, or a limit that code cannot read."""
+
+    def __init__(self, port: Port, asker: Asker, clock: Clock, *, always_ask: bool = False) -> None:
+        self._port = port
+        self._asker = asker
+        self._clock = clock
+        self._always_ask = always_ask
+
+    async def run(self) -> None:
+        """Answers each UserRequest with a TaskSpec until the port closes."""
+        await listen(self._port, self._handle)
+
+    async def _handle(self, envelope: Envelope) -> None:
+        if isinstance(envelope.payload, UserRequest):
+            self._port.publish(await self._perceive(envelope, envelope.payload), cause=envelope)
+
+    async def _perceive(self, envelope: Envelope, request: UserRequest) -> TaskSpec:
+        facts = read_request(request.text, self._clock.now())
+        if not (request.history or facts.hinted or self._always_ask):
+            return self._spec(request, facts, None)
+        try:
+            answer = await self._ask(envelope, request)
+        except ModelAnswerInvalid:
+            # The person's own words are a faithful restatement, if a less convenient one.
+            answer = None
+        return self._spec(request, facts, answer)
+
+    async def _ask(self, envelope: Envelope, request: UserRequest) -> TaskSpecAnswer:
+        turns = request.history[-SESSION_TURNS:]
+        session = "\n".join(
+            f"Person: {turn.input[:_TURN_CHARACTERS]}\nResult: {turn.summary[:_TURN_CHARACTERS]}" for turn in turns
+        )
+        segments = {
+            Segment.ENVIRONMENT: f"Now: {self._clock.now().isoformat(timespec='minutes')}",
+            Segment.SESSION: session,
+            Segment.TASK: request.text,
+        }
+        return await self._asker.ask("TaskSpec", TaskSpecAnswer, segments, cause=envelope, max_tokens=300)
+
+    def _spec(self, request: UserRequest, facts: RequestFacts, answer: TaskSpecAnswer | None) -> TaskSpec:
+        intent = answer.intent if answer else request.text
+        constraints = Constraints(
+            scope=facts.scope or (answer.scope if answer else None),
+            deadline=facts.deadline or parse_deadline(answer.deadline if answer else None, self._clock.now()),
+        )
+        return TaskSpec(
+            task_id=slug(intent),
+            intent=intent,
+            constraints=constraints,
+            raw_input=request.text,
+            language=facts.language,
+            corrects=facts.corrects or (bool(request.history) and answer is not None and answer.corrects),
+        )

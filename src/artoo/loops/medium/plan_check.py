@@ -1,0 +1,84 @@
+"""The plan validator: reasons why a plan must not run, in words that the planner can act on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from artoo.contracts.plan import MustNot, PlannedSubTask
+
+_WORD = re.compile(r"\w+")
+NEARLY_SAME = 0.9
+"""Jaccard similarity of the words of two plans from which they count as the same plan."""
+
+
+Step = tuple[int, str | None, str]
+"""A subtask as drafted: (sequence, tool, intent)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRules:
+    """What a plan is held against: tools that exist, prohibitions, plans already tried, and the limit."""
+
+    tools: tuple[str, ...]
+    must_not: MustNot
+    tried: tuple[str, ...] = ()
+    most_subtasks: int = 8
+
+
+def objections(
+    subtasks: Sequence[PlannedSubTask], task_criteria: Sequence[object], rules: PlanRules, drafted: Sequence[Step]
+) -> list[str]:
+    """All objections to a plan, none when it may run. `drafted` is each subtask in the planner's own words."""
+    found = list(_objections(subtasks, task_criteria, rules, drafted))
+    words = fingerprint(drafted)
+    if any(similarity(words, earlier) >= NEARLY_SAME for earlier in rules.tried):
+        found.append("the plan is nearly the same as one that failed; use another kind of tool or another method")
+    return found
+
+
+def fingerprint(steps: Iterable[Step]) -> str:
+    """The words of a plan, for comparison with later ones."""
+    return " | ".join(f"{sequence} {tool or ''} {intent}" for sequence, tool, intent in steps)
+
+
+def similarity(one: str, other: str) -> float:
+    """Jaccard similarity of two plans' words, in [0, 1]."""
+    a, b = set(_WORD.findall(one.casefold())), set(_WORD.findall(other.casefold()))
+    return len(a & b) / len(a | b) if a | b else 1.0
+
+
+def _objections(
+    subtasks: Sequence[PlannedSubTask], task_criteria: Sequence[object], rules: PlanRules, drafted: Sequence[Step]
+) -> Iterator[str]:
+    if not subtasks:
+        yield "the plan has no subtasks"
+        return
+    if len(subtasks) > rules.most_subtasks:
+        yield f"the plan has {len(subtasks)} subtasks; at most {rules.most_subtasks} are allowed"
+    if not task_criteria and not any(subtask.success_criteria for subtask in subtasks):
+        yield "the plan has no criteria; say how to tell that the result is right"
+    intents = [intent for _, _, intent in drafted]
+    if len(intents) != len(subtasks):  # several steps became one subtask: it does what all of them say
+        intents = [" ".join(intents)] * len(subtasks)
+    for number, (subtask, intent) in enumerate(zip(subtasks, intents, strict=True), 1):
+        yield from _objections_to(number, subtask, intent, rules)
+
+
+def _objections_to(number: int, subtask: PlannedSubTask, intent: str, rules: PlanRules) -> Iterator[str]:
+    if subtask.tool is not None and subtask.tool not in rules.tools:
+        yield f"subtask {number} names the tool {subtask.tool!r}; there are: {', '.join(rules.tools)}"
+    if subtask.tool is not None and subtask.tool in rules.must_not.tools:
+        yield f"subtask {number} uses {subtask.tool!r}, which must not be used now"
+    if not subtask.success_criteria:
+        yield f"subtask {number} has no criteria and no tool"
+    for identity, target in rules.must_not.targets:
+        if target and subtask.tool in (identity, identity.partition(":")[0]) and _mentions(intent, target):
+            yield f"subtask {number} uses {target!r} with {identity}, which failed before"
+
+
+def _mentions(text: str, target: str) -> bool:
+    """A whole-name mention: `a.txt` is not mentioned by `data.txt`."""
+    pattern = rf"(?<![\w./-]){re.escape(target)}(?![\w/-]|\.\w)"
+    return re.search(pattern, text) is not None

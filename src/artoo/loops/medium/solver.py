@@ -1,0 +1,260 @@
+"""R7, the controller of the medium loop: measures the gap, decides, and ends every task."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.execution import SubTaskOutcome
+from artoo.contracts.plan import PlanRefused
+from artoo.contracts.request import Interrupt, TaskSpec, UserRequest
+from artoo.contracts.roles import Role
+from artoo.contracts.solution import (
+    Cost,
+    Directive,
+    FinalResult,
+    Halt,
+    OutcomeSummary,
+    PlanDirective,
+    ReplanRequest,
+    RoleFailure,
+    StoppedBy,
+)
+from artoo.control.decision import Decision, Evidence, MacroState
+from artoo.control.hyperparameters import Hyperparameters
+from artoo.loops.medium.blocking import targets_to_block, tools_to_block
+from artoo.loops.medium.endings import Endings, Standing
+from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
+from artoo.loops.medium.request_criteria import named_files
+from artoo.loops.medium.stopwatch import Stopwatch
+from artoo.loops.medium.trajectory import Measurement, Trajectory, accepted
+from artoo.loops.role import listen
+from artoo.ports.bus import Port
+from artoo.ports.clock import Clock
+from artoo.ports.tools import Tools
+
+_HALT_GRACE = 2.0
+"""Seconds in which R4b answers a Halt, before R7 delivers without it."""
+
+_TIME_STEP = 1.0
+"""Seconds between two looks at the time budget, which a deadline or a pause may have moved."""
+
+
+@dataclass(slots=True)
+class _Task:
+    """What R7 keeps of its task beside the trajectory."""
+
+    spec: TaskSpec
+    cause: Envelope
+    last: ReplanRequest
+    blocked_targets: tuple[tuple[str, str], ...] = ()
+    failed: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome])
+    halted: Halt | None = None
+    ended: bool = False
+
+
+class Solver:
+    """Keeps the trajectory of the gap, and decides by it; the only emitter of FinalResult."""
+
+    def __init__(
+        self,
+        port: Port,
+        endings: Endings,
+        tools: Tools,
+        clock: Clock,
+        hyperparameters: Hyperparameters,
+        spent: Callable[[], Cost],
+    ) -> None:
+        self._port = port
+        self._endings = endings
+        self._tools = tools
+        self._clock = clock
+        self._spent = spent
+        self._watch = Stopwatch(clock)
+        self._trajectory = Trajectory(hyperparameters)
+        self._budget_ms = float(hyperparameters.time_budget_ms)
+        self._task: _Task | None = None
+
+    async def run(self) -> None:
+        """Solves until the port closes; a timer of its own ends the task at 100 % of its time budget."""
+        async with asyncio.TaskGroup() as group:
+            timer = group.create_task(self._guard_time())
+            await listen(self._port, self._handle)
+            timer.cancel()
+
+    async def _handle(self, envelope: Envelope) -> None:
+        match envelope.payload:
+            case UserRequest() as request:
+                self._begin(request, envelope)
+            case ConfirmationRequest():
+                self._watch.pause()
+            case ConfirmationAnswer():
+                self._watch.resume()
+            case _ if self._task is not None and not self._task.ended:
+                await self._steer(self._task, envelope)
+            case _:
+                return
+
+    async def _steer(self, task: _Task, envelope: Envelope) -> None:
+        match envelope.payload:
+            case TaskSpec() as spec:
+                task.spec = spec
+                self._cap_budget(spec)
+            case OutcomeSummary() as summary:
+                self._accept(task, summary, envelope)
+            case ReplanRequest() as request:
+                task.last = request
+                task.failed |= {each.subtask_id: each for each in request.outcomes if each.status == "failed"}
+                await self._decide(task, measure(request), request.recommendation == "replan", envelope)
+            case PlanRefused() as refused:
+                task.last = task.last.model_copy(update={"gap_summary": "; ".join(refused.reasons)})
+                await self._decide(task, WRONG_APPROACH, True, envelope)
+            case Interrupt() as interrupt:
+                self._halt(task, StoppedBy.INTERRUPTED, interrupt.reason, envelope)
+            case RoleFailure() as failure:
+                await self._on_failure(task, failure, envelope)
+            case _:
+                return
+
+    def _begin(self, request: UserRequest, envelope: Envelope) -> None:
+        self._watch.start()
+        unread = TaskSpec(task_id="", intent=request.text, raw_input=request.text)
+        self._task = _Task(unread, envelope, ReplanRequest(task_id=self._port.task_id))
+
+    # --- the control law ------------------------------------------------------------------------------------
+
+    async def _decide(self, task: _Task, gap: Gap, may_replan: bool, cause: Envelope) -> None:
+        measured = self._measure(gap)
+        if task.last.stopped_by is not None:
+            decision = Decision(MacroState.ABANDON, f"stopped: {task.last.stopped_by}")
+        else:
+            decision = self._trajectory.decide(measured, may_replan=may_replan)
+        self._port.publish(self._trajectory.record(decision, measured), cause=cause)
+        if decision.state is MacroState.ABANDON:
+            await self._abandon(task, decision, measured, cause)
+        elif decision.state is MacroState.SUCCESS:
+            self._finish(task, self._endings.success(self._standing(task, measured), task.last), cause)
+        else:
+            self._direct(task, Directive(decision.state.value), measured, cause)
+
+    def _direct(self, task: _Task, directive: Directive, measured: Measurement, cause: Envelope) -> None:
+        outcomes = task.last.outcomes
+        approach_is_wrong = directive in (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH)
+        own_outputs = named_files(task.spec.raw_input).outputs
+        new_targets = targets_to_block(outcomes, own_outputs)
+        task.blocked_targets = tuple(dict.fromkeys((*task.blocked_targets, *new_targets)))
+        previous = self._trajectory.directive
+        self._trajectory.advance(measured, directive)
+        self._port.publish(
+            PlanDirective(
+                task_id=self._port.task_id,
+                round=self._trajectory.round,
+                loss=measured.loss,
+                prev_directive=previous,
+                directive=directive,
+                blocked_tools=tools_to_block(outcomes, self._tools.specs) if approach_is_wrong else (),
+                blocked_targets=task.blocked_targets,
+                failed_criterion=_first_unmet(task.last),
+                failure_class=cast('Literal["logical", "environmental", "mixed"]', measured.gap.failure_class),
+                budget_pressure=measured.terms.cost,
+                grad_l=measured.gradient,
+                rationale=task.last.gap_summary,
+                suspicious=self._trajectory.suspicious(measured),
+                standing=tuple(outcome for outcome in outcomes if outcome.status == "matched"),
+                failed=tuple(outcome for outcome in outcomes if outcome.status == "failed"),
+            ),
+            cause=cause,
+        )
+
+    def _measure(self, gap: Gap) -> Measurement:
+        return self._trajectory.measure(gap, self._watch.elapsed_ms(), self._budget_ms)
+
+    # --- endings --------------------------------------------------------------------------------------------
+
+    def _accept(self, task: _Task, summary: OutcomeSummary, cause: Envelope) -> None:
+        measured = self._measure(Gap(0.0, 0, 0, len(summary.task_verdicts), Evidence()))
+        self._port.publish(self._trajectory.record(accepted(), measured), cause=cause)
+        self._finish(task, self._endings.accept(self._standing(task, measured), summary), cause)
+
+    async def _abandon(self, task: _Task, decision: Decision, measured: Measurement, cause: Envelope) -> None:
+        why = _why(task, decision)
+        detail = task.halted.reason if task.halted is not None else ""
+        result = await self._endings.abandon(self._standing(task, measured), task.last, why, detail, cause)
+        self._finish(task, result, cause)
+
+    def _standing(self, task: _Task, measured: Measurement) -> Standing:
+        return Standing(
+            task_id=self._port.task_id,
+            language=task.spec.language,
+            request=task.spec.intent,
+            loss=measured.loss,
+            grad_l=measured.gradient,
+            replans=self._trajectory.replans,
+            prev_directive=self._trajectory.directive,
+            cost=self._spent().model_copy(update={"elapsed_ms": round(self._watch.elapsed_ms())}),
+            failed=tuple(task.failed.values()),
+        )
+
+    def _finish(self, task: _Task, result: FinalResult, cause: Envelope) -> None:
+        if not task.ended:
+            task.ended = True
+            self._port.publish(result, cause=cause)
+
+    # --- stopping -------------------------------------------------------------------------------------------
+
+    def _halt(self, task: _Task, why: StoppedBy, reason: str, cause: Envelope) -> None:
+        if task.halted is None:
+            task.halted = Halt(stopped_by=why, reason=reason)
+            self._port.publish(task.halted, cause=cause)
+
+    async def _on_failure(self, task: _Task, failure: RoleFailure, cause: Envelope) -> None:
+        """Asks R4b for what matched; when R4b itself failed, ends with what it said last.
+
+        R7's own second failure leaves only the bare truth.
+        """
+        if failure.role is Role.SOLVER and task.halted is not None:
+            self._finish(task, self._endings.bare(self._standing(task, self._measure(measure(task.last))), failure), cause)
+            return
+        if failure.role is not Role.META_VALIDATOR:
+            self._halt(task, failure.stopped_by, failure.reason, cause)
+            return
+        task.halted = Halt(stopped_by=failure.stopped_by, reason=failure.reason)
+        await self._stop(task, failure.stopped_by, cause)
+
+    async def _stop(self, task: _Task, why: StoppedBy, cause: Envelope) -> None:
+        task.last = task.last.model_copy(update={"stopped_by": why, "recommendation": "abandon"})
+        await self._decide(task, measure(task.last), False, cause)
+
+    async def _guard_time(self) -> None:
+        while self._task is None or self._time_left() > 0:
+            await self._clock.sleep(max(0.01, min(_TIME_STEP, self._time_left())))
+        task = self._task
+        if not task.ended:
+            self._halt(task, StoppedBy.TIME, f"{self._budget_ms / 1_000:g} s", task.cause)
+            await self._clock.sleep(_HALT_GRACE)
+        if not task.ended:
+            await self._stop(task, StoppedBy.TIME, task.cause)
+
+    def _time_left(self) -> float:
+        return (self._budget_ms - self._watch.elapsed_ms()) / 1_000
+
+    def _cap_budget(self, spec: TaskSpec) -> None:
+        if spec.constraints.deadline is not None:
+            left = (spec.constraints.deadline - self._clock.now()).total_seconds() * 1_000
+            self._budget_ms = max(1.0, min(self._budget_ms, left + self._watch.elapsed_ms()))
+
+
+def _why(task: _Task, decision: Decision) -> StoppedBy:
+    if task.last.stopped_by is not None:
+        return task.last.stopped_by
+    return {"cost": StoppedBy.COST, "divergence": StoppedBy.DIVERGENCE}.get(decision.cause, StoppedBy.REPLANS)
+
+
+def _first_unmet(request: ReplanRequest) -> str:
+    verdicts = [*(v for outcome in request.outcomes for v in outcome.criteria_verdicts), *request.task_verdicts]
+    unmet = (verdict.criterion for verdict in verdicts if verdict.verdict == "fail")
+    return next(unmet, request.gap_summary[:200])

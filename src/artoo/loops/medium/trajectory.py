@@ -1,0 +1,100 @@
+"""The gap over the rounds of one task: what makes R7 a controller and not a replanner (v0.8, principle 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from artoo.contracts.solution import Decided, Directive, Loss
+from artoo.control.decision import Decision, MacroState, decide, is_suspicious
+from artoo.control.hyperparameters import Hyperparameters
+from artoo.control.loss import (
+    LossTerms,
+    gradient_at_equal_cost,
+    gradient_of_the_paper,
+    loss,
+    resource_cost,
+)
+from artoo.loops.medium.gaps import Gap
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One round's gap with its loss, and both gradients; `gradient` is the one that decides."""
+
+    gap: Gap
+    terms: LossTerms
+    loss: Loss
+    equal_cost: float
+    paper: float
+    gradient: float
+
+
+class Trajectory:
+    """Pure state: no clock, no bus. `round` counts from 1; `directive` is the one that this round obeys."""
+
+    def __init__(self, hyperparameters: Hyperparameters) -> None:
+        self._h = hyperparameters
+        self._previous: LossTerms | None = None
+        self._worsening = 0
+        self.round = 1
+        self.directive = Directive.INIT
+
+    @property
+    def replans(self) -> int:
+        """Rounds after the first."""
+        return self.round - 1
+
+    def measure(self, gap: Gap, elapsed_ms: float, budget_ms: float) -> Measurement:
+        """The loss of this round. `budget_ms` may be below the hyperparameter's when a deadline caps it."""
+        h = replace(self._h, time_budget_ms=max(1, round(budget_ms)))
+        cost = resource_cost(self.replans, elapsed_ms, h)
+        terms = LossTerms(gap.distance, gap.implausibility, cost)
+        equal_cost = gradient_at_equal_cost(terms, self._previous, h)
+        paper = gradient_of_the_paper(terms, self._previous, h)
+        value = Loss(D=terms.distance, P=terms.implausibility, Omega=cost, L=loss(terms, h))
+        return Measurement(gap, terms, value, equal_cost, paper, paper if h.gradient == "paper" else equal_cost)
+
+    def decide(self, measured: Measurement, *, may_replan: bool) -> Decision:
+        """The control law's decision for this round; remembers how long it has been getting worse."""
+        decision = decide(
+            measured.terms,
+            measured.gradient,
+            self._h,
+            evidence=measured.gap.evidence,
+            worsening_rounds=self._worsening,
+            may_replan=may_replan and self.replans < self._h.max_replans,
+        )
+        self._worsening = decision.worsening_rounds
+        return decision
+
+    def advance(self, measured: Measurement, directive: Directive) -> None:
+        """Begins the next round under `directive`."""
+        self._previous = measured.terms
+        self.directive = directive
+        self.round += 1
+
+    def record(self, decision: Decision, measured: Measurement) -> Decided:
+        """The decision as it goes on the stream."""
+        return Decided(
+            round=self.round,
+            directive=Directive(decision.state.value),
+            loss=measured.loss,
+            grad_equal_cost=measured.equal_cost,
+            grad_paper=measured.paper,
+            grad_l=measured.gradient,
+            criteria=measured.gap.criteria,
+            logical_failures=measured.gap.logical,
+            environmental_failures=measured.gap.environmental,
+            worsening_rounds=decision.worsening_rounds,
+            suspicious=self.suspicious(measured),
+            reason=decision.reason,
+        )
+
+    def suspicious(self, measured: Measurement) -> bool:
+        """The paper's cell 6."""
+        return is_suspicious(measured.terms, measured.gradient, self._h)
+
+
+def accepted() -> Decision:
+    """Everything matched and every task criterion is met: decided before the cascade."""
+    return Decision(MacroState.ACCEPT, "all criteria met")

@@ -1,0 +1,48 @@
+"""How a role lives: it reads its inbox, handles one message at a time, and fails in the open."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Awaitable, Callable
+
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import BudgetExhausted, InboxOverflow, ModelRefused, ModelUnreachable
+from artoo.contracts.solution import RoleFailure, StoppedBy
+from artoo.ports.bus import Port
+
+_STOPPED_BY_BUDGET = {"time": StoppedBy.TIME}
+
+
+async def listen(port: Port, handle: Callable[[Envelope], Awaitable[None]]) -> None:
+    """Handles each message of the inbox in order until the port is closed.
+
+    What the role could not do becomes a RoleFailure, and R7 ends the task with it: a role never dies in
+    silence, and never takes the others with it.
+    """
+    try:
+        async for envelope in port:
+            await attend(port, handle, envelope)
+    except InboxOverflow as error:
+        port.publish(_failure(port, error))
+
+
+async def attend(port: Port, handle: Callable[[Envelope], Awaitable[None]], envelope: Envelope) -> None:
+    """Handles one message; what goes wrong is published as a RoleFailure in answer to it."""
+    try:
+        await handle(envelope)
+    except Exception as error:  # noqa: BLE001 - a role's boundary: everything is reported, nothing is kept
+        port.publish(_failure(port, error), cause=envelope)
+
+
+def _failure(port: Port, error: Exception) -> RoleFailure:
+    if isinstance(error, (ModelUnreachable, ModelRefused)):
+        return RoleFailure(role=port.role, stopped_by=StoppedBy.NO_MODEL, reason=str(error))
+    if isinstance(error, BudgetExhausted):
+        stopped_by = _STOPPED_BY_BUDGET.get(error.budget, StoppedBy.CALLS)
+        return RoleFailure(role=port.role, stopped_by=stopped_by, reason=str(error))
+    return RoleFailure(
+        role=port.role,
+        stopped_by=StoppedBy.INTERNAL,
+        reason=f"the {port.role} failed: {type(error).__name__}: {error}",
+        detail="".join(traceback.format_exception(error))[-8_000:],
+    )

@@ -1,0 +1,95 @@
+"""Upward consolidation (paper, section 7.2): strong, one-sided experience becomes a timeless rule.
+
+Once per cluster and sign until its evidence has doubled. A language model words the rule; what it rests on,
+and whether it is a practice or a constraint, is arithmetic. Rules and hypotheses are never evidence for it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from artoo.contracts.errors import BudgetExhausted, ModelError
+from artoo.contracts.memory import Level, Megram, MegramState, Origin, SOPDraft
+from artoo.contracts.tags import Pair
+from artoo.control.potentials import RULE, promotable
+from artoo.loops.slow.passing import Pass, changed
+from artoo.ports.dream import Cluster
+
+CURSOR = "cursor:consolidate"
+SOURCES = 24
+RETRY_AFTER = timedelta(days=1)
+
+
+async def consolidate(work: Pass) -> None:
+    """Looks for clusters from where the last pass stopped and promotes as many as the bound allows."""
+    after = await work.store.mark(CURSOR) or None
+    pairs, drafts = work.limits.pairs, work.limits.drafts
+    while pairs > 0:
+        await work.pace()
+        slice_ = await work.store.strong(after, min(work.limits.slice, pairs), promotable)
+        for pair in slice_.found:
+            if drafts > 0 and work.draft is not None:
+                drafts -= await _promote(work, pair)
+            else:
+                work.findings.drafts_skipped += 1
+        pairs -= slice_.examined
+        after = slice_.after
+        if after is None:
+            break
+    await work.store.set_mark(CURSOR, after)
+    work.findings.finished = work.findings.finished and after is None
+
+
+async def _promote(work: Pass, pair: Pair) -> int:
+    cluster = await work.store.cluster(pair, SOURCES)
+    sign = 1.0 if cluster.decision > 0 else -1.0
+    mark = f"promoted:{sign:+.0f}:{pair.space}|{pair.entity}"
+    tried = f"tried:{mark}"
+    if not promotable(cluster.attention, cluster.decision) or not await _due(work, cluster, mark, tried):
+        return 0
+    draft = await _worded(work, cluster)
+    if draft is None:
+        work.findings.drafts_skipped += 1
+        await work.store.set_mark(tried, work.clock.now().isoformat())
+        return 1
+    rule = _rule(work, cluster, sign, draft)
+    await work.store.store(rule, mark, repr(cluster.attention))
+    work.wrote(rule)
+    kind = "best practice" if sign > 0 else "constraint"
+    reason = f"{kind}: attention {cluster.attention:.1f}, decision {cluster.decision:+.1f}"
+    work.findings.promoted.append(changed(rule, reason))
+    return 1
+
+
+async def _due(work: Pass, cluster: Cluster, mark: str, tried: str) -> bool:
+    before = await work.store.mark(mark)
+    if before is not None and cluster.attention < 2 * float(before):
+        return False
+    last = await work.store.mark(tried)
+    return last is None or work.clock.now() - datetime.fromisoformat(last) >= RETRY_AFTER
+
+
+async def _worded(work: Pass, cluster: Cluster) -> SOPDraft | None:
+    if work.draft is None:
+        return None
+    try:
+        return await work.draft(cluster)
+    except (ModelError, BudgetExhausted):
+        return None
+
+
+def _rule(work: Pass, cluster: Cluster, sign: float, draft: SOPDraft) -> Megram:
+    content = draft.rule if not draft.reason else f"{draft.rule} ({draft.reason})"
+    return Megram(
+        id=work.ids.new(),
+        level=Level.COMMON_SENSE,
+        created_at=work.clock.now(),
+        space=cluster.pair.space,
+        entity=cluster.pair.entity,
+        content=content,
+        state=MegramState.CONSOLIDATED,
+        f=RULE,
+        sigma=sign,
+        k=0.0,
+        origin=Origin(sources=tuple(megram.id for megram in cluster.megrams)),
+    )

@@ -1,0 +1,40 @@
+"""Wording a rule with a language model (contract `SOPDraft`)."""
+
+from __future__ import annotations
+
+from artoo.contracts.memory import SOPDraft
+from artoo.loops.slow.passing import Draft
+from artoo.ports.dream import Cluster
+from artoo.ports.model import Model, Question, Tier
+from artoo.prompts.library import procedural
+from artoo.prompts.segments import Segment, assemble
+
+EVIDENCE_LENGTH = 240
+"""Characters of each megram's content that are shown."""
+
+
+def model_draft(model: Model) -> Draft:
+    """A draft that asks `model` once for each cluster. Raises what the model raises."""
+
+    async def draft(cluster: Cluster) -> SOPDraft | None:
+        system, user = assemble(_segments(cluster))
+        question = Question(
+            contract="SOPDraft", schema=SOPDraft, system=system, user=user, tier=Tier.BRAIN, max_tokens=256
+        )
+        return (await model.ask(question)).value
+
+    return draft
+
+
+def _segments(cluster: Cluster) -> dict[Segment, str]:
+    kind = "a best practice to prefer" if cluster.decision > 0 else "a constraint to obey"
+    task = (
+        f"Word {kind}, in the language of the evidence.\n"
+        f"It is about: {cluster.pair.space} {cluster.pair.entity}\n"
+        f"Weight of the evidence: {cluster.attention:.1f}, balance {cluster.decision:+.1f}"
+    )
+    evidence = "\n".join(
+        f"- {megram.state.value}: {' '.join(megram.content.split())[:EVIDENCE_LENGTH]}"
+        for megram in cluster.megrams
+    )
+    return {**procedural("dreamer", "SOPDraft"), Segment.TASK: task, Segment.EVIDENCE: evidence}

@@ -1,0 +1,95 @@
+"""The Dreamer: the slow loop. Forgets, doubts, generalises and guesses while nobody is waiting (paper, 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from artoo.contracts.base import Contract
+from artoo.contracts.errors import MemoryStoreError
+from artoo.contracts.memory import DreamReport
+from artoo.loops.slow.bankrupt import bankrupt
+from artoo.loops.slow.consolidate import consolidate
+from artoo.loops.slow.forget import forget
+from artoo.loops.slow.passing import Draft, DreamLimits, Pass, TasksRunning
+from artoo.loops.slow.propose import propose
+from artoo.loops.slow.transfer import transfer
+from artoo.ports.clock import Clock
+from artoo.ports.dream import DreamStore
+from artoo.ports.ids import Ids
+
+STEPS: tuple[Callable[[Pass], Awaitable[None]], ...] = (forget, bankrupt, consolidate, transfer, propose)
+_TICK = 1.0
+
+
+class Dreamer:
+    """Runs passes: every five minutes, and a settle delay after a task ended.
+
+    `busy` says whether tasks are running; `publish` speaks on the stream as the Dreamer; `draft` words rules
+    (None: no model is configured, nothing is consolidated). A pass that was cut short, by its bounds, by
+    tasks or by a crash, goes on from its cursors.
+    """
+
+    def __init__(
+        self,
+        store: DreamStore,
+        clock: Clock,
+        ids: Ids,
+        *,
+        publish: Callable[[Contract], None],
+        busy: Callable[[], bool],
+        draft: Draft | None = None,
+        limits: DreamLimits | None = None,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._publish = publish
+        self._busy = busy
+        self._draft = draft
+        self._limits = limits if limits is not None else DreamLimits()
+        self._nudged = False
+
+    def nudge(self) -> None:
+        """A task has ended: dream after the settle delay instead of after the interval."""
+        self._nudged = True
+
+    async def run(self) -> None:
+        """Dreams until cancelled. A pass that fails is reported and tried again at the next interval."""
+        while True:
+            await self._until_due()
+            await self.dream()
+
+    async def dream(self) -> DreamReport:
+        """One pass, now. Never raises MemoryStoreError: the report says what went wrong."""
+        started_at, started = self._clock.now(), self._clock.monotonic()
+        work = Pass(self._store, self._clock, self._ids, self._limits, self._busy, self._publish, self._draft)
+        error: str | None = None
+        dream_id = self._ids.new()
+        try:
+            for step in STEPS:
+                await step(work)
+        except TasksRunning:
+            work.findings.finished = False
+        except MemoryStoreError as failure:
+            error = str(failure)
+        duration_ms = round((self._clock.monotonic() - started) * 1_000)
+        report = work.findings.report(dream_id, started_at, duration_ms, error)
+        if error is None:
+            report = await self._kept(report)
+        self._publish(report)
+        return report
+
+    async def _kept(self, report: DreamReport) -> DreamReport:
+        try:
+            await self._store.keep_report(report)
+        except MemoryStoreError as failure:
+            return report.model_copy(update={"error": str(failure), "finished": False})
+        return report
+
+    async def _until_due(self) -> None:
+        due = self._clock.monotonic() + self._limits.interval
+        while self._clock.monotonic() < due:
+            if self._nudged:
+                self._nudged = False
+                due = min(due, self._clock.monotonic() + self._limits.settle)
+            await self._clock.sleep(min(_TICK, self._limits.settle))

@@ -1,0 +1,126 @@
+"""What the steps of a Dreamer pass share: its bounds, its pace, and the report that they fill."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from artoo.contracts.base import Contract
+from artoo.contracts.memory import DreamReport, Megram, MemoryChange, MemoryWritten, SOPDraft
+from artoo.ports.clock import Clock
+from artoo.ports.dream import Cluster, DreamStore
+from artoo.ports.ids import Ids
+
+Draft = Callable[[Cluster], Awaitable[SOPDraft | None]]
+"""Distils a cluster into a rule with a language model; None when the model has nothing useful to say."""
+
+EXAMPLES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DreamLimits:
+    """How much one pass may do, and how gently. Times in seconds.
+
+    `duty` is the share of time that the pass works; the rest it sleeps, so that tasks keep the processor.
+    `patience`: how long a pass waits for running tasks before it puts itself off.
+    """
+
+    interval: float = 300.0
+    settle: float = 30.0
+    patience: float = 120.0
+    duty: float = 0.1
+    slice: int = 512
+    records: int = 1_000_000
+    pairs: int = 100_000
+    rules: int = 10_000
+    drafts: int = 3
+    hypotheses: int = 3
+    proposals: int = 1
+
+
+class TasksRunning(Exception):
+    """Tasks kept the machine busy for longer than the pass is patient. It goes on next time."""
+
+
+@dataclass(slots=True)
+class Findings:
+    """The report while it grows."""
+
+    examined: int = 0
+    forgotten: int = 0
+    finished: bool = True
+    drafts_skipped: int = 0
+    forgotten_examples: list[MemoryChange] = field(default_factory=list[MemoryChange])
+    demoted: list[MemoryChange] = field(default_factory=list[MemoryChange])
+    promoted: list[MemoryChange] = field(default_factory=list[MemoryChange])
+    hypotheses: list[MemoryChange] = field(default_factory=list[MemoryChange])
+    proposals: list[str] = field(default_factory=list[str])
+
+    def report(self, dream_id: str, started_at: datetime, duration_ms: int, error: str | None) -> DreamReport:
+        """The finished report; lists are cut to the first twenty."""
+        return DreamReport(
+            dream_id=dream_id,
+            started_at=started_at,
+            examined=self.examined,
+            forgotten=self.forgotten,
+            demoted=tuple(self.demoted[:EXAMPLES]),
+            promoted=tuple(self.promoted[:EXAMPLES]),
+            hypotheses=tuple(self.hypotheses[:EXAMPLES]),
+            proposals=tuple(self.proposals[:EXAMPLES]),
+            forgotten_examples=tuple(self.forgotten_examples[:EXAMPLES]),
+            drafts_skipped=self.drafts_skipped,
+            duration_ms=duration_ms,
+            finished=self.finished and error is None,
+            error=error,
+        )
+
+
+@dataclass(slots=True)
+class Pass:
+    """One pass: the ports that its steps use, and the growing report."""
+
+    store: DreamStore
+    clock: Clock
+    ids: Ids
+    limits: DreamLimits
+    busy: Callable[[], bool]
+    publish: Callable[[Contract], None]
+    draft: Draft | None
+    findings: Findings = field(default_factory=Findings)
+    _resumed_at: float | None = None
+
+    async def pace(self) -> None:
+        """Between two slices: sleeps in proportion to the work done, and as long as tasks are running.
+
+        Raises TasksRunning when that takes longer than the pass is patient.
+        """
+        now = self.clock.monotonic()
+        worked = now - self._resumed_at if self._resumed_at is not None else 0.0
+        await self.clock.sleep(worked * (1.0 / self.limits.duty - 1.0))
+        waited_since = self.clock.monotonic()
+        while self.busy():
+            if self.clock.monotonic() - waited_since > self.limits.patience:
+                raise TasksRunning
+            await self.clock.sleep(0.25)
+        self._resumed_at = self.clock.monotonic()
+
+    def wrote(self, megram: Megram) -> None:
+        """Tells the stream about a megram of the Dreamer's making."""
+        self.publish(
+            MemoryWritten(
+                megram_id=megram.id,
+                level=megram.level,
+                state=megram.state,
+                space=megram.space,
+                entity=megram.entity,
+                f=megram.f,
+                sigma=megram.sigma,
+                k=megram.k,
+            )
+        )
+
+
+def changed(megram: Megram, reason: str) -> MemoryChange:
+    """A line of the report."""
+    return MemoryChange(megram_id=megram.id, space=megram.space, entity=megram.entity, reason=reason)

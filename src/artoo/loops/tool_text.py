@@ -1,0 +1,59 @@
+"""Tools as a prompt shows them: one line each, the same for the planner and the executor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from artoo.contracts.plan import MustNot
+from artoo.ports.tools import ToolSpec
+
+_SHOWN_PROHIBITIONS = 12
+_SHOWN_TARGET = 80
+
+
+def describe_tools(specs: Iterable[ToolSpec]) -> str:
+    """One line a tool, by priority: name, purpose, what goes into `input` and what into the fenced block."""
+    return "\n".join(_line(spec) for spec in sorted(specs, key=lambda spec: spec.priority))
+
+
+def _line(spec: ToolSpec) -> str:
+    parts = [f"- {spec.name}: {spec.description}"]
+    inline = next((parameter for parameter in spec.parameters if parameter.name != spec.body), None)
+    if inline is not None:
+        parts.append(f"input: {inline.description}")
+    body = next((parameter for parameter in spec.parameters if parameter.name == spec.body), None)
+    if body is not None:
+        parts.append(f"fenced block: {body.description}")
+    return "; ".join(parts)
+
+
+def arguments_for(spec: ToolSpec, inline: str, body: str) -> dict[str, str]:
+    """A step's input and body as this tool's named arguments.
+
+    Models put code into `input` now and then, and a path into the block: whichever is empty lends itself to
+    the parameter that is required.
+    """
+    names = [parameter.name for parameter in spec.parameters]
+    if spec.body is None:
+        return {names[0]: inline or body.strip()} if names else {}
+    inline_name = next((name for name in names if name != spec.body), None)
+    arguments = {spec.body: body if body or inline_name else inline}
+    if inline_name is not None:
+        arguments[inline_name] = inline
+    return arguments
+
+
+def prohibitions(must_not: MustNot) -> str:
+    """What must not be used, a line each, for a prompt.
+
+    Scripts and long commands are left out: the tool layer refuses them all the same, and a prompt pays for them.
+    """
+    short = [
+        (tool, target) for tool, target in must_not.targets if "\n" not in target and len(target) <= _SHOWN_TARGET
+    ]
+    lines = [*must_not.tools, *(f"{target} (with {tool})" for tool, target in short)]
+    return "\n".join(f"- {line}" for line in lines[:_SHOWN_PROHIBITIONS])
+
+
+def _is_short(target: str) -> bool:
+    return "\n" not in target and len(target) <= _SHOWN_TARGET

@@ -1,0 +1,44 @@
+"""Everything that calibration needs to know, in one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from artoo.contracts.memory import Megram, MemoryAction, Potentials
+from artoo.contracts.tags import Pair
+from artoo.memory import reading
+from artoo.memory.environment import Transaction
+
+RULES = 10
+KNOWN = 10
+HYPOTHESES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Potentials and rules of the pairs asked for, what their newest entries say, places, guesses."""
+
+    live: tuple[Potentials, ...]
+    rules: tuple[Megram, ...]
+    contents: dict[Pair, str]
+    known: tuple[str, ...]
+    hypotheses: tuple[str, ...]
+
+
+def gather(transaction: Transaction, macro: Pair, asked: Sequence[Pair], now_us: int) -> Facts:
+    """Reads the facts for planning one intent. `thing:` pairs give places, the others advice."""
+    things = [pair for pair in asked if pair.space.startswith("thing:")]
+    others = [pair for pair in asked if not pair.space.startswith("thing:")]
+    live = tuple(reading.potentials(transaction, pair, now_us) for pair in others)
+    return Facts(
+        live=live,
+        rules=tuple(rule for pair in others for rule in reading.rules(transaction, pair, RULES)),
+        contents={
+            found.pair: reading.latest_content(transaction, found.pair)
+            for found in live
+            if found.action is not MemoryAction.IGNORE
+        },
+        known=tuple(entry.content for pair in things for entry in reading.known(transaction, pair, KNOWN)),
+        hypotheses=tuple(reading.hypotheses(transaction, macro, HYPOTHESES)),
+    )

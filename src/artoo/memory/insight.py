@@ -1,0 +1,230 @@
+"""What people may see of memory: the pyramid, one pair explained, the Dreamer's reports and proposals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from heapq import nlargest
+from itertools import islice
+
+from pydantic import ValidationError
+
+from artoo.contracts.errors import MemoryStoreError
+from artoo.contracts.memory import DreamReport, Megram, MemoryAction, Potentials, TLayerProposal
+from artoo.contracts.tags import Pair
+from artoo.control.potentials import classify, retention
+from artoo.memory import keys, reading
+from artoo.memory.accumulators import recomputed
+from artoo.memory.commands import opposing
+from artoo.memory.environment import Environment, Transaction
+from artoo.memory.ledger import Ledger
+from artoo.memory.signal import DAY_US, Signal, microseconds, moment
+
+STRONGEST = 5
+EXPLAINED = 5_000
+POINTS = 60
+LONGEST_CURVE = timedelta(days=90)
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The pyramid: entries by level, pairs, the strongest of each advice, open proposals, recent reports."""
+
+    levels: dict[str, int]
+    pairs: int
+    bytes_used: int
+    strongest: dict[MemoryAction, tuple[Potentials, ...]]
+    proposals: tuple[TLayerProposal, ...]
+    reports: tuple[DreamReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One megram's part in both sums now."""
+
+    megram: Megram
+    attention: float
+    decision: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A pair's potentials, each megram's share (largest first), and both potentials over time.
+
+    `left_out`: entries beyond the 5,000 newest, which are in the potentials but not in shares and curve.
+    """
+
+    potentials: Potentials
+    shares: tuple[Share, ...]
+    curve: tuple[tuple[datetime, float, float], ...]
+    left_out: int
+
+
+def overview(environment: Environment, now: datetime) -> Overview:
+    """Counts everything once; linear in the number of entries and pairs."""
+    now_us = microseconds(now)
+
+    def work(transaction: Transaction) -> Overview:
+        live = [
+            (part, reading.sums(transaction, part, now_us))
+            for part in (key[2:] for key in reading.keys_under(transaction, b"a|"))
+        ]
+        return Overview(
+            levels={
+                level: sum(1 for _ in reading.keys_under(transaction, f"l|{level}|".encode())) for level in "MKC"
+            },
+            pairs=len(live),
+            bytes_used=environment.size(),
+            strongest={action: _strongest(transaction, live, action) for action in MemoryAction},
+            proposals=tuple(_proposals(transaction)),
+            reports=tuple(_reports(transaction, 5)),
+        )
+
+    return environment.read(work)
+
+
+def explain(environment: Environment, pair: Pair, now: datetime, *, shown: int = 50) -> Explanation:
+    """Takes a pair's potentials apart."""
+    now_us = microseconds(now)
+
+    def work(transaction: Transaction) -> Explanation:
+        entries = [
+            (megram_id, signal)
+            for megram_id, signal in reading.signals(transaction, keys.pair_part(pair))
+            if signal.counts
+        ]
+        kept = nlargest(EXPLAINED, entries, key=lambda entry: entry[1].born_us)
+        largest = nlargest(shown, kept, key=lambda entry: _share(entry[1], now_us)[0])
+        shares = [
+            Share(megram, *_share(signal, now_us))
+            for megram_id, signal in largest
+            if (megram := reading.get(transaction, megram_id)) is not None
+        ]
+        live = reading.potentials(transaction, pair, now_us)
+        curve = _curve([signal for _, signal in kept], now_us)
+        return Explanation(live, tuple(shares), curve, len(entries) - len(kept))
+
+    return environment.read(work)
+
+
+def forget_pair(environment: Environment, pair: Pair) -> int:
+    """Deletes everything that is known about a pair, rules included. Returns how many entries that were."""
+    prefix = b"x|" + keys.pair_part(pair) + b"|"
+
+    def work(transaction: Transaction) -> int:
+        listed = [key[len(prefix) :].decode() for key in islice(reading.keys_under(transaction, prefix), 512)]
+        ledger = Ledger(transaction)
+        for megram_id in listed:
+            ledger.remove(megram_id)
+        ledger.finish()
+        return len(listed)
+
+    total = 0
+    while gone := environment.write(work):
+        total += gone
+    return total
+
+
+def forget_one(environment: Environment, megram_id: str) -> Megram | None:
+    """Deletes one megram; None when there is none with this id."""
+
+    def work(transaction: Transaction) -> Megram | None:
+        ledger = Ledger(transaction)
+        gone = ledger.remove(megram_id)
+        ledger.finish()
+        return gone
+
+    return environment.write(work)
+
+
+def oppose(environment: Environment, megram_id: str, why: str, *, new_id: str, at: datetime) -> Megram:
+    """Appends the operator's word against a megram. Raises MemoryStoreError when there is no such megram."""
+
+    def work(transaction: Transaction) -> Megram:
+        ledger = Ledger(transaction)
+        target = ledger.get(megram_id)
+        if target is None:
+            raise MemoryStoreError(
+                f"Memory holds no entry {megram_id}. `artoo memory query` shows the ids of rules."
+            )
+        against = opposing(target, why, new_id, at)
+        ledger.add(against)
+        ledger.finish()
+        return against
+
+    return environment.write(work)
+
+
+def open_proposals(environment: Environment) -> tuple[TLayerProposal, ...]:
+    """What the Dreamer proposed for the T layer and nobody has answered."""
+    return environment.read(lambda transaction: tuple(_proposals(transaction)))
+
+
+def answer_proposal(environment: Environment, proposal_id: str, *, accept: bool) -> TLayerProposal:
+    """Records the operator's answer. Raises MemoryStoreError when it is unknown or answered already."""
+
+    def work(transaction: Transaction) -> TLayerProposal:
+        raw = transaction.get(keys.proposal(proposal_id))
+        if raw is None:
+            raise MemoryStoreError(f"There is no proposal {proposal_id}. `artoo memory proposals` lists them.")
+        proposal = TLayerProposal.model_validate_json(raw)
+        if proposal.status != "open":
+            raise MemoryStoreError(f"Proposal {proposal_id} is {proposal.status} already.")
+        answered = proposal.model_copy(update={"status": "accepted" if accept else "refused"})
+        transaction.put(keys.proposal(proposal_id), answered.model_dump_json().encode())
+        return answered
+
+    return environment.write(work)
+
+
+def _strongest(
+    transaction: Transaction, live: list[tuple[bytes, tuple[float, float]]], action: MemoryAction
+) -> tuple[Potentials, ...]:
+    if action is MemoryAction.IGNORE:
+        return ()
+    matching = [
+        (attention, decision, part)
+        for part, (attention, decision) in live
+        if classify(attention, decision) == action.value
+    ]
+    found: list[Potentials] = []
+    for attention, decision, part in nlargest(STRONGEST, matching):
+        pair = reading.pair_of(transaction, part)
+        if pair is not None:
+            found.append(
+                Potentials(
+                    space=pair.space, entity=pair.entity, attention=attention, decision=decision, action=action
+                )
+            )
+    return tuple(found)
+
+
+def _proposals(transaction: Transaction) -> list[TLayerProposal]:
+    listed = [TLayerProposal.model_validate_json(raw) for _, raw in reading.items_under(transaction, b"p|")]
+    return [proposal for proposal in listed if proposal.status == "open"]
+
+
+def _reports(transaction: Transaction, limit: int) -> list[DreamReport]:
+    listed = list(reading.items_under(transaction, b"h|"))[-limit:]
+    try:
+        return [DreamReport.model_validate_json(raw) for _, raw in reversed(listed)]
+    except ValidationError:
+        # Reports of another version of artoo are history, not data.
+        return []
+
+
+def _share(signal: Signal, now_us: int) -> tuple[float, float]:
+    left = retention(signal.k, (now_us - signal.born_us) / DAY_US)
+    return signal.f * left, signal.sigma * signal.f * left
+
+
+def _curve(entries: list[Signal], now_us: int) -> tuple[tuple[datetime, float, float], ...]:
+    if not entries:
+        return ()
+    oldest = min(signal.born_us for signal in entries)
+    start = max(min(oldest, now_us), now_us - LONGEST_CURVE // timedelta(microseconds=1))
+    step = max(1, (now_us - start) // (POINTS - 1))
+    points = [now_us - step * back for back in reversed(range(POINTS))]
+    return tuple(
+        (moment(at), *recomputed((signal for signal in entries if signal.born_us <= at), at)) for at in points
+    )

@@ -1,0 +1,170 @@
+"""Everything that reads the store, inside one transaction (a consistent snapshot)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import nlargest
+from itertools import islice
+
+from artoo.contracts.memory import Megram, MemoryAction, Potentials
+from artoo.contracts.tags import Pair
+from artoo.control.potentials import classify
+from artoo.memory import codec, keys
+from artoo.memory.accumulators import decode as decode_row
+from artoo.memory.accumulators import recomputed
+from artoo.memory.environment import Transaction
+from artoo.memory.signal import Signal, unpack
+
+SCANNED = 10_000
+SCANNED_BACK = 1_000
+
+
+def keys_under(transaction: Transaction, prefix: bytes, start: bytes | None = None) -> Iterator[bytes]:
+    """Keys that begin with `prefix`, in order, from `start` on."""
+    with transaction.cursor() as cursor:
+        if not cursor.set_range(start if start is not None else prefix):
+            return
+        for key in cursor.iternext(values=False):
+            if not key.startswith(prefix):
+                return
+            yield key
+
+
+def items_under(
+    transaction: Transaction, prefix: bytes, start: bytes | None = None
+) -> Iterator[tuple[bytes, bytes]]:
+    """Keys and values that begin with `prefix`, in order, from `start` on."""
+    with transaction.cursor() as cursor:
+        if not cursor.set_range(start if start is not None else prefix):
+            return
+        for key, value in cursor:
+            if not key.startswith(prefix):
+                return
+            yield key, value
+
+
+def get(transaction: Transaction, megram_id: str) -> Megram | None:
+    """The megram with this id, or None."""
+    raw = transaction.get(keys.record(megram_id))
+    if raw is None:
+        return None
+    return codec.with_recall(codec.decode(raw), transaction.get(keys.recalled(megram_id)))
+
+
+def signals(transaction: Transaction, part: bytes) -> Iterator[tuple[str, Signal]]:
+    """The entries of a pair, rules included: (id, signal)."""
+    prefix = b"x|" + part + b"|"
+    for key, value in items_under(transaction, prefix):
+        yield key[len(prefix) :].decode(), unpack(value)
+
+
+def sums(transaction: Transaction, part: bytes, now_us: int, *, direct: bool = False) -> tuple[float, float]:
+    """(attention, decision) of a pair. Constant time, unless some entry lies ahead of the clock.
+
+    `direct` leaves hypotheses and former rules out.
+    """
+    raw = transaction.get(keys.sums(part))
+    if raw is None:
+        return 0.0, 0.0
+    row = decode_row(raw)
+    if not row.ahead_of(now_us):
+        return row.at(now_us, direct=direct)
+    entries = (signal for _, signal in signals(transaction, part))
+    return recomputed((signal for signal in entries if not (direct and signal.derived)), now_us)
+
+
+def potentials(transaction: Transaction, pair: Pair, now_us: int) -> Potentials:
+    """A pair's potentials, classified."""
+    attention, decision = sums(transaction, keys.pair_part(pair), now_us)
+    return Potentials(
+        space=pair.space,
+        entity=pair.entity,
+        attention=attention,
+        decision=decision,
+        action=MemoryAction(classify(attention, decision)),
+    )
+
+
+def rules(transaction: Transaction, pair: Pair, limit: int) -> list[Megram]:
+    """The C-level entries of a pair, newest first."""
+    prefix = b"c|" + keys.pair_part(pair) + b"|"
+    found = [get(transaction, key[len(prefix) :].decode()) for key in keys_under(transaction, prefix)]
+    present = [megram for megram in found if megram is not None]
+    return sorted(present, key=lambda megram: (megram.created_at, megram.id), reverse=True)[:limit]
+
+
+def pair_of(transaction: Transaction, part: bytes) -> Pair | None:
+    """The tags behind `space|entity`; looked up in a record when one of them is stored as a digest."""
+    space, _, entity = part.partition(b"|")
+    tags = keys.unescape(space), keys.unescape(entity)
+    if tags[0] is not None and tags[1] is not None:
+        return Pair(tags[0], tags[1])
+    for megram_id, _ in signals(transaction, part):
+        megram = get(transaction, megram_id)
+        return megram.pair if megram is not None else None
+    return None
+
+
+def latest_content(transaction: Transaction, pair: Pair) -> str:
+    """The content of the pair's newest direct evidence; empty when it has none."""
+    return next((megram.content for megram in newest(transaction, keys.pair_part(pair), 1)), "")
+
+
+def known(transaction: Transaction, pair: Pair, limit: int) -> list[Megram]:
+    """The K entries of a pair, newest first. Looks at 10,000 entries of it at most."""
+    entries = islice(signals(transaction, keys.pair_part(pair)), SCANNED)
+    newest = sorted(((signal.born_us, megram_id) for megram_id, signal in entries if signal.level == "K"))
+    found = (get(transaction, megram_id) for _, megram_id in reversed(newest[-limit:]))
+    return [megram for megram in found if megram is not None]
+
+
+def named(transaction: Transaction, prefix: bytes, limit: int) -> list[Megram]:
+    """The megrams that the keys under `prefix` name, in key order (by creation)."""
+    listed = islice(keys_under(transaction, prefix), limit)
+    found = (get(transaction, key[len(prefix) :].decode()) for key in listed)
+    return [megram for megram in found if megram is not None]
+
+
+def exploits(transaction: Transaction, prefix: bytes, now_us: int, limit: int) -> list[Potentials]:
+    """The pairs listed under `prefix` whose evidence says Exploit, macro pairs left out."""
+    found: list[Potentials] = []
+    for key in islice(keys_under(transaction, prefix), limit):
+        pair = pair_of(transaction, key[len(prefix) :])
+        if pair is None or pair.space.startswith("intent:"):
+            continue
+        live = potentials(transaction, pair, now_us)
+        if live.action is MemoryAction.EXPLOIT:
+            found.append(live)
+    return found
+
+
+def newest(transaction: Transaction, part: bytes, limit: int) -> list[Megram]:
+    """The newest direct evidence of a pair: no rules, no hypotheses, no former rules.
+
+    Looks at the last 1,000 entries by id; ids sort by creation.
+    """
+    direct = (
+        (signal.born_us, megram_id)
+        for megram_id, signal in islice(_signals_backwards(transaction, part), SCANNED_BACK)
+        if signal.counts and not signal.derived
+    )
+    found = (get(transaction, megram_id) for _, megram_id in nlargest(limit, direct))
+    return [megram for megram in found if megram is not None]
+
+
+def _signals_backwards(transaction: Transaction, part: bytes) -> Iterator[tuple[str, Signal]]:
+    prefix = b"x|" + part + b"|"
+    with transaction.cursor() as cursor:
+        found = cursor.prev() if cursor.set_range(prefix + b"\xff") else cursor.last()
+        while found and cursor.key().startswith(prefix):
+            yield cursor.key()[len(prefix) :].decode(), unpack(cursor.value())
+            found = cursor.prev()
+
+
+def hypotheses(transaction: Transaction, intent_pair: Pair, limit: int) -> list[str]:
+    """What the Dreamer guesses for an intent, in words."""
+    prefix = b"x|" + keys.escape(intent_pair.space) + b"|tool:"
+    listed = islice(items_under(transaction, prefix), SCANNED)
+    guesses = [keys.split_last(key)[1] for key, value in listed if unpack(value).derived]
+    found = (get(transaction, megram_id) for megram_id in guesses[-limit:])
+    return [megram.content for megram in found if megram is not None and megram.origin.hypothesis]

@@ -1,0 +1,149 @@
+"""Shared memory (R5): the read and write ports over one LMDB store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from artoo.contracts.memory import Calibration, Megram, Potentials, SOPRecord
+from artoo.contracts.tags import Pair, macro_pair
+from artoo.memory import keys, reading
+from artoo.memory.calibration import calibration
+from artoo.memory.commands import Append, Oppose, Touch
+from artoo.memory.environment import FIRST_MAP_BYTES, Environment, Transaction, open_environment
+from artoo.memory.gathering import RULES, Facts, gather
+from artoo.memory.signal import microseconds
+from artoo.memory.writer import Writer, WriterStatistics
+from artoo.ports.clock import Clock
+from artoo.ports.ids import Ids
+
+KNOWN = 10
+PAIRS_OF_INTENT = 1_000
+TAUGHT = 1_000
+CLOSING_SECONDS = 30.0
+
+T = TypeVar("T")
+
+
+class SharedMemory:
+    """Implements `ports.recall.Recall` and `ports.remember.Remember`. Safe to use from any thread or task."""
+
+    def __init__(self, environment: Environment, clock: Clock, ids: Ids) -> None:
+        self.environment = environment
+        self._clock = clock
+        self._ids = ids
+        self._writer = Writer(environment)
+        self._closed = False
+
+    @classmethod
+    def open(cls, directory: Path, clock: Clock, ids: Ids, *, map_bytes: int = FIRST_MAP_BYTES) -> SharedMemory:
+        """Opens the store in `directory` (made when absent). Raises MemoryStoreError when it is unusable."""
+        return cls(open_environment(directory, map_bytes=map_bytes), clock, ids)
+
+    @property
+    def statistics(self) -> WriterStatistics:
+        """What the writer has done so far."""
+        return self._writer.statistics
+
+    def write(self, megram: Megram) -> None:
+        """See `ports.remember`."""
+        self._writer.submit(Append(megram))
+
+    def record_negative_feedback(self, rule_id: str, content: str) -> None:
+        """See `ports.remember`."""
+        self._writer.submit(Oppose(rule_id, content, self._ids.new(), self._clock.now()))
+
+    async def flush(self) -> None:
+        """See `ports.remember`."""
+        await asyncio.to_thread(self._writer.flush)
+
+    async def close(self) -> None:
+        """See `ports.remember`."""
+        if self._closed:
+            return
+        self._closed = True
+        # A process that was stopped while it wrote keeps the store's lock: then the rest is given up.
+        if await asyncio.to_thread(self._writer.close, CLOSING_SECONDS):
+            await asyncio.to_thread(self.environment.close)
+
+    async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
+        """See `ports.recall`."""
+        pair = Pair(space, entity)
+        return self._recalled(await self._read(lambda transaction: reading.rules(transaction, pair, RULES)))
+
+    async def query_mk(self, space: str, entity: str) -> Potentials:
+        """See `ports.recall`."""
+        (found,) = await self.potentials_of([Pair(space, entity)])
+        return found
+
+    async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
+        """See `ports.recall`."""
+
+        def work(transaction: Transaction) -> tuple[Potentials, ...]:
+            now_us = microseconds(self._clock.now())
+            return tuple(reading.potentials(transaction, pair, now_us) for pair in pairs)
+
+        return await self._read(work)
+
+    async def calibrate(self, intent: str, pairs: Sequence[Pair] = ()) -> Calibration:
+        """See `ports.recall`."""
+        macro = macro_pair(intent)
+        asked = tuple(dict.fromkeys((macro, *pairs)))
+
+        def work(transaction: Transaction) -> Facts:
+            return gather(transaction, macro, asked, microseconds(self._clock.now()))
+
+        facts = await self._read(work)
+        return calibration(
+            facts.live,
+            self._recalled(facts.rules),
+            contents=facts.contents,
+            known=facts.known,
+            hypotheses=facts.hypotheses,
+        )
+
+    async def known(self, space: str, entity: str) -> tuple[Megram, ...]:
+        """See `ports.recall`."""
+        pair = Pair(space, entity)
+        return tuple(await self._read(lambda transaction: reading.known(transaction, pair, KNOWN)))
+
+    async def alternatives(self, intent: str, limit: int = 5) -> tuple[Potentials, ...]:
+        """See `ports.recall`."""
+        prefix = b"i|" + keys.escape(macro_pair(intent).space.removeprefix("intent:")) + b"|"
+
+        def work(transaction: Transaction) -> list[Potentials]:
+            now_us = microseconds(self._clock.now())
+            return reading.exploits(transaction, prefix, now_us, PAIRS_OF_INTENT)
+
+        found = await self._read(work)
+        return tuple(sorted(found, key=lambda entry: -entry.decision)[:limit])
+
+    async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
+        """See `ports.recall`."""
+        prefix = b"t|" + keys.escape(task_id) + b"|"
+        return tuple(await self._read(lambda transaction: reading.named(transaction, prefix, TAUGHT)))
+
+    async def _read(self, work: Callable[[Transaction], T]) -> T:
+        return await asyncio.to_thread(self.environment.read, work)
+
+    def _recalled(self, rules: Sequence[Megram]) -> tuple[SOPRecord, ...]:
+        if rules:
+            self._writer.submit(Touch(tuple(rule.id for rule in rules), self._clock.now()))
+        return tuple(sop_record(rule) for rule in rules)
+
+
+def sop_record(rule: Megram) -> SOPRecord:
+    """A C-level megram as the planner gets it."""
+    return SOPRecord(
+        id=rule.id,
+        space=rule.space,
+        entity=rule.entity,
+        content=rule.content,
+        f=rule.f,
+        sigma=rule.sigma,
+        created_at=rule.created_at,
+        last_recalled_at=rule.last_recalled_at,
+        sources=rule.origin.sources,
+    )

@@ -1,0 +1,182 @@
+"""One queue, one writer thread: callers never wait, the disk gets batches.
+
+A batch is one transaction, on disk when it commits. A crash loses what was still queued, never more, and
+never leaves half a batch. LMDB lets one writer in at a time over all processes, so batches are small.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+
+from artoo.contracts.errors import MemoryStoreError
+from artoo.memory.codec import RecordDamaged
+from artoo.memory.commands import Command
+from artoo.memory.environment import Environment, Transaction
+from artoo.memory.ledger import Ledger
+
+QUEUE_LIMIT = 65_536
+BATCH = 2_048
+"""Entries in one transaction: some 15 ms with the lock held, and a pair's sums are read and written once."""
+_PATIENCE = 0.5
+"""Seconds between two looks at whether the writer is alive."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class WriterStatistics:
+    """Counts since the start. dropped: refused because the queue was full or closed. lost: failed to be stored."""
+
+    queued: int = 0
+    written: int = 0
+    dropped: int = 0
+    lost: int = 0
+    last_error: str | None = None
+
+
+@dataclass(slots=True)
+class _Mark:
+    """Comes out of the queue when everything before it is dealt with."""
+
+    reached: threading.Event = field(default_factory=threading.Event)
+    stop: bool = False
+
+
+class Writer:
+    """Takes commands from any thread and applies them in order, in the background."""
+
+    def __init__(self, environment: Environment, *, limit: int = QUEUE_LIMIT, batch: int = BATCH) -> None:
+        self.statistics = WriterStatistics()
+        self._environment = environment
+        self._limit = limit
+        self._batch = batch
+        self._queue: SimpleQueue[Command | _Mark] = SimpleQueue()
+        self._closed = False
+        self._in_burst = False
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+
+    def submit(self, command: Command) -> bool:
+        """Queues a command and returns at once; False when it was dropped."""
+        if self._closed or self._queue.qsize() >= self._limit:
+            self._drop()
+            return False
+        self._in_burst = False
+        self.statistics.queued += 1
+        self._queue.put(command)
+        if self._thread is None:
+            self._start()
+        return True
+
+    def flush(self) -> None:
+        """Blocks until everything queued before is dealt with.
+
+        Raises MemoryStoreError when some of it was lost since the last flush.
+        """
+        thread = self._thread
+        if thread is not None:
+            self._wait_for(_Mark(), thread, math.inf)
+        self._raise_losses()
+
+    def close(self, timeout: float = math.inf) -> bool:
+        """Drains the queue and ends the thread; False when that took longer than `timeout` seconds. Idempotent."""
+        self._closed = True
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return True
+        drained = self._wait_for(_Mark(stop=True), thread, timeout)
+        if not drained:
+            _log.warning("memory: %d entries could not be stored before closing", self._queue.qsize())
+        return drained
+
+    def _wait_for(self, mark: _Mark, thread: threading.Thread, timeout: float) -> bool:
+        """Waits until the writer reaches `mark`. A writer that died will never reach it: that is a loss."""
+        self._queue.put(mark)
+        waited = 0.0
+        while not mark.reached.wait(min(_PATIENCE, timeout)):
+            waited += _PATIENCE
+            if not thread.is_alive():
+                self._lose(self._queue.qsize(), MemoryStoreError("The memory writer ended unexpectedly."))
+                return True
+            if waited >= timeout:
+                return False
+        return True
+
+    def _raise_losses(self) -> None:
+        error, self.statistics.last_error = self.statistics.last_error, None
+        if error is not None:
+            raise MemoryStoreError(error)
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._run, name="artoo-memory", daemon=True)
+                self._thread.start()
+
+    def _drop(self) -> None:
+        self.statistics.dropped += 1
+        if not self._in_burst:
+            self._in_burst = True
+            _log.warning("memory: the write queue is full or closed; new megrams are dropped")
+
+    def _run(self) -> None:
+        stop = False
+        while not stop:
+            commands, marks = self._take()
+            self._store(commands)
+            for mark in marks:
+                mark.reached.set()
+                stop = stop or mark.stop
+
+    def _take(self) -> tuple[list[Command], list[_Mark]]:
+        commands: list[Command] = []
+        item = self._queue.get()
+        while True:
+            if isinstance(item, _Mark):
+                return commands, [item]
+            commands.append(item)
+            if len(commands) >= self._batch:
+                return commands, []
+            try:
+                item = self._queue.get_nowait()
+            except Empty:
+                return commands, []
+
+    def _store(self, commands: list[Command]) -> None:
+        if not commands:
+            return
+        try:
+            done = self._environment.write(lambda transaction: _apply(transaction, commands))
+        except RecordDamaged as error:
+            self._isolate(commands, error)
+        except MemoryStoreError as error:
+            self._lose(len(commands), error)
+        else:
+            self.statistics.written += done
+            if done < len(commands):
+                self._lose(len(commands) - done, MemoryStoreError("Feedback names a memory that does not exist."))
+
+    def _isolate(self, commands: list[Command], error: RecordDamaged) -> None:
+        if len(commands) == 1:
+            self._lose(1, error)
+            return
+        middle = len(commands) // 2
+        self._store(commands[:middle])
+        self._store(commands[middle:])
+
+    def _lose(self, count: int, error: MemoryStoreError) -> None:
+        self.statistics.lost += count
+        if self.statistics.last_error is None:
+            _log.warning("memory: %d entries were not stored: %s", count, error)
+        self.statistics.last_error = str(error)
+
+
+def _apply(transaction: Transaction, commands: list[Command]) -> int:
+    ledger = Ledger(transaction)
+    done = sum(command.apply(ledger) for command in commands)
+    ledger.finish()
+    return done

@@ -1,0 +1,44 @@
+"""Memory's read side: what the planner, the solver and people may ask (SPEC section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from artoo.contracts.memory import Calibration, Megram, Potentials, SOPRecord
+from artoo.contracts.tags import Pair
+
+
+class Recall(Protocol):
+    """Every method raises MemoryStoreError when the store is unusable; the task then goes on without memory."""
+
+    async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
+        """The C-level rules of a pair, newest first, at most 10. Restarts the clock of those returned."""
+        ...
+
+    async def query_mk(self, space: str, entity: str) -> Potentials:
+        """The live potentials of a pair over its M and K entries; zero and Ignore when it has none."""
+        ...
+
+    async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
+        """The live potentials of many pairs in one snapshot, in the order asked for."""
+        ...
+
+    async def calibrate(self, intent: str, pairs: Sequence[Pair] = ()) -> Calibration:
+        """Advice for planning `intent`: its macro pair, and `pairs` (tools on offer, pairs that a draft names).
+
+        At most 10 entries, no LLM call.
+        """
+        ...
+
+    async def known(self, space: str, entity: str) -> tuple[Megram, ...]:
+        """K entries of a pair, newest first, at most 10. Local context: verify before use."""
+        ...
+
+    async def alternatives(self, intent: str, limit: int = 5) -> tuple[Potentials, ...]:
+        """Exploit pairs that worked for tasks of the same intent, strongest first."""
+        ...
+
+    async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
+        """The megrams that a task has left, oldest first, at most 1,000."""
+        ...

@@ -1,0 +1,234 @@
+"""The port through which every command of an agent reaches the machine (SPEC section 8, Law 1).
+
+    request ──► Sandbox.run ──► SandboxRun ──► staged.apply(...)   the changes take effect, all or none
+                                          └──► staged.drop()       nothing happened
+
+A run shows what a command did to a view of the files; whether it happens is decided by the caller from
+`staged.changes`. Leaving `async with run.staged` drops whatever was not applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Protocol, Self
+
+from artoo.contracts.changes import ApplyReport, Change
+
+RunStatus = Literal[
+    "ok",
+    "error",
+    "timeout",
+    "interrupted",
+    "killed",
+    "output_limit",
+    "disk_limit",
+    "process_limit",
+    "memory_limit",
+    "refused",
+]
+"""How a run ended. Only `ok` (exit code 0) may be read as done, and only once its changes are applied."""
+
+TierName = Literal["bubblewrap", "namespaces", "landlock", "seatbelt", "none"]
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one run. Sizes in bytes; `memory` and `processes` are totals of the whole tree."""
+
+    wall_seconds: float = 60.0
+    output_bytes: int = 32 * MIB
+    kept_bytes: int = 64 * 1024
+    processes: int = 512
+    memory_bytes: int = 4096 * MIB
+    disk_bytes: int = 1024 * MIB
+    paths: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """The directories of which a command sees a copy-on-write view. Real paths; everything else is read-only."""
+
+    home: Path
+    workspace: Path
+    project: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """The identity of a thing on disk at one moment; `changed_ns` is its ctime (0 for directories)."""
+
+    device: int
+    inode: int
+    size: int
+    changed_ns: int
+
+
+@dataclass(slots=True)
+class TaskLedger:
+    """What a task itself has made: printable path to fingerprint. Kept by the caller, written by `apply`.
+
+    A path belongs to the task only while what is there is exactly what the task left: a file that the user has
+    replaced or edited in between is the user's again.
+    """
+
+    made: dict[str, Fingerprint] = field(default_factory=dict[str, Fingerprint])
+
+    def owns(self, path: str, now: Fingerprint) -> bool:
+        return self.made.get(path) == now
+
+    def record(self, path: str, now: Fingerprint | None) -> None:
+        """Remembers what the task left at `path`; None: nothing."""
+        if now is None:
+            self.made.pop(path, None)
+        else:
+            self.made[path] = now
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxRequest:
+    """One command to run.
+
+    `argv[0]` is looked up on the sandbox's PATH. `env` is laid over the cleaned environment (key-like names are
+    removed from both). `read_only`: changes are reported and always dropped. `unconfined`: a person has said yes
+    to this very command running for real; only tiers that cannot stage changes honour it. `keep_env` names
+    variables that pass although they look like keys. `scratch` is the /tmp of the command, kept by the caller for
+    as long as it likes (None: a fresh one, gone afterwards). `hide` adds paths out of reach. `ledger` says what the
+    task has made before.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+    roots: Roots
+    task_id: str
+    read_only: bool = False
+    unconfined: bool = False
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    keep_env: frozenset[str] = frozenset()
+    stdin: bytes | None = None
+    limits: Limits = Limits()
+    scratch: Path | None = None
+    hide: tuple[Path, ...] = ()
+    ledger: TaskLedger = field(default_factory=TaskLedger)
+
+    @classmethod
+    def bash(
+        cls,
+        script: str,
+        *,
+        cwd: Path,
+        roots: Roots,
+        task_id: str,
+        read_only: bool = False,
+        ledger: TaskLedger | None = None,
+        limits: Limits | None = None,
+    ) -> SandboxRequest:
+        """A request that runs `script` with bash."""
+        return cls(
+            argv=("bash", "-c", script),
+            cwd=cwd,
+            roots=roots,
+            task_id=task_id,
+            read_only=read_only,
+            ledger=ledger or TaskLedger(),
+            limits=limits or Limits(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """One output stream: its first and last bytes, and how many there were."""
+
+    head: bytes = b""
+    tail: bytes = b""
+    total_bytes: int = 0
+
+    @property
+    def truncated(self) -> bool:
+        return self.total_bytes > len(self.head) + len(self.tail)
+
+    @property
+    def text(self) -> str:
+        gap = b""
+        if self.truncated:
+            gap = b"\n[... %d bytes left out ...]\n" % (self.total_bytes - len(self.head) - len(self.tail))
+        return (self.head + gap + self.tail).decode("utf-8", "replace")
+
+
+class StagedChanges(Protocol):
+    """The changes of one run, not yet made. Complete, classified, in path order."""
+
+    @property
+    def changes(self) -> tuple[Change, ...]: ...
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the exact act (`contracts.changes.digest_of`)."""
+        ...
+
+    async def apply(self, *, digest: str, paths: Collection[str] | None = None) -> ApplyReport:
+        """Make the changes, all or none.
+
+        `digest` is that of the act that was approved: of all changes, or, with `paths`, of exactly those. Raises
+        SandboxError when it is another act's, when the run was read-only, or when already applied or dropped.
+        """
+        ...
+
+    async def drop(self) -> None:
+        """Forget the changes. Idempotent."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxRun:
+    """What a run was. `needs_confirmation`: this tier could not run it, or only read-only; rerun `unconfined`
+    after a yes. `notes` are facts for the reader, such as files left in the private /tmp, which are gone."""
+
+    tier: TierName
+    status: RunStatus
+    exit_code: int | None
+    stdout: Captured
+    stderr: Captured
+    duration_seconds: float
+    staged: StagedChanges
+    needs_confirmation: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TierDiagnosis:
+    """Whether a tier works here; if not, the cause and what to do about it, in words for `artoo doctor`."""
+
+    tier: TierName
+    works: bool
+    cause: str = ""
+    remedy: str = ""
+
+
+class Sandbox(Protocol):
+    """Runs commands so that their effects can be read before they happen."""
+
+    @property
+    def tier(self) -> TierName: ...
+
+    async def run(self, request: SandboxRequest) -> SandboxRun:
+        """Run one command to its end; afterwards none of its processes is left.
+
+        Raises SandboxError when the command cannot be contained or its effects cannot be read; nothing of it
+        took effect then. Cancelling the call ends the command and drops its changes.
+        """
+        ...
+
+    async def stage_write(self, request: SandboxRequest, path: Path, content: bytes) -> StagedChanges:
+        """The change that writing `content` to `path` would be; `argv` of the request is not run."""
+        ...

@@ -1,0 +1,57 @@
+"""The Four Laws as data, each with the places that enforce it (paper, section 9; SPEC section 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """One law. A lower number overrides a higher one. `enforced_by` names modules, not intentions."""
+
+    number: int
+    name: str
+    text: str
+    enforced_by: tuple[str, ...]
+
+
+LAWS: tuple[Law, ...] = (
+    Law(
+        0,
+        "Never deceive",
+        "Report only what tool output shows, including failure.",
+        (
+            "artoo.loops.fast.evidence: a claim that tool records contradict is refused",
+            "artoo.loops.fast.checks: criteria with a check are decided by code",
+            "artoo.loops.medium.merge: the output is built from tool output",
+        ),
+    ),
+    Law(
+        1,
+        "Never harm unasked",
+        "Nothing irreversible without the person's consent to that very act.",
+        (
+            "artoo.tools.sandbox: commands run against a view whose changes can be dropped",
+            "artoo.tools.builtin.write_file: creates, never overwrites",
+        ),
+    ),
+    Law(
+        2,
+        "Best effort",
+        "Pursue the goal within Laws 0 and 1; stop when going on is waste.",
+        (
+            "artoo.control.decision: six macro-states and the kill switch after two worsening rounds",
+            "artoo.loops.fast.agent_validator: at most two corrections a subtask",
+        ),
+    ),
+    Law(
+        3,
+        "Keep functioning",
+        "Protect budgets, memory and every bound.",
+        (
+            "artoo.llm.budget: calls and tokens are reserved before they are spent",
+            "artoo.bus: bounded queues with counted drops",
+            "artoo.loops.medium.solver: the time budget ends running work",
+        ),
+    ),
+)

@@ -1,0 +1,57 @@
+"""Procedural texts, read once and refused when they are not the ones that were shipped.
+
+A prompt that somebody has changed is a different agent. `manifest.json` holds the SHA-256 of every text;
+`python -m artoo.prompts.library` writes it anew after an intended change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.prompts.segments import Segment
+
+TEXTS = Path(__file__).parent / "texts"
+MANIFEST = Path(__file__).parent / "manifest.json"
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """SHA-256 (hex) of each text in `folder`, by file name."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.md"))}
+
+
+def verify(folder: Path = TEXTS, manifest: Path = MANIFEST) -> None:
+    """Raises ConfigurationError naming each text that is missing, changed or not in the manifest."""
+    expected: dict[str, str] = json.loads(manifest.read_text(encoding="utf-8"))
+    found = digests(folder)
+    wrong = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
+    if wrong:
+        raise ConfigurationError(
+            f"prompt texts differ from their manifest: {', '.join(wrong)} in {folder}. "
+            "Reinstall artoo, or accept an intended change with `python -m artoo.prompts.library`."
+        )
+
+
+@cache
+def _verified_texts() -> dict[str, str]:
+    verify()
+    return {path.stem: path.read_text(encoding="utf-8").strip() for path in TEXTS.glob("*.md")}
+
+
+@cache
+def procedural(role: str, contract: str) -> dict[Segment, str]:
+    """The procedural segments of one role's call. Raises ConfigurationError as `verify` does."""
+    texts = _verified_texts()
+    return {
+        Segment.IDENTITY: texts["identity"],
+        Segment.LAWS: texts["laws"],
+        Segment.ROLE: texts[f"role_{role}"],
+        Segment.CONTRACT: texts[f"contract_{contract}"],
+    }
+
+
+if __name__ == "__main__":
+    MANIFEST.write_text(json.dumps(digests(TEXTS), indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -1,0 +1,193 @@
+"""Everything that an operator can set, in one tree (`~/.artoo/config.yaml`, SPEC section 12).
+
+`config_file.load_config` reads it and names every mistake by its line; which endpoint serves which tier is in
+`config_endpoints`; the seed's own keys are in `config_seed`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.control.hyperparameters import Hyperparameters
+from artoo.runtime.config_base import Number, Section, Whole
+from artoo.runtime.config_seed import AgentRuntime
+from artoo.runtime.home import default_home
+from artoo.runtime.options import check_policy_line
+
+
+def _lines(given: object) -> object:
+    """One line may stand for a list of one (so that the environment can set it)."""
+    return [given] if isinstance(given, str) else given
+
+
+class ModelEndpoint(Section):
+    """An OpenAI-compatible endpoint for one tier. Whatever is unset comes from the environment.
+
+    `base_url` may be `embedded`: the model on this machine. `api_key_env` is the *name* of the variable that holds
+    the key; keys themselves never stand in the file. `context` is the model's window in tokens, `timeout` seconds
+    for one call, `concurrency` calls at a time.
+    """
+
+    base_url: str | None = Field(default=None, pattern=r"^(embedded|https?://[^\s@]+)$")
+    api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    model: str | None = Field(default=None, min_length=1)
+    timeout: Number = Field(default=300.0, gt=0, le=3_600)
+    concurrency: Whole = Field(default=8, ge=1, le=256)
+    context: Whole = Field(default=32_768, ge=2_048)
+
+
+class Models(Section):
+    """brain plans and judges the whole, tool executes and judges the parts (SPEC section 9)."""
+
+    brain: ModelEndpoint = Field(default_factory=ModelEndpoint)
+    tool: ModelEndpoint = Field(default_factory=ModelEndpoint)
+
+
+class Embedded(Section):
+    """The local model that runs in-process when no endpoint is set.
+
+    `model` is the name of an installed model or the path of a GGUF file (None: the one chosen with
+    `artoo model use`, else the pinned default). `slots` answer in parallel and share a `context` of that many
+    tokens; `threads` None: one per physical core.
+    """
+
+    model: str | None = Field(default=None, min_length=1)
+    slots: Whole = Field(default=2, ge=1, le=64)
+    context: Whole = Field(default=16_384, ge=2_048, le=1_048_576)
+    threads: Whole | None = Field(default=None, ge=1, le=1_024)
+
+
+Share = Annotated[Number, Field(ge=0, le=1)]
+
+
+class Control(Section):
+    """The hyperparameters of the control law, under the names of the paper (SPEC section 4)."""
+
+    alpha: Share = 0.6
+    beta: Share = 0.3
+    lambda_: Share = Field(default=0.4, alias="lambda")
+    w1: Share = 0.6
+    w2: Share = 0.4
+    epsilon: Share = 0.1
+    delta: Share = 0.3
+    rho: Share = 0.5
+    theta: Share = 0.8
+    time_budget_ms: Whole = Field(default=300_000, ge=1_000, le=7 * 24 * 3_600_000)
+    max_replans: Whole = Field(default=3, ge=1, le=20)
+    max_retries: Whole = Field(default=2, ge=0, le=10)
+    kill_after: Whole = Field(default=2, ge=1, le=10)
+    gradient: Literal["equal_cost", "paper"] = "equal_cost"
+
+    @model_validator(mode="after")
+    def _weights(self) -> Control:
+        if self.w1 + self.w2 > 1 + 1e-9:
+            raise ValueError("w1 + w2 must be at most 1, or Ω leaves [0, 1]")
+        return self
+
+    def hyperparameters(self, *, strict: bool = False) -> Hyperparameters:
+        """The same numbers as the control law takes them. `strict`: only D = 0 is a success."""
+        return Hyperparameters(
+            alpha=self.alpha,
+            beta=self.beta,
+            lambda_=self.lambda_,
+            w1=self.w1,
+            w2=self.w2,
+            epsilon=self.epsilon,
+            delta=0.0 if strict else self.delta,
+            rho=self.rho,
+            theta=self.theta,
+            time_budget_ms=self.time_budget_ms,
+            max_replans=self.max_replans,
+            max_retries=self.max_retries,
+            kill_after=self.kill_after,
+            gradient=self.gradient,
+        )
+
+
+class Limits(Section):
+    """What one task may use at most. Tokens count prompt and completion; None: not limited.
+
+    `subtasks` bounds one plan, `steps` one attempt at a subtask, `subtask_seconds` all its attempts,
+    `tool_seconds` one tool call.
+    """
+
+    subtasks: Whole = Field(default=8, ge=1, le=64)
+    steps: Whole = Field(default=8, ge=1, le=100)
+    subtask_seconds: Number = Field(default=240.0, gt=0, le=86_400)
+    tool_seconds: Number = Field(default=60.0, gt=0, le=86_400)
+    calls: Whole | None = Field(default=100, ge=1)
+    tokens: Whole | None = Field(default=1_000_000, ge=1)
+
+
+class Memory(Section):
+    """Shared memory. `path` None: `memory` in the home; a relative path starts there too."""
+
+    enabled: bool = True
+    path: Path | None = None
+
+
+class Log(Section):
+    """Task logs. `path` None: `tasks` in the home; a relative path starts there too."""
+
+    path: Path | None = None
+
+
+class Config(Section):
+    """The whole configuration. `Config()` is the default one; `config_file.load_config` reads file
+    and environment.
+
+    `workspace` is where generated output goes; `allow` are standing permissions, one policy line each.
+    """
+
+    models: Models = Field(default_factory=Models)
+    embedded: Embedded = Field(default_factory=Embedded)
+    control: Control = Field(default_factory=Control)
+    limits: Limits = Field(default_factory=Limits)
+    workspace: Path = Path("~/artoo_workspace")
+    allow: Annotated[tuple[str, ...], BeforeValidator(_lines)] = ()
+    memory: Memory = Field(default_factory=Memory)
+    log: Log = Field(default_factory=Log)
+    runtime: AgentRuntime = Field(default_factory=AgentRuntime)
+
+    _home: Path = PrivateAttr(default_factory=lambda: default_home(os.environ))
+
+    @field_validator("allow")
+    @classmethod
+    def _policy_lines(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        for line in given:
+            try:
+                check_policy_line(line)
+            except ConfigurationError as error:
+                raise ValueError(str(error)) from error
+        return given
+
+    @property
+    def home(self) -> Path:
+        """artoo's own directory, absolute; it need not exist yet."""
+        return self._home
+
+    def at_home(self, home: Path) -> Config:
+        """The same settings with another home."""
+        moved = self.model_copy()
+        moved._home = home
+        return moved
+
+    @property
+    def workspace_path(self) -> Path:
+        """The workspace, absolute; it need not exist yet."""
+        return self.workspace.expanduser().absolute()
+
+    @property
+    def memory_path(self) -> Path:
+        """The directory of shared memory, absolute; it need not exist yet."""
+        return self.home / (self.memory.path or Path("memory")).expanduser()
+
+    @property
+    def log_path(self) -> Path:
+        """The directory of task logs, absolute; it need not exist yet."""
+        return self.home / (self.log.path or Path("tasks")).expanduser()

@@ -1,0 +1,87 @@
+"""Which endpoint serves which tier: the file's part of it joins the environment's (SPEC section 9).
+
+The rules of precedence are those of `artoo.llm.settings`: `BRAIN_*` and `TOOL_*`, then the file, then `OPENAI_*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.llm.settings import model_settings
+from artoo.runtime.config import Config, ModelEndpoint
+
+TierName = Literal["brain", "tool"]
+TIERS: tuple[TierName, ...] = ("brain", "tool")
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSettings:
+    """An endpoint that is ready to be used. `api_key` empty: none is sent. Seconds, calls at a time, tokens.
+
+    `source` says for a person who named it.
+    """
+
+    base_url: str
+    model: str
+    api_key: str = field(repr=False)
+    timeout: float
+    concurrency: int
+    context: int
+    source: str
+
+
+def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> EndpointSettings | None:
+    """The endpoint of a tier, or None: the embedded model serves it.
+
+    Raises ConfigurationError when an endpoint is named by halves: no model, no address, an empty key variable.
+    """
+    filed = {name: value for each in TIERS for name, value in _filed(config, each, environ).items()}
+    settings = model_settings(_without_stray_key(filed, environ), filed)
+    chosen = settings.brain if tier == "brain" else settings.tool
+    if chosen.base_url is None:
+        return None
+    written = _section(config, tier)
+    return EndpointSettings(
+        base_url=chosen.base_url.rstrip("/"),
+        model=chosen.model,
+        api_key=chosen.api_key or "",
+        timeout=written.timeout,
+        concurrency=written.concurrency,
+        context=written.context,
+        source=_source(tier, filed, environ),
+    )
+
+
+def _section(config: Config, tier: TierName) -> ModelEndpoint:
+    return config.models.brain if tier == "brain" else config.models.tool
+
+
+def _filed(config: Config, tier: TierName, environ: Mapping[str, str]) -> dict[str, str]:
+    """What the file says about a tier, under the names of `model_settings`; the key is read from its variable."""
+    written = _section(config, tier)
+    given = {f"{tier}_base_url": written.base_url, f"{tier}_model": written.model}
+    if written.api_key_env is not None:
+        key = environ.get(written.api_key_env, "").strip()
+        if not key:
+            raise ConfigurationError(
+                f"models.{tier}.api_key_env names the environment variable {written.api_key_env}, which is not set"
+            )
+        given[f"{tier}_api_key"] = key
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _without_stray_key(filed: Mapping[str, str], environ: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment without `OPENAI_API_KEY` when it stands alone: many keep it for other programs."""
+    names = [f"{prefix}_{part}" for prefix in ("BRAIN", "TOOL", "OPENAI") for part in ("BASE_URL", "MODEL")]
+    named = bool(filed) or any(environ.get(name, "").strip() for name in [*names, "BRAIN_API_KEY", "TOOL_API_KEY"])
+    return environ if named else {name: value for name, value in environ.items() if name != "OPENAI_API_KEY"}
+
+
+def _source(tier: TierName, filed: Mapping[str, str], environ: Mapping[str, str]) -> str:
+    prefix = tier.upper()
+    if any(environ.get(f"{prefix}_{part}", "").strip() for part in ("BASE_URL", "MODEL")):
+        return f"{prefix}_*"
+    return f"models.{tier}" if {f"{tier}_base_url", f"{tier}_model"} & filed.keys() else "OPENAI_*"

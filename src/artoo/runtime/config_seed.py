@@ -1,0 +1,165 @@
+"""The seed's `runtime:` tree: standing agents, their memory, mail, governance and heartbeat (SPEC section 11)."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import Field, field_validator
+
+from artoo.runtime.config_base import Section, Whole
+
+State = Literal[
+    "pending",
+    "in_progress",
+    "blocked",
+    "review",
+    "completed",
+    "failed",
+    "rejected",
+    "cancelled",
+    "archived",
+]
+Partition = Literal["outbox", "inbox", "archive"]
+Priority = Literal["critical", "standard", "background"]
+
+SHORTEST_PULSE, LONGEST_PULSE = 60, 300
+"""Seconds between two pulses of a heartbeat: shorter storms the model, longer leaves mail lying."""
+
+
+def _exactly(names: tuple[str, ...], given: tuple[str, ...], what: str) -> None:
+    """Raises ValueError unless `given` names each of `names` once."""
+    if sorted(names) != sorted(given):
+        raise ValueError(f"must name exactly these {what}: {', '.join(names)}")
+
+
+class ProceduralMemory(Section):
+    """The identity files of the T level. `path` is relative to the home."""
+
+    path: str = "./config/agent_identity.yaml"
+    immutable: Literal[True] = True
+
+
+class SemanticMemory(Section):
+    """Curated knowledge in characters; observations kept before a dream cycle; hours between dream cycles."""
+
+    max_curated_chars: Whole = Field(default=15_000, ge=1_000, le=1_000_000)
+    observation_buffer_limit: Whole = Field(default=50, ge=11, le=10_000)
+    dream_cycle_interval_hours: Whole = Field(default=24, ge=1, le=24 * 30)
+
+
+class EpisodicMemory(Section):
+    """The activity database: days that sessions are kept, and its place (relative to the home)."""
+
+    session_retention_days: Whole = Field(default=90, ge=1, le=3_650)
+    activity_db: str = Field(default="sqlite://./data/agent_activities.db", pattern=r"^sqlite://.+")
+
+
+class AgentMemory(Section):
+    """The three tiers."""
+
+    procedural: ProceduralMemory = Field(default_factory=ProceduralMemory)
+    semantic: SemanticMemory = Field(default_factory=SemanticMemory)
+    episodic: EpisodicMemory = Field(default_factory=EpisodicMemory)
+
+
+class A2AProtocol(Section):
+    """Mail between agents."""
+
+    default_mode: Literal["async", "sync"] = "async"
+    sync_timeout_seconds: Whole = Field(default=30, ge=1, le=3_600)
+    mailbox_partitions: tuple[Partition, ...] = get_args(Partition)
+
+    @field_validator("mailbox_partitions")
+    @classmethod
+    def _partitions(cls, given: tuple[Partition, ...]) -> tuple[Partition, ...]:
+        _exactly(get_args(Partition), given, "partitions")
+        return given
+
+
+class AttentionController(Section):
+    """Priorities, highest first."""
+
+    priority_levels: tuple[Priority, ...] = get_args(Priority)
+
+    @field_validator("priority_levels")
+    @classmethod
+    def _levels(cls, given: tuple[Priority, ...]) -> tuple[Priority, ...]:
+        if given != get_args(Priority):
+            raise ValueError(f"must be, in this order: {', '.join(get_args(Priority))}")
+        return given
+
+
+class Communication(Section):
+    """Mail and attention."""
+
+    a2a_protocol: A2AProtocol = Field(default_factory=A2AProtocol)
+    attention_controller: AttentionController = Field(default_factory=AttentionController)
+
+
+class StateMachine(Section):
+    """The nine states of a governed task."""
+
+    states: tuple[State, ...] = get_args(State)
+
+    @field_validator("states")
+    @classmethod
+    def _states(cls, given: tuple[State, ...]) -> tuple[State, ...]:
+        _exactly(get_args(State), given, "states")
+        return given
+
+
+class Trust(Section):
+    """Which submissions of an agent are reviewed, and whether it may approve those of others."""
+
+    review_threshold: Literal["all", "complex", "critical", "none"]
+    can_approve: bool = False
+
+
+class TrustLevels(Section):
+    """From a new agent to one whose own work needs no review."""
+
+    probation: Trust = Field(default_factory=lambda: Trust(review_threshold="all"))
+    standard: Trust = Field(default_factory=lambda: Trust(review_threshold="complex"))
+    trusted: Trust = Field(default_factory=lambda: Trust(review_threshold="critical"))
+    senior: Trust = Field(default_factory=lambda: Trust(review_threshold="none", can_approve=True))
+
+
+class Governance(Section):
+    """The state machine and who reviews whom."""
+
+    fsm: StateMachine = Field(default_factory=StateMachine)
+    trust_levels: TrustLevels = Field(default_factory=TrustLevels)
+
+
+class Heartbeat(Section):
+    """The pulse of a standing agent. `patrol_routine` is relative to the home."""
+
+    interval_seconds: Whole = 120
+    mailbox_check: bool = True
+    task_scan: bool = True
+    patrol_routine: str = "./config/heartbeat_patrol.md"
+
+    @field_validator("interval_seconds")
+    @classmethod
+    def _interval(cls, given: int) -> int:
+        if not SHORTEST_PULSE <= given <= LONGEST_PULSE:
+            raise ValueError(
+                f"must be from {SHORTEST_PULSE} to {LONGEST_PULSE} seconds:"
+                " shorter pulses storm the model, longer ones leave mail lying"
+            )
+        return given
+
+
+class Autonomy(Section):
+    """What agents do unasked."""
+
+    heartbeat: Heartbeat = Field(default_factory=Heartbeat)
+
+
+class AgentRuntime(Section):
+    """The whole tree, as the seed's template has it."""
+
+    memory: AgentMemory = Field(default_factory=AgentMemory)
+    communication: Communication = Field(default_factory=Communication)
+    governance: Governance = Field(default_factory=Governance)
+    autonomy: Autonomy = Field(default_factory=Autonomy)

@@ -1,0 +1,81 @@
+"""What a caller may say about one run: where it works, what it may do, what it may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from artoo.contracts.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """What one task may use at most. None: the configuration decides.
+
+    `seconds` is wall time, `calls` language model calls, `tokens` prompt and completion together.
+    """
+
+    seconds: float | None = None
+    calls: int | None = None
+    tokens: int | None = None
+
+    @classmethod
+    def parse(cls, lines: Sequence[str]) -> Budgets:
+        """Reads `seconds=60,calls=10` lines; a later one wins. Raises ConfigurationError naming the part."""
+        budgets = cls()
+        for part in (part.strip() for line in lines for part in line.split(",")):
+            if part:
+                budgets = _with_part(budgets, part)
+        return budgets
+
+
+def _with_part(budgets: Budgets, part: str) -> Budgets:
+    """`budgets` with one `name=number` applied."""
+    name, equals, value = (piece.strip() for piece in part.partition("="))
+    known = [entry.name for entry in fields(Budgets)]
+    if not equals or name not in known:
+        raise ConfigurationError(
+            f"--budget {part!r} is not understood; write for example seconds=120,calls=20,tokens=50000"
+        )
+    if name == "seconds":
+        return replace(budgets, seconds=_positive(part, value, whole=False))
+    whole = int(_positive(part, value, whole=True))
+    return replace(budgets, calls=whole) if name == "calls" else replace(budgets, tokens=whole)
+
+
+def _positive(part: str, value: str, *, whole: bool) -> float:
+    """A finite number above zero (a whole one for calls and tokens)."""
+    try:
+        number = float(value.replace("_", ""))
+    except ValueError:
+        number = float("nan")
+    if not 0 < number < float("inf") or (whole and not number.is_integer()):
+        kind = "a whole number" if whole else "a number"
+        raise ConfigurationError(f"--budget {part!r}: {value!r} is not {kind} above zero")
+    return number
+
+
+def check_policy_line(line: str) -> None:
+    """Raises ConfigurationError unless a standing permission names a kind of act and a path."""
+    if len(line.split(maxsplit=1)) < 2:
+        raise ConfigurationError(f"{line!r} names no path; write a kind and a path, as in: overwrite out/*.csv")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Options of one task. Paths may be relative to the current directory; None: the configuration decides.
+
+    `project` is the directory in which commands run (default: the current one), `workspace` the one for generated
+    output. `allow` are standing permissions ("overwrite out/*.csv") besides those of the configuration.
+    `strict` sets δ = 0, `strict_roles` makes every role call its model, `memory` False neither reads nor writes
+    shared memory.
+    """
+
+    workspace: Path | None = None
+    project: Path | None = None
+    allow: tuple[str, ...] = ()
+    budgets: Budgets = Budgets()
+    strict: bool = False
+    strict_roles: bool = False
+    memory: bool = True

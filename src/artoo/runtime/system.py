@@ -1,0 +1,33 @@
+"""The real clock and the real source of ids."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+
+import uuid_utils
+
+
+class SystemClock:
+    """The machine's time. Implements `artoo.ports.clock.Clock`."""
+
+    def now(self) -> datetime:
+        """See Clock."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """See Clock."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """See Clock."""
+        await asyncio.sleep(seconds)
+
+
+class UuidIds:
+    """UUIDv7: sorted by creation within this process, by time between processes. Implements `Ids`."""
+
+    def new(self) -> str:
+        """See Ids."""
+        return str(uuid_utils.uuid7())

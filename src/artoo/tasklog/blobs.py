@@ -1,0 +1,79 @@
+"""Long strings of a payload, kept beside the log by their hash, so that its lines stay short."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+from typing import cast
+
+REFERENCE_KEY = "@blob"
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class BlobStore:
+    """The `blobs` directory of one task. Files are written whole or not at all, with mode 0600."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory / "blobs"
+
+    def externalise(self, value: object, longest: int) -> tuple[object, int]:
+        """`value` (parsed JSON) with strings of more than `longest` characters replaced by references.
+
+        Returns it with the bytes that were newly written. Raises OSError.
+        """
+        if isinstance(value, str):
+            return self._put(value) if len(value) > longest else (value, 0)
+        if isinstance(value, list):
+            items = [self.externalise(item, longest) for item in cast("list[object]", value)]
+            return [item for item, _ in items], sum(written for _, written in items)
+        if isinstance(value, dict):
+            fields = {k: self.externalise(v, longest) for k, v in cast("dict[str, object]", value).items()}
+            return {k: v for k, (v, _) in fields.items()}, sum(written for _, written in fields.values())
+        return value, 0
+
+    def internalise(self, value: object) -> object:
+        """The inverse. A blob that is missing or damaged leaves a note in its place."""
+        if isinstance(value, list):
+            return [self.internalise(item) for item in cast("list[object]", value)]
+        if isinstance(value, dict):
+            fields = cast("dict[str, object]", value)
+            digest = fields.get(REFERENCE_KEY)
+            if isinstance(digest, str) and _SHA256.fullmatch(digest):
+                return self._get(digest)
+            return {key: self.internalise(item) for key, item in fields.items()}
+        return value
+
+    def size(self) -> int:
+        """Bytes of all blobs."""
+        if not self._directory.is_dir():
+            return 0
+        return sum(entry.stat().st_size for entry in os.scandir(self._directory))
+
+    def _put(self, text: str) -> tuple[object, int]:
+        content = text.encode("utf-8", "surrogatepass")
+        digest = hashlib.sha256(content).hexdigest()
+        reference = {REFERENCE_KEY: digest, "characters": len(text)}
+        path = self._directory / digest
+        if path.exists():
+            return reference, 0
+        self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        unfinished = path.with_suffix(f".{os.getpid()}")
+        try:
+            with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123
+                file.write(content)
+            unfinished.replace(path)
+        except OSError:
+            unfinished.unlink(missing_ok=True)
+            raise
+        return reference, len(content)
+
+    def _get(self, digest: str) -> str:
+        try:
+            content = (self._directory / digest).read_bytes()
+        except OSError:
+            return f"[missing from the log: blob {digest}]"
+        if hashlib.sha256(content).hexdigest() != digest:
+            return f"[damaged in the log: blob {digest}]"
+        return content.decode("utf-8", "surrogatepass")

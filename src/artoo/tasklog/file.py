@@ -1,0 +1,201 @@
+"""One task's log on disk: appended to in whole lines, rotated, bounded, honest about what is missing."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+import orjson
+
+from artoo.contracts import codec
+from artoo.contracts.envelope import Envelope
+from artoo.tasklog.blobs import BlobStore
+from artoo.tasklog.layout import GAP_KEY, HEADER_KEY, LOG_VERSION, LogLimits, part_path, parts_of
+from artoo.tasklog.redact import Redactor
+
+logger = logging.getLogger(__name__)
+
+LAST_KIND = "FinalResult"
+_TAIL = 64 * 1024
+
+
+class _Block:
+    """Lines that go to the disk together, and what they stand for."""
+
+    __slots__ = ("lines", "messages", "noted", "size")
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.size = 0
+        self.messages = 0
+        self.noted = 0
+
+    def add(self, line: bytes, *, messages: int = 0, noted: int = 0) -> None:
+        self.lines.append(line)
+        self.size += len(line)
+        self.messages += messages
+        self.noted += noted
+
+
+class TaskFile:
+    """The parts and blobs of one task's log, open for appending. Blocking: for a worker thread.
+
+    Never raises for the disk's sake: what cannot be kept is counted. `lost` is how many messages that were,
+    `unnoted` how many of them the log does not say yet.
+    """
+
+    def __init__(self, directory: Path, task_id: str, limits: LogLimits, redactor: Redactor) -> None:
+        self._directory = directory
+        self._task_id = task_id
+        self._limits = limits
+        self._redactor = redactor
+        self._blobs = BlobStore(directory)
+        self._descriptor: int | None = None
+        self._part = 0
+        self._size = 0
+        self._total = 0
+        self._reason = ""
+        self._block = _Block()
+        self.lost = 0
+        self.unnoted = 0
+
+    def append(self, envelopes: list[Envelope]) -> None:
+        """Writes the envelopes, and before them how many are missing, if any are."""
+        try:
+            self._open()
+        except OSError as error:
+            self.note_lost(len(envelopes), _because(error))
+            return
+        for envelope in envelopes:
+            self._add(envelope)
+        self._flush()
+
+    def note_lost(self, count: int, reason: str) -> None:
+        """Counts messages as lost; the log says so before its next line, or when it is closed."""
+        if not self.unnoted:
+            logger.error("task %s: messages are missing in its log: %s", self._task_id, reason)
+        self.lost += count
+        self.unnoted += count
+        self._reason = reason
+
+    def sync(self) -> None:
+        """Asks the disk to keep what was written (fsync): once a task, at its end."""
+        if self._descriptor is not None:
+            try:
+                os.fsync(self._descriptor)
+            except OSError as error:
+                logger.warning("task %s: its log may not survive a power cut: %s", self._task_id, error)
+
+    def close(self) -> None:
+        """Notes what is lost and closes the file. Idempotent."""
+        if self.unnoted:
+            self.append([])
+            self._note_gap()
+            self._flush()
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _add(self, envelope: Envelope) -> None:
+        if self._total + self._block.size >= self._limits.total and envelope.kind != LAST_KIND:
+            self.note_lost(1, f"the log has reached its limit of {self._limits.total} bytes")
+            return
+        try:
+            line = self._line(envelope)
+        except (OSError, TypeError, ValueError, RecursionError) as error:
+            self.note_lost(1, _because(error))
+            return
+        self._note_gap()
+        self._queue(line, messages=1)
+
+    def _note_gap(self) -> None:
+        if self.unnoted:
+            line = orjson.dumps({GAP_KEY: {"count": self.unnoted, "reason": self._reason}}) + b"\n"
+            self._queue(line, noted=self.unnoted)
+            self.unnoted = 0
+
+    def _line(self, envelope: Envelope) -> bytes:
+        line = self._redactor.line(codec.encode(envelope))
+        if len(line) > self._limits.inline:
+            fields = codec.fields_of(line)
+            fields["payload"], written = self._blobs.externalise(fields["payload"], self._limits.inline)
+            self._total += written
+            line = codec.line_of(fields)
+        return line + b"\n"
+
+    def _queue(self, line: bytes, *, messages: int = 0, noted: int = 0) -> None:
+        if self._size + self._block.size + len(line) > self._limits.part:
+            self._flush()
+            self._rotate()
+        self._block.add(line, messages=messages, noted=noted)
+
+    def _flush(self) -> None:
+        block, self._block = self._block, _Block()
+        try:
+            self._append(b"".join(block.lines))
+        except OSError as error:
+            self.note_lost(block.messages, _because(error))
+            self.unnoted += block.noted
+
+    def _append(self, block: bytes) -> None:
+        if self._descriptor is None:
+            raise OSError("the log is not open")
+        done = 0
+        try:
+            while done < len(block):
+                done += os.write(self._descriptor, block[done:])
+        except OSError:
+            # A reader, and the next line, must not find half of this one.
+            os.ftruncate(self._descriptor, self._size)
+            raise
+        self._size += len(block)
+        self._total += len(block)
+
+    def _open(self) -> None:
+        if self._descriptor is not None:
+            return
+        self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        parts = parts_of(self._directory)
+        self._part = max(0, len(parts) - 1)
+        self._total = self._blobs.size() + sum(path.stat().st_size for path in parts)
+        self._open_part()
+
+    def _rotate(self) -> None:
+        """Goes on in the next part. When that cannot be opened, what follows is counted as lost."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+        self._part += 1
+        try:
+            self._open_part()
+        except OSError as error:
+            logger.warning("task %s: part %d of its log cannot be opened: %s", self._task_id, self._part, error)
+
+    def _open_part(self) -> None:
+        path = part_path(self._directory, self._part)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        self._size = _cut_torn_line(self._descriptor)
+        if self._size == 0:
+            header = {HEADER_KEY: LOG_VERSION, "task_id": self._task_id, "part": self._part}
+            self._append(orjson.dumps(header) + b"\n")
+
+
+def _because(error: Exception) -> str:
+    return f"the log could not be written ({type(error).__name__}: {error})"
+
+
+def _cut_torn_line(descriptor: int) -> int:
+    """Removes a last line that a crash left unfinished; returns the size of the file."""
+    size = os.fstat(descriptor).st_size
+    end = size
+    while end > 0:
+        start = max(0, end - _TAIL)
+        newline = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if newline >= 0:
+            end = start + newline + 1
+            break
+        end = start
+    if end < size:
+        os.ftruncate(descriptor, end)
+    return end

@@ -1,0 +1,59 @@
+"""Where a task's log is and what its lines are.
+
+    <home>/tasks/<task id>/log.jsonl         header line, then one envelope a line
+                           log.0001.jsonl    the next part, once the one before is full
+                           blobs/<sha256>    long strings of the payloads, UTF-8
+
+A header is `{"artoo_task_log": 1, "task_id": …, "part": n}`; a gap is `{"gap": {"count": n, "reason": …}}` and
+stands where messages are missing; every other line is an envelope (contracts.codec).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+LOG_VERSION = 1
+HEADER_KEY = "artoo_task_log"
+GAP_KEY = "gap"
+
+_SAFE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class LogLimits:
+    """Bounds of one task's log, in bytes (`inline`: characters of one string).
+
+    A part that is full is followed by the next one. When all parts and blobs together reach `total`, later
+    messages are counted and not kept, except the task's end.
+    """
+
+    part: int = 16 * 1024 * 1024
+    total: int = 512 * 1024 * 1024
+    inline: int = 64 * 1024
+
+
+def tasks_directory(home: Path) -> Path:
+    """Where all tasks' logs are."""
+    return home / "tasks"
+
+
+def task_directory(home: Path, task_id: str) -> Path:
+    """One task's own directory. An id that is no plain file name is replaced by its hash."""
+    name = task_id if _SAFE.fullmatch(task_id) else hashlib.sha256(task_id.encode("utf-8", "replace")).hexdigest()
+    return tasks_directory(home) / name
+
+
+def part_path(directory: Path, part: int) -> Path:
+    """The file of a part; parts count from 0."""
+    return directory / ("log.jsonl" if part == 0 else f"log.{part:04d}.jsonl")
+
+
+def parts_of(directory: Path) -> list[Path]:
+    """The parts that exist, first to last."""
+    parts: list[Path] = []
+    while (path := part_path(directory, len(parts))).exists():
+        parts.append(path)
+    return parts

@@ -1,0 +1,194 @@
+"""The task log's reading side. Works on a log that is being written: a torn last line is not there yet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import cast
+
+from artoo.contracts import codec
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ConfigurationError, MessageUnreadable
+from artoo.contracts.request import UserRequest
+from artoo.contracts.solution import FinalResult
+from artoo.ports.spool import Gap
+from artoo.tasklog.blobs import REFERENCE_KEY, BlobStore
+from artoo.tasklog.layout import (
+    GAP_KEY,
+    HEADER_KEY,
+    LOG_VERSION,
+    part_path,
+    parts_of,
+    task_directory,
+    tasks_directory,
+)
+
+_REFERENCE = f'"{REFERENCE_KEY}"'.encode()
+_FIRST_LINES = 32
+_TAIL = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSummary:
+    """A task in one line. `result` is None while it runs, or when it never came to an end."""
+
+    task_id: str
+    directory: Path
+    started: datetime
+    last_written: float
+    bytes: int
+    request: str
+    result: FinalResult | None
+
+
+class TaskLogReader:
+    """One task's log. Raises ConfigurationError when there is none."""
+
+    def __init__(self, directory: Path) -> None:
+        if not part_path(directory, 0).exists():
+            raise ConfigurationError(f"there is no task log in {directory}; `artoo log list` shows those there are")
+        self._directory = directory
+        self._blobs = BlobStore(directory)
+
+    def __iter__(self) -> Iterator[Envelope | Gap]:
+        """Every message in order, gaps where some are missing. Raises MessageUnreadable, which names the line."""
+        for place, fields in self.fields():
+            gap = fields.get(GAP_KEY)
+            if isinstance(gap, dict):
+                yield _gap(cast("dict[str, object]", gap))
+                continue
+            try:
+                yield codec.from_fields(fields)
+            except MessageUnreadable as error:
+                raise MessageUnreadable(f"{place}: {error}") from error
+
+    def envelopes(self) -> Iterator[Envelope]:
+        """Every message, in order, gaps left out."""
+        return (item for item in self if isinstance(item, Envelope))
+
+    def fields(self) -> Iterator[tuple[str, dict[str, object]]]:
+        """Every line but the headers as parsed JSON, long strings put back, each with its place in words."""
+        for path in parts_of(self._directory):
+            for number, line in enumerate(_whole_lines(path), 1):
+                place = f"{path}, line {number}"
+                try:
+                    fields = codec.fields_of(line)
+                except MessageUnreadable as error:
+                    raise MessageUnreadable(f"{place}: {error}") from error
+                if number == 1:
+                    _check_header(fields, place)
+                    continue
+                yield place, _whole(line, fields, self._blobs)
+
+
+def find_log(home: Path, task_id: str) -> TaskLogReader:
+    """The log of a task, by its id or the beginning of it when that is unique. Raises ConfigurationError."""
+    directory = task_directory(home, task_id)
+    if part_path(directory, 0).exists():
+        return TaskLogReader(directory)
+    matching = sorted(path for path in _task_directories(home) if path.name.startswith(task_id))
+    if len(matching) == 1:
+        return TaskLogReader(matching[0])
+    if not matching:
+        raise ConfigurationError(
+            f"no task {task_id!r} in {tasks_directory(home)}; `artoo log list` shows all tasks"
+        )
+    names = ", ".join(path.name for path in matching[:5])
+    raise ConfigurationError(f"{task_id!r} is the beginning of {len(matching)} tasks ({names} …); give more of it")
+
+
+def list_tasks(home: Path, limit: int | None = None) -> list[TaskSummary]:
+    """Tasks, latest first, read from the two ends of each log. Directories without a readable log are left out."""
+    newest_first = sorted(_task_directories(home), key=_last_written, reverse=True)
+    summaries = [summary for path in newest_first[:limit] if (summary := _summary(path)) is not None]
+    return sorted(summaries, key=lambda summary: summary.started, reverse=True)
+
+
+def _task_directories(home: Path) -> list[Path]:
+    root = tasks_directory(home)
+    if not root.is_dir():
+        return []
+    return [path for path in root.iterdir() if part_path(path, 0).exists()]
+
+
+def _last_written(directory: Path) -> float:
+    return parts_of(directory)[-1].stat().st_mtime
+
+
+def _summary(directory: Path) -> TaskSummary | None:
+    parts = parts_of(directory)
+    blobs = BlobStore(directory)
+    first: Envelope | None = None
+    request = ""
+    for envelope in _readable(_head(parts[0]), blobs):
+        first = first or envelope
+        if isinstance(envelope.payload, UserRequest):
+            request = envelope.payload.text
+            break
+    if first is None:
+        return None
+    tail = reversed(list(_readable(_tail(parts[-1]), blobs)))
+    return TaskSummary(
+        task_id=first.task_id,
+        directory=directory,
+        started=first.at,
+        last_written=parts[-1].stat().st_mtime,
+        bytes=blobs.size() + sum(path.stat().st_size for path in parts),
+        request=request,
+        result=next((e.payload for e in tail if isinstance(e.payload, FinalResult)), None),
+    )
+
+
+def _whole(line: bytes, fields: dict[str, object], blobs: BlobStore) -> dict[str, object]:
+    if _REFERENCE in line and "payload" in fields:
+        fields["payload"] = blobs.internalise(fields["payload"])
+    return fields
+
+
+def _readable(lines: list[bytes], blobs: BlobStore) -> Iterator[Envelope]:
+    """The envelopes among the lines; for a list of tasks one bad line is no reason to show nothing."""
+    for line in lines:
+        try:
+            yield codec.from_fields(_whole(line, codec.fields_of(line), blobs))
+        except MessageUnreadable:
+            continue
+
+
+def _head(path: Path) -> list[bytes]:
+    lines: list[bytes] = []
+    for line in _whole_lines(path):
+        lines.append(line)
+        if len(lines) == _FIRST_LINES:
+            break
+    return lines
+
+
+def _tail(path: Path) -> list[bytes]:
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        start = file.seek(max(0, size - _TAIL))
+        lines = file.read().split(b"\n")
+    return lines[1:-1] if start else lines[:-1]
+
+
+def _whole_lines(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield line[:-1]
+
+
+def _check_header(fields: dict[str, object], place: str) -> None:
+    if fields.get(HEADER_KEY) != LOG_VERSION:
+        raise MessageUnreadable(
+            f"{place}: this is no task log of version {LOG_VERSION} (its header says {fields.get(HEADER_KEY)!r}); "
+            "read it with the artoo that wrote it, or a newer one"
+        )
+
+
+def _gap(fields: dict[str, object]) -> Gap:
+    count = fields.get("count")
+    return Gap(count if isinstance(count, int) else 0, (), str(fields.get("reason", "")))

@@ -1,0 +1,71 @@
+"""A clock that stands still until a test moves it."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from datetime import UTC, datetime, timedelta
+
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class FakeClock:
+    """Implements `artoo.ports.clock.Clock`.
+
+    `advance` moves time and wakes the sleepers that are due, in order. With `auto_advance`, a sleep moves time
+    itself and returns at the next turn of the event loop: for code that only waits for itself, such as retries.
+    `slept` lists every sleep that was asked for, in seconds.
+    """
+
+    def __init__(self, start: datetime = _START, *, auto_advance: bool = False) -> None:
+        self._start = start
+        self._elapsed = 0.0
+        self._auto_advance = auto_advance
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._count = 0
+        self._arrived = asyncio.Event()
+        self.slept: list[float] = []
+
+    def now(self) -> datetime:
+        """The start plus the time that has passed."""
+        return self._start + timedelta(seconds=self._elapsed)
+
+    def monotonic(self) -> float:
+        """Seconds since the start."""
+        return self._elapsed
+
+    async def sleep(self, seconds: float) -> None:
+        """Returns when `advance` has gone this far."""
+        self.slept.append(seconds)
+        if self._auto_advance:
+            self._elapsed += max(0.0, seconds)
+        if self._auto_advance or seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        self._count += 1
+        waiting = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self._elapsed + seconds, self._count, waiting))
+        self._arrived.set()
+        await waiting
+
+    def advance(self, seconds: float) -> None:
+        """Moves time forward. Those who are woken run when the test awaits next."""
+        if seconds < 0:
+            raise ValueError(f"time cannot go back by {-seconds:g} s; advance by 0 or more")
+        end = self._elapsed + seconds
+        while self._sleepers and self._sleepers[0][0] <= end:
+            self._elapsed, _, waiting = heapq.heappop(self._sleepers)
+            if not waiting.done():
+                waiting.set_result(None)
+        self._elapsed = end
+
+    @property
+    def sleepers(self) -> int:
+        """How many sleep now."""
+        return sum(not waiting.done() for _, _, waiting in self._sleepers)
+
+    async def wait_for_sleepers(self, count: int = 1) -> None:
+        """Returns when at least `count` sleep: the state to wait for before `advance`."""
+        while self.sleepers < count:
+            self._arrived.clear()
+            await self._arrived.wait()

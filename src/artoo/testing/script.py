@@ -1,0 +1,156 @@
+"""A script for a language model: who may ask what, how often, and what it hears."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from pydantic import BaseModel
+
+from artoo.llm.request import estimated_tokens
+from artoo.llm.transport import Json
+from artoo.testing.replies import Reply, Scripted, as_reply
+
+_CONTRACT_LINE = re.compile(r"^contract: *(\w+)", re.MULTILINE)
+_REMEMBERED_PROMPTS = 32
+
+
+class ScriptError(AssertionError):
+    """Something was asked that no script answers, or a script was not used up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request as the scripted model saw it. `wire` is how structure was asked for, `number` counts from 1."""
+
+    contract: str
+    system: str
+    user: str
+    wire: str
+    number: int
+    body: Mapping[str, Json]
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """All messages, for looking at a repair."""
+        return cast(list[dict[str, str]], self.body.get("messages", []))
+
+
+Answering = Callable[[Asked], Scripted]
+Entry = Sequence[Scripted] | Answering | Scripted
+Script = Mapping[str, Entry] | Answering
+
+
+class ScriptPlayer:
+    """Plays a script and keeps the record.
+
+    `script`: for each contract a queue of entries, or one callable for each request (or for all). A single entry
+    that is no list is a queue of one. `refuse` names response formats that this server pretends not to know
+    (`json_schema`, `json_object`, `grammar`); refused requests use up nothing.
+    """
+
+    def __init__(self, script: Script, *, refuse: Collection[str] = ()) -> None:
+        self._everything: Answering | None = None
+        self._callables: dict[str, Answering] = {}
+        self._queues: dict[str, deque[Scripted]] = {}
+        if isinstance(script, Mapping):
+            for name, entry in cast(Mapping[str, Entry], script).items():
+                self._add(name, entry)
+        else:
+            self._everything = script
+        self._refuse = frozenset(refuse)
+        self._prompts: deque[str] = deque(maxlen=_REMEMBERED_PROMPTS)
+        self.requests: list[Asked] = []
+        self.refused: list[Asked] = []
+        self.unscripted: list[Asked] = []
+
+    def reply_to(self, body: Mapping[str, Json]) -> tuple[Reply, Mapping[str, object]]:
+        """The next reply, and the usage to report for it. What has no script gets HTTP 400 and is kept."""
+        asked = asked_in(body, len(self.requests) + 1)
+        if asked.wire in self._refuse:
+            self.refused.append(asked)
+            return Reply(status=400, error=f"response_format {asked.wire} is not supported"), {}
+        self.requests.append(asked)
+        entry = self._entry(asked)
+        if entry is None:
+            self.unscripted.append(asked)
+            return Reply(status=400, error=f"the script has nothing (more) for {_shown(asked)}"), {}
+        reply = as_reply(entry)
+        return reply, reply.usage if reply.usage is not None else self._usage(asked, reply)
+
+    def of(self, contract: str) -> list[Asked]:
+        """The requests for one contract, in order."""
+        return [asked for asked in self.requests if asked.contract == contract]
+
+    def check_used_up(self) -> None:
+        """Raises ScriptError when something was asked without script, or script is left."""
+        complaints = [f"asked without script: {_shown(asked)}" for asked in self.unscripted]
+        complaints += [
+            f"unused script: {len(queue)} for {name or 'requests without a contract'}, next {_short(queue[0])}"
+            for name, queue in self._queues.items()
+            if queue
+        ]
+        if complaints:
+            raise ScriptError("\n".join(complaints))
+
+    def _add(self, name: str, entry: Entry) -> None:
+        if isinstance(entry, (Reply, BaseModel, Mapping, str)):
+            self._queues[name] = deque([cast(Scripted, entry)])
+        elif isinstance(entry, Sequence):
+            self._queues[name] = deque(cast(Sequence[Scripted], entry))
+        else:
+            self._callables[name] = entry
+
+    def _entry(self, asked: Asked) -> Scripted | None:
+        answering = self._everything or self._callables.get(asked.contract)
+        if answering is not None:
+            return answering(asked)
+        queue = self._queues.get(asked.contract)
+        return queue.popleft() if queue else None
+
+    def _usage(self, asked: Asked, reply: Reply) -> Mapping[str, object]:
+        """Token counts by rule of thumb; cached is the longest prefix that it shares with an earlier prompt."""
+        prompt = asked.system + "\0" + asked.user
+        shared = max((_shared(prompt, earlier) for earlier in self._prompts), default=0)
+        self._prompts.append(prompt)
+        tokens, answered = estimated_tokens(prompt), estimated_tokens(reply.text or "")
+        return {
+            "prompt_tokens": tokens,
+            "completion_tokens": answered,
+            "total_tokens": tokens + answered,
+            "prompt_tokens_details": {"cached_tokens": min(tokens, estimated_tokens(prompt[:shared]))},
+        }
+
+
+def asked_in(body: Mapping[str, Json], number: int) -> Asked:
+    """Reads a chat-completions body. The contract is the JSON schema's name, else the `contract: NAME` line."""
+    messages = cast(list[dict[str, str]], body.get("messages") or [])
+    system = "\n".join(m.get("content") or "" for m in messages if m.get("role") == "system")
+    user = "\n".join(m.get("content") or "" for m in messages if m.get("role") == "user")
+    form = cast(dict[str, Json], body.get("response_format") or {})
+    named = cast(dict[str, Json], form.get("json_schema") or {}).get("name")
+    line = _CONTRACT_LINE.search(system)
+    contract = named if isinstance(named, str) else (line.group(1) if line else "")
+    wire = str(form.get("type") or ("grammar" if body.get("grammar") else "prompted"))
+    return Asked(contract, system, user, wire, number, body)
+
+
+def _shared(one: str, other: str) -> int:
+    """Length of the common prefix, by halving."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one.startswith(other[:middle]) else (low, middle - 1)
+    return low
+
+
+def _shown(asked: Asked) -> str:
+    return f"request {asked.number}, contract {asked.contract or '(none)'}: {_short(asked.user)}"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else text[:200] + "…"

@@ -1,0 +1,120 @@
+"""A language model that plays a script, inside the process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from types import TracebackType
+from typing import TypeVar, cast
+
+import orjson
+from pydantic import BaseModel
+
+from artoo.contracts.errors import ModelUnreachable
+from artoo.llm.budget import Meter
+from artoo.llm.client import EndpointModel
+from artoo.llm.retry import RetryPolicy
+from artoo.llm.transport import Json, TransportReply
+from artoo.ports.clock import Clock
+from artoo.ports.model import Answer, Question
+from artoo.testing.clock import FakeClock
+from artoo.testing.replies import Ending, Reply
+from artoo.testing.script import Script, ScriptPlayer
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class ScriptedTransport:
+    """A Transport whose server is a script. Bodies go through JSON, so what HTTP could not carry fails here too."""
+
+    def __init__(self, player: ScriptPlayer, *, owned_by: str = "scripted", name: str = "scripted") -> None:
+        self._player = player
+        self._owned_by = owned_by
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """As given."""
+        return self._name
+
+    async def post(self, body: Mapping[str, object], *, timeout: float) -> TransportReply:
+        """The script's next reply."""
+        reply, usage = self._player.reply_to(cast(dict[str, Json], orjson.loads(orjson.dumps(dict(body)))))
+        if reply.ending is not Ending.WHOLE or reply.delay >= timeout:
+            raise ModelUnreachable(f"the script let this call fail ({reply.ending.value})", transient=True)
+        if reply.delay:
+            await asyncio.sleep(reply.delay)
+        headers = {name.lower(): value for name, value in reply.headers.items()}
+        return TransportReply(reply.status, headers, cast(Json, reply_body(reply, usage)))
+
+    async def models(self, *, timeout: float) -> TransportReply:
+        """One model, owned by `owned_by`."""
+        return TransportReply(200, {}, cast(Json, models_body(self._owned_by)))
+
+    async def close(self) -> None:
+        """Nothing to free."""
+
+
+class ScriptedModel:
+    """A Model for tests: the real client (reading, repair, retries) over a script instead of a server.
+
+    Use it in a `with` block: leaving it complains about script that was not used and calls without script.
+    `requests` are those that the script saw. Waits of retries take no time unless a `clock` is given.
+    """
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        refuse: Collection[str] = (),
+        owned_by: str = "scripted",
+        clock: Clock | None = None,
+        retry: RetryPolicy | None = None,
+    ) -> None:
+        self.player = ScriptPlayer(script, refuse=refuse)
+        transport = ScriptedTransport(self.player, owned_by=owned_by)
+        self._model = EndpointModel(transport, "scripted", clock or FakeClock(auto_advance=True), retry=retry)
+
+    async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
+        """See `artoo.ports.model.Model`."""
+        return await self._model.ask(question, meter=meter)
+
+    async def close(self) -> None:
+        """Nothing to free."""
+
+    def __enter__(self) -> ScriptedModel:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        complain(self.player, error)
+
+
+def complain(player: ScriptPlayer, error: BaseException | None) -> None:
+    """Raises ScriptError at the end of a test; beside another error, only notes what was asked without script."""
+    if error is None:
+        player.check_used_up()
+    elif player.unscripted:
+        asked = ", ".join(f"{one.contract or '(none)'}: {one.user[:80]!r}" for one in player.unscripted)
+        error.add_note(f"the model was asked without script: {asked}")
+
+
+def reply_body(reply: Reply, usage: Mapping[str, object]) -> dict[str, object]:
+    """The JSON body of a reply, as a chat-completions server writes it."""
+    if reply.status != 200:
+        return {"error": {"message": reply.error, "type": "scripted", "code": reply.status}}
+    message = reply.message if reply.message is not None else {"role": "assistant", "content": reply.text}
+    return {
+        "id": "chatcmpl-scripted",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "scripted",
+        "choices": [{"index": 0, "message": message, "finish_reason": reply.finish}],
+        "usage": usage,
+    }
+
+
+def models_body(owned_by: str) -> dict[str, object]:
+    """The JSON body of GET /models."""
+    return {"object": "list", "data": [{"id": "scripted", "object": "model", "owned_by": owned_by}]}

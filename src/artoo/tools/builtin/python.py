@@ -1,0 +1,88 @@
+"""`python`: a script in the same sandbox as the shell. Small models handle data much better in it than in bash."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from artoo.contracts.errors import ToolError
+from artoo.ports.sandbox import Roots
+from artoo.ports.tools import Parameter, ToolSpec
+from artoo.tools.builtin.shell import COMMAND_SECONDS, unfenced
+from artoo.tools.commands import Command, CommandRunner
+from artoo.tools.hints import with_hints
+from artoo.tools.tool import Arguments, Outcome
+
+_GRACE_SECONDS = 15.0
+_MAX_SCRIPT = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Python:
+    """Runs a Python script in the project root, isolated from the user's environment variables and packages."""
+
+    runner: CommandRunner
+    roots: Roots
+    command_seconds: float = COMMAND_SECONDS
+    interpreter: str = sys.executable
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            name="python",
+            description="run a Python script (standard library only: csv, json, re …) that prints the result",
+            parameters=(Parameter("code", "the script"),),
+            priority=61,
+            body="code",
+            writes=True,
+            languages=("python", "py"),
+        )
+
+    @property
+    def wall_seconds(self) -> float:
+        return self.command_seconds + _GRACE_SECONDS
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        return ("python",)
+
+    def target(self, arguments: Arguments) -> str:
+        """The code without comments and layout, when it is Python at all."""
+        code = unfenced(arguments.get("code", ""))
+        try:
+            return ast.unparse(_parsed(code))
+        except ToolError:
+            return "\n".join(line.rstrip() for line in code.strip().splitlines())
+
+    async def run(self, arguments: Arguments) -> Outcome:
+        """Raises ToolError for what is not Python, SandboxError when it cannot be contained."""
+        code = unfenced(arguments["code"])
+        tree = _parsed(code)
+        argv = (self.interpreter, "-I", "-X", "utf8", "-c", code)
+        outcome = await self.runner.run(Command(argv, self.command_seconds))
+        return await with_hints(outcome, _strings(tree), self.roots)
+
+
+def _parsed(code: str) -> ast.Module:
+    """The script's syntax tree. Raises ToolError with the line that is wrong."""
+    if len(code) > _MAX_SCRIPT:
+        raise ToolError(f"the script is longer than {_MAX_SCRIPT} characters; do it in parts")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except SyntaxError as error:
+        line = (error.text or "").strip()
+        problem = f"line {error.lineno} is not valid Python ({error.msg}): {line}"
+        raise ToolError(f"{problem}; nothing was run") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise ToolError(f"this is not a Python script that can be read: {error}; nothing was run") from error
+
+
+def _strings(tree: ast.Module) -> Iterator[str]:
+    """Text constants: among them are the paths that the script opens."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and 0 < len(node.value) < 500:
+            yield node.value

@@ -1,0 +1,159 @@
+"""`read_file`: one text file, bounded, whatever its encoding; when it is not there, where it really is."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from artoo.contracts.changes import PathClass
+from artoo.contracts.errors import ToolError
+from artoo.contracts.execution import CallStatus
+from artoo.ports.sandbox import Roots
+from artoo.ports.tools import Parameter, ToolSpec
+from artoo.tools.nearby import explain_missing
+from artoo.tools.output import head_tail
+from artoo.tools.paths import existing, printable, shown
+from artoo.tools.sandbox.classify import Places
+from artoo.tools.text_file import NotPlainFile, Text, decode, kind_of_bytes, open_plain
+from artoo.tools.threads import in_thread
+from artoo.tools.tool import Arguments, Outcome, argument
+
+READ_SECONDS = 20.0
+_PIECE = 256 * 1024
+_MOST_LINE_BYTES = 8 << 20
+_RANGE = re.compile(r"(\d{1,9})(?:\s*[-:,]\s*(\d{1,9}))?")
+_NO_FILES_THERE = ("/proc", "/sys", "/dev")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """Reads a text file. Secrets and the kernel's own trees are refused, also through links."""
+
+    roots: Roots
+    places: Places
+    wall_seconds: float = READ_SECONDS
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            name="read_file",
+            description="show the text of one file",
+            parameters=(
+                Parameter("path", "the file"),
+                Parameter("lines", "first-last, such as 1-50", required=False),
+            ),
+            priority=30,
+        )
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        return ("read_file",)
+
+    def target(self, arguments: Arguments) -> str:
+        return path_target(arguments, self.roots)
+
+    async def run(self, arguments: Arguments) -> Outcome:
+        """Raises ToolError that says what is wrong with the path, or what the file is instead of text."""
+        return await in_thread(self._run, argument(arguments, "path"), argument(arguments, "lines"))
+
+    def _run(self, text: str, lines: str) -> Outcome:
+        path = existing(text, self.roots)
+        wanted = _line_range(lines)
+        real = Path(os.path.realpath(path))
+        if refusal := self._refusal(path, real):
+            return Outcome(status=CallStatus.REFUSED, reason=refusal)
+        try:
+            return _read_lines(real, *wanted) if wanted else _read(real)
+        except FileNotFoundError as error:
+            raise ToolError(explain_missing(path, self.roots)) from error
+        except IsADirectoryError as error:
+            raise ToolError(_directory(path, self.roots)) from error
+        except NotPlainFile as error:
+            if real.is_dir():
+                raise ToolError(_directory(path, self.roots)) from error
+            raise ToolError(f"{shown(path, self.roots)} cannot be read: {error}") from error
+        except NotADirectoryError as error:
+            raise ToolError(f"{shown(path, self.roots)} goes through a file, not a directory") from error
+        except OSError as error:
+            raise ToolError(f"{shown(path, self.roots)} cannot be read: {error.strerror}") from error
+
+    def _refusal(self, path: Path, real: Path) -> str | None:
+        where = self.places.classify(os.fsencode(real))
+        if where in (PathClass.SECRET, PathClass.ARTOO):
+            return f"{shown(path, self.roots)} holds credentials or artoo's own records; tools cannot read it"
+        if any(str(real).startswith(place + "/") for place in _NO_FILES_THERE):
+            return f"{shown(path, self.roots)} is not a file on a disk; tools cannot read it"
+        return None
+
+
+def path_target(arguments: Arguments, roots: Roots) -> str:
+    """The target of a tool whose main argument is a path: as records show it, or as given when it is no path."""
+    text = argument(arguments, "path")
+    try:
+        return shown(existing(text, roots), roots)
+    except ToolError:
+        return text
+
+
+def _read(path: Path) -> Outcome:
+    """The whole file, or its beginning and end when it is larger than two pieces."""
+    with open_plain(path) as (file, size):
+        head = file.read(_PIECE)
+        tail = b""
+        if size > _PIECE:
+            file.seek(max(_PIECE, size - _PIECE))
+            tail = file.read(_PIECE)
+    whole = len(head) + len(tail) >= size
+    text = _text(head + tail if whole else head, whole=whole)
+    if whole:
+        shown_text = text.text
+    else:
+        rest = tail.decode(text.encoding, "replace")
+        shown_text = f"{head_tail(text.text)}\n[... the middle of {size} bytes is left out ...]\n{head_tail(rest)}"
+    return Outcome(
+        output=shown_text,
+        total_bytes=size,
+        truncated=not whole,
+        ran=None if text.encoding == "utf-8" else f"read as {text.encoding}",
+    )
+
+
+def _read_lines(path: Path, first: int, last: int) -> Outcome:
+    with open_plain(path) as (file, size):
+        budget = _MOST_LINE_BYTES
+        chosen: list[bytes] = []
+        for line in islice(file, first - 1, last):
+            budget -= len(line)
+            if budget < 0:
+                break
+            chosen.append(line)
+    if not chosen:
+        raise ToolError(f"{printable(path.name)} has fewer than {first} lines")
+    text = _text(b"".join(chosen), whole=True)
+    return Outcome(output=text.text, total_bytes=size, truncated=budget < 0, ran=f"lines {first} to {last}")
+
+
+def _text(data: bytes, *, whole: bool) -> Text:
+    text = decode(data, whole=whole)
+    if text is None:
+        raise ToolError(f"it is {kind_of_bytes(data)}, not text; use python or shell to look into it")
+    return text
+
+
+def _line_range(text: str) -> tuple[int, int] | None:
+    if not text:
+        return None
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        raise ToolError(f"lines {text!r} is not a range; write it as 1-50")
+    first = max(1, int(match.group(1)))
+    return first, max(first, int(match.group(2) or first))
+
+
+def _directory(path: Path, roots: Roots) -> str:
+    with os.scandir(path) as entries:
+        names = sorted(printable(item.name) for item in islice(entries, 200))
+    listed = ", ".join(names[:20]) + (" ..." if len(names) > 20 else "")
+    return f"{shown(path, roots)} is a directory; in it: {listed or 'nothing'}"

@@ -1,0 +1,129 @@
+"""`shell`: bash in the project root, under whatever settles its changes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from artoo.contracts.execution import CallStatus
+from artoo.ports.sandbox import Roots
+from artoo.ports.tools import Parameter, ToolSpec
+from artoo.tools.builtin.find_files import outcome_of_search
+from artoo.tools.commands import Command, CommandRunner
+from artoo.tools.hints import with_hints
+from artoo.tools.index import FileIndex
+from artoo.tools.redirect import index_query
+from artoo.tools.shell_syntax import ShellCommand, SimpleCommand, parse_command
+from artoo.tools.tool import Arguments, Outcome
+
+COMMAND_SECONDS = 60.0
+_GRACE_SECONDS = 15.0
+
+_SEARCHES = frozenset({"grep", "egrep", "fgrep", "zgrep", "rg", "ag"})
+_ONE_IS_AN_ANSWER = _SEARCHES | {"ack", "diff", "cmp", "pgrep", "test", "["}
+"""Programs whose exit code 1 means "no" or "different", not "failed"."""
+
+_LISTS = _SEARCHES | {"find", "fd", "locate", "plocate"}
+_OTHER_OUTPUT = frozenset(
+    {"--count", "--quiet", "--silent", "--context", "-exec", "-execdir", "-printf", "-ls", "-delete", "-print0"}
+)
+_BROKEN_PIPE = 141
+_FENCE = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """Runs a bash command with `pipefail`. What becomes of its changes is the runner's business."""
+
+    runner: CommandRunner
+    roots: Roots
+    index: FileIndex
+    command_seconds: float = COMMAND_SECONDS
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            name="shell",
+            description="run a bash command in the project directory",
+            parameters=(Parameter("command", "the bash command"),),
+            priority=60,
+            body="command",
+            writes=True,
+            languages=("bash", "sh"),
+        )
+
+    @property
+    def wall_seconds(self) -> float:
+        """The sandbox ends the command itself, and keeps what it printed; this is for when it does not."""
+        return self.command_seconds + _GRACE_SECONDS
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        return self._parsed(arguments).identities
+
+    def target(self, arguments: Arguments) -> str:
+        return self._parsed(arguments).normal
+
+    async def run(self, arguments: Arguments) -> Outcome:
+        """Raises SandboxError when the command cannot be contained, ToolError when the index cannot be read."""
+        command = unfenced(arguments["command"])
+        query = index_query(command, self.roots)
+        if query is not None:
+            return outcome_of_search(query, await self.index.search(query), self.roots)
+        outcome = await self.runner.run(
+            Command(("bash", "--noprofile", "--norc", "-o", "pipefail", "-c", command), self.command_seconds)
+        )
+        parsed = self._parsed(arguments)
+        return await with_hints(_judged(parsed, outcome), parsed.words, self.roots)
+
+    def _parsed(self, arguments: Arguments) -> ShellCommand:
+        return parse_command(unfenced(arguments.get("command", "")), {"HOME": str(self.roots.home)})
+
+
+def unfenced(text: str) -> str:
+    """Code without the fence that a model may have left around it."""
+    whole = _FENCE.fullmatch(text)
+    return whole.group(1) if whole else text
+
+
+def _judged(parsed: ShellCommand, outcome: Outcome) -> Outcome:
+    """Reads the exit code as the programs mean it, and counts the results of a search."""
+    outcome = _without_pipefail(parsed, outcome)
+    if outcome.status is CallStatus.OK and not outcome.truncated and _lists_results(parsed):
+        count = sum(1 for line in outcome.output.splitlines() if line.strip())
+        return replace(outcome, result_count=count, output=outcome.output or "(no match)")
+    return outcome
+
+
+def _without_pipefail(parsed: ShellCommand, outcome: Outcome) -> Outcome:
+    """Takes back what `pipefail` calls a failure and is none.
+
+    "Nothing found" is an answer: `grep` says it with exit code 1. A reader that has enough (`head`) ends the
+    writer before it with a broken pipe. When a program after them had the last word, its 0 is the exit code.
+    """
+    quiet = not outcome.error_output.strip() and not outcome.dropped and outcome.reason is None
+    final = _base(parsed.final)
+    if outcome.status is not CallStatus.ERROR or not quiet or final is None:
+        return outcome
+    if outcome.exit_code == 1 and final in _ONE_IS_AN_ANSWER:
+        return replace(outcome, status=CallStatus.OK)
+    piped = len(parsed.commands) > 1
+    searched = outcome.exit_code == 1 and not _SEARCHES.isdisjoint(parsed.programs)
+    if piped and (searched or outcome.exit_code == _BROKEN_PIPE):
+        return replace(outcome, status=CallStatus.OK, exit_code=0)
+    return outcome
+
+
+def _lists_results(parsed: ShellCommand) -> bool:
+    """Whether every line of the output is one thing found."""
+    if _base(parsed.final) not in _LISTS or parsed.final is None:
+        return False
+    if any(redirection.writes and redirection.descriptor in (None, "1") for redirection in parsed.redirections):
+        return False
+    words = [word or "" for word in parsed.final.arguments]
+    if any(word in _OTHER_OUTPUT for word in words):
+        return False
+    return not any(re.fullmatch(r"-[A-Za-z]*[cqABC]\w*", word) for word in words) or _base(parsed.final) == "find"
+
+
+def _base(command: SimpleCommand | None) -> str | None:
+    return None if command is None or command.name is None else command.name.rsplit("/", 1)[-1]

@@ -1,0 +1,231 @@
+"""What is around a request, in a few lines for a small model: files, heads of named files, and what is not there.
+
+    entries + request ──► name_files ──► what each named file is ──► describe ──► Surroundings
+
+Pure: a snapshot goes in, text comes out. `look` takes the snapshot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from artoo.ports.surroundings import Surroundings
+from artoo.tools.mentions import Mention, Use, mentions, occurs
+from artoo.tools.nearby import Nearby, nearby
+from artoo.tools.paths import printable, size_text
+from artoo.tools.walk import Entry, Kind
+
+LISTING_CHARACTERS = 1_200
+"""The whole listing; a third for problems, a third for heads, the rest for the tree."""
+
+MOST_NAMED = 8
+_HEAD_LINES = 3
+_LINE_CHARACTERS = 120
+_MOST_TREE_LINES = 50
+_WANTS_COPY = re.compile(r"\b(copy|copies|backup|back-up|archived?)\b|副本|备份|拷贝", re.IGNORECASE)
+
+
+class Where(Enum):
+    """What became of a name in the request."""
+
+    HERE = "here"
+    OUTSIDE = "outside"
+    BROKEN = "broken"
+    ELSEWHERE = "elsewhere"
+    NEW = "new"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A file that the request names. `path` is where it is, relative to the project, when it is here."""
+
+    name: str
+    where: Where
+    path: str = ""
+    target: str = ""
+    near: Nearby = field(default_factory=Nearby)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The first lines of a file, or in words why there are none."""
+
+    lines: tuple[str, ...] = ()
+    instead: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The project as it was seen. Paths are relative to it; `broken` are links that lead nowhere.
+
+    `outside` are named files that exist but not in the project (the workspace, absolute paths).
+    """
+
+    entries: tuple[Entry, ...]
+    complete: bool = True
+    broken: frozenset[str] = frozenset()
+    outside: frozenset[str] = frozenset()
+    heads: Mapping[str, Head] = field(default_factory=dict[str, Head])
+    guide: str = ""
+
+
+def named_in(request: str) -> tuple[Mention, ...]:
+    """The files that the request names, as many as are looked at."""
+    return mentions(request)[:MOST_NAMED]
+
+
+def name_files(snapshot: Snapshot, request: str) -> tuple[Named, ...]:
+    """What each file that the request names turned out to be."""
+    by_path = {entry.path: entry for entry in snapshot.entries}
+    return tuple(_named(mention, by_path, snapshot) for mention in named_in(request))
+
+
+def _named(mention: Mention, by_path: Mapping[str, Entry], snapshot: Snapshot) -> Named:
+    path = mention.name.removeprefix("./").rstrip("/")
+    usable = [entry for entry in snapshot.entries if entry.path not in snapshot.broken]
+    entry = by_path.get(path)
+    if path in snapshot.broken and entry is not None:
+        return Named(mention.name, Where.BROKEN, path, entry.target or "", nearby(path, usable))
+    if entry is not None:
+        return Named(mention.name, Where.HERE, path)
+    if mention.name in snapshot.outside:
+        return Named(mention.name, Where.OUTSIDE)
+    if mention.use is Use.OUTPUT:
+        return Named(mention.name, Where.NEW)
+    near = nearby(path, usable)
+    return Named(mention.name, Where.ELSEWHERE if near.same else Where.MISSING, near=near)
+
+
+def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACTERS) -> Surroundings:
+    """The surroundings of a request, the listing in at most `characters`."""
+    named = name_files(snapshot, request)
+    third = characters // 3
+    problems = _joined(_problems(named), third)
+    heads = _joined(_heads(named, snapshot.heads), third)
+    tree = _tree(snapshot, request, named, characters - len(problems) - len(heads) - 2)
+    copies_count = _WANTS_COPY.search(request) is not None
+    found = tuple((one.name, place) for one in named if (place := _found_at(one, copies=copies_count)))
+    lost = {one.name for one in named if one.where in (Where.MISSING, Where.BROKEN)} - {name for name, _ in found}
+    return Surroundings(
+        listing="\n".join(filter(None, (tree, heads, problems))),
+        missing=tuple(one.name for one in named if one.name in lost),
+        found_elsewhere=found,
+        guide=snapshot.guide,
+    )
+
+
+def _found_at(one: Named, *, copies: bool) -> str | None:
+    """Where a named input is instead. A copy is the thing itself only when the request asks for one."""
+    if one.where not in (Where.MISSING, Where.BROKEN, Where.ELSEWHERE):
+        return None
+    places = one.near.same or (one.near.copies if copies else ())
+    return printable(places[0]) if places else None
+
+
+def _problems(named: Iterable[Named]) -> Iterator[str]:
+    for one in named:
+        name = printable(one.name)
+        match one.where:
+            case Where.MISSING:
+                yield f"NOT HERE: {name}, named in the request. {_near(one.near)}"
+            case Where.BROKEN:
+                target = printable(one.target)
+                yield f"BROKEN LINK: {name} points to {target}, which does not exist. {_near(one.near)}"
+            case Where.ELSEWHERE:
+                yield f"{name} is not here, but at: {', '.join(map(printable, one.near.same))}"
+            case Where.NEW:
+                yield f"{name} does not exist yet."
+            case Where.HERE | Where.OUTSIDE:
+                pass
+
+
+def _near(near: Nearby) -> str:
+    parts: list[str] = []
+    for title, paths in (("Same name", near.same), ("Copy", near.copies), ("Similar", near.similar)):
+        if paths:
+            parts.append(f"{title}: {', '.join(map(printable, paths))}")
+    return "; ".join(parts) or "Nothing similar is here."
+
+
+def _heads(named: Iterable[Named], heads: Mapping[str, Head]) -> Iterator[str]:
+    for one in named:
+        head = heads.get(one.path) if one.where is Where.HERE else None
+        if head is None:
+            continue
+        if head.instead is not None:
+            yield f"{printable(one.path)}: {head.instead}"
+        else:
+            lines = "\n".join(_one_line(line) for line in head.lines[:_HEAD_LINES])
+            yield f"First lines of {printable(one.path)}:\n{lines}"
+
+
+def _one_line(line: str) -> str:
+    """A line of a file without what would disturb a prompt, cut where it is long."""
+    plain = "".join(one if one.isprintable() or one == "\t" else " " for one in line.rstrip("\r\n"))
+    return plain if len(plain) <= _LINE_CHARACTERS else plain[:_LINE_CHARACTERS] + "..."
+
+
+def _tree(snapshot: Snapshot, request: str, named: Iterable[Named], characters: int) -> str:
+    """Paths, most relevant first: named in the request, then shallow ones; hidden ones only when named.
+
+    When everything fits, directories need no lines of their own. No numbers of files: they get taken for answers.
+    """
+    here = {one.path for one in named if one.path}
+    visible = [entry for entry in snapshot.entries if entry.path in here or not _hidden(entry.path)]
+    if not visible:
+        return "The project directory is empty."
+    ranked = sorted(
+        visible, key=lambda entry: (entry.path not in here, not occurs(entry.name, request), entry.depth)
+    )
+    filled = {folder for entry in visible for folder in _parents(entry)}
+    whole = [_tree_line(entry, filled, snapshot.broken) for entry in ranked if entry.path not in filled]
+    text = "\n".join(("All files in the project directory:", *whole))
+    if snapshot.complete and len(text) <= characters:
+        return text
+    lines = [_tree_line(entry, filled, snapshot.broken) for entry in ranked[:_MOST_TREE_LINES]]
+    rest = () if len(lines) == len(ranked) and snapshot.complete else (_MORE,)
+    return _joined(("Some of the files in the project directory:", *lines, *rest), characters)
+
+
+def _tree_line(entry: Entry, filled: Collection[str], broken: frozenset[str]) -> str:
+    path = printable(entry.path)
+    match entry.kind:
+        case Kind.DIRECTORY:
+            return f"{path}/" if entry.path in filled else f"{path}/ (empty)"
+        case Kind.LINK:
+            state = ", broken" if entry.path in broken else ""
+            return f"{path} (link to {printable(entry.target or '?')}{state})"
+        case Kind.FILE:
+            return f"{path} ({size_text(entry.size or 0)})"
+        case Kind.OTHER:
+            return f"{path} (not a file)"
+
+
+def _parents(entry: Entry) -> Iterator[str]:
+    parts = entry.path.split("/")[:-1]
+    for depth in range(1, len(parts) + 1):
+        yield "/".join(parts[:depth])
+
+
+def _hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/"))
+
+
+def _joined(lines: Iterable[str], characters: int) -> str:
+    """As many whole lines as fit; when some do not, the last one says so."""
+    kept: list[str] = []
+    room = characters - len(_MORE)
+    for line in lines:
+        if room < len(line) + 1:
+            kept.append(_MORE)
+            break
+        kept.append(line)
+        room -= len(line) + 1
+    return "\n".join(kept)
+
+
+_MORE = "... and more"

@@ -1,0 +1,81 @@
+"""What of a tool's output is kept: head and tail, with a mark that says how much is missing in between."""
+
+from __future__ import annotations
+
+from artoo.contracts.execution import OUTPUT_KEPT
+from artoo.ports.sandbox import Captured
+
+MARK_ROOM = 60
+"""Characters set aside for the mark, so that head, mark and tail together stay within the limit."""
+
+_WHOLE_LINE_WINDOW = 200
+_BINARY_SHARE = 0.1
+
+
+def head_tail(text: str, kept: int = OUTPUT_KEPT) -> str:
+    """`text`, or its beginning and end around a mark, in at most `kept` characters (at least 2 * MARK_ROOM).
+
+    Cuts fall between words where there are any: half a number in the kept part would be a false figure.
+    """
+    if len(text) <= kept:
+        return text
+    room = _room(kept)
+    head, tail = _end_whole(text[: room - room // 2]), _start_whole(text[-(room // 2) :])
+    return head + _mark(len(text) - len(head) - len(tail), "characters") + tail
+
+
+def clip(captured: Captured, kept: int = OUTPUT_KEPT) -> tuple[str, bool]:
+    """A captured stream as text of at most `kept` characters, and whether anything is missing from it.
+
+    Output that is not text is described, not shown: bytes read as letters would pass for evidence.
+    """
+    if looks_binary(captured.head) or looks_binary(captured.tail):
+        return f"(binary output, {captured.total_bytes} bytes, not shown)", True
+    if not captured.truncated:
+        whole = (captured.head + captured.tail).decode("utf-8", "replace")
+        return head_tail(whole, kept), len(whole) > kept
+    room = _room(kept)
+    head = _end_whole(captured.head.decode("utf-8", "replace")[: room - room // 2])
+    tail = _start_whole(captured.tail.decode("utf-8", "replace")[-(room // 2) :])
+    left_out = captured.total_bytes - len(head.encode()) - len(tail.encode())
+    return head + _mark(left_out, "bytes") + tail, True
+
+
+def looks_binary(sample: bytes) -> bool:
+    """Whether bytes are not text: a NUL, or more than a tenth that is not UTF-8 (a cut character is forgiven)."""
+    if not sample:
+        return False
+    if b"\0" in sample:
+        return True
+    broken = sample.decode("utf-8", "replace").count("\ufffd") - 2
+    return broken > _BINARY_SHARE * len(sample)
+
+
+def clean(text: str) -> str:
+    """`text` as it can be stored in JSON: lone surrogates become question marks."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _room(kept: int) -> int:
+    return max(kept, 2 * MARK_ROOM) - MARK_ROOM
+
+
+def _mark(left_out: int, unit: str) -> str:
+    return f"\n[... {left_out} {unit} left out here ...]\n"
+
+
+def _end_whole(text: str) -> str:
+    """`text` without a broken last line, or without a broken last word where lines are long."""
+    start = max(0, len(text) - _WHOLE_LINE_WINDOW)
+    cut = text.rfind("\n", start)
+    if cut < 0:
+        cut = text.rfind(" ", start)
+    return text[:cut] if cut > 0 else text
+
+
+def _start_whole(text: str) -> str:
+    """`text` without a broken first line, or without a broken first word where lines are long."""
+    cut = text.find("\n", 0, _WHOLE_LINE_WINDOW)
+    if cut < 0:
+        cut = text.find(" ", 0, _WHOLE_LINE_WINDOW)
+    return text[cut + 1 :] if cut >= 0 else text

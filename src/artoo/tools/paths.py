@@ -1,0 +1,75 @@
+"""Paths as people and models write them: where they lead, how they are shown, and where the thing really is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from artoo.contracts.changes import path_bytes, printable_path
+from artoo.contracts.errors import ToolError
+from artoo.ports.sandbox import Roots
+
+
+def is_within(path: Path, folder: Path) -> bool:
+    """Whether `path` is `folder` or below it, by name alone (links are not followed)."""
+    return path == folder or folder in path.parents
+
+
+def absolute(text: str, roots: Roots, base: Path | None = None) -> Path:
+    """The absolute path that `text` names: `~` is the home, relative ones start at `base` (default: project).
+
+    `..` is resolved by name. Raises ToolError when it cannot be a path.
+    """
+    name = text.strip().removeprefix("file://")
+    if not name or "\0" in name or not encodable(name):
+        raise ToolError(f"{text!r} is not a path; give the path of a file, such as notes.txt")
+    for home in ("~", "$HOME", "${HOME}"):
+        if name == home or name.startswith(home + "/"):
+            name = str(roots.home) + name[len(home) :]
+            break
+    return Path(os.path.normpath((base or roots.project) / name))
+
+
+def existing(text: str, roots: Roots) -> Path:
+    """The path of an input: in the project, else in the workspace; also when `text` is a printable path.
+
+    When nothing is there, the path in the project.
+    """
+    first = absolute(text, roots)
+    candidates = [first, absolute(text, roots, roots.workspace)]
+    if "\\" in text:
+        candidates.append(absolute(os.fsdecode(path_bytes(text)), roots))
+    return next((path for path in candidates if os.path.lexists(path)), first)
+
+
+def shown(path: Path, roots: Roots) -> str:
+    """A path for a record: relative to the project when it lies in it, else absolute; always printable."""
+    if path != roots.project and is_within(path, roots.project):
+        return printable(str(path.relative_to(roots.project)))
+    return printable(str(path))
+
+
+def printable(path: str | Path) -> str:
+    """A path in one line of text, whatever bytes its name has, or whatever characters somebody calls a path."""
+    text = str(path)
+    return printable_path(text.encode("utf-8", "surrogateescape" if encodable(text) else "replace"))
+
+
+def encodable(text: str) -> bool:
+    """Whether text can be a path or a program's argument: lone surrogates other than escaped bytes cannot."""
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def size_text(size: int) -> str:
+    """A size for people: exact below 10,000 bytes."""
+    if size < 10_000:
+        return f"{size} B"
+    value, units = float(size), iter("kMGT")
+    unit = ""
+    while value >= 1_000 and (following := next(units, None)) is not None:
+        value, unit = value / 1_000, following
+    return f"{value:.3g} {unit}B"

@@ -1,0 +1,209 @@
+"""All tools of a task, and what a subtask may use of them: every call ends as a record, whatever happens.
+
+Registry ──► toolbox(subtask, must_not) ──► call ──► refused │ ok │ error │ timeout │ interrupted
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from artoo.contracts.errors import ArtooError
+from artoo.contracts.execution import CallStatus, ToolCall
+from artoo.contracts.plan import MustNot
+from artoo.ports.clock import Clock
+from artoo.ports.tools import ToolSpec
+from artoo.tools.commands import ERROR_OUTPUT_KEPT
+from artoo.tools.output import clean, head_tail
+from artoo.tools.tool import Arguments, Outcome, Tool
+from artoo.tools.waiting import under_limit
+
+MAX_ARGUMENT = 1_000_000
+"""Characters of one argument; more is refused."""
+
+
+class Registry:
+    """The tools of one task. Implements `ports.tools.Tools`."""
+
+    def __init__(self, tools: Iterable[Tool], clock: Clock) -> None:
+        """`tools` are those that work on this platform. Raises ValueError when two have one name."""
+        ordered = sorted(tools, key=lambda tool: tool.spec.priority)
+        self._tools = {tool.spec.name: tool for tool in ordered}
+        if len(self._tools) != len(ordered):
+            names = [tool.spec.name for tool in ordered]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise ValueError(f"two tools have the same name: {', '.join(twice)}; rename one of each")
+        self._specs = tuple(tool.spec for tool in ordered)
+        self._clock = clock
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """Tools that work on this platform, by priority."""
+        return self._specs
+
+    def toolbox(self, subtask_id: str, must_not: MustNot) -> SubTaskToolbox:
+        """The tools of one subtask under its prohibitions."""
+        open_to_it = tuple(spec for spec in self._specs if spec.name not in must_not.tools)
+        return SubTaskToolbox(self._tools, open_to_it, must_not, self._clock)
+
+    def identities(self, name: str, arguments: Mapping[str, str]) -> tuple[str, ...]:
+        """The identities that a call would have: what blocking and memory speak about."""
+        tool = self._tools.get(name)
+        return _identities(tool, spread(tool.spec, arguments)) if tool is not None else (clean(name),)
+
+
+@dataclass(slots=True)
+class SubTaskToolbox:
+    """Implements `ports.tools.Toolbox`: blocked tools are absent, blocked programs and targets are refused.
+
+    `specs` are those of `tools` that are not blocked, by priority.
+    """
+
+    tools: Mapping[str, Tool]
+    specs: tuple[ToolSpec, ...]
+    must_not: MustNot
+    clock: Clock
+    _interrupted: list[ToolCall] = field(default_factory=list[ToolCall])
+
+    @property
+    def interrupted(self) -> tuple[ToolCall, ...]:
+        """The records of calls that a cancellation cut off."""
+        return tuple(self._interrupted)
+
+    async def call(self, name: str, arguments: Mapping[str, str]) -> ToolCall:
+        """Runs one tool and returns its record, whatever happened; raises only CancelledError."""
+        started = self.clock.monotonic()
+        tool = self.tools.get(name)
+        arguments = arguments if tool is None else spread(tool.spec, arguments)
+        refusal = self._refusal(name, tool, arguments)
+        if tool is None or refusal is not None:
+            outcome = Outcome(status=CallStatus.REFUSED, reason=refusal)
+            return self._record(name, tool, arguments, outcome, started)
+        try:
+            outcome = await _bounded(tool, arguments)
+        except asyncio.CancelledError:
+            cut = Outcome(status=CallStatus.INTERRUPTED, reason="stopped before it ended; nothing is known of it")
+            self._interrupted.append(self._record(name, tool, arguments, cut, started))
+            raise
+        return self._record(name, tool, arguments, outcome, started)
+
+    def _refusal(self, name: str, tool: Tool | None, arguments: Arguments) -> str | None:
+        """Why a call may not happen, in words that say what may; None when it may."""
+        if tool is None:
+            return f"there is no tool {name!r}; the tools are: {self._offered}"
+        if name in self.must_not.tools:
+            return f"{name} is blocked in this subtask, because it failed before; use one of: {self._offered}"
+        return _wrong_arguments(tool.spec, arguments) or self._blocked(tool, arguments)
+
+    @property
+    def _offered(self) -> str:
+        return ", ".join(spec.name for spec in self.specs) or "none"
+
+    def _blocked(self, tool: Tool, arguments: Arguments) -> str | None:
+        identities, target = _identities(tool, arguments), clean(tool.target(arguments))
+        for identity in identities:
+            if identity in self.must_not.tools:
+                return f"{identity} is blocked in this subtask, because it failed before; do it another way"
+        mine = {tool.spec.name, *identities}
+        for identity, blocked in self.must_not.targets:
+            if identity in mine and target in (blocked, _normal_target(tool, blocked)):
+                return f"{identity} is blocked for {target!r}, it failed before; change the input or the way"
+        return None
+
+    def _record(
+        self, name: str, tool: Tool | None, arguments: Arguments, outcome: Outcome, started: float
+    ) -> ToolCall:
+        output, error_output = clean(outcome.output), clean(outcome.error_output)
+        kept, error_kept = head_tail(output), head_tail(error_output, ERROR_OUTPUT_KEPT)
+        total = outcome.total_bytes
+        understood = tool is not None and tool.spec.parameters[0].name in arguments
+        return ToolCall(
+            tool=clean(name),
+            identity=_identities(tool, arguments) if tool is not None and understood else (clean(name),),
+            target=clean(tool.target(arguments)) if tool is not None and understood else "",
+            input=head_tail(clean(_input_text(tool, arguments))),
+            ran=None if outcome.ran is None else clean(outcome.ran),
+            status=outcome.status,
+            exit_code=outcome.exit_code,
+            output=kept,
+            error_output=error_kept,
+            total_bytes=len(output.encode()) + len(error_output.encode()) if total is None else total,
+            truncated=outcome.truncated or kept != output or error_kept != error_output,
+            duration_ms=max(0, round((self.clock.monotonic() - started) * 1_000)),
+            result_count=outcome.result_count,
+            changes=tuple(clean(path) for path in outcome.changes),
+            dropped=tuple(clean(path) for path in outcome.dropped),
+            reason=None if outcome.reason is None else head_tail(clean(outcome.reason), ERROR_OUTPUT_KEPT),
+        )
+
+
+def spread(spec: ToolSpec, arguments: Arguments) -> Arguments:
+    """The arguments, taken apart when all of them came as one JSON object in the main one.
+
+    A caller that has room for one text only can still reach a tool that takes several.
+    """
+    main = spec.parameters[0].name
+    if list(arguments) != [main] or len(spec.parameters) == 1 or not arguments[main].lstrip().startswith("{"):
+        return arguments
+    try:
+        found: object = json.loads(arguments[main])
+    except ValueError:
+        return arguments
+    if not isinstance(found, dict):
+        return arguments
+    values = cast("dict[str, object]", found)
+    if not values or not values.keys() <= {one.name for one in spec.parameters}:
+        return arguments
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
+
+
+async def _bounded(tool: Tool, arguments: Arguments) -> Outcome:
+    """Runs a tool within its wall limit; what it raises becomes the outcome."""
+    limit = asyncio.timeout(tool.wall_seconds)
+    try:
+        async with limit:
+            with under_limit(limit):
+                return await tool.run(arguments)
+    except TimeoutError as error:
+        if limit.expired():
+            reason = f"{tool.spec.name} did not end within {tool.wall_seconds:g} s and was stopped"
+            return Outcome(status=CallStatus.TIMEOUT, reason=reason)
+        return Outcome(status=CallStatus.ERROR, reason=f"TimeoutError: {error}")
+    except ArtooError as error:
+        return Outcome(status=CallStatus.ERROR, reason=str(error))
+    except Exception as error:  # noqa: BLE001  # a tool is foreign code: its failure is evidence, and is recorded
+        return Outcome(status=CallStatus.ERROR, reason=f"{type(error).__name__}: {error}")
+
+
+def _wrong_arguments(spec: ToolSpec, arguments: Arguments) -> str | None:
+    """What is wrong with the arguments' names and sizes, and what the tool takes."""
+    known = {parameter.name for parameter in spec.parameters}
+    takes = ", ".join(f"{one.name}{'' if one.required else ' (optional)'}" for one in spec.parameters)
+    if unknown := [name for name in arguments if name not in known]:
+        return f"{spec.name} has no argument {', '.join(map(repr, unknown))}; it takes: {takes}"
+    if missing := [one.name for one in spec.parameters if one.required and one.name not in arguments]:
+        return f"{spec.name} needs {', '.join(map(repr, missing))}; it takes: {takes}"
+    main = spec.parameters[0]
+    if main.required and not arguments[main.name].strip():
+        return f"{spec.name}: {main.name!r} is empty; it is {main.description}"
+    if too_long := [name for name, value in arguments.items() if len(value) > MAX_ARGUMENT]:
+        return f"{spec.name}: {too_long[0]!r} is longer than {MAX_ARGUMENT} characters; do it in parts"
+    return None
+
+
+def _normal_target(tool: Tool, blocked: str) -> str:
+    return clean(tool.target({tool.spec.parameters[0].name: blocked}))
+
+
+def _identities(tool: Tool, arguments: Arguments) -> tuple[str, ...]:
+    return tuple(clean(identity) for identity in tool.identities(arguments))
+
+
+def _input_text(tool: Tool | None, arguments: Arguments) -> str:
+    """The input as one text: the main argument alone when it is the only one, else all as JSON."""
+    if tool is not None and list(arguments) == [tool.spec.parameters[0].name]:
+        return arguments[tool.spec.parameters[0].name]
+    return json.dumps(dict(arguments), ensure_ascii=False)

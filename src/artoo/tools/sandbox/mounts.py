@@ -1,0 +1,73 @@
+"""The mount table: an overlay shows one file system, so what is mounted inside a root must be put back."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_OCTAL = re.compile(rb"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One line of mountinfo."""
+
+    identifier: int
+    point: bytes
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class MountTable:
+    """Mounts in the order in which they were made; later ones cover earlier ones."""
+
+    mounts: tuple[Mount, ...]
+
+    @classmethod
+    def read(cls, source: Path = Path("/proc/self/mountinfo")) -> MountTable:
+        """The table of this process; empty where the system has none (macOS)."""
+        try:
+            text = source.read_bytes()
+        except OSError:
+            return cls(())
+        return cls(tuple(_parse(text.splitlines())))
+
+    def of(self, path: bytes) -> int | None:
+        """The identifier of the mount that holds `path` (absolute, real), None when unknown."""
+        best: Mount | None = None
+        for mount in self.mounts:
+            if _inside(path, mount.point) and (best is None or len(mount.point) >= len(best.point)):
+                best = mount
+        return best.identifier if best else None
+
+    def below(self, root: bytes) -> tuple[bytes, ...]:
+        """Mount points strictly inside `root`, outermost first."""
+        inner = {mount.point for mount in self.mounts if mount.point != root and _inside(mount.point, root)}
+        return tuple(sorted(inner))
+
+
+def inner_mounts(roots: tuple[Path, ...], table: MountTable) -> Iterable[str]:
+    """Mount points inside the roots that an overlay would not show; those in an inner root are that root's."""
+    for root in roots:
+        inner_roots = [inner for inner in roots if inner != root and inner.is_relative_to(root)]
+        for raw in table.below(os.fsencode(root)):
+            point = Path(os.fsdecode(raw))
+            if not any(point.is_relative_to(inner) for inner in inner_roots):
+                yield str(point)
+
+
+def _inside(path: bytes, directory: bytes) -> bool:
+    return path == directory or path.startswith(directory.rstrip(b"/") + b"/")
+
+
+def _parse(lines: Iterable[bytes]) -> Iterable[Mount]:
+    for line in lines:
+        fields = line.split(b" ")
+        if b"-" not in fields:
+            continue
+        kind = fields[fields.index(b"-") + 1].decode("ascii", "replace")
+        point = _OCTAL.sub(lambda match: bytes([int(match.group(1), 8)]), fields[4])
+        yield Mount(int(fields[0]), point, kind)

@@ -1,0 +1,154 @@
+"""What is at a path: read through directory descriptors, never through a link."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass, replace
+
+from artoo.contracts.changes import Node
+from artoo.ports.sandbox import Fingerprint
+
+_CHUNK = 1 << 20
+_OVERLAY_PREFIXES = ("user.overlay.", "trusted.overlay.")
+_NOT_OURS = ("security.selinux", "security.ima", "security.evm")
+
+DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """Everything about a path that applying must make and undoing must put back.
+
+    `mode` holds the permission bits (12 bits). `target` is a link's text, `rdev` a device's number, `xattrs` the
+    extended attributes in name order, overlay's own left out. `inode` 0: not known yet.
+    """
+
+    node: Node
+    mode: int
+    uid: int
+    gid: int
+    size: int = 0
+    mtime_ns: int = 0
+    ctime_ns: int = 0
+    inode: int = 0
+    device: int = 0
+    links: int = 1
+    rdev: int = 0
+    target: bytes = b""
+    xattrs: tuple[tuple[str, bytes], ...] = ()
+
+    @property
+    def is_directory(self) -> bool:
+        return self.node is Node.DIRECTORY
+
+    def same_metadata(self, other: NodeState) -> bool:
+        """Whether mode, owner and attributes are equal (times aside)."""
+        return (self.mode, self.uid, self.gid, self.xattrs) == (other.mode, other.uid, other.gid, other.xattrs)
+
+
+def read_state(directory: int, name: str) -> NodeState | None:
+    """The state of `name` in an open directory, None when nothing is there."""
+    try:
+        seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    node = _node(seen.st_mode)
+    target = os.fsencode(os.readlink(name, dir_fd=directory)) if node is Node.LINK else b""
+    return replace(state_of(seen), target=target, xattrs=read_xattrs(directory, name))
+
+
+def state_of(seen: os.stat_result) -> NodeState:
+    """The state that a stat result tells; without link target and attributes."""
+    node = _node(seen.st_mode)
+    return NodeState(
+        node=node,
+        mode=stat.S_IMODE(seen.st_mode),
+        uid=seen.st_uid,
+        gid=seen.st_gid,
+        size=seen.st_size if node is Node.FILE else 0,
+        mtime_ns=seen.st_mtime_ns,
+        ctime_ns=seen.st_ctime_ns,
+        inode=seen.st_ino,
+        device=seen.st_dev,
+        links=seen.st_nlink,
+        rdev=seen.st_rdev,
+    )
+
+
+def fingerprint(state: NodeState) -> Fingerprint:
+    """What tells whether a thing is still the one that was made: any write or rename by others changes it.
+
+    A directory changes whenever something is put into it, so only its identity counts.
+    """
+    if state.is_directory:
+        return Fingerprint(state.device, state.inode, 0, 0)
+    return Fingerprint(state.device, state.inode, state.size, state.ctime_ns)
+
+
+def _node(mode: int) -> Node:
+    kinds = {
+        stat.S_IFREG: Node.FILE,
+        stat.S_IFDIR: Node.DIRECTORY,
+        stat.S_IFLNK: Node.LINK,
+        stat.S_IFIFO: Node.FIFO,
+        stat.S_IFSOCK: Node.SOCKET,
+    }
+    return kinds.get(stat.S_IFMT(mode), Node.DEVICE)
+
+
+def at(directory: int, name: str) -> str:
+    """A path for calls that take no directory descriptor; the part before `name` cannot be swapped."""
+    return f"/proc/self/fd/{directory}/{name}" if name else f"/proc/self/fd/{directory}"
+
+
+def read_xattrs(directory: int, name: str) -> tuple[tuple[str, bytes], ...]:
+    """Extended attributes, overlay's and the security modules' own left out."""
+    return tuple(
+        (key, value)
+        for key, value in _all_xattrs(directory, name)
+        if not key.startswith(_OVERLAY_PREFIXES) and key not in _NOT_OURS
+    )
+
+
+def overlay_xattr(directory: int, name: str, key: str) -> bytes | None:
+    """One of overlay's own attributes (`opaque`, `whiteout`), in whichever namespace it was written."""
+    for full, value in _all_xattrs(directory, name):
+        if full in (f"user.overlay.{key}", f"trusted.overlay.{key}"):
+            return value
+    return None
+
+
+def _all_xattrs(directory: int, name: str) -> list[tuple[str, bytes]]:
+    if not hasattr(os, "listxattr"):
+        return []
+    path = at(directory, name)
+    try:
+        names = sorted(os.listxattr(path, follow_symlinks=False))
+        return [(key, os.getxattr(path, key, follow_symlinks=False)) for key in names]
+    except OSError:  # the file system has none, or the file is not readable: then nothing was set on it
+        return []
+
+
+def open_directory(directory: int, name: str) -> int:
+    """A descriptor of a subdirectory. Raises OSError (a link is refused)."""
+    return os.open(name, DIRECTORY_FLAGS, dir_fd=directory)
+
+
+def digest_file(directory: int, name: str, length: int | None = None) -> str:
+    """sha256 (hex) of a regular file, or of its first `length` bytes. Raises OSError."""
+    total = hashlib.sha256()
+    descriptor = os.open(name, FILE_FLAGS, dir_fd=directory)
+    try:
+        left = length
+        while left is None or left > 0:
+            data = os.read(descriptor, _CHUNK if left is None else min(_CHUNK, left))
+            if not data:
+                break
+            total.update(data)
+            left = None if left is None else left - len(data)
+    finally:
+        os.close(descriptor)
+    return total.hexdigest()

@@ -1,0 +1,117 @@
+"""Proves a tier on this machine before it is trusted: a canary must survive an attempt on its life."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import sys
+import uuid
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.contracts.changes import ChangeKind
+from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import Limits, Roots, Sandbox, SandboxRequest
+
+_CANARY = b"the canary lives\n"
+_SECRET = b"nobody may read this\n"
+_LIMITS = Limits(wall_seconds=20.0, processes=64)
+
+# every line that it prints is a way out that should be closed
+_ATTEMPT = """
+import os, socket, sys
+port, parent = int(sys.argv[1]), int(sys.argv[2])
+def trial(name, act):
+    try:
+        act()
+    except Exception:
+        return
+    print(name)
+trial('network', lambda: socket.create_connection(('127.0.0.1', port), 2).close())
+trial('unix socket', lambda: socket.socket(socket.AF_UNIX))
+trial('secret', lambda: open('.ssh/key').read().index('n'))
+trial('signal to artoo', lambda: (os.kill(parent, 0), open('/proc/%d/cmdline' % parent).read().index(sys.argv[3])))
+try:
+    open(sys.argv[4], 'a').write('x')
+except OSError:
+    pass
+os.mkdir('made')
+with open('made/file', 'w') as file:
+    file.write('x')
+os.unlink('canary')
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a self-test found: empty `problem` means that the tier holds."""
+
+    problem: str = ""
+
+
+async def prove(sandbox: Sandbox, place: Path) -> Trial:
+    """Runs the attempt in a throw-away home below `place`."""
+    home = place / f"selftest-{uuid.uuid4().hex}"
+    try:
+        with _prepared(home) as port:
+            return await _attempt(sandbox, home, port)
+    except (OSError, SandboxError) as error:
+        return Trial(str(error) or type(error).__name__)
+    finally:
+        await asyncio.to_thread(_clear, home)
+
+
+def _outside(home: Path) -> Path:
+    """A file next to the throw-away home, which no command may touch."""
+    return home.with_name(f"{home.name}.outside")
+
+
+def _clear(home: Path) -> None:
+    shutil.rmtree(home, ignore_errors=True)
+    _outside(home).unlink(missing_ok=True)
+
+
+@contextmanager
+def _prepared(home: Path) -> Generator[int, None, None]:
+    (home / "project").mkdir(parents=True)
+    (home / ".ssh").mkdir()
+    (home / ".ssh" / "key").write_bytes(_SECRET)
+    (home / "project" / "canary").write_bytes(_CANARY)
+    _outside(home).touch()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+async def _attempt(sandbox: Sandbox, home: Path, port: int) -> Trial:
+    project = home / "project"
+    marker = f"artoo-selftest-{os.getpid()}"
+    script = _ATTEMPT.replace("'.ssh/key'", repr(str(home / ".ssh" / "key")))
+    request = SandboxRequest(
+        argv=(sys.executable, "-I", "-S", "-c", script, str(port), str(os.getpid()), marker, str(_outside(home))),
+        cwd=project,
+        roots=Roots(home, project, project),
+        task_id="selftest",
+        limits=_LIMITS,
+    )
+    run = await sandbox.run(request)
+    async with run.staged:
+        if (project / "canary").read_bytes() != _CANARY:
+            return Trial("the canary was deleted for real")
+        if _outside(home).stat().st_size:
+            return Trial("a file outside home and project was written")
+        if (project / "made").exists():
+            return Trial("a directory was made for real")
+        leaks = run.stdout.text.split("\n")
+        if any(leaks):
+            return Trial(f"not closed: {', '.join(filter(None, leaks))}")
+        if sandbox.tier in ("landlock", "seatbelt"):
+            return Trial() if run.needs_confirmation else Trial("a refused write was not noticed")
+        if run.status != "ok":
+            return Trial(f"the attempt ended with {run.status}: {run.stderr.text.strip()[-300:]}")
+        found = {(change.kind, change.path.rpartition("/")[2]) for change in run.staged.changes}
+        wanted = {(ChangeKind.DELETED, "canary"), (ChangeKind.CREATED, "made"), (ChangeKind.CREATED, "file")}
+        return Trial() if found == wanted else Trial(f"the changes were not read rightly: {sorted(found)}")

@@ -1,0 +1,45 @@
+"""What a confining program says about itself while the command runs: bubblewrap's status format."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class StatusPipe:
+    """JSON lines: `child-pid` when the first process exists, `exit-code` at its end if the command was reached."""
+
+    def __init__(self) -> None:
+        self._read, self.write = os.pipe()
+        os.set_blocking(self._read, False)
+        self._data = b""
+
+    def _documents(self) -> Iterable[dict[str, int]]:
+        try:
+            while data := os.read(self._read, 4096):
+                self._data += data
+        except BlockingIOError:
+            pass
+        return (json.loads(line) for line in self._data.splitlines(keepends=True) if line.endswith(b"\n"))
+
+    def leader(self) -> int | None:
+        """The pid of the sandbox's first process as seen from here."""
+        return next((document["child-pid"] for document in self._documents() if "child-pid" in document), None)
+
+    def command_started(self) -> bool:
+        """Whether the command itself was reached; only meaningful after the end."""
+        return any("exit-code" in document for document in self._documents())
+
+    def close(self) -> None:
+        os.close(self._read)
+        os.close(self.write)
+
+
+def parent_of(pid: int) -> int | None:
+    """The parent of a process, None when it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
+    except OSError:
+        return None

@@ -1,0 +1,88 @@
+"""One act, all or nothing: prepare, commit the journal, converge, mark it done; on failure take it back."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from artoo.contracts.changes import ApplyReport
+from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import TaskLedger
+from artoo.tools.sandbox.converge import backward, converge, forward, is_ours, now_at
+from artoo.tools.sandbox.journal import Journal, Record, Step, exclusive
+from artoo.tools.sandbox.nodes import fingerprint
+from artoo.tools.sandbox.prepare import Preparation, conflicts_of, remove_landings
+from artoo.tools.sandbox.scan import Effect
+from artoo.tools.sandbox.stage import remove_tree
+
+
+def apply_effects(
+    effects: Sequence[Effect], *, task_id: str, undo_home: Path, started_ns: int, ledger: TaskLedger
+) -> ApplyReport:
+    """Makes the effects, all or none. Blocking.
+
+    Conflicts are reported and nothing is changed. Raises SandboxError when the system refuses (disk full, no
+    permission): everything is then as before, or, if even that failed, will be after the next start.
+    """
+    if not effects:
+        return ApplyReport(applied=True)
+    with exclusive(undo_home):
+        conflicts = conflicts_of(effects, started_ns)
+        if conflicts:
+            return ApplyReport(applied=False, conflicts=tuple(conflicts))
+        record = Record.begin(undo_home, task_id, f"{time.time_ns():020d}-{uuid.uuid4().hex[:12]}")
+        steps = _prepare(record, effects, task_id)
+        _carry_out(record, steps)
+        _write_down(steps, ledger)
+        return ApplyReport(applied=True, paths=tuple(step.path for step in steps), transaction=record.name)
+
+
+def _prepare(record: Record, effects: Sequence[Effect], task_id: str) -> list[Step]:
+    preparation = Preparation(record, effects)
+    try:
+        steps = preparation.steps()
+        record.commit(Journal(task_id=task_id, created_at=time.time(), steps=tuple(steps)))
+    except BaseException as error:
+        remove_landings(record.landings())
+        remove_tree(record.place)
+        if isinstance(error, OSError):
+            raise SandboxError(f"the changes could not be applied ({error}); nothing was changed") from error
+        raise
+    return steps
+
+
+def _carry_out(record: Record, steps: Sequence[Step]) -> None:
+    try:
+        converge([forward(step) for step in steps])
+    except OSError as error:
+        take_back(record, steps)
+        raise SandboxError(f"the changes could not be applied ({error}); all was put back") from error
+    record.mark_done()
+    remove_landings(record.landings())
+
+
+def take_back(record: Record, steps: Sequence[Step]) -> None:
+    """Returns to the state before and forgets the act; what somebody else changed meanwhile stays as it is.
+
+    Raises SandboxError when that fails; recovery will retry.
+    """
+    try:
+        converge([move for step in steps if is_ours(move := backward(step, record))])
+    except OSError as error:
+        raise SandboxError(
+            f"the changes failed half way and could not be put back ({error}); "
+            "free space or permissions, then start artoo again: it will finish this first"
+        ) from error
+    remove_landings(record.landings())
+    remove_tree(record.place)
+
+
+def _write_down(steps: Sequence[Step], ledger: TaskLedger) -> None:
+    for step in steps:
+        now = now_at(step.root, step.relative)
+        known = step.path in ledger.made
+        if step.in_place and not known:  # changed with leave, but not made by this task
+            continue
+        ledger.record(step.path, fingerprint(now) if now is not None else None)

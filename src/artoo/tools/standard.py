@@ -1,0 +1,72 @@
+"""The built-in tools that work on this machine, put together."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.ports.sandbox import Roots
+from artoo.tools.asking import Asking, Confirm, nobody
+from artoo.tools.builtin.find_files import FindFiles
+from artoo.tools.builtin.find_text import FindText
+from artoo.tools.builtin.glob import Glob
+from artoo.tools.builtin.python import Python
+from artoo.tools.builtin.read_file import ReadFile
+from artoo.tools.builtin.shell import Shell
+from artoo.tools.builtin.write_file import WriteFile
+from artoo.tools.commands import CommandRunner
+from artoo.tools.index import choose_index
+from artoo.tools.mentions import names_place
+from artoo.tools.sandbox.classify import Places
+from artoo.tools.tool import Tool
+from artoo.tools.user_tools import Function, user_tool
+from artoo.tools.writing import FileWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What of this machine decides which tools there are: the platform, and where programs are found."""
+
+    platform: str = sys.platform
+    which: Callable[[str], str | None] = shutil.which
+
+
+def builtin_tools(
+    runner: CommandRunner,
+    writer: FileWriter,
+    roots: Roots,
+    artoo_home: Path,
+    request: str,
+    machine: Machine | None = None,
+) -> tuple[Tool, ...]:
+    """The tools for one task. `request` tells which files belong in the project (see `WriteFile`).
+
+    The shell is offered where there is a bash. `runner` and `writer` settle what commands and files change.
+    """
+    here = machine or Machine()
+    places = Places.of(roots, artoo_home)
+    index = choose_index(here.platform, {name: here.which(name) for name in ("mdfind", "plocate")})
+
+    def in_request(path: str) -> bool:
+        return names_place(request, path)
+
+    tools: list[Tool] = [
+        FindFiles(index, roots),
+        Glob(roots),
+        FindText(roots),
+        ReadFile(roots, places),
+        WriteFile(writer, roots, in_request),
+        Python(runner, roots),
+    ]
+    if here.which("bash") is not None:
+        tools.append(Shell(runner, roots, index))
+    return tuple(tools)
+
+
+def own_tools(functions: Iterable[Function], confirm: Confirm = nobody) -> tuple[Tool, ...]:
+    """The user's functions as tools; those that ask do so through `confirm` before each call."""
+    made = (user_tool(function) for function in functions)
+    return tuple(Asking(one, confirm) if one.effects.asks else one for one in made)

@@ -1,0 +1,222 @@
+"""The user's own functions as tools: `@tool` over a plain or async function.
+
+@tool(writes=True)
+def note(text: str, *, title: str = "") -> str:
+    "Adds a note to my notebook."
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar, cast, overload
+
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, to_json
+
+from artoo.contracts.errors import ConfigurationError, ToolError
+from artoo.ports.tools import Parameter, ToolSpec
+from artoo.tools.threads import in_thread
+from artoo.tools.tool import Arguments, Outcome
+
+Function = Callable[..., object]
+F = TypeVar("F", bound=Function)
+
+USER_SECONDS = 120.0
+"""The longest that a call of a user's function may take, unless it says otherwise."""
+
+USER_PRIORITY = 80
+_MOST_DESCRIPTION = 200
+_ATTRIBUTE = "__artoo_tool__"
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a tool may do. `asks`: a person is asked before each call (default for tools that write)."""
+
+    reads: bool
+    writes: bool
+    asks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UserTool:
+    """A user's function as a tool. Values are read as the annotated types, from text or JSON."""
+
+    function: Function
+    name: str
+    description: str
+    effects: Effects
+    wall_seconds: float
+    parameters: tuple[inspect.Parameter, ...]
+    readers: Mapping[str, TypeAdapter[object]]
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            name=self.name,
+            description=self.description,
+            parameters=self._described(),
+            priority=USER_PRIORITY,
+            reads=self.effects.reads,
+            writes=self.effects.writes,
+        )
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        return (self.name,)
+
+    def target(self, arguments: Arguments) -> str:
+        """The main argument's text, for functions without parameters nothing."""
+        return arguments.get(self.parameters[0].name, "").strip() if self.parameters else ""
+
+    async def run(self, arguments: Arguments) -> Outcome:
+        """Calls the function: an async one in this loop, another in a thread. Its exceptions pass through."""
+        values = {
+            one.name: self._value(one, arguments[one.name]) for one in self.parameters if one.name in arguments
+        }
+        if inspect.iscoroutinefunction(self.function):
+            result = await cast("Awaitable[object]", self.function(**values))
+        else:
+            result = await in_thread(self.function, **values)
+        return Outcome(output=as_text(result))
+
+    def _described(self) -> tuple[Parameter, ...]:
+        """Several parameters are described together at the first: callers with one text send them as JSON."""
+        described = tuple(self._parameter(one) for one in self.parameters)
+        if len(described) < 2:
+            return described or (_NOTHING,)
+        together = ", ".join(f'"{one.name}": {one.description}' for one in described)
+        return (replace(described[0], description=f"JSON object {{{together}}}"), *described[1:])
+
+    def _parameter(self, one: inspect.Parameter) -> Parameter:
+        untyped = one.annotation is inspect.Parameter.empty
+        kind = "text" if untyped or one.annotation is str else inspect.formatannotation(one.annotation)
+        required = one.default is inspect.Parameter.empty
+        default = "" if required else f", default {one.default!r}"
+        return Parameter(one.name, f"{kind}{default}"[:_MOST_DESCRIPTION], required)
+
+    def _value(self, one: inspect.Parameter, text: str) -> object:
+        try:
+            return _read(self.readers[one.name], text)
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]["msg"]
+            raise ToolError(f"{self.name}: {one.name} = {text[:100]!r} does not fit: {problem}") from error
+
+
+_NOTHING = Parameter("nothing", "takes no argument", required=False)
+"""A tool has a main input; one without parameters has this one, which is ignored."""
+
+
+@overload
+def tool(function: F, /) -> F: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    reads: bool = True,
+    writes: bool = False,
+    asks: bool | None = None,
+    seconds: float = USER_SECONDS,
+) -> Callable[[F], F]: ...
+def tool(
+    function: F | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    reads: bool = True,
+    writes: bool = False,
+    asks: bool | None = None,
+    seconds: float = USER_SECONDS,
+) -> F | Callable[[F], F]:
+    """Makes a function usable as a tool; it stays the function that it was.
+
+    The name and the first line of the documentation are what a model sees; parameters come from the signature.
+    `writes`: it changes something, so a person is asked before each call unless `asks=False` says otherwise.
+    `seconds` bounds a call. Raises ConfigurationError for a signature that a model cannot call.
+    """
+    effects = Effects(reads, writes, writes if asks is None else asks)
+
+    def mark(marked: F) -> F:
+        setattr(marked, _ATTRIBUTE, _made(marked, name, description, effects, seconds))
+        return marked
+
+    return mark if function is None else mark(function)
+
+
+def user_tool(function: Function) -> UserTool:
+    """The tool that `@tool` made of a function. A bare function gets the defaults: it reads, and asks nothing."""
+    made = getattr(function, _ATTRIBUTE, None)
+    if isinstance(made, UserTool):
+        return made
+    return _made(function, None, None, Effects(reads=True, writes=False, asks=False), USER_SECONDS)
+
+
+def as_text(result: object) -> str:
+    """A result as a tool's output: text as it is, nothing as nothing, everything else as JSON where that works."""
+    if result is None:
+        return ""
+    if isinstance(result, str):
+        return result
+    if isinstance(result, bytes):
+        return result.decode("utf-8", "replace")
+    try:
+        return to_json(result, fallback=str).decode()
+    except (PydanticSerializationError, ValueError):
+        return str(result)
+
+
+def _made(
+    function: Function, name: str | None, description: str | None, effects: Effects, seconds: float
+) -> UserTool:
+    called = name or getattr(function, "__name__", "")
+    if not called.isidentifier():
+        raise ConfigurationError(f"tool {called!r}: a tool's name is letters, digits and _; give one with name=")
+    said = (description or inspect.getdoc(function) or "").strip().split("\n\n")[0]
+    if not said:
+        raise ConfigurationError(f"tool {called}: say what it does in a docstring or with description=")
+    if not seconds > 0:
+        raise ConfigurationError(f"tool {called}: seconds={seconds} is not a positive time")
+    parameters, readers = _signature(function, called)
+    return UserTool(
+        function=function,
+        name=called,
+        description=" ".join(said.split())[:_MOST_DESCRIPTION],
+        effects=effects,
+        wall_seconds=seconds,
+        parameters=parameters,
+        readers=readers,
+    )
+
+
+def _signature(
+    function: Function, name: str
+) -> tuple[tuple[inspect.Parameter, ...], dict[str, TypeAdapter[object]]]:
+    """The parameters in order and what reads their values. Raises ConfigurationError."""
+    try:
+        found = tuple(inspect.signature(function, eval_str=True).parameters.values())
+    except (TypeError, ValueError, NameError, AttributeError) as error:
+        raise ConfigurationError(f"tool {name}: its signature cannot be read: {error}") from error
+    for one in found:
+        if one.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
+            raise ConfigurationError(f"tool {name}: parameter {one} cannot be given by name; list its parameters")
+    return found, {one.name: _reader(one, name) for one in found}
+
+
+def _reader(one: inspect.Parameter, name: str) -> TypeAdapter[object]:
+    try:
+        return TypeAdapter(str if one.annotation is inspect.Parameter.empty else one.annotation)
+    except PydanticUserError as error:
+        kind = inspect.formatannotation(one.annotation)
+        advice = "use str, int, float, bool, list, dict or a pydantic model"
+        raise ConfigurationError(f"tool {name}: {one.name}: {kind} cannot be made from text; {advice}") from error
+
+
+def _read(reader: TypeAdapter[object], text: str) -> object:
+    """A text as the parameter's type: as it stands, else as JSON. Raises ValidationError."""
+    try:
+        return reader.validate_strings(text)
+    except ValidationError:
+        return reader.validate_json(text)

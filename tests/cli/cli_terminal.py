@@ -1,0 +1,118 @@
+"""A real pseudo-terminal with artoo in it, for the command line's tests."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+PROGRAM = Path(__file__).with_name("cli_standin.py")
+PATIENCE = 120.0
+"""Seconds until a test gives up waiting for something that should appear."""
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[()][0-9A-Za-z]|\x1b[=>]")
+CTRL_C, CTRL_D = "\x03", "\x04"
+SHOW_CURSOR, HIDE_CURSOR = "\x1b[?25h", "\x1b[?25l"
+
+
+class Terminal:
+    """artoo with a stand-in runtime on a terminal of 80 columns and 24 lines."""
+
+    def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
+        self._process = process
+        self._master = master
+        self._settings = termios.tcgetattr(master)
+        self.raw = ""
+
+    def wait_for(self, text: str) -> None:
+        """Reads until `text` has appeared (escape sequences aside)."""
+        deadline = time.monotonic() + PATIENCE
+        while text not in self.shown:
+            if not self._read(deadline):
+                raise AssertionError(f"{text!r} did not appear; there was: {self.shown!r}")
+
+    def wait_for_prompt(self) -> None:
+        """Waits until the prompt reads single keys; before, the terminal itself would act on Ctrl-C and Ctrl-D."""
+        deadline = time.monotonic() + PATIENCE
+        while self.as_before and time.monotonic() < deadline:
+            self._read(time.monotonic() + 0.02)
+
+    def send(self, keys: str) -> None:
+        """Types."""
+        os.write(self._master, keys.encode())
+
+    def end(self) -> int:
+        """Reads until the program has ended; its exit code."""
+        deadline = time.monotonic() + PATIENCE
+        while self._read(deadline):
+            pass
+        return self._process.wait(timeout=max(1.0, deadline - time.monotonic()))
+
+    @property
+    def shown(self) -> str:
+        """Everything that was written, without escape sequences."""
+        return _ESCAPES.sub("", self.raw).replace("\r\n", "\n")
+
+    @property
+    def as_before(self) -> bool:
+        """True when the terminal's modes (echo, line editing) are what they were at the start."""
+        return termios.tcgetattr(self._master)[:4] == self._settings[:4]
+
+    def _read(self, deadline: float) -> bool:
+        ready, _, _ = select.select([self._master], [], [], max(0.0, deadline - time.monotonic()))
+        if not ready:
+            return False
+        try:
+            data = os.read(self._master, 65_536)
+        except OSError:  # Linux says EIO when the last writer has gone
+            return False
+        self.raw += data.decode("utf-8", "replace")
+        return bool(data)
+
+
+@contextmanager
+def terminal(
+    story: str,
+    arguments: Sequence[str],
+    home: Path,
+    environ: Mapping[str, str] | None = None,
+    *,
+    pause: float = 0.01,
+) -> Generator[Terminal]:
+    """Starts artoo on a terminal; it is gone when the block ends."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME")}
+    settings = {
+        "TERM": "xterm-256color",
+        "LANG": "C.UTF-8",
+        "ARTOO_HOME": str(home),
+        "STANDIN_PAUSE": str(pause),
+        "PROMPT_TOOLKIT_NO_CPR": "1",
+    }
+    process = subprocess.Popen(
+        [sys.executable, str(PROGRAM), story, *arguments],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+        env={**kept, **settings, **(environ or {})},
+    )
+    try:
+        opened = Terminal(process, master)
+        os.close(slave)
+        yield opened
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)

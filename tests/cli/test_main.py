@@ -1,0 +1,170 @@
+"""Which words are commands, which are requests, and what errors cost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+from cli_standin import StandIn
+from click.testing import CliRunner
+
+from artoo.cli import running
+from artoo.cli.commands import COMMANDS
+from artoo.cli.group import LazyGroup
+from artoo.cli.main import artoo, main
+from artoo.contracts.errors import (
+    ArtooError,
+    ConfigurationError,
+    ModelRefused,
+    ModelUnreachable,
+    ToolError,
+)
+
+
+@pytest.fixture
+def standin(monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    """A runtime that accepts every request."""
+    runtime = StandIn("accepted")
+    monkeypatch.setattr(running, "open_runtime", runtime)
+    return runtime
+
+
+def asked(standin: StandIn) -> list[str]:
+    """The requests that reached the runtime."""
+    return [text for text, _, _ in standin.requests]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "request_text"),
+    [
+        (["how many files are in src?"], "how many files are in src?"),
+        (["how", "many", "files"], "how many files"),
+        (["hello"], "hello"),
+        (["run", "how many files"], "how many files"),
+        (["--json", "count them"], "count them"),
+        (["count", "them", "--json"], "count them"),
+        (["run", "--", "--help", "is", "what?"], "--help is what?"),
+        (["models", "of", "the", "world"], "models of the world"),
+        (["modle", "the", "world"], "modle the world"),
+        (["统计文件"], "统计文件"),
+    ],
+)
+def test_what_is_no_command_is_a_request(standin: StandIn, arguments: list[str], request_text: str) -> None:
+    """Free text reaches the runtime word for word, with or without `run`."""
+    assert main(arguments) == 0
+    assert asked(standin) == [request_text]
+
+
+@pytest.mark.parametrize("arguments", [["modle"], ["doctro"], ["Model"], ["modle", "list"], ["memroy", "query"]])
+def test_a_misspelt_command_is_a_usage_error(
+    standin: StandIn, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One word that is nearly a command is not sent to a model; the command is suggested."""
+    assert main(arguments) == 2
+    assert asked(standin) == []
+    assert "Did you mean" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["run"],
+        ["--no-such-option"],
+        ["run", "--no-such-option", "x"],
+        ["run", " "],
+        ["run", "--project", "/nowhere", "x"],
+    ],
+)
+def test_usage_errors_end_with_2(standin: StandIn, arguments: list[str]) -> None:
+    """Nothing is started for a command line that cannot be meant."""
+    assert CliRunner().invoke(artoo, arguments, input="").exit_code == 2
+    assert asked(standin) == []
+
+
+def test_without_terminal_or_text_there_is_nothing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    """`artoo` with a pipe as its input says how to give it a request."""
+    assert main([]) == 2
+    assert "artoo run -" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ConfigurationError("wrong"), 2),
+        (ModelUnreachable("gone"), 3),
+        (ModelRefused("no", status=401), 3),
+        (ToolError("broken"), 1),
+        (ExceptionGroup("several", [ExceptionGroup("inner", [ModelUnreachable("gone")])]), 3),
+    ],
+)
+def test_errors_become_messages_and_exit_codes(
+    error: ArtooError | ExceptionGroup[ArtooError],
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Every error that artoo raises on purpose ends in one line on stderr, not in a traceback."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(running, "open_runtime", fail)
+    assert main(["do something"]) == code
+    captured = capsys.readouterr()
+    assert captured.err.startswith("artoo: ")
+    assert "Traceback" not in captured.err
+
+
+def test_a_mistake_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that nobody foresaw keeps its traceback."""
+
+    def fail(*_: object) -> None:
+        raise ExceptionGroup("several", [ToolError("known"), ZeroDivisionError()])
+
+    monkeypatch.setattr(running, "open_runtime", fail)
+    with pytest.raises(ExceptionGroup):
+        main(["do something"])
+
+
+def test_configuration_errors_are_shown_with_their_line(
+    home: object, tmp_path: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A request with a broken configuration ends with 2 and names file, line and column."""
+    from pathlib import Path
+
+    assert isinstance(home, Path)
+    home.mkdir()
+    (home / "config.yaml").write_text("control:\n  delat: 0.2\n")
+    assert main(["do something"]) == 2
+    assert f"{home}/config.yaml:2:3: control.delat is not a setting; did you mean delta?" in capsys.readouterr().err
+
+
+def test_every_mounted_command_can_be_loaded() -> None:
+    """The table names modules and attributes that exist, and its summaries are those of the commands."""
+    assert isinstance(artoo, LazyGroup)
+    context = click.Context(artoo)
+    for name in COMMANDS:
+        assert artoo.get_command(context, name) is not None
+
+
+def test_help_lists_the_commands_and_imports_nothing_heavy() -> None:
+    """`artoo --help` needs neither Pydantic nor the runtime."""
+    program = (
+        "import sys; from artoo.cli.main import main; code = main(['--help']);"
+        "heavy = {'pydantic', 'rich', 'aiohttp', 'asyncio', 'yaml', 'prompt_toolkit', 'artoo.runtime.config'};"
+        "print(sorted(heavy & set(sys.modules))); sys.exit(code)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    for name, mounted in COMMANDS.items():
+        assert f"  {name} " in ended.stdout
+        assert mounted.summary in ended.stdout
+    assert ended.stdout.splitlines()[-1] == "[]"
+
+
+def test_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--version` prints the installed version."""
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("artoo 0.")

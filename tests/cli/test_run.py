@@ -1,0 +1,240 @@
+"""`artoo run`: what it passes on, what it prints, how it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_standin import StandIn
+from cli_terminal import PROGRAM
+
+from artoo.cli import running
+from artoo.cli.main import main
+from artoo.cli.marks import ASCII
+from artoo.cli.outcome import as_text
+from artoo.cli.view import TaskView
+from artoo.contracts.codec import decode
+from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
+from artoo.runtime.options import Budgets, RunOptions
+
+
+def play(monkeypatch: pytest.MonkeyPatch, story: str) -> StandIn:
+    """Makes `artoo` run with this story."""
+    runtime = StandIn(story)
+    monkeypatch.setattr(running, "open_runtime", runtime)
+    return runtime
+
+
+def test_options_reach_the_runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every option of the command line is in the RunOptions of the task."""
+    runtime = play(monkeypatch, "accepted")
+    arguments = [
+        "run",
+        "--workspace",
+        str(tmp_path / "out"),
+        "--project",
+        str(tmp_path),
+        "--strict",
+        "--strict-roles",
+    ]
+    arguments += ["--allow", "overwrite out/*.csv", "--allow", "delete tmp/*", "--no-memory"]
+    arguments += ["--budget", "seconds=2.5,calls=7", "--budget", "tokens=5000", "count", "files"]
+    assert main(arguments) == 0
+    assert runtime.requests == [
+        (
+            "count files",
+            (),
+            RunOptions(
+                workspace=tmp_path / "out",
+                project=tmp_path,
+                allow=("overwrite out/*.csv", "delete tmp/*"),
+                budgets=Budgets(seconds=2.5, calls=7, tokens=5000),
+                strict=True,
+                strict_roles=True,
+                memory=False,
+            ),
+        )
+    ]
+    assert runtime.closed
+
+
+@pytest.mark.parametrize(
+    ("story", "code"),
+    [("accepted", 0), ("gaps", 0), ("abandoned", 1), ("no_model", 3), ("unreachable", 3), ("endings_missing", 1)],
+)
+def test_exit_codes(story: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """0 when done, with gaps or without; 1 when abandoned; 3 when no model answers."""
+    play(monkeypatch, story)
+    assert main(["run", "do it"]) == code
+
+
+def test_result_for_a_person_names_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Standard output holds the answer, every unmet criterion with reason and role, next moves, and the cost."""
+    play(monkeypatch, "gaps")
+    main(["run", "write the table"])
+    shown = capsys.readouterr().out
+    assert shown.startswith("Finished, with gaps.\n\nThe table is written.\n")
+    assert "✗ rows are sorted: row 3 is before row 2 (answers for it: executor)" in shown
+    assert "→ sort the rows" in shown
+    assert shown.rstrip().splitlines()[-1].startswith("1 round · ")
+
+
+def test_what_the_summary_says_is_not_said_again() -> None:
+    """Lists hold only what the summary leaves out; an ending without a summary is named."""
+    unmet = (
+        UnmetCriterion(criterion="sorted", reason="row 3"),
+        UnmetCriterion(criterion="a header", reason="none"),
+    )
+    result = FinalResult(
+        task_id="t",
+        summary="Not met: sorted (row 3)\n- sort it",
+        directive=Directive.ABANDON,
+        unmet=unmet,
+        next_moves=("sort it", "add a header"),
+        stopped_by=StoppedBy.TIME,
+    )
+    shown = as_text(result, TaskView(), ASCII)
+    assert shown.count("row 3") == shown.count("sort it") == 1
+    assert "x a header: none (answers for it: planner)" in shown
+    assert "-> add a header" in shown
+    silent = result.model_copy(update={"summary": ""})
+    assert as_text(silent, TaskView(), ASCII).startswith("Stopped: the time budget is spent.\n\n(no output)")
+
+
+def test_progress_and_result_are_apart(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Progress goes to standard error, the result to standard output; a Chinese task is shown in Chinese."""
+    play(monkeypatch, "chinese")
+    main(["run", "统计文件并写报告"])
+    captured = capsys.readouterr()
+    assert "第 1 轮: 2 个子任务" in captured.err
+    assert "失败：没有写入任何文件" in captured.err
+    assert "→ 更换方法" in captured.err
+    assert captured.out.startswith("报告已写好")
+    assert "文件\n  • /workspace/报告.md" in captured.out
+    assert "2 轮 · 5 次模型调用" in captured.out
+    assert "第 1 轮" not in captured.out
+
+
+def test_no_progress_on_request(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--progress none` leaves standard error empty."""
+    play(monkeypatch, "chinese")
+    main(["run", "--progress", "none", "统计"])
+    assert capsys.readouterr().err == ""
+
+
+def test_json_is_one_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--json` prints exactly one JSON object, on one line, with all that a program needs."""
+    play(monkeypatch, "gaps")
+    assert main(["run", "--json", "write the table"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1
+    result = json.loads(lines[0])
+    assert set(result) == {
+        "status",
+        "directive",
+        "answer",
+        "output",
+        "unmet",
+        "stopped_by",
+        "withheld",
+        "loss",
+        "cost",
+        "task_id",
+        "replans",
+    }
+    assert (result["status"], result["directive"], result["stopped_by"]) == ("success", "success", None)
+    assert result["unmet"][0]["criterion"] == "rows are sorted"
+    assert result["answer"].startswith("The table is written.")
+    assert "a,b" in result["answer"]
+
+
+def test_json_says_failed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """An abandoned task is `failed`, and says what stopped it."""
+    play(monkeypatch, "abandoned")
+    assert main(["run", "--json", "find it"]) == 1
+    result = json.loads(capsys.readouterr().out)
+    assert (result["status"], result["stopped_by"]) == ("failed", "replans")
+
+
+def test_events_are_the_whole_stream(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--events` prints every message as a line that can be read back, then the result."""
+    play(monkeypatch, "accepted")
+    assert main(["run", "--events", "count"]) == 0
+    *messages, last = capsys.readouterr().out.splitlines()
+    envelopes = [decode(line) for line in messages]
+    assert envelopes[0].kind == "UserRequest"
+    assert isinstance(envelopes[-1].payload, FinalResult)
+    assert json.loads(last)["directive"] == "accept"
+
+
+def test_the_request_may_come_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-` reads the request, however many lines it has."""
+    runtime = play(monkeypatch, "accepted")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("第一行\nsecond line\n".encode())))
+    assert main(["run", "-"]) == 0
+    assert runtime.requests[0][0] == "第一行\nsecond line"
+
+
+@pytest.mark.parametrize("given", [b"", b"  \n", b"\xff\xfe", b"x" * 300_000])
+def test_unusable_standard_input_is_a_usage_error(given: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing, bytes that are no text, and a request without end are refused."""
+    runtime = play(monkeypatch, "accepted")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    assert main(["run", "-"]) == 2
+    assert runtime.requests == []
+
+
+def test_a_permission_that_names_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--allow everything` is not a permission."""
+    runtime = play(monkeypatch, "accepted")
+    assert main(["run", "--allow", "everything", "count"]) == 2
+    assert runtime.requests == []
+
+
+@pytest.mark.parametrize("budget", ["seconds", "minutes=3", "calls=0", "calls=1.5", "tokens=many", "seconds=inf"])
+def test_a_budget_that_means_nothing_is_refused(budget: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong budget ends with 2 before anything starts."""
+    runtime = play(monkeypatch, "accepted")
+    assert main(["run", "--budget", budget, "count"]) == 2
+    assert runtime.requests == []
+
+
+def test_a_reader_that_goes_away_ends_the_run_quietly(home: Path) -> None:
+    """When nobody reads standard output any more, artoo stops without a traceback."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(
+        [sys.executable, str(PROGRAM), "accepted", "run", "--events", "count"],
+        stdin=subprocess.DEVNULL,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "ARTOO_HOME": str(home)},
+        text=True,
+        check=False,
+    )
+    os.close(writer)
+    assert ended.returncode == 130
+    assert "Traceback" not in ended.stderr
+    assert "BrokenPipe" not in ended.stderr
+
+
+def test_output_that_is_not_utf_8_still_shows_the_result(home: Path) -> None:
+    """An ASCII terminal gets ASCII signs instead of an encoding error."""
+    ended = subprocess.run(
+        [sys.executable, str(PROGRAM), "chinese", "run", "count"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env={**os.environ, "ARTOO_HOME": str(home), "PYTHONIOENCODING": "ascii"},
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0
+    assert "Omega 0.12" in ended.stderr
+    assert "->" in ended.stderr

@@ -1,0 +1,123 @@
+"""The command line on a real terminal of 80 columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cli_terminal import CTRL_C, CTRL_D, HIDE_CURSOR, SHOW_CURSOR, Terminal, terminal
+
+
+def left_clean(screen: Terminal) -> bool:
+    """The cursor is shown, and echo and line editing are on."""
+    return screen.as_before and screen.raw.rfind(SHOW_CURSOR) >= screen.raw.rfind(HIDE_CURSOR)
+
+
+def test_live_progress_is_redrawn_in_place(tmp_path: Path) -> None:
+    """A terminal sees subtasks, the loss and the next directive while the task runs, then the result."""
+    with terminal("chinese", ["统计文件并写报告"], tmp_path, pause=0.08) as screen:
+        screen.wait_for("第 1 轮 · 2 个子任务")
+        screen.wait_for("shell: find src -type f")
+        screen.wait_for("→ 更换方法")
+        screen.wait_for("报告已写好，共有 23 个文件。")
+        assert screen.end() == 0
+        assert left_clean(screen)
+        assert "\x1b[1A" in screen.raw  # it went back up to redraw
+
+
+def test_no_colour_means_no_escape_sequences(tmp_path: Path) -> None:
+    """With NO_COLOR nothing but text reaches the terminal."""
+    with terminal("accepted", ["how many files?"], tmp_path, {"NO_COLOR": "1"}) as screen:
+        assert screen.end() == 0
+        assert "\x1b" not in screen.raw
+        assert "There are 23 Python files." in screen.shown
+        assert "artoo: round 1: 1 subtask\n" in screen.shown
+
+
+def test_dumb_terminal_gets_plain_lines(tmp_path: Path) -> None:
+    """A terminal that cannot move its cursor is never asked to."""
+    with terminal("crowd", ["do all of it"], tmp_path, {"TERM": "dumb"}) as screen:
+        assert screen.end() == 0
+        assert "\x1b" not in screen.raw
+
+
+def test_live_on_request_has_no_colours_where_they_are_unwanted(tmp_path: Path) -> None:
+    """`--progress live` redraws under NO_COLOR too, without a colour."""
+    with terminal("accepted", ["run", "--progress", "live", "count"], tmp_path, {"NO_COLOR": "1"}) as screen:
+        assert screen.end() == 0
+        assert HIDE_CURSOR in screen.raw
+        assert "\x1b[3" not in screen.raw  # no SGR colour
+
+
+def test_one_interrupt_ends_honestly(tmp_path: Path) -> None:
+    """Ctrl-C once asks the task to stop, shows what was reached, and exits with 130."""
+    with terminal("endless", ["wait for me please"], tmp_path) as screen:
+        screen.wait_for("choosing a step")
+        screen.send(CTRL_C)
+        screen.wait_for("The file could not be found.")
+        assert screen.end() == 130
+        assert left_clean(screen)
+
+
+def test_two_interrupts_exit_at_once(tmp_path: Path) -> None:
+    """A task that does not stop when asked is left by a second Ctrl-C, and the terminal is clean."""
+    with terminal("deaf", ["wait for me please"], tmp_path) as screen:
+        screen.wait_for("choosing a step")
+        screen.send(CTRL_C)
+        screen.wait_for("Ctrl-C again exits at once")
+        screen.send(CTRL_C)
+        assert screen.end() == 130
+        assert left_clean(screen)
+        assert "Traceback" not in screen.shown
+
+
+def test_a_hanging_clean_up_is_left_behind(tmp_path: Path) -> None:
+    """Even when cleaning up hangs, the second Ctrl-C ends the process and shows the cursor."""
+    with terminal("stuck", ["wait for me please"], tmp_path) as screen:
+        screen.wait_for("choosing a step")
+        screen.send(CTRL_C)
+        screen.wait_for("Ctrl-C again exits at once")
+        screen.send(CTRL_C)
+        assert screen.end() == 130
+        assert left_clean(screen)
+
+
+def test_hostile_output_cannot_command_the_terminal(tmp_path: Path) -> None:
+    """An escape sequence in a tool's output is written out, not sent."""
+    with terminal("gaps", ["write the table"], tmp_path) as screen:
+        assert screen.end() == 0
+        assert "\x1b]0;gotcha" not in screen.raw
+        assert "\\x1b]0;gotcha" in screen.shown
+
+
+def test_conversation(tmp_path: Path) -> None:
+    """A conversation answers requests, knows its slash commands, refuses unknown ones, and ends at Ctrl-D."""
+    with terminal("accepted", [], tmp_path) as screen:
+        screen.wait_for("artoo>")
+        screen.send("/help\r")
+        screen.wait_for("/audit")
+        screen.send("/nope\r")
+        screen.wait_for("There is no /nope")
+        screen.send("how many files?\r")
+        screen.wait_for("There are 23 Python files.")
+        screen.send("/audit\r")
+        screen.wait_for("1 task, 1 round, 0 corrections")
+        screen.wait_for_prompt()
+        screen.send("half a line" + CTRL_C)
+        screen.send(CTRL_D)
+        assert screen.end() == 0
+        assert left_clean(screen)
+    assert (tmp_path / "history").stat().st_mode & 0o077 == 0
+
+
+def test_interrupt_in_a_conversation_stops_the_task_only(tmp_path: Path) -> None:
+    """Ctrl-C during a task of a conversation ends that task; the conversation goes on."""
+    with terminal("endless", [], tmp_path, {"LANG": "zh_CN.UTF-8"}) as screen:
+        screen.wait_for("/help 查看命令")
+        screen.wait_for("artoo>")
+        screen.send("wait for me please\r")
+        screen.wait_for("choosing a step")
+        screen.send(CTRL_C)
+        screen.wait_for("The file could not be found.")
+        screen.send("/quit\r")
+        assert screen.end() == 0
+        assert left_clean(screen)

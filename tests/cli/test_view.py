@@ -1,0 +1,259 @@
+"""What the display knows after each message, and what it looks like at 80 columns."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+import pytest
+from cli_standin import STORIES, envelope
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from artoo.cli.display import NoDisplay, Progress, display_for
+from artoo.cli.fetching import Fetch
+from artoo.cli.fold import fold
+from artoo.cli.live import LiveDisplay
+from artoo.cli.marks import ASCII, UNICODE, Marks, cost_line, marks_for
+from artoo.cli.plain import PlainDisplay
+from artoo.cli.printable import one_line, printable
+from artoo.cli.text import CHINESE, ENGLISH, count, in_language, language_of, seconds
+from artoo.cli.view import Stage, TaskView
+from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
+from artoo.contracts.events import MessagesDropped
+from artoo.contracts.plan import PlanRefused
+from artoo.contracts.roles import Role
+from artoo.contracts.solution import Cost, Halt, RoleFailure, StoppedBy
+
+
+@dataclass
+class Clock:
+    """Seconds that pass when told to."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def played(story: str, messages: int | None = None, clock: Clock | None = None) -> TaskView:
+    """The view after the first `messages` of a story."""
+    view = TaskView(clock=clock or Clock())
+    for number, (role, payload) in enumerate(STORIES[story]("the request")):
+        if messages is None or number < messages:
+            fold(envelope(number, role, payload), view)
+    return view
+
+
+def frame(view: TaskView, *, width: int = 80, height: int = 24, marks: Marks = UNICODE) -> list[str]:
+    """The lines of one frame of the live display."""
+    console = Console(file=io.StringIO(), width=width, height=height, force_terminal=True, color_system=None)
+    with console.capture() as captured:
+        console.print(LiveDisplay(console, view, marks).draw())
+    return captured.get().rstrip("\n").split("\n")
+
+
+def test_a_story_of_two_rounds_is_followed() -> None:
+    """Rounds, stages, verdicts, the decision, files and costs are those of the messages."""
+    view = played("chinese")
+    assert view.text is CHINESE
+    first, second = view.rounds
+    assert [subtask.stage for subtask in first.subtasks.values()] == [Stage.MATCHED, Stage.FAILED]
+    assert first.subtasks["1.2"].reason == "没有写入任何文件"
+    assert first.subtasks["1.2"].activity == "[error] shell: cat 报告.md"
+    assert (first.subtasks["1.1"].passed, first.subtasks["1.1"].judged) == (1, 1)
+    assert first.decided is not None
+    assert first.decided.loss.D == 0.5
+    assert second.carried == 1
+    assert list(view.files) == ["/workspace/报告.md"]
+    assert (view.calls, view.tool_calls, view.prompt_tokens, view.cached_tokens) == (4, 3, 400, 200)
+    assert view.result is not None
+
+
+def test_a_correction_starts_another_attempt() -> None:
+    """A corrected subtask is at its second attempt, with the reason."""
+    view = played("gaps", messages=8)
+    subtask = view.rounds[0].subtasks["1.1"]
+    assert (subtask.attempt, subtask.reason, view.corrections) == (2, "the header is missing", 1)
+
+
+@pytest.mark.parametrize("story", ["chinese", "crowd", "gaps", "abandoned"])
+@pytest.mark.parametrize("width", [80, 40])
+def test_every_frame_fits_the_terminal(story: str, width: int) -> None:
+    """At no moment is a line wider than the terminal or the display higher than it, wide characters included."""
+    for messages in range(1, 60):
+        lines = frame(played(story, messages), width=width)
+        assert len(lines) <= 24
+        assert max(cell_len(line) for line in lines) <= width
+
+
+def test_a_frame_reads_well() -> None:
+    """A running second round shows the first one's loss, the subtask's tool, and what was spent."""
+    clock = Clock()
+    view = played("chinese", messages=23, clock=clock)
+    clock.now = 75.0
+    lines = frame(view)
+    assert lines[0] == "the request"
+    assert lines[1].startswith("  第 1 轮  1/2  D 0.50  P 1.00  Ω 0.12  L 0.61  ∇L +0.00  → 更换方法")
+    assert lines[2] == "  第 2 轮 · 1 个子任务 · 沿用 1 个"
+    assert "写入报告" in lines[3]
+    assert "1 min 15 s" in lines[3]
+    assert lines[-1].startswith("  3 次模型调用 · 330 个 token (50% 命中缓存)")
+
+
+def test_trouble_questions_and_stopping_are_shown() -> None:
+    """A refused plan, a failed role, a question and its answer, and a halt each change what is shown."""
+    view = TaskView(clock=Clock())
+    view.begin("do it")
+    told = [
+        (Role.PLANNER, PlanRefused(reasons=("no criteria",), round=1), "plan refused: no criteria"),
+        (
+            Role.EXECUTOR,
+            RoleFailure(role=Role.EXECUTOR, stopped_by=StoppedBy.INTERNAL, reason="lost"),
+            "executor: lost",
+        ),
+        (Role.GATE, ConfirmationRequest(digest="d", title="delete x"), "waiting for your answer: delete x"),
+        (Role.SOLVER, Halt(stopped_by=StoppedBy.TIME, reason="time"), "Ctrl-C again exits at once"),
+    ]
+    for number, (role, payload, shown) in enumerate(told):
+        fold(envelope(number, role, payload), view)
+        assert any(shown in line for line in frame(view)), shown
+    fold(envelope(9, Role.USER, ConfirmationAnswer(digest="d", consent=Consent.NO, by="a person")), view)
+    assert not any("delete x" in line for line in frame(view))
+
+
+def test_records_of_no_interest_change_nothing() -> None:
+    """A kind that people need not see is passed over."""
+    view, other = TaskView(clock=Clock()), TaskView(clock=Clock())
+    fold(envelope(1, Role.BUS, MessagesDropped(subscriber="x", count=1)), view)
+    other.task_id = view.task_id
+    assert view == other
+
+
+def test_the_download_of_the_model_is_shown() -> None:
+    """While the local model is fetched, both displays say how far it is."""
+    view = TaskView(clock=Clock())
+    view.begin("do it")
+    stream = io.StringIO()
+    plain = PlainDisplay(stream, view, UNICODE)
+    view.fetch.changed = plain.update
+    for done in range(1_001):
+        view.fetch(done * 1_000_000, 1_000_000_000, "fetching from the hub")
+        if done == 345:
+            assert any("345 / 1,000 MB" in line for line in frame(view))
+    assert stream.getvalue().splitlines()[3] == "artoo: fetching from the hub: 30% of 1,000 MB"
+    assert len(stream.getvalue().splitlines()) == 10
+    assert not any("MB" in line for line in frame(view))
+    assert Fetch().share == 0.0
+
+
+def test_plain_lines_say_everything_once() -> None:
+    """However often the plain display is updated, each settled fact is one line."""
+    view, stream = TaskView(clock=Clock()), io.StringIO()
+    display = PlainDisplay(stream, view, ASCII)
+    for number, (role, payload) in enumerate(STORIES["gaps"]("the request")):
+        fold(envelope(number, role, payload), view)
+        display.update()
+        display.update()
+    assert stream.getvalue().splitlines() == [
+        "artoo: round 1: 1 subtask",
+        "artoo: round 1 [1] Write the table: corrected: the header is missing",
+        "artoo: round 1 [1] Write the table: + done",
+        "artoo: round 1: D 0.20  P 0.00  Omega 0.02  L 0.13  gradL +0.00  -> success",
+    ]
+
+
+class FakeTerminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("wanted", "environ", "kind"),
+    [
+        (Progress.AUTO, {"TERM": "xterm"}, LiveDisplay),
+        (Progress.AUTO, {"TERM": "xterm", "NO_COLOR": "1"}, PlainDisplay),
+        (Progress.AUTO, {"TERM": "dumb"}, PlainDisplay),
+        (Progress.AUTO, {}, PlainDisplay),
+        (Progress.LIVE, {"TERM": "xterm", "NO_COLOR": "1"}, LiveDisplay),
+        (Progress.LIVE, {"TERM": "dumb"}, PlainDisplay),
+        (Progress.PLAIN, {"TERM": "xterm"}, PlainDisplay),
+        (Progress.NONE, {"TERM": "xterm"}, NoDisplay),
+    ],
+)
+def test_the_display_fits_the_terminal(wanted: Progress, environ: dict[str, str], kind: type) -> None:
+    """Live only where redrawing is possible, and wanted or not spoken against."""
+    assert isinstance(display_for(wanted, FakeTerminal(), TaskView(), environ), kind)
+
+
+def test_a_pipe_is_never_live() -> None:
+    """A stream that is no terminal gets lines, whatever was asked for."""
+    assert isinstance(display_for(Progress.LIVE, io.StringIO(), TaskView(), {"TERM": "xterm"}), PlainDisplay)
+
+
+@given(st.text())
+def test_printable_text_commands_no_terminal(text: str) -> None:
+    """Nothing that leaves `printable` can move a cursor, ring a bell or turn the direction of writing."""
+    shown = printable(text)
+    assert not any(character < " " and character not in "\n\t" for character in shown)
+    assert not set(shown) & set("\x7f\x9b\u202e\u2066\ufeff")
+    assert "\n" not in one_line(text)
+
+
+def test_printable_leaves_ordinary_text_alone() -> None:
+    """Letters of any script, emoji, tabs and new lines stay as they are."""
+    assert printable("größe 文件 👩‍💻\tx\n") == "größe 文件 👩‍💻\tx\n"
+    assert printable("a\x1b[2Jb\r\n") == "a\\x1b[2Jb\n"
+
+
+def test_numbers_read_naturally() -> None:
+    """Plurals, thousands, minutes and shares are written as people write them."""
+    assert (count("{count} rounds", 1), count("{count} rounds", 1_234)) == ("1 round", "1,234 rounds")
+    assert count("{count} 轮", 1) == "1 轮"
+    assert [seconds(ms) for ms in (400, 9_960, 59_499, 60_000, 185_000)] == [
+        "0.4 s",
+        "10 s",
+        "59 s",
+        "1 min 00 s",
+        "3 min 05 s",
+    ]
+    cost = Cost(
+        llm_calls=1, prompt_tokens=900, cached_tokens=450, completion_tokens=100, tool_calls=2, elapsed_ms=1_500
+    )
+    assert cost_line(cost, ASCII, ENGLISH, rounds=1) == (
+        "1 round, 1 model call, 1,000 tokens (50% cached), 2 tool calls, 1.5 s"
+    )
+
+
+def test_language_is_that_of_the_request() -> None:
+    """A Chinese character makes a request Chinese; languages without a translation are answered in English."""
+    assert language_of("请 count") == "zh"
+    assert language_of("count") == "en"
+    assert in_language("zh-TW") is CHINESE
+    assert in_language("de") is ENGLISH
+
+
+def test_every_sentence_exists_in_both_languages() -> None:
+    """The Chinese sentences have the same blanks as the English ones."""
+    import string
+    from dataclasses import fields
+
+    def blanks(text: str | tuple[str, ...]) -> list[str]:
+        whole = text if isinstance(text, str) else " ".join(text)
+        return sorted(name for _, name, _, _ in string.Formatter().parse(whole) if name)
+
+    for field in fields(ENGLISH):
+        assert blanks(getattr(ENGLISH, field.name)) == blanks(getattr(CHINESE, field.name)), field.name
+
+
+def test_signs_follow_the_encoding() -> None:
+    """A stream that cannot show the signs gets ASCII ones."""
+    assert marks_for("utf-8") is UNICODE
+    assert marks_for("ascii") is ASCII
+    assert marks_for("gbk") is ASCII
+    assert marks_for(None) is ASCII
+    assert marks_for("no-such-encoding") is ASCII

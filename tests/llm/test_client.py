@@ -1,0 +1,350 @@
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from artoo.contracts.errors import ModelAnswerInvalid, ModelRefused, ModelUnreachable
+from artoo.llm.retry import RetryPolicy
+from artoo.ports.model import Question, Tier
+from artoo.testing import (
+    Asked,
+    FakeClock,
+    Reply,
+    ScriptedServer,
+    cut,
+    cut_connection,
+    empty,
+    fenced,
+    native_call,
+    null_content,
+    prose,
+    reasoned,
+    refusal,
+    server_error,
+    slow,
+    stall,
+    thinking,
+    too_many_requests,
+    with_body,
+    wrong_types,
+)
+
+from .asking import STEP, Step, client_of, question
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        STEP,
+        Step(tool="shell", command="ls"),
+        '{"tool": "shell", "command": "ls"}',
+        fenced(STEP),
+        thinking(STEP),
+        thinking(STEP, closed=False),
+        prose(STEP),
+        native_call(STEP),
+        reasoned(STEP),
+        slow(STEP, 0.05),
+        Reply(message={"content": [{"type": "text", "text": '{"tool": "shell", "command": "ls"}'}]}),
+        Reply(message={"content": None, "reasoning_content": '{"tool": "shell", "command": "ls"}'}),
+        Reply(message={"content": "", "function_call": {"name": "x", "arguments": STEP}}),
+    ],
+)
+async def test_reads_every_way_of_answering(reply: Reply | dict[str, str] | str):
+    """Clean or wrapped, one request is enough for an answer that is there."""
+    async with ScriptedServer({"Step": [reply]}) as server, client_of(server) as model:
+        answer = await model.ask(question())
+    assert answer.value == Step(tool="shell", command="ls")
+    assert (answer.requests, answer.repaired, answer.wire) == (1, False, "json_schema")
+    assert answer.usage.prompt_tokens > 0
+    assert answer.model == "scripted"
+
+
+@pytest.mark.parametrize(
+    ("bad", "named"),
+    [
+        (cut(STEP), "cut off"),
+        (wrong_types(STEP), "tool: "),
+        (empty(), "empty"),
+        (null_content(), "empty"),
+        ("I would run ls.", "no JSON object"),
+    ],
+)
+async def test_one_repair_with_the_reason(bad: Reply | str, named: str):
+    """A bad answer is asked for again once, in the same conversation, with what was wrong."""
+    async with ScriptedServer({"Step": [bad, STEP]}) as server, client_of(server) as model:
+        answer = await model.ask(question())
+    first, second = server.player.requests
+    assert (answer.value.tool, answer.requests, answer.repaired) == ("shell", 2, True)
+    assert second.messages[:2] == first.messages
+    assert [message["role"] for message in second.messages] == ["system", "user", "assistant", "user"]
+    assert named in second.messages[3]["content"]
+    assert "Step" in second.messages[3]["content"]
+    assert '"required":["tool"]' in second.messages[3]["content"]
+
+
+async def test_repair_of_a_cut_answer_gets_more_room():
+    """The token limit doubles, and the limit is named, when the first answer ran into it."""
+    async with ScriptedServer({"Step": [cut(STEP), STEP]}) as server, client_of(server) as model:
+        await model.ask(question(max_tokens=100))
+    assert [request.body["max_tokens"] for request in server.player.requests] == [100, 200]
+    assert "token limit" in server.player.requests[1].messages[3]["content"]
+
+
+async def test_a_second_bad_answer_is_a_clear_error():
+    """The error names the contract, the problem and the token limit, holds the text, and says what was spent."""
+    async with ScriptedServer({"Step": [wrong_types(STEP), cut(STEP)]}) as server, client_of(server) as model:
+        with pytest.raises(ModelAnswerInvalid, match=r"no valid Step.*cut off.*token limit") as caught:
+            await model.ask(question())
+    assert caught.value.answer.startswith('{"tool"')
+    assert caught.value.spent is not None
+    assert caught.value.spent.requests == 2
+    assert caught.value.spent.prompt_tokens > 0
+
+
+async def test_a_model_that_thinks_gets_room_for_it():
+    """Once thoughts were seen, the limit leaves room for them beside the answer."""
+    replies = [reasoned(STEP), STEP]
+    async with ScriptedServer({"Step": replies}) as server, client_of(server) as model:
+        await model.ask(question(max_tokens=100))
+        await model.ask(question(max_tokens=100))
+    first, second = (cast(int, request.body["max_tokens"]) for request in server.player.requests)
+    assert first == 100
+    assert second > 4_000
+
+
+async def test_transient_faults_are_outlived():
+    """429, 5xx, a cut connection and a stall are tried again, on the injected clock."""
+    clock = FakeClock(auto_advance=True)
+    faults = [too_many_requests(7), server_error(503), cut_connection(STEP), stall(), STEP]
+    policy = RetryPolicy(attempts=5, per_call=0.3)
+    async with ScriptedServer({"Step": faults}) as server, client_of(server, clock=clock, retry=policy) as model:
+        answer = await model.ask(question())
+    assert (answer.value.tool, answer.requests, answer.repaired) == ("shell", 5, False)
+    assert len(clock.slept) == 4
+    assert clock.slept[0] >= 7
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (server_error(500, "out of memory"), "HTTP 500.*out of memory"),
+        (cut_connection(), "connection.*broke"),
+        (stall(), "no complete answer within 0.2 s"),
+        (Reply(text="", message={}, status=200, usage={}), "Step"),
+    ],
+)
+async def test_faults_that_stay_end_as_unreachable(fault: Reply, said: str):
+    """When attempts run out, the error says what happened, at which server."""
+    policy = RetryPolicy(attempts=2, per_call=0.2)
+    expected = ModelAnswerInvalid if fault.message == {} else ModelUnreachable
+    async with ScriptedServer({"Step": [fault, fault]}) as server, client_of(server, retry=policy) as model:
+        with pytest.raises(expected, match=said) as caught:
+            await model.ask(question())
+    assert server.base_url in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "hint"), [(401, "API key"), (403, "API key"), (404, "/v1"), (400, "HTTP 400"), (422, "HTTP 422")]
+)
+async def test_a_refusal_is_final(status: int, hint: str):
+    """4xx is not tried again; the error carries the status, the server's words and what to do."""
+    async with (
+        ScriptedServer({"Step": [server_error(status, "no such thing")]}) as server,
+        client_of(server) as model,
+    ):
+        with pytest.raises(ModelRefused, match=f"no such thing.*{hint}|{hint}.*no such thing") as caught:
+            await model.ask(question())
+    assert caught.value.status == status
+
+
+async def test_rate_limit_that_stays_is_refused_with_its_status():
+    """A caller that backs off can see the 429."""
+    replies = [too_many_requests(1), too_many_requests(1)]
+    async with (
+        ScriptedServer({"Step": replies}) as server,
+        client_of(server, retry=RetryPolicy(attempts=2)) as model,
+    ):
+        with pytest.raises(ModelRefused) as caught:
+            await model.ask(question())
+    assert caught.value.status == 429
+
+
+async def test_the_models_own_no_is_a_refusal():
+    """A filled refusal field is neither repaired nor tried again."""
+    async with ScriptedServer({"Step": [refusal("not that")]}) as server, client_of(server) as model:
+        with pytest.raises(ModelRefused, match=r"declined.*not that"):
+            await model.ask(question())
+
+
+async def test_context_overflow_says_what_to_do():
+    """A prompt that is too long for the server is told apart from other refusals."""
+    fault = server_error(400, "the request exceeds the available context size")
+    async with ScriptedServer({"Step": [fault]}) as server, client_of(server) as model:
+        with pytest.raises(ModelRefused, match="larger context"):
+            await model.ask(question())
+
+
+@pytest.mark.parametrize(
+    ("refuse", "wire", "refused"),
+    [((), "json_schema", 0), (["json_schema"], "json_object", 1), (["json_schema", "json_object"], "prompted", 2)],
+)
+async def test_structure_by_the_best_way_the_server_has(refuse: list[str], wire: str, refused: int):
+    """Found out by trying once, remembered for the next question; weaker forms state the schema in the prompt."""
+    async with ScriptedServer({"Step": [STEP, STEP]}, refuse=refuse) as server, client_of(server) as model:
+        first = await model.ask(question())
+        second = await model.ask(question())
+    assert (first.wire, second.wire) == (wire, wire)
+    assert (first.requests, second.requests) == (1 + refused, 1)
+    assert len(server.player.refused) == refused
+    system = server.player.requests[0].system
+    assert system.startswith("You are R3.\ncontract: Step")
+    assert ("JSON schema" in system) == (wire != "json_schema")
+
+
+async def test_schema_is_named_like_the_contract():
+    """The response format carries the contract's name and a schema that forbids unknown fields."""
+    async with ScriptedServer({"Step": [STEP]}) as server, client_of(server) as model:
+        await model.ask(question())
+    body = server.player.requests[0].body
+    form = cast(dict[str, dict[str, object]], body["response_format"])["json_schema"]
+    assert form["name"] == "Step"
+    assert cast(dict[str, object], form["schema"])["additionalProperties"] is False
+    assert "strict" not in form
+    assert (body["model"], body["temperature"], body["max_tokens"]) == ("m", 0, 256)
+    assert "seed" not in body
+
+
+async def test_a_closed_schema_is_asked_for_strictly():
+    """Where every field is required, the schema can be enforced, and is asked for so."""
+
+    class Verdict(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        met: bool
+
+    async with ScriptedServer({"Verdict": [Verdict(met=True)]}) as server, client_of(server) as model:
+        await model.ask(Question("Verdict", Verdict, "contract: Verdict", "?", Tier.TOOL))
+    form = cast(dict[str, dict[str, object]], server.player.requests[0].body["response_format"])
+    assert form["json_schema"]["strict"] is True
+
+
+async def test_variants_sample():
+    """Variant 0 is greedy; another variant asks with a temperature and its number as seed."""
+    async with ScriptedServer({"Step": [STEP]}) as server, client_of(server) as model:
+        await model.ask(question(variant=3))
+    body = server.player.requests[0].body
+    assert body["seed"] == 3
+    assert cast(float, body["temperature"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("complaint", "gone", "there"),
+    [
+        (
+            "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
+            "max_tokens",
+            "max_completion_tokens",
+        ),
+        ("Unsupported value: 'temperature' does not support 0 with this model.", "temperature", "max_tokens"),
+    ],
+)
+async def test_parameters_that_a_server_refuses_are_left_out(complaint: str, gone: str, there: str):
+    """Reasoning models refuse some parameters; the request goes on without them, and stays so."""
+    async with (
+        ScriptedServer({"Step": [server_error(400, complaint), STEP, STEP]}) as server,
+        client_of(server) as model,
+    ):
+        await model.ask(question())
+        await model.ask(question())
+    for request in server.player.requests[1:]:
+        assert gone not in request.body
+        assert there in request.body
+
+
+async def test_other_refusals_do_not_weaken_the_form():
+    """A 400 that speaks of something else leaves the remembered form alone."""
+    fault = server_error(400, "max_tokens is too large for this model; call cap reached")
+    async with ScriptedServer({"Step": [fault, STEP]}) as server, client_of(server) as model:
+        with pytest.raises(ModelRefused):
+            await model.ask(question())
+        answer = await model.ask(question())
+    assert (answer.wire, answer.requests) == ("json_schema", 1)
+
+
+async def test_llama_server_gets_a_grammar_for_a_body():
+    """Where GET /models says llamacpp, the header and its fenced body are constrained; it is asked once."""
+    reply = with_body({"tool": "shell"}, "echo '```'")
+    async with ScriptedServer({"Step": [reply, reply]}, owned_by="llamacpp") as server, client_of(server) as model:
+        first = await model.ask(question(body_field="command"))
+        await model.ask(question(body_field="command"))
+    body = server.player.requests[0].body
+    assert first.value == Step(tool="shell", command="echo '```'")
+    assert (first.wire, server.model_lists) == ("grammar", 1)
+    assert "fence ::=" in cast(str, body["grammar"])
+    assert "response_format" not in body
+    assert body["cache_prompt"] is True
+    assert server.player.requests[0].system == question().system
+
+
+async def test_compact_llama_answers_are_all_held_by_our_grammar():
+    """With `compact`, a llama.cpp server gets a grammar without a fence; other servers a schema as ever."""
+    async with ScriptedServer({"Step": [STEP]}, owned_by="llamacpp") as server:
+        async with client_of(server, compact=True) as model:
+            answer = await model.ask(question())
+        assert answer.wire == "grammar"
+        assert "fence" not in cast(str, server.player.requests[0].body["grammar"])
+    async with ScriptedServer({"Step": [STEP]}) as server, client_of(server, compact=True) as model:
+        assert (await model.ask(question())).wire == "json_schema"
+
+
+async def test_other_servers_are_asked_for_a_body_in_words():
+    """Elsewhere no response format can hold a body: the prompt asks for it, the reader finds it."""
+    async with ScriptedServer({"Step": [with_body({"tool": "shell"}, "ls")]}) as server, client_of(server) as model:
+        answer = await model.ask(question(body_field="command"))
+    body = server.player.requests[0].body
+    assert (answer.value.command, answer.wire) == ("ls", "prompted")
+    assert not {"grammar", "response_format", "cache_prompt"} & set(body)
+    assert "fenced block" in server.player.requests[0].system
+
+
+async def test_a_refused_grammar_falls_back_to_words():
+    """A llama.cpp that cannot read the grammar is asked without."""
+    reply = with_body({"tool": "shell"}, "ls")
+    async with (
+        ScriptedServer({"Step": [reply]}, owned_by="llamacpp", refuse=["grammar"]) as server,
+        client_of(server) as model,
+    ):
+        answer = await model.ask(question(body_field="command"))
+    assert (answer.value.command, answer.wire, answer.requests) == ("ls", "prompted", 2)
+
+
+async def test_many_questions_at_once_learn_together():
+    """Parallel questions to a server that knows no schemas all get answers, and the form is weakened once."""
+
+    def answering(asked: Asked) -> dict[str, str]:
+        return STEP
+
+    async with ScriptedServer(answering, refuse=["json_schema"]) as server, client_of(server) as model:
+        answers = await asyncio.gather(*(model.ask(question(user=str(number))) for number in range(32)))
+    assert {answer.wire for answer in answers} == {"json_object"}
+
+
+async def test_missing_usage_is_estimated():
+    """A server that does not count tokens still yields figures, marked as estimates."""
+    uncounted = Reply(text='{"tool": "a"}', usage={})
+    async with ScriptedServer({"Step": [uncounted]}) as server, client_of(server) as model:
+        answer = await model.ask(question())
+    assert answer.usage.estimated
+    assert answer.usage.prompt_tokens > 0
+    assert answer.usage.completion_tokens > 0
+
+
+async def test_cached_tokens_are_reported():
+    """The share of the prompt that the server had in its cache comes back with the answer."""
+    async with ScriptedServer({"Step": [STEP, STEP]}) as server, client_of(server) as model:
+        await model.ask(question(user="first"))
+        answer = await model.ask(question(user="second"))
+    assert 0 < answer.usage.cached_tokens <= answer.usage.prompt_tokens

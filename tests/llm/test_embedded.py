@@ -1,0 +1,288 @@
+"""The embedded transport, with a stand-in for the loaded model."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from artoo.contracts.errors import ConfigurationError, ModelUnreachable
+from artoo.llm import guard
+from artoo.llm.embedded import EmbeddedTransport
+from artoo.llm.embedded_answer import StreamedAnswer
+from artoo.llm.embedded_engine import Engine, EngineSettings, LlamaEngine, OnChunk, check_gguf, physical_cores
+
+GGUF = b"GGUF" + bytes(60)
+TEXT: list[Mapping[str, object]] = [
+    {"id": "c1", "choices": [{"delta": {"role": "assistant", "content": None}, "finish_reason": None}]},
+    {"id": "c1", "choices": [{"delta": {"content": "Hel"}, "finish_reason": None}]},
+    {"id": "c1", "choices": [{"delta": {"content": "lo"}, "finish_reason": None}]},
+    {"id": "c1", "choices": [{"delta": {}, "finish_reason": "stop"}]},
+    {"id": "c1", "choices": [], "usage": {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4}}},
+]
+
+
+class FakeEngine:
+    """Plays chunks; with `gate`, sends empty chunks until the gate opens or the caller stops it."""
+
+    def __init__(self, chunks: list[Mapping[str, object]], gate: threading.Event | None = None) -> None:
+        self.chunks = chunks
+        self.gate = gate
+        self.bodies: list[Mapping[str, object]] = []
+        self.began = threading.Event()
+        self.stopped = threading.Event()
+        self.running, self.most = 0, 0
+        self.closed = 0
+
+    def chat(self, body: Mapping[str, object], on_chunk: OnChunk) -> None:
+        self.bodies.append(body)
+        self.running += 1
+        self.most = max(self.most, self.running)
+        self.began.set()
+        while self.gate is not None and not self.gate.wait(0.005):
+            if on_chunk({"choices": []}):
+                self.stopped.set()
+                self.running -= 1
+                return
+        for chunk in self.chunks:
+            on_chunk(chunk)
+        self.running -= 1
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "tiny.gguf"
+    path.write_bytes(GGUF)
+    guard.admit(str(path))
+    yield path
+    guard.retract(str(path))
+
+
+def loader(engine: Engine, loads: list[Path]) -> Callable[[Path, EngineSettings], Engine]:
+    def load(path: Path, settings: EngineSettings) -> Engine:
+        loads.append(path)
+        return engine
+
+    return load
+
+
+async def test_pieces_become_one_answer(model: Path) -> None:
+    """The streamed pieces reach the caller as one ordinary completion, usage included."""
+    transport = EmbeddedTransport(model, load=loader(FakeEngine(TEXT), []))
+    reply = await transport.post({"messages": []}, timeout=5)
+    assert reply.status == 200
+    assert reply.body == {
+        "id": "c1",
+        "object": "chat.completion",
+        "usage": {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4}},
+        "choices": [
+            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hello"}},
+        ],
+    }
+    await transport.close()
+
+
+async def test_the_request_is_passed_on_with_the_prefix_cache_asked_for(model: Path) -> None:
+    """Grammar and temperature reach llama.cpp untouched, and cache_prompt is on unless the caller says no."""
+    engine = FakeEngine(TEXT)
+    transport = EmbeddedTransport(model, load=loader(engine, []))
+    await transport.post({"grammar": 'root ::= "a"', "temperature": 0}, timeout=5)
+    await transport.post({"cache_prompt": False}, timeout=5)
+    first, second = engine.bodies
+    assert (first["grammar"], first["temperature"], first["cache_prompt"]) == ('root ::= "a"', 0, True)
+    assert second["cache_prompt"] is False
+    await transport.close()
+
+
+async def test_nothing_is_loaded_before_the_first_request(model: Path) -> None:
+    """Making the transport and asking what it serves loads nothing."""
+    loads: list[Path] = []
+    transport = EmbeddedTransport(model, load=loader(FakeEngine(TEXT), loads))
+    reply = await transport.models(timeout=5)
+    assert isinstance(reply.body, dict)
+    assert reply.body["data"] == [
+        {"id": "tiny.gguf", "object": "model", "owned_by": "llamacpp", "meta": {"n_ctx": 16_384}}
+    ]
+    assert loads == []
+    await transport.close()
+
+
+async def test_concurrent_callers_load_once_and_share_the_slots(model: Path) -> None:
+    """Eight requests at once load the model once, and never more than `slots` of them run together."""
+    loads: list[Path] = []
+    gate = threading.Event()
+    engine = FakeEngine(TEXT, gate)
+    transport = EmbeddedTransport(model, EngineSettings(slots=2), load=loader(engine, loads))
+    async with asyncio.TaskGroup() as group:
+        calls = [group.create_task(transport.post({}, timeout=30)) for _ in range(8)]
+        await asyncio.to_thread(engine.began.wait, 10)
+        gate.set()
+    assert all(call.result().status == 200 for call in calls)
+    assert loads == [model]
+    assert engine.most <= 2
+    await transport.close()
+
+
+async def test_cancelling_the_caller_stops_the_generation(model: Path) -> None:
+    """A cancelled caller returns at once and the generation is told to stop."""
+    engine = FakeEngine(TEXT, threading.Event())
+    transport = EmbeddedTransport(model, load=loader(engine, []))
+    call = asyncio.ensure_future(transport.post({}, timeout=30))
+    await asyncio.to_thread(engine.began.wait, 10)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert await asyncio.to_thread(engine.stopped.wait, 10)
+    await transport.close()
+
+
+async def test_a_timeout_is_a_clear_error_and_stops_the_generation(model: Path) -> None:
+    """When time is up the caller gets ModelUnreachable with advice, and the generation is told to stop."""
+    engine = FakeEngine(TEXT, threading.Event())
+    transport = EmbeddedTransport(model, load=loader(engine, []))
+    with pytest.raises(ModelUnreachable, match=r"within 0\.01 s"):
+        await transport.post({}, timeout=0.01)
+    assert await asyncio.to_thread(engine.stopped.wait, 10)
+    await transport.close()
+
+
+async def test_close_stops_frees_and_refuses(model: Path) -> None:
+    """Closing stops what runs, frees the model once, may be repeated, and later requests are refused."""
+    engine = FakeEngine(TEXT, threading.Event())
+    transport = EmbeddedTransport(model, load=loader(engine, []))
+    call = asyncio.ensure_future(transport.post({}, timeout=30))
+    await asyncio.to_thread(engine.began.wait, 10)
+    await transport.close()
+    await transport.close()
+    with pytest.raises(ModelUnreachable, match="stopped"):
+        await call
+    with pytest.raises(ModelUnreachable, match="closed"):
+        await transport.post({}, timeout=5)
+    assert engine.closed == 1
+
+
+async def test_a_failed_load_is_told_to_all_and_tried_again(model: Path) -> None:
+    """Everyone who waited for a load that failed gets its error, and the next request loads anew."""
+    attempts: list[int] = []
+
+    def load(path: Path, settings: EngineSettings) -> Engine:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise ModelUnreachable("no memory")
+        return FakeEngine(TEXT)
+
+    transport = EmbeddedTransport(model, load=load)
+    results = await asyncio.gather(*(transport.post({}, timeout=5) for _ in range(3)), return_exceptions=True)
+    assert isinstance(results[0], ModelUnreachable)
+    assert (await transport.post({}, timeout=5)).status == 200
+    await transport.close()
+
+
+async def test_a_file_that_fails_its_check_is_never_loaded(model: Path) -> None:
+    """What the check refuses does not reach llama.cpp."""
+    loads: list[Path] = []
+
+    def check(path: Path) -> None:
+        raise ModelUnreachable("damaged")
+
+    transport = EmbeddedTransport(model, check=check, load=loader(FakeEngine(TEXT), loads))
+    with pytest.raises(ModelUnreachable, match="damaged"):
+        await transport.post({}, timeout=5)
+    assert loads == []
+
+
+@pytest.mark.parametrize("content", [b"", b"GGUF", b"<html>not found</html> and more text"])
+def test_what_is_no_gguf_is_refused(tmp_path: Path, content: bytes) -> None:
+    """Empty, cut short, or a web page saved as a model: refused by its first bytes, with what to do."""
+    path = tmp_path / "m.gguf"
+    path.write_bytes(content)
+    with pytest.raises(ModelUnreachable, match="artoo model pull"):
+        check_gguf(path)
+
+
+async def test_a_missing_file_is_unreachable(model: Path) -> None:
+    """A model file that is not there is ModelUnreachable, for requests and for models()."""
+    await asyncio.to_thread(model.unlink)
+    transport = EmbeddedTransport(model)
+    with pytest.raises(ModelUnreachable, match="cannot be read"):
+        await transport.models(timeout=5)
+    with pytest.raises(ModelUnreachable, match="cannot be read"):
+        await transport.post({}, timeout=5)
+
+
+async def test_a_process_that_forbids_real_models_loads_none(model: Path) -> None:
+    """Under `forbid_real_models` a forgotten double is an error before anything is loaded."""
+    loads: list[Path] = []
+    transport = EmbeddedTransport(model, load=loader(FakeEngine(TEXT), loads))
+    guard.retract(str(model))
+    before = guard.forbid(True)
+    try:
+        with pytest.raises(ConfigurationError, match="forbids"):
+            await transport.post({}, timeout=5)
+    finally:
+        guard.forbid(before)
+    assert loads == []
+
+
+def test_a_damaged_gguf_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
+    """llama.cpp itself refuses a file with the right first bytes and nonsense after them; the process lives on."""
+    path = tmp_path / "m.gguf"
+    path.write_bytes(b"GGUF" + bytes(range(256)) * 40)
+    with pytest.raises(ModelUnreachable, match="cannot load"):
+        LlamaEngine(path, EngineSettings())
+
+
+def test_an_error_of_llama_cpp_keeps_its_status() -> None:
+    """A refusal of llama.cpp reaches the caller with the status that its server would have used."""
+    answer = StreamedAnswer()
+    answer.add({"error": {"code": 400, "message": "too long", "type": "exceed_context_size_error"}})
+    reply = answer.reply()
+    assert reply.status == 400
+    assert reply.body == {"error": {"code": 400, "message": "too long", "type": "exceed_context_size_error"}}
+
+
+def test_streamed_tool_calls_are_joined() -> None:
+    """The pieces of each tool call are put together in order."""
+    answer = StreamedAnswer()
+    for piece in (
+        {"index": 0, "id": "t", "function": {"name": "shell", "arguments": ""}},
+        {"index": 0, "function": {"arguments": '{"a":'}},
+        {"index": 0, "function": {"arguments": "1}"}},
+    ):
+        answer.add({"choices": [{"delta": {"tool_calls": [piece]}}]})
+    answer.add({"choices": [{"delta": {"reasoning_content": "hm"}, "finish_reason": "tool_calls"}]})
+    body = answer.reply().body
+    assert isinstance(body, dict)
+    assert body["choices"] == [
+        {
+            "index": 0,
+            "finish_reason": "tool_calls",
+            "message": {
+                "role": "assistant",
+                "content": "",
+                "reasoning_content": "hm",
+                "tool_calls": [
+                    {"type": "function", "id": "t", "function": {"name": "shell", "arguments": '{"a":1}'}},
+                ],
+            },
+        }
+    ]
+
+
+def test_threads_count_physical_cores(tmp_path: Path) -> None:
+    """Two hardware threads of one core count once; without a topology the usable CPUs count."""
+    for cpu in range(4096):
+        place = tmp_path / f"cpu{cpu}" / "topology"
+        place.mkdir(parents=True)
+        (place / "physical_package_id").write_text("0")
+        (place / "core_id").write_text("0")
+        if cpu > 256:
+            break
+    assert physical_cores(tmp_path) == 1
+    assert physical_cores(tmp_path / "nothing") >= 1

@@ -1,0 +1,164 @@
+"""The embedded transport with the real model: `$ARTOO_TEST_MODEL` (a GGUF file), or the fetched default model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from artoo.llm.embedded import EmbeddedTransport
+from artoo.llm.embedded_engine import Engine, EngineSettings, LlamaEngine
+from artoo.llm.model_store import ModelStore
+from artoo.llm.transport import Json, TransportReply
+
+
+def model_path() -> Path | None:
+    given = os.environ.get("ARTOO_TEST_MODEL")
+    path = Path(given) if given else ModelStore(Path.home() / ".artoo").active_path()
+    return path if path.is_file() else None
+
+
+MODEL = model_path()
+pytestmark = [
+    pytest.mark.embedded,
+    pytest.mark.skipif(
+        MODEL is None, reason="no model on disk: set ARTOO_TEST_MODEL to a GGUF file, or run `artoo model pull`"
+    ),
+    pytest.mark.asyncio(loop_scope="module"),
+]
+loads: list[Path] = []
+
+
+def counted_load(path: Path, settings: EngineSettings) -> Engine:
+    loads.append(path)
+    return LlamaEngine(path, settings)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def transport() -> AsyncIterator[EmbeddedTransport]:
+    assert MODEL is not None
+    transport = EmbeddedTransport(MODEL, EngineSettings(context_tokens=4096), load=counted_load)
+    yield transport
+    await transport.close()
+
+
+def ask(text: str, *, system: str = "Answer in one word.", **more: object) -> dict[str, object]:
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
+    return {"messages": messages, "max_tokens": 8, "temperature": 0, **more}
+
+
+def text_of(reply: TransportReply) -> str:
+    assert reply.status == 200, reply.body
+    content = dig(reply.body, "choices", 0, "message", "content")
+    assert isinstance(content, str)
+    return content
+
+
+def dig(value: Json, *path: str | int) -> Json:
+    for step in path:
+        if isinstance(step, int):
+            assert isinstance(value, list)
+            value = value[step]
+        else:
+            assert isinstance(value, dict)
+            value = value[step]
+    return value
+
+
+async def test_concurrent_callers_share_one_loaded_model(transport: EmbeddedTransport) -> None:
+    """Three callers at once are all answered by a model that was loaded once."""
+    replies = await asyncio.gather(*(transport.post(ask(f"Say {n}.", max_tokens=2), timeout=120) for n in range(3)))
+    assert all(text_of(reply) for reply in replies)
+    assert len(loads) == 1
+
+
+async def test_a_grammar_is_obeyed(transport: EmbeddedTransport) -> None:
+    """A GBNF grammar leaves the model no other words."""
+    reply = await transport.post(ask("Is the sky blue?", grammar='root ::= "oui" | "non"'), timeout=120)
+    assert text_of(reply) in {"oui", "non"}
+
+
+async def test_a_json_schema_is_obeyed(transport: EmbeddedTransport) -> None:
+    """`response_format` with a JSON schema gives an object of that schema."""
+    schema = {
+        "type": "object",
+        "properties": {"age": {"type": "integer"}},
+        "required": ["age"],
+        "additionalProperties": False,
+    }
+    form = {"type": "json_schema", "json_schema": {"name": "Age", "schema": schema}}
+    reply = await transport.post(ask("Bob is 42.", response_format=form, max_tokens=24), timeout=120)
+    assert json.loads(text_of(reply)) == {"age": 42}
+
+
+async def test_three_roles_that_take_turns_keep_their_prefixes(transport: EmbeddedTransport) -> None:
+    """More prompts than slots: in the second turn each finds nearly all of its prefix computed."""
+    roles = [f"Role {n}. " + f"Rule of role {n}: be brief. " * 12 for n in range(3)]
+    for role in roles:
+        await transport.post(ask("One?", system=role, max_tokens=1), timeout=120)
+    for role in roles:
+        reply = await transport.post(ask("Two?", system=role, max_tokens=1), timeout=120)
+        cached = dig(reply.body, "usage", "prompt_tokens_details", "cached_tokens")
+        whole = dig(reply.body, "usage", "prompt_tokens")
+        assert isinstance(cached, int)
+        assert isinstance(whole, int)
+        assert cached > 0.8 * whole
+
+
+async def test_a_prompt_that_is_too_long_is_refused_with_a_status(transport: EmbeddedTransport) -> None:
+    """What does not fit the context comes back as a 400, not as a cut or a crash."""
+    reply = await transport.post(ask("word " * 6000), timeout=120)
+    assert reply.status == 400
+
+
+async def test_the_model_answers_again_after_a_cancelled_call(transport: EmbeddedTransport) -> None:
+    """A call cancelled in the middle leaves the model usable."""
+    call = asyncio.ensure_future(transport.post(ask("Count to 500.", max_tokens=900), timeout=120))
+    await asyncio.sleep(0.3)
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+    assert text_of(await transport.post(ask("Say yes.", max_tokens=2), timeout=120))
+
+
+async def test_an_interrupted_process_ends_quietly() -> None:
+    """Ctrl-C in the middle of a generation, and no close: the process ends by itself and llama.cpp says nothing."""
+    program = textwrap.dedent(
+        """
+        import asyncio, sys
+        from pathlib import Path
+        from artoo.llm.embedded import EmbeddedTransport
+
+        async def main():
+            transport = EmbeddedTransport(Path(sys.argv[1]))
+            body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
+            await transport.post(body, timeout=120)
+            print("ready", flush=True)
+            await transport.post({**body, "max_tokens": 900, "messages": [
+                {"role": "user", "content": "Count from 1 to 500."}]}, timeout=120)
+
+        try:
+            asyncio.run(main())
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        """
+    )
+
+    def run() -> tuple[str, str, int]:
+        command = [sys.executable, "-c", program, str(MODEL)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+            return out, err, process.returncode
+
+    assert await asyncio.to_thread(run) == ("interrupted\n", "", 0)

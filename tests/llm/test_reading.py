@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import json
+from typing import Self
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict
+
+from artoo.contracts.criteria import Criterion
+from artoo.contracts.plan import Plan, PlannedSubTask
+from artoo.llm.reading import Unreadable, read_answer
+
+
+class Step(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    tool: str
+    command: str = ""
+    final: bool = False
+    note: str | None = None
+
+
+class Salvaging(BaseModel):
+    tool: str
+    command: str = ""
+
+    @classmethod
+    def from_bare_body(cls, info: str, body: str) -> Self:
+        if info not in ("bash", "sh", ""):
+            raise ValueError(f"no tool runs {info}")
+        return cls(tool="shell", command=body)
+
+
+SHELL = Step(tool="shell")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"tool": "shell"}',
+        '\n  {"tool": "shell"}  ',
+        '```json\n{"tool": "shell"}\n```',
+        '```\n{"tool": "shell"}\n```\nDone.',
+        'Here you are: {"tool": "shell"} I hope it helps {really}.',
+        '<think>Perhaps {"tool": "glob"}?</think>{"tool": "shell"}',
+        '<THINKING>a</THINKING>\n<think>b</think>{"tool": "shell"}',
+        'the start of the thought was in the template {"tool": "glob"}</think>{"tool": "shell"}',
+        '<think>first {"tool": "glob"} then {"tool": "shell"}',
+        '{"tool": "shell",}',
+        '{"tool": "shell", "final": false, // no\n}'.replace("// no\n", ""),
+        "{'tool': 'shell', 'final': False, 'note': None}",
+        '{"unrelated": 1} and {"tool": "shell"}',
+        '{"tool": 5} no, sorry: {"tool": "shell"}',
+        '{"Step": {"tool": "shell"}}',
+        '{"tool": "shell", "confidence": 0.9}',
+        '{"tool": "shell", "command": null}',
+        '[{"tool": "shell"}]',
+        'set {a, b}: {"tool": "shell"}',
+    ],
+)
+def test_reads_through_what_models_put_around(text: str):
+    """Fences, thoughts, prose, Python literals, trailing commas, other objects and fields hide no answer."""
+    assert read_answer(text, Step) == SHELL
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "empty"),
+        ("  \n ", "empty"),
+        ("<think>hm</think>", "empty"),
+        ("I cannot do that.", "no JSON object"),
+        ('{"tool": "shell"', "cut off"),
+        ('{"tool": "shell", "note": {"tool": "glob"}', "cut off"),
+        ('{"tool": ["shell"]}', "tool: "),
+        ('{"command": "ls"}', "tool: "),
+        ('{"note": null}', "tool: "),
+        ('{"tool": "echo "hi""}', "no valid JSON"),
+        ("[]", "no JSON object"),
+        ("null", "no JSON object"),
+        ('"text"', "no JSON object"),
+    ],
+)
+def test_says_what_is_wrong(text: str, problem: str):
+    """What cannot be read gives a problem that names the field or the fault, in one short line."""
+    with pytest.raises(Unreadable) as caught:
+        read_answer(text, Step)
+    assert problem in caught.value.problem
+    assert len(caught.value.problem) < 400
+    assert "\n" not in caught.value.problem
+
+
+def test_inside_of_a_cut_object_is_no_answer():
+    """The complete inner object of a cut outer one is never taken for the answer."""
+    with pytest.raises(Unreadable, match="cut off"):
+        read_answer('{"steps": [{"tool": "shell"}, {"tool": "gl', Step)
+
+
+def test_unclosed_thought_at_the_token_limit_is_no_answer():
+    """A model that was stopped while it thought has not answered, whatever it wrote down."""
+    with pytest.raises(Unreadable, match="still thinking"):
+        read_answer('<think>maybe {"tool": "shell"}', Step, cut=True)
+
+
+def test_unknown_fields_alone_are_no_answer():
+    """Dropping unknown fields must not make an empty value out of something else."""
+
+    class AllOptional(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        name: str = ""
+
+    with pytest.raises(Unreadable, match="Extra"):
+        read_answer('{"error": "overloaded"}', AllOptional)
+
+
+def test_harmless_faults_in_nested_unions():
+    """Unknown fields and nulls are dropped inside lists and tagged unions too."""
+    text = (
+        '{"subtasks": [{"intent": "a", "context": null, "id": 7, "success_criteria": '
+        '["short", {"text": "b", "check": {"check": "file_exists", "path": "c", "why": "d"}}]}]}'
+    )
+    plan = read_answer(text, Plan)
+    assert plan.subtasks[0].intent == "a"
+    assert plan.subtasks[0].success_criteria[0] == Criterion(text="short")
+    assert plan.subtasks[0].success_criteria[1].check is not None
+
+
+BODY = 'for f in *; do echo "$f" | awk \'{print $1}\'; done\necho `date` "{"'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"tool": "shell"}}\n```bash\n{BODY}\n```',
+        f'{{"tool": "shell"}}\n```\n{BODY}\n```\nThis lists files.',
+        f'```json\n{{"tool": "shell"}}\n```\n```bash\n{BODY}\n```',
+        f'```json\n{{"tool": "shell"}}\n```\n\n```\n{BODY}\n```',
+        f'```json\n{{"tool": "shell"}}\n```bash\n{BODY}\n```',
+        f'<think>x</think>Sure.\n{{"tool": "shell"}}\nCommand:\n~~~sh\n{BODY}\n~~~',
+        f'{{"tool": "shell"}}\n````bash\n{BODY}\n````',
+        f'```bash\n{BODY}\n```\n{{"tool": "shell"}}',
+        f'{{"tool": "shell"}}\n```bash\n{BODY}',
+        json.dumps({"tool": "shell", "command": BODY}),
+        f'{{"tool": "shell", "command": ""}}\n```bash\n{BODY}\n```',
+    ],
+)
+def test_body_travels_in_a_fence(text: str):
+    """The block after (or before) the header is the body, word for word; inside the JSON it is accepted as well."""
+    assert read_answer(text, Step, body_field="command") == Step(tool="shell", command=BODY)
+
+
+def test_header_alone_has_no_body():
+    """Without a block the body keeps its default."""
+    assert read_answer('{"tool": "finish", "final": true}', Step, body_field="command") == Step(
+        tool="finish", final=True
+    )
+
+
+def test_cut_body_is_no_answer():
+    """A block that the token limit cut would be half a program."""
+    with pytest.raises(Unreadable, match="command is cut off"):
+        read_answer('{"tool": "shell"}\n```bash\nrm -r a', Step, body_field="command", cut=True)
+
+
+def test_markdown_body_keeps_its_fences():
+    """A Markdown file may hold fenced blocks itself: it ends at the last fence."""
+    body = "# Title\n```python\nx = 1\n```\nend"
+    text = f'{{"tool": "write_file"}}\n```markdown\n{body}\n```'
+    assert read_answer(text, Step, body_field="command").command == body
+
+
+def test_bare_block_is_salvaged_by_the_type():
+    """A block without a header goes to the type's own `from_bare_body`, which may refuse it."""
+    assert read_answer('```bash\necho "{"\n```', Salvaging, body_field="command").command == 'echo "{"'
+    python = '```python\nd = {"a": 1}\n```'
+    with pytest.raises(Unreadable, match="no tool runs python"):
+        read_answer(python, Salvaging, body_field="command")
+    with pytest.raises(Unreadable):
+        read_answer(python, Step, body_field="command")
+    with pytest.raises(Unreadable):
+        read_answer("```bash\nls", Salvaging, body_field="command", cut=True)
+
+
+@given(
+    st.builds(
+        Plan,
+        subtasks=st.lists(st.builds(PlannedSubTask, success_criteria=st.just(())), min_size=1, max_size=3).map(
+            tuple
+        ),
+        task_criteria=st.just(()),
+    ),
+    st.sampled_from(["{}", "```json\n{}\n```", "<think>no {{</think>\n{}", "Answer:\n{}\nBye", "{}\n\n{}"]),
+    st.sampled_from([None, 2]),
+)
+@settings(max_examples=80, deadline=None)
+def test_what_was_written_is_read(plan: Plan, around: str, indent: int | None):
+    """Whatever a plan holds, in whatever wrapping, the same plan comes out."""
+    text = plan.model_dump_json(indent=indent)
+    assert read_answer(around.replace("{{", "x").replace("{}", text), Plan) == plan
+
+
+@given(st.text(alphabet="{}[]\"'\\:,`\n ab1<think>/", max_size=300), st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_garbage_is_refused_and_nothing_else(text: str, with_body: bool):
+    """No text makes the reader fail in any other way than by saying that it is unreadable."""
+    try:
+        read_answer(text, Step, body_field="command" if with_body else None)
+    except Unreadable as unreadable:
+        assert unreadable.problem
+
+
+def test_long_garbage_is_read_in_reasonable_time():
+    """Thousands of braces cost no more than a bounded number of attempts."""
+    for text in ('{"a": ' * 5_000, "{'" * 20_000, "{}" * 50_000, "```\n" * 20_000, "<think>" * 20_000):
+        with pytest.raises(Unreadable):
+            read_answer(text, Step, body_field="command")

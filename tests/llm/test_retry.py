@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from artoo.contracts.errors import ModelUnreachable
+from artoo.llm.retry import Retrier, RetryPolicy, asked_wait, is_transient
+from artoo.llm.transport import Json, TransportReply
+from artoo.testing import FakeClock
+
+OK: Json = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}
+
+
+def reply(status: int, body: Json = None, **headers: str) -> TransportReply:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return TransportReply(status, named, OK if status == 200 and body is None else body)
+
+
+class Server:
+    """Answers from a list; an exception in it is raised."""
+
+    def __init__(self, *answers: TransportReply | ModelUnreachable) -> None:
+        self.answers = list(answers)
+        self.timeouts: list[float] = []
+        self.counted = 0
+
+    async def post(self, timeout: float) -> TransportReply:
+        self.timeouts.append(timeout)
+        answer = self.answers.pop(0)
+        if isinstance(answer, ModelUnreachable):
+            raise answer
+        return answer
+
+    def count(self) -> None:
+        self.counted += 1
+
+
+def lost() -> ModelUnreachable:
+    return ModelUnreachable("lost", transient=True)
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
+def test_what_is_tried_again(status: int):
+    """Time-outs, conflicts, rate limits and servers' own faults are transient."""
+    assert is_transient(reply(status))
+
+
+@pytest.mark.parametrize("status", [200, 302, 400, 401, 403, 404, 422, 501])
+def test_what_is_not(status: int):
+    """Answers and refusals are final."""
+    assert not is_transient(reply(status))
+
+
+def test_hidden_and_hopeless_errors():
+    """A gateway's error in a 200 counts as what it says; a spent quota does not come back by waiting."""
+    assert is_transient(reply(200, {"error": {"code": 429, "message": "slow down"}}))
+    assert is_transient(reply(200, {"error": "something"}))
+    assert not is_transient(reply(200, {"error": {"code": "401"}}))
+    assert is_transient(reply(200, {}))
+    assert not is_transient(reply(429, {"error": {"code": "insufficient_quota"}}))
+
+
+async def test_waits_grow_with_jitter():
+    """Each wait lies in the upper half of a span that doubles up to its bound."""
+    clock, server = FakeClock(auto_advance=True), Server(*[reply(500)] * 6, reply(200))
+    policy = RetryPolicy(attempts=7, first_wait=1, longest_wait=4)
+    result = await Retrier(policy, clock, Random(1)).send(server.post, server.count)
+    assert (result.status, server.counted) == (200, 7)
+    for waited, span in zip(clock.slept, [1, 2, 4, 4, 4, 4], strict=True):
+        assert span / 2 <= waited <= span
+
+
+@pytest.mark.parametrize(
+    ("headers", "least", "most"),
+    [
+        ({"retry_after": "20"}, 20, 20.5),
+        ({"retry_after": "Thu, 01 Jan 2026 00:00:20 GMT"}, 20, 20.5),
+        ({"retry_after": "86400"}, 60, 60.5),
+        ({"retry_after": "Thu, 01 Jan 2026 09:00:00 GMT"}, 60, 60.5),
+        ({"retry_after": "Wed, 31 Dec 2025 09:00:00 GMT"}, 0, 0.5),
+        ({"retry_after_ms": "250", "retry_after": "9"}, 0.25, 0.75),
+        ({"retry_after": "soon"}, 0.25, 0.5),
+        ({"retry_after": "-5"}, 0.25, 0.5),
+        ({}, 0.25, 0.5),
+    ],
+)
+async def test_retry_after_is_honoured_and_capped(headers: dict[str, str], least: float, most: float):
+    """Seconds, dates and milliseconds: never earlier than asked, a little later, never later than the cap."""
+    clock, server = FakeClock(auto_advance=True), Server(reply(429, None, **headers), reply(200))
+    await Retrier(RetryPolicy(), clock, Random(2)).send(server.post, server.count)
+    assert least <= clock.slept[0] <= most
+
+
+async def test_attempts_are_bounded():
+    """The last reply, or the last error, is what comes back."""
+    clock, server = FakeClock(auto_advance=True), Server(lost(), reply(500), reply(503))
+    result = await Retrier(RetryPolicy(attempts=3), clock, Random(1)).send(server.post, server.count)
+    assert (result.status, server.counted) == (503, 3)
+    server = Server(reply(500), lost())
+    with pytest.raises(ModelUnreachable, match="lost"):
+        await Retrier(RetryPolicy(attempts=2), clock, Random(1)).send(server.post, server.count)
+
+
+async def test_total_time_is_bounded():
+    """No wait starts that would end after the total time, and no call may take longer than what is left."""
+    clock, server = FakeClock(auto_advance=True), Server(*[reply(429, None, retry_after="40")] * 5)
+    policy = RetryPolicy(attempts=5, total=100, per_call=90)
+    result = await Retrier(policy, clock, Random(1)).send(server.post, server.count)
+    assert (result.status, server.counted) == (429, 3)
+    assert server.timeouts[0] == 90
+    assert server.timeouts[2] < 20
+
+
+async def test_lasting_faults_are_not_tried_again():
+    """A missing model file does not appear by waiting."""
+    clock, server = FakeClock(auto_advance=True), Server(ModelUnreachable("no model file"))
+    with pytest.raises(ModelUnreachable):
+        await Retrier(RetryPolicy(), clock, Random(1)).send(server.post, server.count)
+    assert (server.counted, clock.slept) == (1, [])
+
+
+def test_dates_without_zone_are_utc():
+    """An HTTP date is UTC by definition, also when a server leaves the zone out."""
+    clock = FakeClock()
+    assert asked_wait(reply(503, None, retry_after="Thu, 01 Jan 2026 00:00:30"), clock.now()) == 30

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import pytest
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.llm.settings import Endpoint, model_settings
+from artoo.ports.model import Tier
+
+OPENAI = "https://api.openai.com/v1"
+LOCAL = "http://127.0.0.1:11434/v1"
+
+
+def test_nothing_configured_is_the_embedded_model():
+    """Without any setting both tiers run in this process."""
+    settings = model_settings({})
+    assert settings.brain == settings.tool == Endpoint(None)
+    assert settings.brain.is_embedded
+
+
+def test_a_key_alone_means_openai():
+    """A key and a model without base URL go to OpenAI, for both tiers."""
+    settings = model_settings({"OPENAI_API_KEY": "k", "OPENAI_MODEL": "gpt"})
+    assert settings.of(Tier.BRAIN) == settings.of(Tier.TOOL) == Endpoint(OPENAI, "gpt", "k")
+
+
+def test_tiers_take_what_they_lack_from_openai():
+    """BRAIN_* and TOOL_* win one by one; what they leave open comes from OPENAI_*."""
+    settings = model_settings(
+        {
+            "OPENAI_API_KEY": "k",
+            "OPENAI_BASE_URL": LOCAL,
+            "OPENAI_MODEL": "small",
+            "BRAIN_MODEL": "large",
+            "TOOL_API_KEY": "t",
+        }
+    )
+    assert settings.brain == Endpoint(LOCAL, "large", "k")
+    assert settings.tool == Endpoint(LOCAL, "small", "t")
+
+
+def test_local_servers_need_no_key():
+    """A base URL and a model are enough."""
+    assert model_settings({"OPENAI_BASE_URL": LOCAL, "OPENAI_MODEL": "m"}).tool == Endpoint(LOCAL, "m")
+
+
+def test_one_tier_alone_leaves_the_other_embedded():
+    """A strong brain over the network and the embedded model for tools is a valid pair, and so is the reverse."""
+    settings = model_settings({"BRAIN_API_KEY": "k", "BRAIN_MODEL": "gpt"})
+    assert settings.brain == Endpoint(OPENAI, "gpt", "k")
+    assert settings.tool == Endpoint(None)
+
+
+def test_embedded_can_be_asked_for():
+    """TOOL_BASE_URL=embedded keeps one tier in this process while OPENAI_* serve the other."""
+    shared = {"OPENAI_API_KEY": "k", "OPENAI_MODEL": "gpt", "TOOL_BASE_URL": "embedded"}
+    assert model_settings(shared).tool == Endpoint(None)
+    assert model_settings({**shared, "TOOL_MODEL": "my.gguf"}).tool == Endpoint(None, "my.gguf")
+    assert model_settings({"OPENAI_BASE_URL": "embedded", "OPENAI_MODEL": "my.gguf"}).brain == Endpoint(
+        None, "my.gguf"
+    )
+
+
+def test_a_key_does_not_leak_to_another_server():
+    """The shared key goes to the shared server only."""
+    settings = model_settings(
+        {"OPENAI_API_KEY": "k", "OPENAI_MODEL": "gpt", "TOOL_BASE_URL": LOCAL, "BRAIN_BASE_URL": OPENAI + "/"}
+    )
+    assert settings.tool.api_key is None
+    assert settings.brain.api_key == "k"
+
+
+def test_environment_wins_over_the_file():
+    """Values of the configuration file hold where the environment says nothing."""
+    configuration = {"openai_base_url": LOCAL, "openai_model": "file", "brain_model": "deep"}
+    settings = model_settings({"OPENAI_MODEL": "env"}, configuration)
+    assert settings.tool == Endpoint(LOCAL, "env")
+    assert settings.brain == Endpoint(LOCAL, "deep")
+
+
+@pytest.mark.parametrize(
+    ("environment", "named"),
+    [
+        ({"OPENAI_MODEL": "m"}, "OPENAI_MODEL"),
+        ({"BRAIN_MODEL": "m"}, "BRAIN_MODEL"),
+        ({"OPENAI_BASE_URL": LOCAL}, "OPENAI_MODEL"),
+        ({"TOOL_BASE_URL": LOCAL}, "TOOL_MODEL"),
+        ({"OPENAI_API_KEY": "secret"}, "OPENAI_MODEL"),
+        ({"OPENAI_BASE_URL": OPENAI, "OPENAI_MODEL": "m"}, "API_KEY"),
+    ],
+)
+def test_half_settings_are_refused_with_what_is_missing(environment: dict[str, str], named: str):
+    """A setting that cannot work is named together with what would complete it; keys are never shown."""
+    with pytest.raises(ConfigurationError, match=named) as caught:
+        model_settings(environment)
+    assert "secret" not in str(caught.value)
+
+
+def test_keys_do_not_show():
+    """Printing settings does not print keys."""
+    assert "secret" not in repr(model_settings({"OPENAI_API_KEY": "secret", "OPENAI_MODEL": "m"}))

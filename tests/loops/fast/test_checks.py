@@ -1,0 +1,140 @@
+"""The six executable checks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from artoo.contracts.criteria import (
+    Check,
+    CommandSucceeds,
+    FileExists,
+    FileMatches,
+    OutputIsJson,
+    OutputMatches,
+    ToolSucceeded,
+)
+from artoo.contracts.execution import CallStatus, FailureClass, ToolCall
+from artoo.loops.fast.checks import CheckResult, run_check
+from artoo.ports.evidence import CommandView, FileView
+
+
+@dataclass
+class Source:
+    """Files and command results from dictionaries."""
+
+    files: dict[str, FileView] = field(default_factory=dict[str, FileView])
+    commands: dict[str, CommandView] = field(default_factory=dict[str, CommandView])
+
+    async def file(self, path: str) -> FileView:
+        return self.files.get(path, FileView(exists=False))
+
+    async def command(self, command: str) -> CommandView:
+        return self.commands[command]
+
+
+async def check(it: Check, output: str = "", *calls: ToolCall, source: Source | None = None) -> CheckResult:
+    return await run_check(it, output=output, tool_calls=calls, source=source or Source())
+
+
+def call(tool: str = "shell", status: CallStatus = CallStatus.OK, **more: object) -> ToolCall:
+    return ToolCall.model_validate({"tool": tool, "identity": (tool,), "status": status, **more})
+
+
+async def test_tool_succeeded_wants_a_call() -> None:
+    """Without a call, or without one of the named tool, the check fails."""
+    assert not (await check(ToolSucceeded())).passed
+    assert not (await check(ToolSucceeded(tool="glob"), "", call())).passed
+
+
+@pytest.mark.parametrize(
+    ("last", "passed", "why"),
+    [
+        (call(), True, None),
+        (call(status=CallStatus.TIMEOUT), False, FailureClass.ENVIRONMENTAL),
+        (call(exit_code=2, error_output="usage: x"), False, FailureClass.LOGICAL),
+        (call(status=CallStatus.ERROR, reason="Permission denied"), False, FailureClass.ENVIRONMENTAL),
+        (call(dropped=("a.txt",)), False, FailureClass.ENVIRONMENTAL),
+    ],
+)
+async def test_tool_succeeded_judges_the_last_call(last: ToolCall, passed: bool, why: FailureClass | None) -> None:
+    """The last call decides; a withheld change is a failed act; the failing call's identities are cited."""
+    result = await check(ToolSucceeded(), "", call(), last)
+    assert (result.passed, result.failure_class) == (passed, why)
+    assert result.identities == (() if passed else ("shell",))
+
+
+@pytest.mark.parametrize(
+    ("regex", "passed"), [("b+", True), ("^z", False), ("(", False), ("(?:a|aa)+$", False), ("a" * 3000, False)]
+)
+async def test_output_matches_is_bounded(regex: str, passed: bool) -> None:
+    """A bad, endless or oversized expression is a clear failing verdict, never an exception or a hang."""
+    result = await check(OutputMatches(regex=regex), "a" * 40 + "b!")
+    assert result.passed is passed
+    assert result.evidence
+    assert passed or result.failure_class is FailureClass.LOGICAL
+
+
+SCHEMA: dict[str, object] = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("output", "schema", "passed"),
+    [
+        (' {"n": 1}\n', None, True),
+        ("```json\n{}\n```", None, False),
+        ("NaN", None, False),
+        ("[" * 100_000, None, False),
+        ("x" * 1_000_001, None, False),
+        ('{"n": 1}', SCHEMA, True),
+        ('{"n": "1"}', SCHEMA, False),
+        ("{}", SCHEMA, False),
+        ('"abc"', {"type": "string", "pattern": "^a"}, True),
+        ('"xbc"', {"type": "string", "pattern": "^a"}, False),
+        ("1", {"pattern": "^a"}, True),
+        (f'"{"a" * 60}!"', {"pattern": "(a+)+$"}, False),
+        ('"a"', {"pattern": "("}, False),
+        ("{}", {"patternProperties": {"^a": {}}}, False),
+        ("1", {"type": "nonsense"}, False),
+        ("1", {"$ref": "http://example.invalid/schema.json"}, False),
+    ],
+)
+async def test_output_is_json(output: str, schema: dict[str, object] | None, passed: bool) -> None:
+    """One JSON value and nothing round it; schemas are applied offline and within bounds."""
+    result = await check(OutputIsJson(schema=schema), output)
+    assert result.passed is passed, result.evidence
+
+
+@pytest.mark.parametrize(
+    ("view", "exists", "matches", "why"),
+    [
+        (FileView(exists=True, size=3, text="abc"), True, True, None),
+        (FileView(exists=True, size=3, text="xyz"), True, False, FailureClass.LOGICAL),
+        (FileView(exists=True, is_directory=True), True, False, FailureClass.LOGICAL),
+        (FileView(exists=True, size=9), True, False, FailureClass.LOGICAL),
+        (FileView(exists=False), False, False, FailureClass.LOGICAL),
+        (FileView(exists=False, problem="permission denied"), False, False, FailureClass.ENVIRONMENTAL),
+    ],
+)
+async def test_files(view: FileView, exists: bool, matches: bool, why: FailureClass | None) -> None:
+    """Missing, unreadable, binary files and directories each give a verdict of their own."""
+    source = Source(files={"f": view})
+    assert (await check(FileExists(path="f"), source=source)).passed is exists
+    result = await check(FileMatches(path="f", regex="b"), source=source)
+    assert (result.passed, result.failure_class) == (matches, why)
+
+
+@pytest.mark.parametrize(
+    ("view", "passed", "why"),
+    [
+        (CommandView(0, "fine"), True, None),
+        (CommandView(1, "assertion failed"), False, FailureClass.LOGICAL),
+        (CommandView(1, "x: No such file or directory"), False, FailureClass.ENVIRONMENTAL),
+        (CommandView(None, "", "timed out"), False, FailureClass.ENVIRONMENTAL),
+    ],
+)
+async def test_command_succeeds(view: CommandView, passed: bool, why: FailureClass | None) -> None:
+    """The exit code decides; a command that did not end by itself is the world's fault."""
+    result = await check(CommandSucceeds(command="c"), source=Source(commands={"c": view}))
+    assert (result.passed, result.failure_class) == (passed, why)

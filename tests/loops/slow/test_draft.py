@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from artoo.contracts.errors import ModelUnreachable
+from artoo.contracts.events import Usage
+from artoo.contracts.memory import Megram, MegramState, SOPDraft
+from artoo.contracts.tags import tool_pair
+from artoo.loops.slow.draft import model_draft
+from artoo.ports.dream import Cluster
+from artoo.ports.model import Answer, Question, T, Tier
+from artoo.testing.clock import FakeClock
+
+
+class OneAnswer:
+    """A model that knows one rule."""
+
+    def __init__(self, *, reachable: bool = True) -> None:
+        self.asked: list[tuple[str, str, str, Tier]] = []
+        self._reachable = reachable
+
+    async def ask(self, question: Question[T]) -> Answer[T]:
+        """Notes the question."""
+        if not self._reachable:
+            raise ModelUnreachable("nobody there")
+        self.asked.append((question.contract, question.system, question.user, question.tier))
+        value = question.schema.model_validate({"rule": "glob first"})
+        return Answer(value=value, text="", model="m", usage=Usage(), duration_ms=0, wire="")
+
+
+def cluster() -> Cluster:
+    """One experience of a tool."""
+    pair = tool_pair("glob")
+    megram = Megram(
+        id="m1",
+        created_at=FakeClock().now(),
+        space=pair.space,
+        entity=pair.entity,
+        content="found\nit",
+        state=MegramState.ACCEPT,
+        f=0.9,
+        sigma=1,
+        k=0.05,
+    )
+    return Cluster(pair, 5.4, 5.4, (megram,))
+
+
+async def test_the_model_sees_the_evidence() -> None:
+    """A draft is one brain-tier call with contract SOPDraft, the pair, its balance and its experiences."""
+    model = OneAnswer()
+    assert await model_draft(model)(cluster()) == SOPDraft(rule="glob first")
+    ((contract, system, user, tier),) = model.asked
+    assert (contract, tier) == ("SOPDraft", Tier.BRAIN)
+    assert "contract: SOPDraft" in system
+    assert "best practice" in user and "tool:glob" in user and "- accept: found it" in user
+
+
+async def test_model_errors_reach_the_dreamer() -> None:
+    """What the model raises is not hidden."""
+    with pytest.raises(ModelUnreachable):
+        await model_draft(OneAnswer(reachable=False))(cluster())

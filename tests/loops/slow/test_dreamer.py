@@ -1,0 +1,398 @@
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from artoo.contracts.base import Contract
+from artoo.contracts.errors import MemoryStoreError, ModelUnreachable
+from artoo.contracts.memory import (
+    DreamReport,
+    Level,
+    Megram,
+    MegramState,
+    MemoryAction,
+    MemoryWritten,
+    Origin,
+    SOPDraft,
+    StoredLevel,
+    TLayerProposal,
+)
+from artoo.contracts.tags import Pair, tool_pair
+from artoo.control.potentials import QUANTISATION
+from artoo.loops.slow.dreamer import Dreamer
+from artoo.loops.slow.passing import DreamLimits
+from artoo.loops.slow.transfer import guesses
+from artoo.memory.insight import answer_proposal, open_proposals, overview
+from artoo.memory.maintenance import Maintenance
+from artoo.memory.reading import keys_under
+from artoo.memory.service import SharedMemory
+from artoo.memory.verify import examine
+from artoo.ports.dream import Cluster
+from artoo.testing.clock import FakeClock
+from artoo.testing.ids import SequentialIds
+
+DAY = 86_400.0
+DRAFT = SOPDraft(rule="glob is quick", reason="it always was")
+GLOB, CURL = tool_pair("glob"), tool_pair("curl")
+
+
+@dataclass
+class World:
+    """A real store, a Dreamer, and what it said on the stream."""
+
+    memory: SharedMemory
+    clock: FakeClock
+    ids: SequentialIds
+    limits: DreamLimits = field(default_factory=DreamLimits)
+    busy: Callable[[], bool] = lambda: False
+    said: list[Contract] = field(default_factory=list[Contract])
+    clusters: list[Cluster] = field(default_factory=list[Cluster])
+    drafts: SOPDraft | None = DRAFT
+    has_model: bool = True
+
+    async def dream(self) -> DreamReport:
+        """One pass."""
+        store = Maintenance(self.memory.environment, self.clock)
+        dreamer = Dreamer(
+            store,
+            self.clock,
+            self.ids,
+            publish=self.said.append,
+            busy=self.busy,
+            draft=self._draft if self.has_model else None,
+            limits=self.limits,
+        )
+        report = await dreamer.dream()
+        assert self.said[-1] == report
+        return report
+
+    async def write(
+        self,
+        pair: Pair,
+        state: str,
+        times: int = 1,
+        *,
+        origin: Origin | None = None,
+        level: StoredLevel = Level.MEGRAM,
+    ) -> list[Megram]:
+        """What R7 would write, on disk."""
+        stimulus = QUANTISATION[state]
+        made = [
+            Megram(
+                id=self.ids.new(),
+                level=level,
+                created_at=self.clock.now(),
+                space=pair.space,
+                entity=pair.entity,
+                content=f"{state} of {pair}",
+                state=MegramState(state),
+                f=stimulus.f,
+                sigma=stimulus.sigma,
+                k=0.0 if level is Level.COMMON_SENSE else stimulus.k,
+                origin=origin if origin is not None else Origin(),
+            )
+            for _ in range(times)
+        ]
+        for megram in made:
+            self.memory.write(megram)
+        await self.memory.flush()
+        return made
+
+    async def _draft(self, cluster: Cluster) -> SOPDraft | None:
+        self.clusters.append(cluster)
+        return self.drafts
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncGenerator[World]:
+    """An empty memory."""
+    clock, ids = FakeClock(auto_advance=True), SequentialIds()
+    memory = SharedMemory.open(tmp_path / "memory", clock, ids)
+    yield World(memory, clock, ids)
+    await memory.close()
+
+
+async def test_faded_evidence_is_forgotten(world: World) -> None:
+    """An entry is deleted once its own magnitude is below .1, and not a day earlier; rules stay for ever."""
+    await world.write(GLOB, "change_path")
+    await world.write(GLOB, "accept", level=Level.COMMON_SENSE)
+    world.clock.advance(5.4 * DAY)
+    assert (await world.dream()).forgotten == 0
+    world.clock.advance(0.2 * DAY)
+    report = await world.dream()
+    assert report.forgotten == 1
+    assert "change_path" in report.forgotten_examples[0].reason
+    world.clock.advance(1_000 * DAY)
+    await world.dream()
+    assert len(await world.memory.query_c(*GLOB)) == 1
+    assert examine(world.memory.environment).sound
+
+
+async def test_refinements_live_until_the_first_pass(world: World) -> None:
+    """`refine` fades below the threshold at once: the first pass takes it."""
+    await world.write(GLOB, "refine")
+    assert (await world.memory.query_mk(*GLOB)).attention > 0
+    world.clock.advance(1.0)
+    assert (await world.dream()).forgotten == 1
+
+
+async def test_an_entry_from_the_future_is_kept(world: World) -> None:
+    """What was written before the clock was set back is new, not faded and not amplified."""
+    await world.write(GLOB, "accept")
+    earlier = FakeClock(world.clock.now().replace(year=2020), auto_advance=True)
+    past = World(SharedMemory.open(world.memory.environment.directory, earlier, world.ids), earlier, world.ids)
+    assert (await past.dream()).forgotten == 0
+    assert (await past.memory.query_mk(*GLOB)).attention == pytest.approx(0.9)
+    await past.memory.close()
+
+
+async def test_a_contradicted_rule_is_bankrupt(world: World) -> None:
+    """A practice whose pair fails moves to K with k = .05 and a fresh clock; the report says why."""
+    (rule,) = await world.write(GLOB, "accept", level=Level.COMMON_SENSE)
+    world.clock.advance(30 * DAY)
+    world.memory.record_negative_feedback(rule.id, "it deleted nothing")
+    await world.memory.flush()
+    report = await world.dream()
+    assert [change.megram_id for change in report.demoted] == [rule.id]
+    assert "-0.90" in report.demoted[0].reason
+    assert await world.memory.query_c(*GLOB) == ()
+    (demoted,) = await world.memory.known(*GLOB)
+    assert (demoted.k, demoted.created_at) == (0.05, world.clock.now())
+    assert (await world.memory.query_mk(*GLOB)).action is MemoryAction.CAUTION
+
+
+async def test_constraints_survive_their_own_evidence(world: World) -> None:
+    """A constraint is bankrupt by success, not by the failures that it rests on, and not by silence."""
+    await world.write(GLOB, "abandon", level=Level.COMMON_SENSE)
+    assert not (await world.dream()).demoted
+    await world.write(GLOB, "abandon", 3)
+    assert not (await world.dream()).demoted
+    await world.write(GLOB, "accept", 4)
+    assert len((await world.dream()).demoted) == 1
+
+
+async def test_strong_clusters_become_rules(world: World) -> None:
+    """Attention ≥ 5 and |decision| ≥ 3 make one timeless rule with its sources; failures make a constraint."""
+    made = await world.write(GLOB, "accept", 6)
+    await world.write(CURL, "abandon", 6)
+    report = await world.dream()
+    assert len(report.promoted) == 2
+    (practice,) = await world.memory.query_c(*GLOB)
+    (constraint,) = await world.memory.query_c(*CURL)
+    assert (practice.sigma, constraint.sigma) == (1.0, -1.0)
+    assert practice.content == "glob is quick (it always was)"
+    assert set(practice.sources) == {megram.id for megram in made}
+    written = [message for message in world.said if isinstance(message, MemoryWritten)]
+    assert {(message.level, message.k) for message in written} == {(Level.COMMON_SENSE, 0.0)}
+
+
+async def test_weak_or_mixed_clusters_do_not(world: World) -> None:
+    """Five accepts are too little, and five of each are too mixed: nobody is asked."""
+    await world.write(GLOB, "accept", 5)
+    await world.write(CURL, "accept", 5)
+    await world.write(CURL, "abandon", 5)
+    assert not (await world.dream()).promoted
+    assert not world.clusters
+
+
+async def test_once_until_evidence_has_doubled(world: World) -> None:
+    """A cluster is promoted once; again only when its attention is twice what it was."""
+    await world.write(GLOB, "accept", 6)
+    assert len((await world.dream()).promoted) == 1
+    assert len((await world.dream()).promoted) == 0
+    await world.write(GLOB, "accept", 5)
+    assert len((await world.dream()).promoted) == 0
+    await world.write(GLOB, "accept", 2)
+    assert len((await world.dream()).promoted) == 1
+    assert len(world.clusters) == 2
+
+
+async def test_rules_and_guesses_are_no_evidence(world: World) -> None:
+    """Hypotheses and former rules count in the potentials, and never towards a promotion."""
+    await world.write(GLOB, "accept", 20, origin=Origin(hypothesis=True))
+    await world.write(GLOB, "accept", 20, level=Level.COMMON_SENSE)
+    assert (await world.memory.query_mk(*GLOB)).attention == pytest.approx(18)
+    assert not (await world.dream()).promoted
+    assert not world.clusters
+
+
+async def test_without_a_model_nothing_is_worded(world: World) -> None:
+    """Without a model consolidation is skipped and counted; with one, later, it happens."""
+    await world.write(GLOB, "accept", 6)
+    world.has_model = False
+    report = await world.dream()
+    assert (report.promoted, report.drafts_skipped) == ((), 1)
+    world.has_model = True
+    assert len((await world.dream()).promoted) == 1
+
+
+async def test_a_failed_draft_is_retried_a_day_later(world: World) -> None:
+    """A model that says nothing is not asked about the same cluster again until the next day."""
+    await world.write(GLOB, "accept", 6)
+    world.drafts = None
+    for _ in range(3):
+        assert not (await world.dream()).promoted
+    assert len(world.clusters) == 1
+    world.clock.advance(DAY)
+    world.drafts = SOPDraft(rule="now")
+    assert len((await world.dream()).promoted) == 1
+
+
+async def test_an_unreachable_model_costs_one_try(world: World) -> None:
+    """A model error ends neither the pass nor the Dreamer."""
+
+    async def unreachable(cluster: Cluster) -> SOPDraft | None:
+        raise ModelUnreachable("nobody there")
+
+    await world.write(GLOB, "accept", 6)
+    store = Maintenance(world.memory.environment, world.clock)
+    dreamer = Dreamer(
+        store, world.clock, world.ids, publish=world.said.append, busy=lambda: False, draft=unreachable
+    )
+    report = await dreamer.dream()
+    assert (report.error, report.drafts_skipped) == (None, 1)
+
+
+async def test_drafts_are_bounded(world: World) -> None:
+    """One pass asks a model at most so often; the rest waits for the next."""
+    world.limits = DreamLimits(drafts=2)
+    for name in "abcde":
+        await world.write(tool_pair(name), "accept", 6)
+    assert len((await world.dream()).promoted) == 2
+    assert len((await world.dream()).promoted) == 2
+    assert len((await world.dream()).promoted) == 1
+
+
+async def test_a_bounded_pass_goes_on_where_it_stopped(world: World) -> None:
+    """A pass looks at so many records at most; the next begins behind them, even after a restart."""
+    world.limits = DreamLimits(records=40, slice=8)
+    await world.write(GLOB, "change_path", 100)
+    world.clock.advance(30 * DAY)
+    forgotten: list[int] = []
+    for _ in range(3):
+        report = await world.dream()
+        forgotten.append(report.forgotten)
+        assert report.finished is (len(forgotten) == 3)
+    assert forgotten == [40, 40, 20]
+
+
+async def test_running_tasks_come_first(world: World) -> None:
+    """While tasks run the pass waits; when they do not end it puts itself off and says so."""
+    await world.write(GLOB, "refine", 10)
+    world.clock.advance(DAY)
+    world.busy = lambda: True
+    report = await world.dream()
+    assert (report.finished, report.forgotten) == (False, 0)
+    waits = iter([True, True, True])
+    world.busy = lambda: next(waits, False)
+    report = await world.dream()
+    assert (report.finished, report.forgotten) == (True, 10)
+
+
+async def test_an_unusable_store_is_reported(world: World) -> None:
+    """A pass over a store that cannot be used ends with a report, not with an exception."""
+    world.memory.environment.close()
+    report = await world.dream()
+    assert report.error is not None and not report.finished
+    with pytest.raises(MemoryStoreError):
+        await world.memory.query_mk(*GLOB)
+
+
+async def test_tools_are_guessed_from_similar_intents(world: World) -> None:
+    """A tool that served a similar intent becomes a weak, marked hypothesis, once, and moves nothing."""
+    for tool in ("glob", "read_file", "grep"):
+        await world.write(tool_pair(tool), "accept", origin=Origin(intent="find_all_pdf"))
+    for tool in ("glob", "read_file"):
+        await world.write(tool_pair(tool), "accept", origin=Origin(intent="find_all_notes"))
+    report = await world.dream()
+    (guess,) = report.hypotheses
+    assert (guess.space, guess.entity) == ("intent:find_all_notes", "tool:grep")
+    live = await world.memory.query_mk("intent:find_all_notes", "tool:grep")
+    assert live.action is MemoryAction.IGNORE
+    advice = await world.memory.calibrate("find all notes")
+    assert "untested" in advice.hypotheses[0] and not advice.should_prefer
+    assert not (await world.dream()).hypotheses
+
+
+async def test_what_worked_long_ago_is_taken_off_the_list(world: World) -> None:
+    """A pair whose evidence has been forgotten no longer stands among what worked for an intent."""
+    await world.write(GLOB, "accept", origin=Origin(intent="find_all_pdf"))
+    store = Maintenance(world.memory.environment, world.clock)
+    assert await store.intents(10) == {"find_all_pdf": frozenset({"glob"})}
+    world.clock.advance(60 * DAY)
+    assert (await world.dream()).forgotten == 1
+    assert await store.intents(10) == {}
+    assert world.memory.environment.read(lambda transaction: list(keys_under(transaction, b"i|"))) == []
+
+
+def test_guesses_are_votes_by_similarity() -> None:
+    """Scores are the share of similar intents, by similarity, that used the tool; strangers do not vote."""
+    worked = {
+        "a": frozenset({"x", "y"}),
+        "b": frozenset({"x", "y", "z"}),
+        "c": frozenset({"x", "w", "v", "u"}),
+        "stranger": frozenset({"q"}),
+    }
+    found = {(intent, tool): score for score, intent, tool in guesses(worked)}
+    assert found[("a", "z")] == pytest.approx(0.698, abs=1e-3)
+    assert ("a", "w") not in found
+    assert not any(tool == "q" or intent == "stranger" for intent, tool in found)
+
+
+async def test_only_the_operator_changes_t(world: World) -> None:
+    """A rule that has stood for two weeks on twice the evidence is proposed once, and stays a proposal."""
+    await world.write(GLOB, "accept", 6)
+    await world.dream()
+    world.clock.advance(15 * DAY)
+    await world.write(GLOB, "accept", 12)
+    world.has_model = False
+    report = await world.dream()
+    (proposal,) = open_proposals(world.memory.environment)
+    assert report.proposals == (proposal.id,)
+    assert any(isinstance(message, TLayerProposal) for message in world.said)
+    assert not (await world.dream()).proposals
+    answered = answer_proposal(world.memory.environment, proposal.id, accept=False)
+    assert answered.status == "refused"
+    assert open_proposals(world.memory.environment) == ()
+    with pytest.raises(MemoryStoreError, match="refused already"):
+        answer_proposal(world.memory.environment, proposal.id, accept=True)
+
+
+async def test_reports_are_kept(world: World) -> None:
+    """People can see what the last passes did and why."""
+    await world.write(GLOB, "accept", 6)
+    report = await world.dream()
+    shown = overview(world.memory.environment, world.clock.now())
+    assert shown.reports[0] == report
+    assert shown.levels == {"M": 6, "K": 0, "C": 1}
+    assert [live.pair for live in shown.strongest[MemoryAction.EXPLOIT]] == [GLOB]
+
+
+async def test_it_dreams_on_time_and_after_tasks(world: World) -> None:
+    """Passes come at the interval, and a settle delay after a task has ended."""
+    limits = DreamLimits(interval=300, settle=30)
+    begun: list[float] = []
+
+    def note(message: Contract) -> None:
+        if isinstance(message, DreamReport):
+            begun.append(world.clock.monotonic())
+            if len(begun) == 1:
+                dreamer.nudge()
+            if len(begun) == 3:
+                raise StopDreaming
+
+    store = Maintenance(world.memory.environment, world.clock)
+    dreamer = Dreamer(store, world.clock, world.ids, publish=note, busy=lambda: False, limits=limits)
+    with pytest.raises(StopDreaming):
+        await dreamer.run()
+    first, second, third = begun
+    assert 300 <= first < 303
+    assert 30 <= second - first < 33
+    assert 300 <= third - second < 303
+
+
+class StopDreaming(Exception):
+    """Ends a test."""

@@ -1,0 +1,492 @@
+"""The two loops end to end: a real server, a real stream, real tools, and only the words are scripted."""
+
+from __future__ import annotations
+
+from artoo.contracts.execution import CorrectionSignal, SubTaskOutcome
+from artoo.contracts.plan import DispatchManifest, Plan, PlanRefused, SubTask
+from artoo.contracts.solution import Decided, OutcomeSummary, PlanDirective, ReplanRequest
+from artoo.testing import Asked
+from scenario import (
+    Each,
+    Json,
+    World,
+    gives_up,
+    judged,
+    matches,
+    merge_judged,
+    moves,
+    plan,
+    python,
+    read,
+    says,
+    shell,
+    subtask,
+    write,
+)
+
+COUNT = "How many lines has a.txt?"
+
+
+async def test_two_calls_are_enough_where_code_decides(world: World) -> None:
+    """A one-subtask task whose criteria code can decide is accepted after exactly two model calls."""
+    world.file("a.txt", "x\ny\nz\n")
+    script = {"Plan": plan(subtask("count", tool="shell")), "ExecutorStep": shell("wc -l < a.txt")}
+    ended = await world.play(COUNT, script)
+    assert (ended.directive, ended.result.summary) == ("accept", "3")
+    assert ended.contracts == ["Plan", "ExecutorStep"]
+    assert ended.result.cost.llm_calls == len(ended.requests) == 2
+    assert ended.result.loss.D == 0.0
+
+
+async def test_strict_roles_make_five_calls(world: World) -> None:
+    """With `strict_roles` every role of the paper's chain calls its model once: five calls."""
+    world.file("a.txt", "x\ny\nz\n")
+    script = {
+        "TaskSpec": {"intent": COUNT},
+        "Plan": plan(subtask("count", tool="shell")),
+        "ExecutorStep": shell("wc -l < a.txt"),
+        "ValidationReport": judged(("pass", "3")),
+        "MergeReport": merge_judged(("pass", "3")),
+    }
+    ended = await world.play(COUNT, script, options=world.options(strict_roles=True))
+    assert ended.directive == "accept"
+    assert ended.contracts == ["TaskSpec", "Plan", "ExecutorStep", "ValidationReport", "MergeReport"]
+
+
+async def test_groups_run_together_and_feed_the_next(world: World) -> None:
+    """Subtasks of one sequence start together; those of the next start after both and know what they found."""
+    world.file("one.txt", "a\nb\n")
+    world.file("two.txt", "c\n")
+    script = {
+        "Plan": plan(
+            subtask("count in one", tool="shell"),
+            subtask("count in two", tool="shell"),
+            subtask("add both up", tool="shell", sequence=2),
+        ),
+        "ExecutorStep": Each.of(
+            count_in_one=shell("wc -l < one.txt"),
+            count_in_two=shell("wc -l < two.txt"),
+            add_both_up=shell("cat one.txt two.txt | wc -l"),
+        ),
+    }
+    ended = await world.play("How many lines have one.txt and two.txt together?", script)
+    assert ended.directive == "accept"
+    order = [envelope.kind for envelope in ended.envelopes if envelope.kind in ("SubTask", "SubTaskOutcome")]
+    assert order == ["SubTask", "SubTask", "SubTaskOutcome", "SubTaskOutcome", "SubTask", "SubTaskOutcome"]
+    last = ended.all(SubTask)[-1]
+    assert "count in one: 2" in last.context and "count in two: 1" in last.context
+    assert ended.result.output == "count in one\n2\n\ncount in two\n1\n\nadd both up\n3"
+
+
+async def test_a_failing_group_finishes_and_the_next_does_not_start(world: World) -> None:
+    """Siblings of a failing subtask run to their end; later groups do not start, and count as not run."""
+    world.file("one.txt", "a\n")
+    script = {
+        "Plan": plan(
+            subtask("read nothing at all", matches("zzz"), tool="shell"),
+            subtask("read file one", tool="shell"),
+            subtask("read it later", matches("q"), matches("r"), tool="shell", sequence=2),
+        ),
+        "ExecutorStep": Each.of(nothing=gives_up("no idea"), read_file_one=[shell("cat one.txt")]),
+        "FailureReport": moves("try this"),
+    }
+    config = world.config(control={"max_retries": 0, "max_replans": 1, "theta": 0.0})
+    ended = await world.play("How many lines have all files?", script, config=config)
+    request = ended.one(ReplanRequest)
+    assert [outcome.status for outcome in request.outcomes] == ["failed", "matched"]
+    assert (request.not_run, ended.directive, ended.result.stopped_by) == (2, "abandon", "cost")
+    assert ended.result.done == ("read file one",)
+    assert ended.result.next_moves == ("try this",)
+
+
+async def test_two_corrections_then_the_outcome(world: World) -> None:
+    """An unmet criterion is corrected at most twice; the outcome then carries all three attempts."""
+    world.file("a.txt", "no\n")
+    world.file("b.txt", "yes\n")
+    script = {
+        "Plan": [plan(subtask("look", matches("yes"), tool="shell")), plan(subtask("look at b", tool="read_file"))],
+        "ExecutorStep": [shell("cat a.txt"), python("print(open('a.txt').read())"), shell("cat ./a.txt"), read("b.txt")],
+    }
+    ended = await world.play("Show the word.", script)
+    failed, matched = ended.all(SubTaskOutcome)
+    assert [point.attempt for point in failed.gap_trajectory] == [1, 2, 3]
+    assert (failed.corrections, failed.status, matched.status) == (2, "failed", "matched")
+    assert failed.criteria_verdicts[0].failed_attempts == failed.criteria_verdicts[0].attempts == 3
+    signals = ended.all(CorrectionSignal)
+    assert [signal.attempt for signal in signals] == [1, 2]
+    assert signals[0].prior_tool_calls[0].startswith("shell: cat a.txt")
+    assert ended.directives == ["break_symmetry", "accept"]
+    first, second, third, _ = ended.asked("ExecutorStep")
+    assert "not accepted" not in first.user
+    assert "the output has no match of 'yes'" in second.user and "Do not repeat:\n- shell: cat a.txt" in second.user
+    assert "- shell:" not in second.system and "- shell:" in third.system and "- python:" not in third.system
+
+
+async def test_a_correction_that_helps_ends_in_accept(world: World) -> None:
+    """A subtask that is right at its second attempt matches; one failed attempt is in its record."""
+    world.file("a.txt", "yes\n")
+    script = {
+        "Plan": plan(subtask("look", matches("yes"), tool="shell")),
+        "ExecutorStep": [shell("echo maybe"), python("print(open('a.txt').read())")],
+    }
+    ended = await world.play("Show the word.", script)
+    outcome = ended.one(SubTaskOutcome)
+    assert ended.directive == "accept"
+    assert [point.score for point in outcome.gap_trajectory] == [0.0, 1.0]
+    assert outcome.criteria_verdicts[0].failed_attempts == 1
+
+
+WORDS = plan(subtask("show", matches("alpha"), matches("beta"), tool="shell"))
+NO_RETRY: Json = {"max_retries": 0}
+
+
+def words(world: World) -> None:
+    world.file("none.txt", "zero\n")
+    world.file("half.txt", "alpha\n")
+    world.file("all.txt", "alpha beta\n")
+
+
+async def test_plateau_of_a_wrong_approach_breaks_symmetry(world: World) -> None:
+    """First round, all failures logical: `break_symmetry`, and the tool that failed is blocked."""
+    words(world)
+    script = {"Plan": [WORDS, plan(subtask("read all", tool="read_file"))], "ExecutorStep": [shell("cat none.txt"), read("all.txt")]}
+    ended = await world.play("Show the words.", script, config=world.config(control=NO_RETRY))
+    assert ended.directives == ["break_symmetry", "accept"]
+    directive = ended.one(PlanDirective)
+    assert (directive.prev_directive, directive.loss.D, directive.loss.P, directive.grad_l) == ("init", 1.0, 1.0, 0.0)
+    assert directive.blocked_tools == ("shell:cat",)
+    assert "Use a kind of tool not used so far" in ended.asked("Plan")[1].user
+    assert ended.result.replans == 1 and ended.result.prev_directive == "break_symmetry"
+
+
+async def test_a_moving_wrong_approach_is_changed(world: World) -> None:
+    """Loss that moves while failures are logical: `change_approach`, told to keep what works."""
+    words(world)
+    script = {
+        "Plan": [WORDS, plan(subtask("read half", tool="read_file")), plan(subtask("run", tool="python"))],
+        "ExecutorStep": [shell("cat none.txt"), read("half.txt"), python("print(open('all.txt').read())")],
+    }
+    ended = await world.play("Show the words.", script, config=world.config(control=NO_RETRY))
+    assert ended.directives == ["break_symmetry", "change_approach", "accept"]
+    directive = ended.all(PlanDirective)[1]
+    assert directive.suspicious and directive.grad_l < -0.1
+    assert "It is getting better" in ended.asked("Plan")[2].user
+    assert "read_file" in directive.blocked_tools
+
+
+async def test_plateau_of_a_blocked_path_changes_the_path(world: World) -> None:
+    """First round, the world did not cooperate: `change_path`; tools stay open, the target is blocked."""
+    words(world)
+    script = {
+        "Plan": [WORDS, plan(subtask("read all", tool="read_file"))],
+        "ExecutorStep": [read("gone.txt", final=False), gives_up("gone.txt is not there"), read("all.txt")],
+    }
+    ended = await world.play("Show the words.", script, config=world.config(control=NO_RETRY))
+    assert ended.directives == ["change_path", "accept"]
+    directive = ended.one(PlanDirective)
+    assert (directive.failure_class, directive.blocked_tools) == ("environmental", ())
+    assert directive.blocked_targets == (("read_file", "gone.txt"),)
+
+
+async def test_a_moving_blocked_path_is_refined(world: World) -> None:
+    """Loss that moves while failures are environmental: `refine`."""
+    words(world)
+    listed: Json = {"text": "notes can be listed", "mode": "verifiable"}
+    listed["check"] = {"check": "command_succeeds", "command": "cat notes.txt"}
+    script = {
+        "Plan": [
+            plan(subtask("show", matches("alpha"), listed, tool="shell")),
+            plan(subtask("read half", tool="read_file")),
+            plan(subtask("make notes", tool="write_file")),
+        ],
+        "ExecutorStep": [
+            read("gone.txt", final=False),
+            gives_up("gone.txt is not there"),
+            read("half.txt"),
+            write("notes.txt", "alpha\n", final=False),
+            read("half.txt"),
+        ],
+    }
+    ended = await world.play("Show the words and notes.txt.", script, config=world.config(control=NO_RETRY))
+    assert ended.directives == ["change_path", "refine", "accept"]
+    directive = ended.all(PlanDirective)[1]
+    assert (directive.loss.P, directive.failure_class, directive.blocked_tools) == (0.0, "environmental", ())
+    assert directive.grad_l < -0.1
+
+
+async def test_near_enough_is_a_success_that_names_what_is_missing(world: World) -> None:
+    """D ≤ δ with something matched and every task criterion met: `success`, naming the unmet criterion."""
+    for number in range(4):
+        world.file(f"f{number}.txt", "x\n" * number)
+    parts = [subtask(f"the part {number}", tool="shell") for number in range(4)]
+    lost = subtask("the part lost", matches("never", "the lost part says never"), tool="shell")
+    script = {
+        "Plan": plan(*parts, lost),
+        "ExecutorStep": Each.of(
+            **{f"part_{number}": shell(f"wc -l < f{number}.txt") for number in range(4)},
+            part_lost=[read("lost.txt", final=False), gives_up("lost.txt is missing")],
+        ),
+    }
+    ended = await world.play("How many lines has each file?", script, config=world.config(control=NO_RETRY))
+    assert ended.directives == ["success"]
+    assert [unmet.criterion for unmet in ended.result.unmet] == ["the lost part says never"]
+    assert "Not met: the lost part says never" in ended.result.summary
+    assert ended.result.loss.D == 1 / 6
+    assert len(ended.result.done) == 4
+
+
+async def test_strict_takes_nothing_but_everything(world: World) -> None:
+    """With `strict` (δ = 0) the same near miss goes on to another round."""
+    for number in range(4):
+        world.file(f"f{number}.txt", "x\n" * number)
+    parts = [subtask(f"the part {number}", tool="shell") for number in range(4)]
+    lost = subtask("the part lost", matches("never"), tool="shell")
+    script = {
+        "Plan": [plan(*parts, lost), plan(subtask("the part found", matches("^3"), tool="shell"))],
+        "ExecutorStep": Each.of(
+            **{f"part_{number}": shell(f"wc -l < f{number}.txt") for number in range(4)},
+            part_lost=[read("lost.txt", final=False), gives_up("lost.txt is missing")],
+            part_found=shell("grep -c x f3.txt"),
+        ),
+    }
+    ended = await world.play(
+        "How many lines has each file?", script, config=world.config(control=NO_RETRY), options=world.options(strict=True)
+    )
+    assert ended.directives == ["change_path", "accept"]
+
+
+async def test_worsening_twice_ends_the_task(world: World) -> None:
+    """Law 2: loss that grows in two consecutive rounds ends the task whatever the budget."""
+    world.file("r1.txt", "alpha beta\n")
+    world.file("r2.txt", "alpha\n")
+    world.file("r3.txt", "zero\n")
+    first = plan(subtask("show", matches("alpha"), matches("beta"), matches("gamma"), tool="shell"))
+    script = {
+        "Plan": [first, plan(subtask("read", tool="read_file")), plan(subtask("run", tool="python"))],
+        "ExecutorStep": [shell("cat r1.txt"), read("r2.txt"), python("print(open('r3.txt').read())")],
+        "FailureReport": moves("say where gamma is"),
+    }
+    config = world.config(control={**NO_RETRY, "max_replans": 10})
+    ended = await world.play("Show the words.", script, config=config)
+    assert ended.directives == ["break_symmetry", "change_approach", "abandon"]
+    assert [decided.worsening_rounds for decided in ended.all(Decided)] == [0, 1, 2]
+    assert ended.result.stopped_by == "divergence"
+    assert "say where gamma is" in ended.result.summary
+    assert [unmet.criterion.split()[-1] for unmet in ended.result.unmet] == ["alpha", "beta", "gamma"]
+
+
+async def test_replans_run_out(world: World) -> None:
+    """After max_replans R4b recommends to abandon, and R7 delivers what was reached and what was not."""
+    words(world)
+    script = {
+        "Plan": [WORDS, plan(subtask("read none", tool="read_file"))],
+        "ExecutorStep": [shell("cat none.txt"), read("none.txt")],
+        "FailureReport": moves(),
+    }
+    ended = await world.play(
+        "Show the words.", script, config=world.config(control={**NO_RETRY, "max_replans": 1, "w1": 0.1})
+    )
+    assert ended.directives == ["break_symmetry", "abandon"]
+    assert [request.recommendation for request in ended.all(ReplanRequest)] == ["replan", "abandon"]
+    assert ended.result.stopped_by == "replans"
+    assert len(ended.result.unmet) == 2
+    assert ended.result.tried == ("shell: cat none.txt → ok", "read_file: none.txt → ok")
+    assert ended.result.cost.tool_calls == 2
+    assert ended.result.next_moves == ("say more precisely what is wanted, or where it is",)
+
+
+async def test_what_stands_is_carried_not_redone(world: World) -> None:
+    """A replan plans what is missing: the matched subtask is not run again, and its output is fed and merged."""
+    world.file("one.txt", "first\n")
+    world.file("two.txt", "second 2\n")
+    script = {
+        "Plan": [
+            plan(subtask("read file one", tool="shell"), subtask("read file two", matches("second"), tool="shell")),
+            plan(subtask("fetch number two", matches("second"), tool="read_file")),
+        ],
+        "ExecutorStep": Each.of(
+            read_file_one=shell("cat one.txt"),
+            read_file_two=[read("2.txt", final=False), gives_up("2.txt is not there")],
+            fetch_number_two=read("two.txt"),
+        ),
+    }
+    ended = await world.play("How many words are in one and two?", script, config=world.config(control=NO_RETRY))
+    assert ended.directives == ["change_path", "accept"]
+    first, second = ended.all(DispatchManifest)
+    assert second.carried == (first.subtasks[0].subtask_id,) and len(second.subtasks) == 1
+    assert [call.input for call in ended.calls if call.tool == "shell"] == ["cat one.txt"]
+    assert "read file one: first" in ended.all(SubTask)[-1].context
+    assert "Done already" in ended.asked("Plan")[1].user
+    assert ended.result.output == "read file one\nfirst\n\nfetch number two\nsecond 2"
+    assert ended.result.done == ("read file one", "fetch number two")
+    assert len(ended.one(OutcomeSummary).outcomes) == 2
+
+
+async def test_a_task_criterion_can_reject_what_all_subtasks_met(world: World) -> None:
+    """All subtasks matched, the whole not: R4b asks for a replan, and R7 does not accept."""
+    world.file("one.txt", "1\n")
+    script = {
+        "Plan": [
+            plan(subtask("the part a", tool="shell"), subtask("the part b", tool="shell"), criteria=[matches("sum: 2")]),
+            plan(subtask("the part sum", tool="python")),
+        ],
+        "ExecutorStep": Each.of(
+            part_a=shell("cat one.txt"),
+            part_b=shell("cat ./one.txt"),
+            part_sum=python("print('sum:', int(open('one.txt').read()) * 2)"),
+        ),
+    }
+    ended = await world.play("Show it.", script, config=world.config(control=NO_RETRY))
+    request = ended.one(ReplanRequest)
+    assert {outcome.status for outcome in request.outcomes} == {"matched"}
+    assert [verdict.verdict for verdict in request.task_verdicts] == ["fail"]
+    assert ended.directives == ["break_symmetry", "accept"]
+
+
+async def test_a_refused_plan_is_repaired_once(world: World) -> None:
+    """A plan that the validator refuses comes back to the model with the reasons; the repaired one runs."""
+    world.file("one.txt", "1\n")
+    bad = plan(subtask("wish for it"), subtask("hope for it", tool="shell"))
+    script = {"Plan": [bad, plan(subtask("read", tool="shell"))], "ExecutorStep": shell("wc -l < one.txt")}
+    ended = await world.play("How many lines has one.txt?", script)
+    assert ended.directives == ["accept"]
+    repair = ended.asked("Plan")[1]
+    assert "- subtask 1 has no criteria and no tool" in repair.user and "Mend exactly this" in repair.user
+    assert len(ended.all(Plan)) == 1
+
+
+async def test_a_twice_refused_plan_is_a_logical_failure(world: World) -> None:
+    """Two refusals make a round with D = 1 and P = 1, and the next round plans anew."""
+    world.file("one.txt", "1\n")
+    bad = plan(subtask("wish for it"), subtask("hope for it"))
+    script = {"Plan": [bad, bad, plan(subtask("read", tool="shell"))], "ExecutorStep": shell("wc -l < one.txt")}
+    ended = await world.play("How many lines has one.txt?", script)
+    first = ended.all(Decided)[0]
+    assert (first.loss.D, first.loss.P, first.directive) == (1.0, 1.0, "break_symmetry")
+    assert len(ended.one(PlanRefused).reasons) == 2
+    assert ended.directives == ["break_symmetry", "accept"]
+
+
+async def test_a_plan_that_was_tried_is_refused_after_break_symmetry(world: World) -> None:
+    """After `break_symmetry` a plan in nearly the same words is refused, and a different one runs."""
+    words(world)
+    same = plan(subtask("show", tool="shell"))
+    script = {
+        "Plan": [WORDS, same, plan(subtask("read the whole", tool="read_file"))],
+        "ExecutorStep": [shell("cat none.txt"), read("all.txt")],
+    }
+    ended = await world.play("Show the words.", script, config=world.config(control=NO_RETRY))
+    assert ended.directive == "accept"
+    assert "nearly the same as one that failed" in ended.asked("Plan")[2].user
+
+
+async def test_blocked_tools_are_refused_by_the_tool_layer(world: World) -> None:
+    """A blocked program is refused when the executor tries it all the same; another way is open."""
+    words(world)
+    script = {
+        "Plan": [WORDS, plan(subtask("read all", tool="shell"))],
+        "ExecutorStep": [shell("cat none.txt"), shell("cat all.txt", final=False), shell("head all.txt")],
+    }
+    ended = await world.play("Show the words.", script, config=world.config(control=NO_RETRY))
+    refused = ended.calls[1]
+    assert refused.status == "refused" and "shell:cat is blocked" in (refused.reason or "")
+    assert ended.all(SubTask)[1].must_not.tools == ("shell:cat",)
+    assert ended.directive == "accept"
+
+
+async def test_a_blocked_tool_is_not_offered(world: World) -> None:
+    """A whole tool that failed is neither planned nor offered in the next round."""
+    words(world)
+    script = {
+        "Plan": [WORDS, plan(subtask("run", tool="shell"))],
+        "ExecutorStep": [read("none.txt"), shell("cat all.txt")],
+    }
+    ended = await world.play("Show the words.", script, config=world.config(control=NO_RETRY))
+    assert "- read_file:" in ended.asked("ExecutorStep")[0].system
+    assert "- read_file:" not in ended.asked("ExecutorStep")[1].system
+    assert "- read_file:" not in ended.asked("Plan")[1].system
+    assert "Must not use:\n- read_file" in ended.asked("Plan")[1].user
+    assert ended.directive == "accept"
+
+
+async def test_blocked_targets_are_refused_in_plan_and_call(world: World) -> None:
+    """A target that failed is refused in the next plan, and by the tool layer when it is called all the same."""
+    words(world)
+    script = {
+        "Plan": [
+            WORDS,
+            plan(subtask("read gone.txt again", tool="read_file")),
+            plan(subtask("read all", tool="read_file")),
+        ],
+        "ExecutorStep": [
+            read("gone.txt", final=False),
+            gives_up("gone.txt is not there"),
+            read("./gone.txt", final=False),
+            read("all.txt"),
+        ],
+    }
+    ended = await world.play("Show the words.", script, config=world.config(control=NO_RETRY))
+    assert "'gone.txt' with read_file, which failed before" in ended.asked("Plan")[2].user
+    assert ended.calls[1].status == "refused" and "blocked for 'gone.txt'" in (ended.calls[1].reason or "")
+    assert ended.directive == "accept"
+
+
+async def test_plan_limits_are_kept(world: World) -> None:
+    """More subtasks than the limit, none, or a tool that does not exist: the answer is sent back, then mended."""
+    world.file("one.txt", "1\n")
+    for bad in (
+        plan(*(subtask(f"s{number}", tool="shell") for number in range(9))),
+        plan(),
+        plan(subtask("s", tool="telepathy")),
+    ):
+        script = {"Plan": [bad, plan(subtask("read", tool="shell"))], "ExecutorStep": shell("wc -l < one.txt")}
+        ended = await world.play("How many lines has one.txt?", script)
+        assert ended.directive == "accept"
+        assert len(ended.all(SubTask)) == 1
+
+
+async def test_a_judge_decides_what_code_cannot(world: World) -> None:
+    """A plausible criterion costs one call for the subtask, none for the task that the same words cover."""
+    world.file("one.txt", "the sky is blue\n")
+    script = {
+        "Plan": plan(subtask("read", "it says what colour the sky has", tool="shell")),
+        "ExecutorStep": shell("cat one.txt"),
+        "ValidationReport": judged(("pass", "the sky is blue")),
+    }
+    ended = await world.play("Show one.txt", script)
+    assert ended.contracts == ["Plan", "ExecutorStep", "ValidationReport"]
+    assert ended.directive == "accept"
+
+
+async def test_the_stream_shows_every_call_whole(world: World) -> None:
+    """Every model call is on the stream with prompts, answer and tokens, and they add both up to the result's cost."""
+    from artoo.contracts.events import ModelCalled
+
+    world.file("a.txt", "x\n")
+    script = {"Plan": plan(subtask("count", tool="shell")), "ExecutorStep": shell("wc -l < a.txt")}
+    ended = await world.play(COUNT, script)
+    called = ended.all(ModelCalled)
+    assert sum(call.usage.prompt_tokens for call in called) == ended.result.cost.prompt_tokens
+    assert all(f"contract: {call.contract}" in call.system and call.answer for call in called)
+    assert COUNT in called[0].user and "wc -l" in called[1].answer
+
+
+async def test_one_server_many_tasks_at_once(world: World) -> None:
+    """Tasks that run at the same time in one Artoo do not see each other."""
+    import asyncio
+
+    from artoo.testing import ScriptedServer
+
+    for number in range(6):
+        world.file(f"f{number}.txt", "x\n" * number)
+
+    def everything(asked: Asked) -> Json | object:
+        number = asked.user.split("lines has f", 1)[1][0]
+        return plan(subtask("count", tool="shell")) if asked.contract == "Plan" else shell(f"wc -l < f{number}.txt")
+
+    async with ScriptedServer(everything) as server, world.artoo(server.base_url) as artoo:  # pyright: ignore[reportArgumentType]
+        results = await asyncio.gather(
+            *(artoo.run(f"How many lines has f{n}.txt?", options=world.options()) for n in range(6))
+        )
+    assert [result.output for result in results] == [str(number) for number in range(6)]
+    assert {result.directive.value for result in results} == {"accept"}

@@ -1,0 +1,359 @@
+"""Every way in which a task ends, end to end: honest, complete, and never an exception."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+import pytest
+from artoo import Artoo, Budgets
+from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.execution import SubTaskOutcome, ToolCalled
+from artoo.contracts.plan import SubTask
+from artoo.contracts.roles import Role
+from artoo.contracts.solution import Decided, Halt, RoleFailure
+from artoo.loops.fast.agent_validator import AgentValidator
+from artoo.loops.fast.executor import Executor
+from artoo.loops.medium.dispatcher import Dispatcher
+from artoo.loops.medium.endings import Endings
+from artoo.loops.medium.meta_validator import MetaValidator
+from artoo.loops.medium.perceiver import Perceiver
+from artoo.loops.medium.planner import Planner
+from artoo.loops.medium.solver import Solver
+from artoo.testing import FakeClock, ScriptedServer, forbid_real_models, server_error, slow
+from scenario import (
+    Each,
+    FastClock,
+    World,
+    assert_causal,
+    gives_up,
+    judged,
+    matches,
+    merge_judged,
+    moves,
+    plan,
+    read,
+    shell,
+    subtask,
+)
+
+COUNT = "How many lines has a.txt?"
+ONE = plan(subtask("count", tool="shell"))
+LONG = 60.0
+"""Seconds that nobody waits: the server lets go when the test ends."""
+
+
+def two(world: World) -> dict[str, object]:
+    """Two parallel subtasks: one is done at once, the other never comes back."""
+    world.file("a.txt", "x\ny\n")
+    return {
+        "Plan": plan(subtask("the quick one", tool="shell"), subtask("the endless one", tool="shell")),
+        "ExecutorStep": Each.of(quick=shell("wc -l < a.txt"), endless=slow(shell("true"), LONG)),
+    }
+
+
+def on(kind: type, act: Callable[[Artoo, Envelope], None]) -> Callable[[Artoo, Envelope], Awaitable[None]]:
+    """Acts once, at the first message of a kind."""
+    done: list[bool] = []
+
+    async def during(artoo: Artoo, envelope: Envelope) -> None:
+        if isinstance(envelope.payload, kind) and not done:
+            done.append(True)
+            act(artoo, envelope)
+
+    return during
+
+
+async def test_cost_ends_a_task(world: World) -> None:
+    """Ω at θ abandons, before anything else is considered, and says that the budget is nearly spent."""
+    world.file("a.txt", "x\n")
+    script = {
+        "Plan": [plan(subtask("show", matches("q"), tool="shell")), plan(subtask("look", tool="read_file"))],
+        "ExecutorStep": [shell("cat a.txt"), read("a.txt")],
+        "FailureReport": moves("say what q is"),
+    }
+    config = world.config(control={"max_retries": 0, "theta": 0.2})
+    ended = await world.play("Show the word.", script, config=config)
+    assert ended.directives == ["break_symmetry", "abandon"]
+    assert ended.result.stopped_by == "cost"
+    assert "budget of rounds and time is nearly spent" in ended.result.summary
+    assert ended.result.next_moves == ("say what q is",)
+
+
+async def test_next_moves_do_not_depend_on_a_model(world: World) -> None:
+    """When the FailureReport cannot be had, a template says what to do; the failed call is on the stream."""
+    script = {
+        "Plan": plan(subtask("show", matches("q"), tool="shell")),
+        "ExecutorStep": gives_up("no"),
+        "FailureReport": [server_error(501)],
+    }
+    config = world.config(control={"max_retries": 0, "theta": 0.0})
+    ended = await world.play("Show the word.", script, config=config)
+    assert ended.result.stopped_by == "cost"
+    assert ended.result.next_moves == ("say more precisely what is wanted, or where it is",)
+    assert ended.contracts[-1] == "FailureReport"
+
+
+async def test_the_time_budget_cancels_running_work(world: World) -> None:
+    """At 100 % of the time budget running work is cancelled, and what matched is delivered."""
+    clock = FakeClock()
+    late = on(SubTaskOutcome, lambda artoo, envelope: clock.advance(300.0))
+    ended = await world.play("How many lines are there?", two(world), clock=clock, during=late)
+    assert (ended.directive, ended.result.stopped_by) == ("abandon", "time")
+    assert ended.result.done == ("the quick one",) and ended.result.output == "2"
+    assert "the time budget is spent (300 s)" in ended.result.summary
+    assert "give it more time" in ended.result.summary
+    assert ended.one(Halt).stopped_by == "time"
+    assert ended.result.loss.Omega >= 0.4
+
+
+async def test_the_time_budget_ends_a_judge_too(world: World) -> None:
+    """A Halt is answered while R4b waits for its model."""
+    world.file("a.txt", "x\n")
+    clock = FakeClock()
+    script = {
+        "Plan": plan(subtask("the quick one", tool="shell"), subtask("the other one", tool="shell"), criteria=["it is nice"]),
+        "ExecutorStep": Each.of(quick=shell("wc -l < a.txt"), other=shell("head a.txt")),
+        "MergeReport": slow(merge_judged(("pass", "1")), LONG),
+    }
+    seen: list[Envelope] = []
+
+    async def during(artoo: Artoo, envelope: Envelope) -> None:
+        seen.append(envelope)
+        if sum(isinstance(each.payload, SubTaskOutcome) for each in seen) == 2:
+            await clock.wait_for_sleepers()
+            clock.advance(300.0)
+
+    ended = await world.play("Show it.", script, clock=clock, during=during)
+    assert ended.result.stopped_by == "time"
+    assert set(ended.result.done) == {"the quick one", "the other one"}
+
+
+async def test_the_time_budget_of_a_run_is_its_own(world: World) -> None:
+    """`--budget seconds` replaces the configured time budget."""
+    clock = FakeClock()
+    late = on(SubTaskOutcome, lambda artoo, envelope: clock.advance(7.0))
+    options = world.options(budgets=Budgets(seconds=7))
+    ended = await world.play("How many lines?", two(world), clock=clock, during=late, options=options)
+    assert ended.result.stopped_by == "time" and "(7 s)" in ended.result.summary
+
+
+async def test_a_deadline_caps_the_time_budget(world: World) -> None:
+    """`within 20 seconds` in the request ends the task after 20 of its 300 seconds."""
+    clock = FakeClock()
+    late = on(SubTaskOutcome, lambda artoo, envelope: clock.advance(20.0))
+    ended = await world.play("How many lines are there? Answer within 20 seconds.", two(world), clock=clock, during=late)
+    assert ended.result.stopped_by == "time" and "(20 s)" in ended.result.summary
+
+
+async def test_a_deadline_that_has_passed_ends_at_once(world: World) -> None:
+    """A deadline in the past leaves no time: the task ends honestly before work is done."""
+    clock = FakeClock(start=datetime(2026, 3, 1, tzinfo=UTC))
+    late = on(SubTask, lambda artoo, envelope: clock.advance(1.0))
+    script = {"Plan": ONE, "ExecutorStep": slow(shell("true"), LONG)}
+    ended = await world.play("How many lines are there by 2026-02-01?", script, clock=clock, during=late)
+    assert ended.result.stopped_by == "time"
+    assert ended.calls == []
+
+
+async def test_waiting_for_a_person_does_not_count(world: World) -> None:
+    """Time between a ConfirmationRequest and its answer is not spent, however long it is."""
+    clock = FakeClock()
+    world.file("a.txt", "x\n")
+    script = {"Plan": ONE, "ExecutorStep": slow(shell("wc -l < a.txt"), 0.3)}
+
+    async def during(artoo: Artoo, envelope: Envelope) -> None:
+        if isinstance(envelope.payload, SubTask):
+            gate, user = (artoo.bus.port(role, envelope.task_id) for role in (Role.GATE, Role.USER))
+            asked = gate.publish(ConfirmationRequest(digest="d", title="overwrite?"), cause=envelope)
+            await clock.wait_for_sleepers()
+            for _ in range(40):
+                clock.advance(30.0)
+                await clock.wait_for_sleepers()
+            user.publish(ConfirmationAnswer(digest="d", consent=Consent.NO, by="test"), cause=asked)
+
+    ended = await world.play(COUNT, script, clock=clock, during=during)
+    assert ended.directive == "accept"
+    assert ended.result.cost.elapsed_ms == 0
+    assert clock.monotonic() == 1_200.0
+
+
+async def test_the_call_budget_ends_a_task(world: World) -> None:
+    """When the budget of calls is spent, nothing more is asked of a model, and the result says so."""
+    world.file("a.txt", "x\n")
+    script = {"Plan": ONE, "ExecutorStep": [shell("cat a.txt", final=False)]}
+    ended = await world.play(COUNT, script, options=world.options(budgets=Budgets(calls=2)))
+    assert (ended.directive, ended.result.stopped_by) == ("abandon", "calls")
+    assert ended.result.cost.llm_calls == len(ended.requests) == 2
+    assert "--budget calls" in ended.result.summary
+
+
+async def test_the_token_budget_ends_a_task(world: World) -> None:
+    """When the budget of tokens is spent, the task ends after the call that spent it."""
+    world.file("a.txt", "x\n")
+    ended = await world.play(COUNT, {"Plan": ONE}, options=world.options(budgets=Budgets(tokens=100)))
+    assert (ended.directive, ended.result.stopped_by) == ("abandon", "calls")
+    assert "100 tokens is spent" in ended.result.summary
+
+
+async def test_no_server_is_no_model(world: World) -> None:
+    """A refused connection ends the task with `no_model` and what to do about it."""
+    async with ScriptedServer({}) as server:
+        gone = server.base_url
+    envelopes: list[Envelope] = []
+    with forbid_real_models(allow=True):
+        async with world.artoo(gone, clock=FastClock()) as artoo:
+            async for envelope in artoo.stream(COUNT, options=world.options()):
+                envelopes.append(envelope)
+    assert_causal(envelopes)
+    result = envelopes[-1].payload
+    assert result.stopped_by == "no_model"  # pyright: ignore[reportAttributeAccessIssue]
+    assert "artoo doctor" in result.summary  # pyright: ignore[reportAttributeAccessIssue]
+
+
+async def test_a_wrong_key_is_no_model(world: World) -> None:
+    """HTTP 401 ends the task with `no_model`, and the server's words are in the summary."""
+    async with ScriptedServer({}, api_key="right") as server, world.artoo(server.base_url) as artoo:
+        result = await artoo.run(COUNT, options=world.options())
+    assert result.stopped_by == "no_model"
+    assert "401" in result.summary and "invalid API key" in result.summary
+
+
+async def test_an_interrupt_ends_honestly(world: World) -> None:
+    """`artoo.interrupt()` ends the task at once with what matched, and says that it was interrupted."""
+    stop = on(SubTaskOutcome, lambda artoo, envelope: artoo.interrupt())
+    ended = await world.play("How many lines are there?", two(world), during=stop)
+    assert (ended.directive, ended.result.stopped_by) == ("abandon", "interrupted")
+    assert ended.result.done == ("the quick one",)
+    assert ended.result.summary.startswith("The task could not be completed: it was interrupted")
+
+
+@pytest.mark.parametrize("kind", ["UserRequest", "TaskSpec", "ModelCalled", "Plan", "SubTask", "ToolCalled"])
+async def test_an_interrupt_at_any_moment_ends(world: World, kind: str) -> None:
+    """Whenever it comes, also twice, an interrupt ends the task with one result."""
+    world.file("a.txt", "x\n")
+    script = {"Plan": ONE, "ExecutorStep": [shell("cat a.txt", final=False), slow(shell("true"), LONG)]}
+    first: list[Envelope] = []
+
+    async def during(artoo: Artoo, envelope: Envelope) -> None:
+        if envelope.kind == kind and not first:
+            first.append(envelope)
+            artoo.interrupt()
+            artoo.interrupt()
+
+    def everything(asked: object) -> object:
+        contract = asked.contract  # pyright: ignore[reportAttributeAccessIssue]
+        entry = script[contract]
+        return entry.pop(0) if isinstance(entry, list) else entry
+
+    ended = await world.play(COUNT, everything, during=during)  # pyright: ignore[reportArgumentType]
+    assert ended.result.stopped_by == "interrupted"
+
+
+BROKEN: list[tuple[type, str, bool]] = [
+    (Perceiver, "_perceive", False),
+    (Planner, "_plan", False),
+    (Dispatcher, "_begin", False),
+    (Executor, "_attempt", False),
+    (AgentValidator, "_judge", False),
+    (MetaValidator, "_judge", True),
+    (MetaValidator, "_request", True),
+    (Solver, "_accept", True),
+    (Endings, "accept", True),
+]
+
+
+@pytest.mark.parametrize(("part", "method", "works"), BROKEN, ids=lambda value: getattr(value, "__name__", value))
+async def test_a_role_that_breaks_ends_the_task(
+    world: World, monkeypatch: pytest.MonkeyPatch, part: type, method: str, works: bool
+) -> None:
+    """A bug in any role is reported with its traceback and ends the task honestly, never in silence."""
+    world.file("a.txt", "x\n")
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(part, method, broken)
+
+    def everything(asked: object) -> object:
+        return {"Plan": ONE, "ExecutorStep": shell("wc -l < a.txt")}[asked.contract]  # pyright: ignore[reportAttributeAccessIssue]
+
+    during = on(ToolCalled, lambda artoo, envelope: artoo.interrupt()) if method == "_request" else None
+    ended = await world.play(COUNT, everything, **({"during": during} if during else {}))  # pyright: ignore[reportArgumentType]
+    assert (ended.directive, ended.result.stopped_by) == ("abandon", "internal")
+    failure = ended.all(RoleFailure)[0]
+    assert "RuntimeError: a bug" in failure.reason and "Traceback" in failure.detail
+    assert "a bug" in ended.result.summary
+    assert ended.result.done == ((COUNT,) if works and part in (Solver, Endings) else ended.result.done)
+
+
+async def test_a_solver_that_cannot_even_abandon_still_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the ending itself is broken, a bare result is delivered instead of none."""
+
+    async def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("no ending")
+
+    monkeypatch.setattr(Endings, "abandon", broken)
+    script = {"Plan": plan(subtask("show", matches("q"), tool="shell")), "ExecutorStep": gives_up("no")}
+    ended = await world.play("Show it.", script, config=world.config(control={"max_retries": 0, "theta": 0.0}))
+    assert (ended.directive, ended.result.stopped_by) == ("abandon", "internal")
+    assert "no ending" in ended.result.summary
+
+
+async def test_a_slow_attempt_is_an_infrastructure_failure(world: World) -> None:
+    """An attempt that takes too long fails without retry, its cut-off call is in the record as interrupted."""
+    script = {
+        "Plan": ONE,
+        "ExecutorStep": shell("sleep 30"),
+        "FailureReport": moves(),
+    }
+    config = world.config(limits={"subtask_seconds": 0.5}, control={"theta": 0.0})
+    ended = await world.play(COUNT, script, config=config)
+    outcome = ended.one(SubTaskOutcome)
+    assert outcome.infrastructure is not None and outcome.corrections == 0
+    assert [call.status for call in outcome.tool_calls] == ["interrupted"]
+    assert [call.status for call in ended.calls] == ["interrupted"]
+    assert ended.all(Decided)[0].loss.P == 0.0
+
+
+async def test_what_was_withheld_is_said_first(world: World) -> None:
+    """An act that was not done because nobody confirmed it marks the summary and is listed."""
+    world.file("a.txt", "x\n")
+    script = {
+        "Plan": plan(subtask("copy", tool="shell")),
+        "ExecutorStep": [shell("cp a.txt b.txt", final=False), gives_up("copying is not possible here")],
+    }
+    config = world.config(control={"max_retries": 0, "theta": 0.0})
+    ended = await world.play("Copy a.txt to b.txt", {**script, "FailureReport": moves()}, config=config)
+    assert ended.result.summary.startswith("[LAW1]")
+    assert ended.result.withheld == (str(world.project / "b.txt"),)
+    assert not (world.project / "b.txt").exists()
+
+
+async def test_what_came_about_another_way_is_not_withheld(world: World) -> None:
+    """A change that one tool could not make and another made is no withheld act."""
+    from scenario import write
+
+    world.file("a.txt", "x\n")
+    script = {
+        "Plan": plan(subtask("copy", tool="shell")),
+        "ExecutorStep": [shell("cp a.txt b.txt", final=False), write("b.txt", "x\n")],
+    }
+    ended = await world.play("Copy a.txt to b.txt", script)
+    assert (ended.directive, ended.result.withheld) == ("accept", ())
+    assert (world.project / "b.txt").read_text() == "x\n"
+
+
+async def test_strict_roles_survive_a_judge_that_says_nothing(world: World) -> None:
+    """With strict roles a judge's opinion on a checked criterion changes nothing: checks still decide."""
+    world.file("a.txt", "x\n")
+    script = {
+        "TaskSpec": {"intent": COUNT},
+        "Plan": ONE,
+        "ExecutorStep": shell("wc -l < a.txt"),
+        "ValidationReport": judged(("fail", "")),
+        "MergeReport": merge_judged(("fail", "")),
+    }
+    ended = await world.play(COUNT, script, options=world.options(strict_roles=True))
+    assert ended.directive == "accept"

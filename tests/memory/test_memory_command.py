@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner, Result
+
+from artoo.cli.memory_command import memory as command
+from artoo.cli.memory_command import pair_of
+from artoo.cli.memory_view import plot
+from artoo.contracts.memory import Megram, MegramState, TLayerProposal
+from artoo.contracts.tags import LOCAL, Pair, macro_pair
+from artoo.memory import keys
+from artoo.memory.environment import Environment, Transaction, open_environment
+from artoo.memory.ledger import Ledger
+from artoo.memory.maintenance import Maintenance
+from artoo.runtime.system import SystemClock
+
+NOW = datetime.now(UTC)
+FIND = Pair("tool:shell:find", "path:/home/me")
+
+
+def megram(number: int, pair: Pair, sigma: float, *, level: str = "M", days: float = 0.0) -> Megram:
+    """An experience of some days ago."""
+    return Megram.model_validate(
+        {
+            "id": f"id-{number}",
+            "level": level,
+            "created_at": NOW - timedelta(days=days),
+            "space": pair.space,
+            "entity": pair.entity,
+            "content": f"experience {number}\x1b[31m",
+            "state": MegramState.ACCEPT,
+            "f": 0.9,
+            "sigma": sigma,
+            "k": 0.0 if level == "C" else 0.05,
+        }
+    )
+
+
+def change(environment: Environment, work: Callable[[Ledger], object]) -> None:
+    """One transaction."""
+
+    def in_transaction(transaction: Transaction) -> None:
+        ledger = Ledger(transaction)
+        work(ledger)
+        ledger.finish()
+
+    environment.write(in_transaction)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home whose memory knows a bad pair, a good tool, a rule, and an open proposal."""
+    environment = open_environment(tmp_path / "memory")
+    told = [megram(1, FIND, -1.0, days=20), megram(2, FIND, -1.0), megram(3, Pair("tool:glob", LOCAL), 1.0)]
+    told.append(megram(4, FIND, -1.0, level="C"))
+    change(environment, lambda ledger: [ledger.add(entry) for entry in told])
+    proposal = TLayerProposal(id="p-1", proposed_at=NOW, text="Prefer glob.")
+    asyncio.run(Maintenance(environment, SystemClock()).propose(proposal, "proposed:x"))
+    environment.close()
+    return tmp_path
+
+
+def call(home: Path, *arguments: str, given: str | None = None) -> Result:
+    """Runs `artoo memory …`."""
+    return CliRunner().invoke(command, list(arguments), obj=SimpleNamespace(home=home), input=given)
+
+
+def ok(home: Path, *arguments: str, given: str | None = None) -> str:
+    """Runs it and expects success."""
+    result = call(home, *arguments, given=given)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_the_pyramid(home: Path) -> None:
+    """Without a command: counts by level, the strongest pairs, proposals; as JSON too."""
+    shown = ok(home)
+    assert "MUST NOT" in shown and "tool:shell:find" in shown and "Prefer glob." in shown
+    found = json.loads(ok(home, "--json"))
+    assert found["levels"] == {"M": 3, "K": 0, "C": 1}
+    assert found["strongest"]["exploit"][0]["space"] == "tool:glob"
+
+
+@pytest.mark.parametrize(
+    ("words", "pair"),
+    [
+        (("tool:shell:find", "path:/home/me"), FIND),
+        (("tool:shell:find path:/home/me",), FIND),
+        (("tool:x", "path:/a", "b"), Pair("tool:x", "path:/a b")),
+        (("tool:glob",), Pair("tool:glob", LOCAL)),
+        (("find", "all", "pdf"), macro_pair("find all pdf")),
+    ],
+)
+def test_pairs_as_people_write_them(words: tuple[str, ...], pair: Pair) -> None:
+    """A pair is two tags, a tool, or the words of a request."""
+    assert pair_of(words) == pair
+
+
+def test_query(home: Path) -> None:
+    """A query shows potentials and rules, with nothing in them that commands the terminal."""
+    shown = ok(home, "query", *FIND)
+    assert "MUST NOT" in shown and "id-4" in shown and "\x1b" not in shown
+    found = json.loads(ok(home, "query", *FIND, "--json"))
+    assert found["potentials"]["action"] == "avoid"
+    assert [rule["id"] for rule in found["rules"]] == ["id-4"]
+
+
+def test_explain(home: Path) -> None:
+    """Explaining names every megram's share; the shares add up to the potentials; the plot is drawn."""
+    found = json.loads(ok(home, "explain", *FIND, "--json"))
+    assert [share["id"] for share in found["shares"]] == ["id-2", "id-1"]
+    assert sum(share["attention"] for share in found["shares"]) == pytest.approx(found["potentials"]["attention"])
+    assert found["curve"][-1]["attention"] == pytest.approx(found["potentials"]["attention"])
+    shown = ok(home, "explain", *FIND)
+    assert "o attention" in shown and "id-1" in shown
+    assert "no evidence" in ok(home, "explain", "tool:nothing")
+
+
+def test_plot() -> None:
+    """Attention lies above zero, decision may lie below, and where they meet there is one mark."""
+    days = [NOW + timedelta(days=day) for day in range(3)]
+    lines = plot([(days[0], 1.0, 1.0), (days[1], 1.0, -1.0), (days[2], 0.5, 0.0)], height=5)
+    assert lines[0].endswith("┤*o ") and lines[4].endswith("┤ x ")
+    assert plot([]) == []
+
+
+def test_export_and_import(home: Path, tmp_path: Path) -> None:
+    """What is exported can be imported elsewhere, once; a broken line is named and what came before stays."""
+    lines = ok(home, "export").splitlines()
+    assert len(lines) == 4
+    other = tmp_path / "other"
+    other.mkdir()
+    file = tmp_path / "lines"
+    file.write_text("\n".join([*lines[:2], "{oops", *lines[2:]]))
+    result = call(other, "import", str(file))
+    assert "Line 3 is no megram" in str(result.exception)
+    file.write_text("\n".join(lines) + "\n\n")
+    assert "2 entries added, 2 known already" in ok(other, "import", str(file))
+    assert sorted(ok(other, "export").splitlines()) == sorted(lines)
+    assert json.loads(ok(other, "verify", "--check", "--json"))["sound"]
+
+
+def test_forget(home: Path) -> None:
+    """One entry or a whole pair can be forgotten, after a question; what is not there is said so."""
+    assert call(home, "forget", "id-1", given="n\n").exit_code == 1
+    assert "Forgot 1 entry" in ok(home, "forget", "id-1", given="y\n")
+    assert "Forgot 2 entries" in ok(home, "forget", *FIND, "--yes")
+    assert "holds nothing" in str(call(home, "forget", *FIND, "--yes").exception)
+    assert json.loads(ok(home, "query", *FIND, "--json"))["rules"] == []
+
+
+def test_feedback(home: Path) -> None:
+    """A person's word against a rule is dissonance, written at once."""
+    assert "σ = +1" in ok(home, "feedback", "id-4", "bad", "it works now")
+    found = json.loads(ok(home, "query", *FIND, "--json"))["potentials"]
+    assert found["attention"] == pytest.approx(2.13, abs=0.01)
+    assert "no entry nobody" in str(call(home, "feedback", "nobody", "bad", "why").exception)
+    assert call(home, "feedback", "id-4", "good", "why").exit_code == 2
+
+
+def test_verify(home: Path) -> None:
+    """`--check` only looks and fails; without it the sums are put right."""
+    assert "agree" in ok(home, "verify")
+    environment = open_environment(home / "memory")
+    environment.write(lambda transaction: transaction.delete(keys.sums(keys.pair_part(FIND))))
+    environment.close()
+    assert call(home, "verify", "--check").exit_code == 1
+    assert "Repaired." in ok(home, "verify")
+    assert "agree" in ok(home, "verify", "--check")
+
+
+def test_dream(home: Path) -> None:
+    """A pass can be run by hand; it forgets what has faded."""
+    environment = open_environment(home / "memory")
+    change(environment, lambda ledger: ledger.add(megram(9, FIND, 1.0, days=100)))
+    environment.close()
+    assert json.loads(ok(home, "dream", "--json"))["forgotten"] == 1
+    assert "0 forgotten" in ok(home, "dream")
+    assert "Dream of" in ok(home)
+
+
+def test_proposals(home: Path) -> None:
+    """A proposal changes nothing until the operator accepts it; then it is a read-only file of the T layer."""
+    assert "p-1" in ok(home, "proposals")
+    assert not (home / "thinking").exists()
+    ok(home, "accept", "p-1")
+    file = home / "thinking" / "p-1.md"
+    assert (file.read_text(), file.stat().st_mode & 0o777) == ("Prefer glob.\n", 0o400)
+    assert json.loads(ok(home, "proposals", "--json")) == []
+    assert "accepted already" in str(call(home, "refuse", "p-1").exception)

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from artoo.contracts.memory import Megram, MegramState
+from artoo.contracts.tags import (
+    TAG_LENGTH,
+    Pair,
+    macro_pair,
+    micro_pair,
+    slug,
+    target_of,
+    thing_pair,
+    tool_of,
+    tool_pair,
+)
+from artoo.memory import keys
+from artoo.testing.clock import FakeClock
+
+tags = st.text(max_size=400)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Find all PDF files on my disk", "find_all_pdf"),
+        ("find   ALL, pdf!", "find_all_pdf"),
+        ("查找所有PDF文件", "查找_所有_pdf"),
+        ("查找 所有的文件", "查找_所有_的文"),
+        ("整理Downloads文件夹", "整理_downloads_文件"),
+        ("ｆｉｎｄ　ａｌｌ", "find_all"),
+        ("a|b\n\0c", "a_b_c"),
+        ("../../etc/passwd", "etc_passwd"),
+        ("a" * 100 + " b", "a" * 32 + "_b"),
+        ("!? b", "b"),
+        ("", "none"),
+        ("   \n", "none"),
+    ],
+)
+def test_slugs(text: str, expected: str) -> None:
+    """A slug is the first three words, in any script, however they are written."""
+    assert slug(text) == expected
+
+
+def test_wordless_texts_differ() -> None:
+    """Texts without a word still get slugs of their own."""
+    assert slug("!!!") != slug("???")
+    assert slug("🙂") != "none"
+
+
+@given(st.text(max_size=300))
+def test_slugs_are_safe(text: str) -> None:
+    """Whatever the text, its slug is short, not empty, and holds nothing that separates or commands."""
+    made = slug(text)
+    assert 0 < len(made) <= 98
+    assert not any(character in made for character in "|/%:\\\n\0 ")
+    assert made == slug(text)
+
+
+def test_slugs_of_huge_texts_are_cheap() -> None:
+    """Only the beginning of a text is read."""
+    assert slug("word " * 10_000_000) == "word_word_word"
+
+
+def test_pairs() -> None:
+    """Macro, micro, tool and thing pairs have the seed's form, and can be taken apart again."""
+    assert macro_pair("Sort my mail") == ("intent:sort_my_mail", "env:local")
+    assert micro_pair("shell:find", "/tmp/a b") == ("tool:shell:find", "path:/tmp/a b")
+    assert tool_pair("glob") == ("tool:glob", "env:local")
+    assert thing_pair("The Budget.xlsx") == ("thing:the_budget_xlsx", "env:local")
+    assert tool_of(micro_pair("shell:find", "/tmp")) == "shell:find"
+    assert target_of(micro_pair("shell:find", "/tmp")) == "/tmp"
+    assert tool_of(macro_pair("x")) is None
+    assert target_of(tool_pair("x")) is None
+
+
+def test_endless_targets_stay_apart() -> None:
+    """Targets beyond the limit are cut, and still differ when they differ."""
+    one, other = micro_pair("shell:cat", "a" * 20_000), micro_pair("shell:cat", "a" * 19_999 + "b")
+    assert len(one.entity) == TAG_LENGTH
+    assert one != other
+
+
+@given(tags, tags)
+def test_escaping_is_injective(one: str, other: str) -> None:
+    """Different tags have different key parts; none holds a separator or is long."""
+    assert (keys.escape(one) == keys.escape(other)) == (one == other)
+    assert b"|" not in keys.escape(one)
+    assert len(keys.escape(one)) <= keys.LONGEST_PART
+
+
+@given(st.tuples(tags, tags), st.tuples(tags, tags))
+def test_pairs_never_collide(one: tuple[str, str], other: tuple[str, str]) -> None:
+    """`a|b` + `c` and `a` + `b|c` are different pairs, and no pair's keys begin with another's."""
+    mine, theirs = keys.pair_part(Pair(*one)), keys.pair_part(Pair(*other))
+    assert (mine == theirs) == (one == other)
+    if one != other:
+        assert not keys.evidence(mine, "id").startswith(b"x|" + theirs + b"|")
+
+
+@given(tags)
+def test_short_tags_can_be_read_back(tag: str) -> None:
+    """What is not stored as a digest is unescaped to the same tag."""
+    part = keys.escape(tag)
+    assert keys.unescape(part) in (tag, None)
+    assert (keys.unescape(part) is None) == part.startswith(b"%#")
+
+
+@given(tags, tags)
+def test_keys_fit(space: str, entity: str) -> None:
+    """No key is longer than the 511 bytes that LMDB takes."""
+    part = keys.pair_part(Pair(space, entity))
+    longest = "i" * 64
+    for key in (keys.evidence(part, longest), keys.rule(part, longest), keys.worked(space, part)):
+        assert len(key) <= 511
+
+
+def test_hostile_ids_are_refused() -> None:
+    """An id that could be taken for a key's separator is not a megram's id."""
+    with pytest.raises(ValidationError):
+        Megram(
+            id="a|b",
+            created_at=FakeClock().now(),
+            space="s",
+            entity="e",
+            state=MegramState.ACCEPT,
+            f=1,
+            sigma=1,
+            k=0,
+        )

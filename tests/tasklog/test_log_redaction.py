@@ -1,0 +1,121 @@
+"""Secrets are taken out, everything else is left alone, and a line of JSON stays one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from artoo.tasklog.redact import MARK, Redactor
+
+WITH_SECRET = {
+    "password=hunter2": "password=[redacted]",
+    "PASSWORD: hunter2, and more": "PASSWORD: [redacted], and more",
+    "password='two words' x": "password='[redacted]' x",
+    '{"api_key": "abc123def"}': '{"api_key": "[redacted]"}',
+    r"{\"api_key\": \"abc123def\"}": r"{\"api_key\": \"[redacted]\"}",
+    "export OPENAI_API_KEY=abc": "export OPENAI_API_KEY=[redacted]",
+    "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG": "aws_secret_access_key = [redacted]",
+    "MY_TOKEN=xyz123": "MY_TOKEN=[redacted]",
+    "accessToken: 'abcdef'": "accessToken: '[redacted]'",
+    "secret_key => abc": "secret_key => [redacted]",
+    "PGPASSWORD=abc": "PGPASSWORD=[redacted]",
+    "db_pass=abc": "db_pass=[redacted]",
+    "Authorization: Bearer abc.def-123": "Authorization: Bearer [redacted]",
+    "authorization: Basic dXNlcjpwYXNz": "authorization: Basic [redacted]",
+    "Proxy-Authorization: abcdef": "Proxy-Authorization: [redacted]",
+    "curl -H 'Authorization: token abcdef123' u": "curl -H 'Authorization: token [redacted]' u",
+    '"Authorization": "Bearer abc"': '"Authorization": "Bearer [redacted]"',
+    "Cookie: sid=abc; x=y": "Cookie: [redacted]",
+    "bearer abcdef1234567890": "bearer [redacted]",
+    "mysql --password hunter2 -u root": "mysql --password [redacted] -u root",
+    "tool --api-key abcdef x": "tool --api-key [redacted] x",
+    "https://user:pa55@host/x": "https://user:[redacted]@host/x",
+    "key sk-proj-abcdefghijklmnop1234 end": "key [redacted] end",
+    "ghp_abcdefghijklmnopqrstuvwxyz0123456789": "[redacted]",
+    "sk_live_abcdefghijklmnop1234": "s[redacted]",
+    "xoxb-123456789012-abcdef": "[redacted]",
+    "AKIAABCDEFGHIJKLMNOP": "[redacted]",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefgh": "[redacted]",
+    "a\n-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\nb": "a\n[redacted]\nb",
+    "-----BEGIN PRIVATE KEY-----\nabc cut": "[redacted]",
+}
+WITHOUT_SECRET = [
+    "the password is required",
+    "def login(password: str) -> None",
+    "password = getpass.getpass()",
+    "api_key=os.environ['X']",
+    "API_KEY=$KEY",
+    "password=None",
+    "prompt_tokens=512 tokens: 12, token_count=5",
+    "token == other",
+    "the bearer certificates of good news",
+    "keyboard: us, monkey=3, compass: north",
+    "risk-assessment-of-something-long-here",
+    "https://host/path@rev",
+    "-----BEGIN CERTIFICATE-----",
+    "密码在哪里?",
+]
+
+
+def in_json(text: str) -> bytes:
+    return json.dumps({"before": 1, "text": text, "after": "x"}, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize(("text", "redacted"), WITH_SECRET.items())
+def test_a_secret_is_replaced_and_its_name_kept(text: str, redacted: str) -> None:
+    """Each known shape, in plain text and inside a line of JSON."""
+    redactor = Redactor()
+    assert redactor.text(text) == redacted
+    line = json.loads(redactor.line(in_json(text)))
+    assert line == {"before": 1, "text": redacted, "after": "x"}
+
+
+@pytest.mark.parametrize("text", WITHOUT_SECRET)
+def test_what_is_no_secret_is_left_alone(text: str) -> None:
+    """Code, prose and figures come through unchanged, as the same object."""
+    line = in_json(text)
+    assert Redactor().line(line) is line
+
+
+def test_known_values_are_replaced_wherever_they_are() -> None:
+    """Exact values, also in their escaped form; very short ones are ignored."""
+    redactor = Redactor(['my "own" value', "ab"])
+    assert redactor.text('x my "own" value ab') == f"x {MARK} ab"
+    assert json.loads(redactor.line(in_json('my "own" value')))["text"] == MARK
+
+
+def test_several_secrets_in_one_line() -> None:
+    """Overlapping shapes are replaced once."""
+    text = "password=ghp_abcdefghijklmnopqrstuvwxyz0123456789 and token=abc"
+    assert Redactor().text(text) == "password=[redacted] and token=[redacted]"
+
+
+PIECES = st.sampled_from(
+    [*WITH_SECRET, *WITHOUT_SECRET, '"', "\\", "\n", " ", "=", ":", MARK, "password", "Bearer "]
+)
+
+
+@settings(max_examples=300, deadline=None, database=None)
+@given(st.lists(PIECES | st.text(max_size=6), max_size=6).map("".join))
+def test_redaction_is_idempotent_and_keeps_json_whole(text: str) -> None:
+    """Whatever stands beside a secret: a second pass changes nothing, and a line of JSON stays readable."""
+    redactor = Redactor()
+    once = redactor.text(text)
+    assert redactor.text(once) == once
+    line = redactor.line(in_json(text))
+    assert set(json.loads(line)) == {"before", "text", "after"}
+    assert redactor.line(line) == line
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "password", "password= ", "eyJ", "eyJaaaaaaaaaaa.", "://a:", "sk-", "bearer ", 'token="', "-----BEGIN "],
+)
+def test_hostile_text_is_redacted_in_one_pass(piece: str) -> None:
+    """Text made to confuse the patterns is read to its end (a quadratic pattern would not finish this test)."""
+    redactor = Redactor()
+    text = piece * (400_000 // len(piece))
+    assert redactor.text(redactor.text(text)) == redactor.text(text)

@@ -1,0 +1,32 @@
+"""Fingerprints of trees, to compare them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+Entry = tuple[object, ...]
+
+
+def snapshot(root: Path, *, times: bool = False, identity: bool = False, skip: str = ".artoo") -> dict[str, Entry]:
+    """Every path below `root`: kind, mode, owner, content or target; with its time and inode if asked."""
+    found: dict[str, Entry] = {}
+    for directory, names, files in os.walk(root, followlinks=False):
+        if skip in names and Path(directory) == root:
+            names.remove(skip)
+        for name in [*names, *files]:
+            path = Path(directory) / name
+            seen = path.lstat()
+            entry: Entry = (stat.S_IFMT(seen.st_mode), stat.S_IMODE(seen.st_mode), seen.st_uid, seen.st_gid)
+            if stat.S_ISREG(seen.st_mode):
+                entry += (hashlib.sha256(path.read_bytes()).hexdigest(),)
+            elif stat.S_ISLNK(seen.st_mode):
+                entry = (entry[0], os.readlink(path))
+            if times and (identity or not stat.S_ISDIR(seen.st_mode)):
+                entry += (seen.st_mtime_ns,)
+            if identity:
+                entry += (seen.st_ino, seen.st_nlink)
+            found[os.path.relpath(path, root)] = entry
+    return found

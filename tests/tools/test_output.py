@@ -1,0 +1,82 @@
+"""Head and tail of what tools print."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from artoo.contracts.execution import OUTPUT_KEPT
+from artoo.ports.sandbox import Captured
+from artoo.tools.output import MARK_ROOM, clean, clip, head_tail, looks_binary
+
+TEXT = st.text(max_size=3_000)
+KEPT = st.integers(min_value=2 * MARK_ROOM, max_value=1_000)
+
+
+@given(TEXT, KEPT)
+def test_what_fits_is_whole_and_what_does_not_stays_within_the_limit(text: str, kept: int) -> None:
+    """Short text is unchanged; long text is cut to at most the limit, by a mark that counts what is missing."""
+    result = head_tail(text, kept)
+    if len(text) <= kept:
+        assert result == text
+        return
+    assert len(result) <= kept
+    head, mark, tail = result.partition("\n[... ")
+    count, _, rest = tail.partition(" characters left out here ...]\n")
+    assert mark
+    assert text.startswith(head)
+    assert text.endswith(rest)
+    assert len(head) + int(count) + len(rest) == len(text)
+
+
+@given(TEXT, KEPT)
+def test_cutting_twice_changes_nothing_more(text: str, kept: int) -> None:
+    """Head and tail of a head and tail is the same text."""
+    once = head_tail(text, kept)
+    assert head_tail(once, kept) == once
+
+
+def test_a_cut_never_halves_a_number() -> None:
+    """The kept parts of a column of numbers are whole numbers: half a number would be a false figure."""
+    numbers = [str(10_000_000 + index) for index in range(5_000)]
+    head, _, rest = head_tail("\n".join(numbers)).partition("\n[...")
+    tail = rest.partition("...]\n")[2]
+    assert set(head.split()) <= set(numbers)
+    assert set(tail.split()) <= set(numbers)
+
+
+@given(st.binary(max_size=4_000), st.integers(min_value=1, max_value=500))
+def test_a_captured_stream_is_text_within_the_limit(data: bytes, kept_bytes: int) -> None:
+    """Whatever bytes a program prints, the record's text is bounded and can be stored as UTF-8."""
+    cut = len(data) > 2 * kept_bytes
+    captured = Captured(data[:kept_bytes], data[-kept_bytes:], len(data)) if cut else Captured(data, b"", len(data))
+    text, truncated = clip(captured, 400)
+    assert len(text) <= 400
+    text.encode()
+    assert truncated or text == data.decode("utf-8", "replace")
+
+
+def test_a_cut_stream_says_how_many_bytes_are_missing() -> None:
+    """The mark of a stream that was cut while it ran counts bytes against the stream's whole length."""
+    text, truncated = clip(Captured(b"a\n" * 10, b"z\n" * 10, 1_000_000), OUTPUT_KEPT)
+    assert truncated
+    head, tail = text.split("\n[... ")[0], text.split("...]\n")[1]
+    assert f"[... {1_000_000 - len(head) - len(tail)} bytes left out here ...]" in text
+
+
+def test_binary_output_is_described_not_shown() -> None:
+    """Bytes that are no text do not reach the record as letters."""
+    text, truncated = clip(Captured(b"\x7fELF\x00\x01\x02", b"", 7))
+    assert text == "(binary output, 7 bytes, not shown)"
+    assert truncated
+
+
+def test_cut_characters_do_not_make_text_binary() -> None:
+    """A sample that ends in the middle of a character is still text."""
+    assert not looks_binary("数据".encode()[:-1])
+    assert looks_binary(bytes(range(128, 256)))
+
+
+def test_lone_surrogates_become_storable() -> None:
+    """File names with undecodable bytes do not break the record."""
+    assert clean("a\udcffb") == "a?b"

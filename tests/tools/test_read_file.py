@@ -1,0 +1,200 @@
+"""Reading files that others named."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tool_doubles import said
+
+from artoo.contracts.execution import OUTPUT_KEPT, CallStatus, ToolCall
+from artoo.ports.sandbox import Roots
+from artoo.tools.registry import SubTaskToolbox
+from artoo.tools.text_file import decode
+
+
+async def read(toolbox: SubTaskToolbox, path: str, lines: str | None = None) -> ToolCall:
+    return await toolbox.call("read_file", {"path": path} | ({} if lines is None else {"lines": lines}))
+
+
+async def test_a_text_file_is_shown_whole(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """The output is the file's text; the target is its path in the project, however it was written."""
+    (roots.project / "data").mkdir()
+    (roots.project / "data" / "a.txt").write_text("one\ntwo\n")
+    for path in (
+        "data/a.txt",
+        "./data//a.txt",
+        str(roots.project / "data" / "a.txt"),
+        "~/project/data/../data/a.txt",
+    ):
+        call = await read(toolbox, path)
+        assert (call.status, call.output, call.target, call.total_bytes) == (
+            CallStatus.OK,
+            "one\ntwo\n",
+            "data/a.txt",
+            8,
+        )
+
+
+async def test_relative_paths_fall_back_to_the_workspace(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """What an earlier step wrote to the workspace is found by its relative path."""
+    (roots.workspace / "result.txt").write_text("r")
+    call = await read(toolbox, "result.txt")
+    assert (call.output, call.target) == ("r", str(roots.workspace / "result.txt"))
+
+
+async def test_a_huge_file_is_bounded_and_its_end_is_seen(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """A sparse gigabyte with a last line costs two reads."""
+    with (roots.project / "huge.log").open("wb") as file:
+        file.write(b"first line\n" + b"x\n" * 200_000)
+        file.seek(1 << 20)
+        file.write(b"y\n" * 200_000 + b"last line\n")
+    call = await read(toolbox, "huge.log")
+    assert call.status is CallStatus.OK, said(call)
+    assert call.truncated
+    assert len(call.output) <= OUTPUT_KEPT
+    assert call.output.startswith("first line")
+    assert call.output.rstrip().endswith("last line")
+    assert call.total_bytes == (1 << 20) + 400_000 + 10
+
+
+async def test_a_range_of_lines(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """Lines are counted from one; a range beyond the end and a range that is none are explained."""
+    (roots.project / "n.txt").write_text("".join(f"{number}\n" for number in range(1, 101)))
+    assert (await read(toolbox, "n.txt", "3-5")).output == "3\n4\n5\n"
+    assert (await read(toolbox, "n.txt", "7")).output == "7\n"
+    assert "fewer than 200 lines" in said(await read(toolbox, "n.txt", "200-300"))
+    assert "write it as 1-50" in said(await read(toolbox, "n.txt", "first"))
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("\ufeffname,数".encode(), "name,数"),
+        ("数据分析报告".encode("gb18030"), "数据分析报告"),
+        ("Größe über café".encode("cp1252"), "Größe über café"),
+        ("hello\n".encode("utf-16"), "hello\n"),
+        (b"caf\xe9", "café"),
+        (b"", ""),
+    ],
+)
+async def test_whatever_the_encoding(toolbox: SubTaskToolbox, roots: Roots, data: bytes, text: str) -> None:
+    """UTF-8 and UTF-16 with and without marks, Chinese and Western encodings are read."""
+    (roots.project / "t.txt").write_bytes(data)
+    assert (await read(toolbox, "t.txt")).output == text
+
+
+@given(st.binary(max_size=300))
+def test_decoding_never_fails(data: bytes) -> None:
+    """Any bytes are text or not text."""
+    for whole in (True, False):
+        found = decode(data, whole=whole)
+        assert found is None or found.text.encode("utf-8", "surrogatepass") is not None
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=100))
+def test_utf8_is_read_as_utf8(text: str) -> None:
+    """Text that is UTF-8 comes back as it was."""
+    if text.startswith(("\ufeff", "\ufffe")):
+        return
+    found = decode(text.encode())
+    assert found is not None
+    assert (found.text, found.encoding) == (text, "utf-8")
+
+
+async def test_a_wrong_path_says_where_the_thing_is(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """The same name elsewhere, copies, and nearly the same names are told."""
+    (roots.project / "reports").mkdir()
+    (roots.project / "reports" / "summary.md").write_text("x")
+    (roots.project / "invoices_2021.csv").write_text("x")
+    (roots.project / "invoices_2022.csv").write_text("x")
+    assert "the same name is at: reports/summary.md" in said(await read(toolbox, "summary.md"))
+    similar = said(await read(toolbox, "invoices_2019.csv"))
+    assert "there is no invoices_2019.csv; similar names: invoices_2021.csv, invoices_2022.csv" in similar or (
+        "invoices_2022.csv, invoices_2021.csv" in similar
+    )
+    assert "nothing with a similar name" in said(await read(toolbox, "zzzz.qqq"))
+    assert said(await read(toolbox, "/nowhere/at/all.txt")) == "there is no /nowhere/at/all.txt"
+
+
+async def test_what_is_no_file_is_named(
+    toolbox: SubTaskToolbox, roots: Roots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Directories, pipes, sockets, devices and binary files are neither waited for nor shown."""
+    project = roots.project
+    (project / "d").mkdir()
+    (project / "d" / "x.txt").write_text("x")
+    os.mkfifo(project / "pipe")
+    monkeypatch.chdir(project)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("sock")
+        (project / "p.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
+        (project / "noise").write_bytes(bytes(range(256)) * 20)
+        for path, says in (
+            ("d", "d is a directory; in it: x.txt"),
+            ("pipe", "it is a pipe, not a file"),
+            ("sock", "not a file"),
+            ("p.png", "it is a PNG image, not text"),
+            ("noise", "it is binary data, not text"),
+            ("d/x.txt/y", "d/x.txt/y"),
+            ("a\0b", "is not a path"),
+            ("x" * 5_000, "cannot be read"),
+        ):
+            call = await read(toolbox, path)
+            assert call.status is CallStatus.ERROR, path
+            assert says in said(call), path
+
+
+async def test_links_that_go_in_circles_end(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """A loop of links is an error with a message."""
+    (roots.project / "a").symlink_to("b")
+    (roots.project / "b").symlink_to("a")
+    call = await read(toolbox, "a")
+    assert call.status is CallStatus.ERROR
+    assert "broken link" in said(call) or "cannot be read" in said(call)
+
+
+@pytest.mark.parametrize(
+    "path", ["~/.ssh/id_rsa", "~/.aws/credentials", "~/.artoo/config.yaml", "/proc/self/environ"]
+)
+async def test_secrets_are_refused_also_through_links(toolbox: SubTaskToolbox, roots: Roots, path: str) -> None:
+    """Credentials, artoo's own files and the kernel's view of processes are out of reach under any name."""
+    real = roots.home / path.removeprefix("~/")
+    if path.startswith("~"):
+        real.parent.mkdir(parents=True, exist_ok=True)
+        real.write_text("secret")
+    link = roots.project / "innocent.txt"
+    link.symlink_to(real)
+    for name in (path, "innocent.txt"):
+        call = await read(toolbox, name)
+        assert call.status is CallStatus.REFUSED
+        assert "secret" not in call.output
+
+
+async def test_hostile_names_are_shown_in_one_line_and_can_be_read_back(
+    toolbox: SubTaskToolbox, roots: Roots
+) -> None:
+    """A name with a newline or bad UTF-8 is listed escaped, and the escaped name opens the file."""
+    names = [b"a\nb.txt", b"caf\xe9.txt", b"\x1b[31mred.txt"]
+    for name in names:
+        (roots.project / os.fsdecode(name)).write_bytes(name)
+    listed = (await toolbox.call("glob", {"pattern": "*.txt"})).output.splitlines()[1:]
+    assert listed == ["\\x1b[31mred.txt", "a\\nb.txt", "caf\\xe9.txt"]
+    for shown in listed:
+        assert (await read(toolbox, shown)).status is CallStatus.OK, shown
+
+
+async def test_an_unreadable_file_says_so(
+    toolbox: SubTaskToolbox, roots: Roots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Missing permission is told as that."""
+    (roots.project / "closed.txt").write_text("x")
+
+    def denied(path: object, flags: int, mode: int = 0o777) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", denied)
+    assert said(await read(toolbox, "closed.txt")) == "closed.txt cannot be read: Permission denied"

@@ -1,0 +1,81 @@
+"""`find` on personal files becomes an index search, and nothing else does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from artoo.ports.sandbox import Roots
+from artoo.tools.index import FileKind
+from artoo.tools.redirect import index_query
+
+ROOTS = Roots(home=Path("/home/u"), workspace=Path("/home/u/artoo_workspace"), project=Path("/home/u/code/p"))
+
+
+@pytest.mark.parametrize(
+    ("command", "folders"),
+    [
+        ("find ~ -name '*.pdf'", ["/home/u"]),
+        ("find $HOME/Documents -maxdepth 3 -iname report.txt", ["/home/u/Documents"]),
+        ('find "${HOME}/My Files" ~/x/ -type f -name "a*" -print 2>/dev/null', ["/home/u/My Files", "/home/u/x"]),
+        ("/usr/bin/find /home -mindepth 1 -type d -name Photos", ["/home"]),
+        ("find /Volumes/Disk -name x", ["/Volumes/Disk"]),
+    ],
+)
+def test_a_pure_search_by_name_on_personal_paths_becomes_a_query(command: str, folders: list[str]) -> None:
+    """Name, kind and places are taken over; depth limits are stripped."""
+    query = index_query(command, ROOTS)
+    assert query is not None
+    assert [str(folder) for folder in query.folders] == folders
+
+
+def test_case_and_kind_are_taken_over() -> None:
+    """-name is exact, -iname is not; -type f and d choose the kind."""
+    exact = index_query("find ~ -type d -name Photos", ROOTS)
+    loose = index_query("find ~ -iname photos", ROOTS)
+    assert exact is not None
+    assert loose is not None
+    assert (exact.exact_case, exact.kind) == (True, FileKind.DIRECTORY)
+    assert (loose.exact_case, loose.kind) == (False, FileKind.ANY)
+    assert exact.matches_name("Photos")
+    assert not exact.matches_name("photos")
+    assert not exact.matches_name("MyPhotos")
+    assert loose.matches_name("PHOTOS")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "find . -name '*.py'",
+        "find -name x",
+        "find /home/u/code/p -name x",
+        "find /home/u/code/p/src -name x",
+        "find ~/artoo_workspace -name x",
+        "find ~ ./src -name x",
+        "find /etc -name passwd",
+        "find /home/u/../../etc -name passwd",
+        "find ~ -name x | wc -l",
+        "find ~ -name x -delete",
+        "find ~ -name x -exec rm {} +",
+        "find ~ -name x -mtime -1",
+        "find ~ -name a -o -name b",
+        "find ~ ! -name a",
+        "find ~ -type f",
+        "find ~ -type l -name x",
+        "find ~ -name x > out.txt",
+        "find ~ -name x 2> errors.txt",
+        "find ~ -name $X",
+        "find ~ -name x; ls",
+        "X=1 find ~ -name x",
+        "cd ~ && find . -name x",
+        "(find ~ -name x)",
+        "sudo find ~ -name x",
+        "find ~ -maxdepth x -name y",
+        "find ~ -name",
+        "find ~ -name 'x",
+    ],
+)
+def test_every_other_command_stays_what_it_is(command: str) -> None:
+    """Pipelines, actions, other tests, other places and what is not understood run as they are."""
+    assert index_query(command, ROOTS) is None

@@ -1,0 +1,313 @@
+"""Every call ends as a record; what is blocked is absent or refused."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tool_doubles import MakeToolbox, PlainSandbox, StillClock, roots_in
+
+from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.errors import SandboxError, ToolError
+from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
+from artoo.contracts.plan import MustNot
+from artoo.ports.sandbox import SandboxRequest, SandboxRun
+from artoo.ports.tools import Parameter, ToolSpec
+from artoo.tools.asking import Asking
+from artoo.tools.commands import ReadOnlyCommands
+from artoo.tools.registry import MAX_ARGUMENT, Registry, SubTaskToolbox
+from artoo.tools.sandbox.classify import Places
+from artoo.tools.standard import builtin_tools
+from artoo.tools.threads import in_thread
+from artoo.tools.tool import Arguments, Outcome
+from artoo.tools.waiting import waiting_for_a_person
+from artoo.tools.writing import CreateOnly
+
+
+@dataclass(frozen=True, slots=True)
+class Does:
+    """A tool that does what a test wants."""
+
+    act: Callable[[Arguments], Awaitable[Outcome]]
+    name: str = "does"
+    wall_seconds: float = 30.0
+    priority: int = 50
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            self.name,
+            "does it",
+            (Parameter("thing", "what"), Parameter("how", "how", required=False)),
+            self.priority,
+        )
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        return (self.name,)
+
+    def target(self, arguments: Arguments) -> str:
+        return arguments.get("thing", "").strip().lower()
+
+    async def run(self, arguments: Arguments) -> Outcome:
+        return await self.act(arguments)
+
+
+async def _well(arguments: Arguments) -> Outcome:
+    return Outcome(output=f"did {arguments['thing']}", changes=("/a",), result_count=3, exit_code=0)
+
+
+def toolbox_of(tool: Does, must_not: MustNot | None = None) -> SubTaskToolbox:
+    return Registry([tool], StillClock()).toolbox("s", must_not or MustNot())
+
+
+async def test_a_record_holds_everything_that_the_tool_says() -> None:
+    """Identity, normalised target, input, status, output, bytes, changes and counts are in the record."""
+    clock = StillClock()
+
+    async def slowly(arguments: Arguments) -> Outcome:
+        clock.seconds += 1.5
+        return await _well(arguments)
+
+    call = await Registry([Does(slowly)], clock).toolbox("s", MustNot()).call("does", {"thing": " IT "})
+    assert (call.tool, call.identity, call.target, call.input) == ("does", ("does",), "it", " IT ")
+    assert (call.status, call.exit_code, call.output) == (CallStatus.OK, 0, "did  IT ")
+    assert (call.total_bytes, call.truncated, call.duration_ms) == (8, False, 1_500)
+    assert (call.result_count, call.changes) == (3, ("/a",))
+
+
+async def test_long_output_is_cut_and_counted() -> None:
+    """A record keeps head and tail and says how many bytes there were."""
+
+    async def long(arguments: Arguments) -> Outcome:
+        return Outcome(output="line\n" * 10_000, error_output="e" * 10_000)
+
+    call = await toolbox_of(Does(long)).call("does", {"thing": "x"})
+    assert len(call.output) <= OUTPUT_KEPT
+    assert len(call.error_output) <= OUTPUT_KEPT
+    assert (call.truncated, call.total_bytes) == (True, 60_000)
+    assert "left out here" in call.output
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("nothing", {}, "the tools are: does"),
+        ("does", {}, "needs 'thing'"),
+        ("does", {"thing": "  "}, "'thing' is empty"),
+        ("does", {"thing": "x", "wrong": "y"}, "no argument 'wrong'; it takes: thing, how (optional)"),
+        ("does", {"thing": "x" * (MAX_ARGUMENT + 1)}, "longer than"),
+    ],
+)
+async def test_a_call_that_cannot_be_made_is_refused_with_what_exists(
+    name: str, arguments: dict[str, str], says: str
+) -> None:
+    """Unknown tools, unknown, missing, empty and oversized arguments come back as refusals that help."""
+    call = await toolbox_of(Does(_well)).call(name, arguments)
+    assert call.status is CallStatus.REFUSED
+    assert says in (call.reason or "")
+
+
+async def test_a_blocked_tool_is_absent_and_refused() -> None:
+    """A blocked identity is not offered, and a call of it does not happen."""
+    box = toolbox_of(Does(_well), MustNot(tools=("does",)))
+    assert box.specs == ()
+    call = await box.call("does", {"thing": "x"})
+    assert call.status is CallStatus.REFUSED
+    assert "blocked" in (call.reason or "")
+
+
+async def test_a_blocked_target_is_refused_in_its_normal_form_only() -> None:
+    """A pair (identity, target) refuses that input, however it is written, and no other."""
+    box = toolbox_of(Does(_well), MustNot(targets=(("does", "  IT"), ("other", "fine"))))
+    refused = await box.call("does", {"thing": "it  "})
+    assert refused.status is CallStatus.REFUSED
+    assert "failed before" in (refused.reason or "")
+    assert (await box.call("does", {"thing": "fine"})).status is CallStatus.OK
+
+
+async def test_a_blocked_program_is_refused_wherever_it_hides(make_toolbox: MakeToolbox) -> None:
+    """`shell:rm` is refused through wrappers and scripts in strings; other commands still run."""
+    box = make_toolbox(MustNot(tools=("shell:rm",)))
+    assert "shell" in [spec.name for spec in box.specs]
+    for command in ("rm x", "sudo rm x", "ls | xargs rm", "bash -c 'rm x'", "echo $(rm x)", "\\rm x"):
+        call = await box.call("shell", {"command": command})
+        assert call.status is CallStatus.REFUSED, command
+        assert "shell:rm is blocked" in (call.reason or "")
+    assert (await box.call("shell", {"command": "echo rm"})).status is CallStatus.OK
+
+
+async def test_a_blocked_command_is_refused_in_its_normal_form(make_toolbox: MakeToolbox) -> None:
+    """A shell target is the normalised command, for the program that failed on it or for the shell itself."""
+    for identity in ("shell:cat", "shell"):
+        box = make_toolbox(MustNot(targets=((identity, "cat a.txt"),)))
+        call = await box.call("shell", {"command": "  cat   a.txt ;"})
+        assert call.status is CallStatus.REFUSED
+
+
+async def test_what_a_tool_raises_becomes_an_error_record() -> None:
+    """A ToolError's message is the reason as it stands; other exceptions are named."""
+
+    async def refuses(arguments: Arguments) -> Outcome:
+        raise ToolError("there is no such thing")
+
+    async def breaks(arguments: Arguments) -> Outcome:
+        raise KeyError("lost")
+
+    async def own_timeout(arguments: Arguments) -> Outcome:
+        raise TimeoutError("the server said so")
+
+    for act, reason in (
+        (refuses, "there is no such thing"),
+        (breaks, "KeyError: 'lost'"),
+        (own_timeout, "TimeoutError: the server said so"),
+    ):
+        call = await toolbox_of(Does(act)).call("does", {"thing": "x"})
+        assert (call.status, call.reason) == (CallStatus.ERROR, reason)
+
+
+async def test_a_call_that_never_ends_is_ended() -> None:
+    """The wall limit of a tool makes a timeout record, also when it blocks a thread."""
+    release = asyncio.Event()
+
+    async def never(arguments: Arguments) -> Outcome:
+        await release.wait()
+        return Outcome()
+
+    call = await toolbox_of(Does(never, wall_seconds=0.01)).call("does", {"thing": "x"})
+    assert call.status is CallStatus.TIMEOUT
+    assert "did not end within 0.01 s" in (call.reason or "")
+
+
+async def test_a_cancelled_call_passes_the_cancellation_on_and_leaves_a_record() -> None:
+    """Cancellation is never swallowed, and the toolbox still knows which call it cut off."""
+    begun = asyncio.Event()
+
+    async def waits(arguments: Arguments) -> Outcome:
+        begun.set()
+        await asyncio.Event().wait()
+        return Outcome()
+
+    box = toolbox_of(Does(waits))
+    task = asyncio.ensure_future(box.call("does", {"thing": "x"}))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [(call.tool, call.input, call.status) for call in box.interrupted] == [
+        ("does", "x", CallStatus.INTERRUPTED)
+    ]
+
+
+async def test_several_arguments_may_come_as_one_json_object() -> None:
+    """A caller with room for one text reaches a tool with several arguments; other JSON stays a text."""
+    seen: list[Arguments] = []
+
+    async def sees(arguments: Arguments) -> Outcome:
+        seen.append(dict(arguments))
+        return Outcome()
+
+    box = toolbox_of(Does(sees))
+    for text in ('{"thing": "a", "how": 3}', '{"other": 1}', "{broken", "[1]"):
+        await box.call("does", {"thing": text})
+    assert seen == [{"thing": "a", "how": "3"}, {"thing": '{"other": 1}'}, {"thing": "{broken"}, {"thing": "[1]"}]
+
+
+def test_two_tools_of_one_name_are_a_mistake() -> None:
+    """A name says which tool is meant."""
+    with pytest.raises(ValueError, match="same name: does"):
+        Registry([Does(_well), Does(_well)], StillClock())
+
+
+def test_tools_come_by_priority() -> None:
+    """Lower numbers are offered first; unknown names are their own identity."""
+    registry = Registry([Does(_well, "late", priority=9), Does(_well, "early", priority=1)], StillClock())
+    assert [spec.name for spec in registry.specs] == ["early", "late"]
+    assert registry.identities("nothing", {}) == ("nothing",)
+
+
+async def test_the_built_in_tools_have_the_order_of_the_specification(toolbox: SubTaskToolbox) -> None:
+    """Index search, glob, read and write, then the programs."""
+    names = [spec.name for spec in toolbox.specs]
+    assert names == ["find_files", "glob", "read_file", "write_file", "shell", "python"]
+
+
+async def test_waiting_for_a_person_does_not_use_up_a_call() -> None:
+    """The wall limit stands still while a person is asked, and goes on afterwards."""
+
+    async def asks(arguments: Arguments) -> Outcome:
+        with waiting_for_a_person():
+            await asyncio.sleep(0.15)
+        return Outcome(output="answered")
+
+    call = await toolbox_of(Does(asks, wall_seconds=0.1)).call("does", {"thing": "x"})
+    assert (call.status, call.output) == (CallStatus.OK, "answered")
+
+    async def asks_then_hangs(arguments: Arguments) -> Outcome:
+        with waiting_for_a_person():
+            await asyncio.sleep(0)
+        await asyncio.Event().wait()
+        return Outcome()
+
+    call = await toolbox_of(Does(asks_then_hangs, wall_seconds=0.05)).call("does", {"thing": "x"})
+    assert call.status is CallStatus.TIMEOUT
+
+
+async def test_a_tool_that_asks_runs_only_what_was_agreed_to() -> None:
+    """No is a refusal that holds; once is once; the rest of the task is for the same arguments only."""
+    asked: list[ConfirmationRequest] = []
+    answers = iter([Consent.ONCE, Consent.TASK, Consent.NO])
+
+    async def confirm(request: ConfirmationRequest) -> Consent:
+        asked.append(request)
+        return next(answers)
+
+    box = Registry([Asking(Does(_well), confirm)], StillClock()).toolbox("s", MustNot())
+    statuses = [(await box.call("does", {"thing": thing})).status for thing in ("a", "a", "a", "b", "b")]
+    assert statuses == [CallStatus.OK, CallStatus.OK, CallStatus.OK, CallStatus.REFUSED, CallStatus.REFUSED]
+    assert [request.details for request in asked] == [("thing: a",), ("thing: a",), ("thing: b",)]
+    assert asked[0].digest == asked[1].digest != asked[2].digest
+
+
+async def test_where_nobody_can_be_asked_the_answer_is_no() -> None:
+    """Without somebody to ask, a tool that asks does not run."""
+    box = Registry([Asking(Does(_well))], StillClock()).toolbox("s", MustNot())
+    assert (await box.call("does", {"thing": "a"})).status is CallStatus.REFUSED
+
+
+async def test_threads_hand_back_values_and_exceptions() -> None:
+    """Work in a thread returns or raises in the task that waits for it."""
+
+    def fails() -> None:
+        raise OSError("no")
+
+    assert await in_thread(lambda: 7) == 7
+    with pytest.raises(OSError, match="no"):
+        await in_thread(fails)
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=60))
+def test_any_argument_ends_as_a_record(text: str) -> None:
+    """Whatever text a model sends (lone surrogates, NULs, nothing), every tool answers with a storable record."""
+    with tempfile.TemporaryDirectory() as place:
+        roots = roots_in(Path(place))
+        home = roots.home / ".artoo"
+        writer = CreateOnly(roots, Places.of(roots, home))
+        tools = builtin_tools(ReadOnlyCommands(NoSandbox(), roots, "t"), writer, roots, home, "")
+        box = Registry(tools, StillClock()).toolbox("s", MustNot(targets=(("shell", text), ("read_file", text))))
+        for spec in box.specs:
+            arguments = dict.fromkeys((one.name for one in spec.parameters if one.required), text)
+            call = asyncio.run(box.call(spec.name, arguments))
+            call.model_dump_json()
+
+
+class NoSandbox(PlainSandbox):
+    """Runs nothing."""
+
+    async def run(self, request: SandboxRequest) -> SandboxRun:
+        raise SandboxError("nothing runs here")

@@ -1,0 +1,122 @@
+"""What is understood of shell commands."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from artoo.tools.shell_syntax import parse_command
+
+PROGRAMS = [
+    ("ls -la", ("shell:ls",)),
+    ("find . -name '*.py' | wc -l", ("shell:find", "shell:wc")),
+    ("(cd data && cat x) || { sort y; }", ("shell:cat", "shell:sort")),
+    ("sudo -u bob find /", ("shell:sudo", "shell:find")),
+    ("env A=1 B=2 nohup nice -n 5 make", ("shell:make",)),
+    ("timeout -k 5 10 rsync a b", ("shell:rsync",)),
+    ("find . -print0 | xargs -0 -n 1 rm -f", ("shell:find", "shell:rm")),
+    ("time ls", ("shell:ls",)),
+    ("command -v python3", ("shell:command",)),
+    ("command rm x", ("shell:rm",)),
+    ("bash -c 'grep a b | bash -lc \"wc -l\"'", ("shell:grep", "shell:wc")),
+    ("eval 'rm x'", ("shell:rm",)),
+    ("echo $(cat `ls`)", ("shell:echo", "shell:cat", "shell:ls")),
+    ('echo "$(date +%s)"', ("shell:echo", "shell:date")),
+    ("diff <(sort a) <(sort b)", ("shell:diff", "shell:sort")),
+    ("find . -name x -exec rm -f {} \\;", ("shell:find", "shell:rm")),
+    ("\\rm x", ("shell:rm",)),
+    ("'/bin/rm' x", ("shell:rm",)),
+    ("busybox rm x", ("shell:rm",)),
+    ('for f in *.txt; do wc -l < "$f"; done', ("shell:wc",)),
+    ("f() { rm x; }; f", ("shell:rm", "shell:f")),
+    ("if [ -f x ]; then cat x; fi", ("shell:test", "shell:cat")),
+    ("export X=$(hostname)", ("shell:hostname",)),
+    ("cat <<EOF | tr a b\n$(id)\nEOF", ("shell:cat", "shell:tr", "shell:id")),
+    ("cd /tmp", ("shell:cd",)),
+]
+
+
+@pytest.mark.parametrize(("command", "identities"), PROGRAMS)
+def test_identities_are_the_programs_that_a_command_starts(command: str, identities: tuple[str, ...]) -> None:
+    """Programs are found through pipelines, subshells, wrappers, substitutions and scripts in strings."""
+    assert set(parse_command(command).identities) == set(identities)
+
+
+@pytest.mark.parametrize("command", ["$a$b x", 'bash -c "$CMD" && $X', "a=r; ${a}m x", "xargs $cmd"])
+def test_a_program_that_only_the_shell_knows_is_called_shell(command: str) -> None:
+    """A name built from variables cannot be named, so the command counts as `shell` itself."""
+    found = parse_command(command).identities
+    assert "shell" in found or "shell:xargs" in found or "shell:bash" in found
+
+
+@pytest.mark.parametrize("command", ["echo a; ; b", "((", "if then", "cat <<EOF", "'", ")", "\0ls", "x" * 200_000])
+def test_a_command_that_does_not_parse_is_still_a_shell_command(command: str) -> None:
+    """What cannot be read has the identity `shell`, and what was understood of it besides."""
+    parsed = parse_command(command)
+    if not parsed.parsed:
+        assert parsed.identities[0] == "shell"
+    assert parsed.identities
+
+
+def test_nesting_without_end_is_bounded() -> None:
+    """Ten thousand nested subshells neither recurse nor hang."""
+    assert parse_command("$(" * 10_000 + "ls" + ")" * 10_000).identities
+    script = "ls"
+    for _ in range(30):
+        script = "bash -c " + "'" + script.replace("'", "'\\''")[:20_000] + "'"
+    assert parse_command(script).identities
+
+
+def test_redirections_say_what_is_read_and_written() -> None:
+    """The files that the shell itself opens are told apart by direction and descriptor."""
+    found = parse_command("sort < in.txt > 'out file.txt' 2>> log; cat >| $X").redirections
+    assert [(one.path, one.writes, one.descriptor) for one in found] == [
+        ("in.txt", False, None),
+        ("out file.txt", True, None),
+        ("log", True, "2"),
+        (None, True, None),
+    ]
+
+
+def test_words_are_unquoted_as_the_shell_would() -> None:
+    """Quotes, escapes and known variables are resolved; a word that needs the shell is left out."""
+    words = parse_command('cat \'a b\' "c $HOME/d" e\\ f ~/g $\'h\\ti\' "$UNKNOWN" j"k"l -n', {"HOME": "/h"}).words
+    assert words == ("a b", "c /h/d", "e f", "/h/g", "h\ti", "jkl")
+
+
+@pytest.mark.parametrize(
+    ("written", "normal"),
+    [
+        ("  ls   -la  ;", "ls -la"),
+        ("ls \\\n  -l | \t wc", "ls -l | wc"),
+        ("echo 'a   b'   \"c   d\"", "echo 'a   b' \"c   d\""),
+        ("a\n\n\n b", "a\nb"),
+        ("cat <<E\nx   y\nE\n", "cat <<E\nx   y\nE"),
+        ("echo   a  ;;  b", "echo a ;; b"),
+    ],
+)
+def test_the_normal_form_reduces_blanks_outside_quotes(written: str, normal: str) -> None:
+    """Equal commands have equal targets; what is quoted keeps its blanks."""
+    assert parse_command(written).normal == normal
+
+
+_WORD = st.sampled_from(
+    ["a", "-l", "'x  y'", '"p  $q  r"', "$(ls  -a)", "b\\ c", "*.txt", "~/x", ">", "2>&1", "<(a  b)"]
+)
+_JOINT = st.sampled_from([" ", "   ", "\t", " \\\n ", " | ", " && ", ";", "\n", " ; "])
+
+
+@given(st.lists(st.tuples(_WORD, _JOINT), min_size=1, max_size=12))
+def test_normalising_twice_changes_nothing_more(parts: list[tuple[str, str]]) -> None:
+    """The normal form is a normal form."""
+    once = parse_command("".join(word + joint for word, joint in parts)).normal
+    assert parse_command(once).normal == once
+
+
+@given(st.text(max_size=200))
+def test_any_text_can_be_read(text: str) -> None:
+    """No text makes the reader fail."""
+    parsed = parse_command(text, {"HOME": "/h"})
+    assert all(one == "shell" or one.startswith("shell:") for one in parsed.identities)
+    assert parsed.words is not None

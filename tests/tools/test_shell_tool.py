@@ -1,0 +1,243 @@
+"""The shell and Python tools: what commands say, and that nothing of theirs takes effect while read-only."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+import pytest
+from tool_doubles import MakeToolbox, PlainSandbox, said
+
+from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait
+from artoo.contracts.execution import CallStatus
+from artoo.ports.sandbox import Roots
+from artoo.tools.builtin.python import Python
+from artoo.tools.builtin.shell import Shell
+from artoo.tools.commands import ReadOnlyCommands
+from artoo.tools.index import WalkIndex
+from artoo.tools.registry import SubTaskToolbox
+from artoo.tools.sandbox.choose import open_sandbox
+from artoo.tools.sandbox.classify import Places
+from artoo.tools.standard import Machine, builtin_tools
+from artoo.tools.writing import CreateOnly
+
+
+def _created(path: str, *traits: Trait) -> Change:
+    return Change(kind=ChangeKind.CREATED, path=path, node=Node.FILE, path_class=PathClass.PROJECT, traits=traits)
+
+
+async def test_a_command_runs_in_the_project_with_pipefail(
+    toolbox: SubTaskToolbox, roots: Roots, sandbox: PlainSandbox
+) -> None:
+    """The project root is the current directory, a failure in a pipeline shows, and the request is read-only."""
+    call = await toolbox.call("shell", {"command": "pwd; false | cat"})
+    assert call.output.strip() == str(roots.project)
+    assert (call.status, call.exit_code, call.identity) == (
+        CallStatus.ERROR,
+        1,
+        ("shell:pwd", "shell:false", "shell:cat"),
+    )
+    assert [request.read_only for request in sandbox.requests] == [True]
+    assert sandbox.staged[0].dropped
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "code", "count"),
+    [
+        ("grep foo a.txt", CallStatus.OK, 1, 0),
+        ("grep bar a.txt", CallStatus.OK, 0, 2),
+        ("grep -c bar a.txt", CallStatus.OK, 0, None),
+        ("grep foo a.txt | wc -l", CallStatus.OK, 0, None),
+        ("grep foo a.txt | sort", CallStatus.OK, 0, None),
+        ("grep foo missing.txt", CallStatus.ERROR, 2, None),
+        ("yes | head -n 2", CallStatus.OK, 0, None),
+        ("find . -name '*.txt'", CallStatus.OK, 0, 1),
+        ("find . -name '*.zip'", CallStatus.OK, 0, 0),
+        ("diff a.txt /dev/null", CallStatus.OK, 1, None),
+        ("false", CallStatus.ERROR, 1, None),
+        ("exit 3", CallStatus.ERROR, 3, None),
+        ("nosuchprogram", CallStatus.ERROR, 127, None),
+        ("((", CallStatus.ERROR, 2, None),
+    ],
+)
+async def test_exit_codes_are_read_as_the_programs_mean_them(
+    toolbox: SubTaskToolbox, roots: Roots, command: str, status: CallStatus, code: int, count: int | None
+) -> None:
+    """No match and a difference are answers, a reader that has enough is no failure, everything else is."""
+    (roots.project / "a.txt").write_text("bar 1\nbar 2\n")
+    call = await toolbox.call("shell", {"command": command})
+    assert (call.status, call.exit_code, call.result_count) == (status, code, count), said(call)
+
+
+async def test_a_wrong_path_in_a_command_is_explained(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """The record says where the file really is, for bash and for Python."""
+    (roots.project / "data" / "archive").mkdir(parents=True)
+    (roots.project / "data" / "archive" / "sales.csv.bak").write_text("id,amount\n1,2\n")
+    (roots.project / "data" / "sales.csv").symlink_to("/mnt/nowhere/sales.csv")
+    for tool, main, text in (
+        ("shell", "command", "awk -F, '{s+=$2}END{print s}' data/sales.csv"),
+        ("python", "code", "print(open('data/sales.csv').read())"),
+    ):
+        call = await toolbox.call(tool, {main: text})
+        assert call.status is CallStatus.ERROR
+        assert "broken link to /mnt/nowhere/sales.csv" in (call.reason or "")
+        assert "copies: data/archive/sales.csv.bak" in (call.reason or "")
+
+
+async def test_a_command_that_never_ends_is_a_timeout_with_what_it_printed(
+    roots: Roots, make_toolbox: MakeToolbox
+) -> None:
+    """Partial output is kept and called incomplete."""
+    shell = Shell(ReadOnlyCommands(PlainSandbox(), roots, "t"), roots, WalkIndex(), command_seconds=0.3)
+    call = await make_toolbox(tools=(shell,)).call("shell", {"command": "echo begun; sleep 60"})
+    assert call.status is CallStatus.TIMEOUT
+    assert call.output == "begun\n"
+    assert "incomplete" in (call.reason or "")
+
+
+async def test_huge_and_binary_output_is_bounded(toolbox: SubTaskToolbox) -> None:
+    """Megabytes become head and tail; bytes become a description."""
+    call = await toolbox.call("shell", {"command": "seq 1 300000"})
+    assert call.output.startswith("1\n2\n")
+    assert call.output.rstrip().endswith("300000")
+    assert call.truncated
+    assert call.total_bytes > 1_000_000
+    call = await toolbox.call("shell", {"command": "head -c 5000 /dev/zero"})
+    assert call.output == "(binary output, 5000 bytes, not shown)"
+
+
+async def test_dropped_changes_make_a_command_an_error_whatever_its_exit_code(
+    roots: Roots, make_toolbox: MakeToolbox
+) -> None:
+    """While commands are read-only, one that writes is not done, and says how to make a file."""
+    box = make_toolbox(other_sandbox=PlainSandbox(changes=(_created("/p/out.txt"),)))
+    call = await box.call("shell", {"command": "echo hi"})
+    assert (call.status, call.exit_code, call.dropped) == (CallStatus.ERROR, 0, ("/p/out.txt",))
+    assert "nothing was changed" in (call.reason or "")
+    assert "write_file" in (call.reason or "")
+
+
+async def test_caches_that_a_command_leaves_behind_are_no_failure(make_toolbox: MakeToolbox) -> None:
+    """Derived files are dropped without spoiling the command's result."""
+    box = make_toolbox(other_sandbox=PlainSandbox(changes=(_created("/p/__pycache__/a.pyc", Trait.DERIVED),)))
+    call = await box.call("shell", {"command": "echo hi"})
+    assert (call.status, call.dropped, call.reason) == (CallStatus.OK, (), None)
+
+
+async def test_find_on_personal_files_is_answered_by_the_index(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """The record says what really ran; the identity stays `shell:find`, and nothing reached the sandbox."""
+    deep = roots.home / "Documents" / "a" / "b"
+    deep.mkdir(parents=True)
+    (deep / "Taxes 2024.pdf").write_text("x")
+    call = await toolbox.call("shell", {"command": "find ~ -maxdepth 1 -name 'Taxes*.pdf' 2>/dev/null"})
+    assert (call.status, call.result_count, call.identity) == (CallStatus.OK, 1, ("shell:find",))
+    assert str(deep / "Taxes 2024.pdf") in call.output
+    assert call.ran is not None
+    assert call.ran.startswith(f"find {roots.home} -name 'Taxes*.pdf'  # answered by a file index")
+    none = await toolbox.call("shell", {"command": "find ~ -name 'Taxes 1999*'"})
+    assert (none.status, none.result_count) == (CallStatus.OK, 0)
+
+
+async def test_a_fence_around_code_is_taken_off(toolbox: SubTaskToolbox) -> None:
+    """Models leave the fence in the argument now and then."""
+    assert (await toolbox.call("shell", {"command": "```bash\necho hi\n```"})).output == "hi\n"
+    assert (await toolbox.call("python", {"code": "```python\nprint('hi')\n```"})).output == "hi\n"
+
+
+async def test_python_runs_isolated_in_the_project(
+    toolbox: SubTaskToolbox, roots: Roots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The script sees the project's files, not the user's Python settings."""
+    (roots.project / "json.py").write_text("raise SystemExit('the wrong module')")
+    (roots.project / "n.txt").write_text("数据\n")
+    monkeypatch.setenv("PYTHONPATH", str(roots.project))
+    call = await toolbox.call(
+        "python", {"code": "import json\nprint(json.dumps([open('n.txt').read()], ensure_ascii=False))"}
+    )
+    assert (call.status, call.output, call.identity) == (CallStatus.OK, '["数据\\n"]\n', ("python",))
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("print(1", "line 1 is not valid Python"),
+        ("x = 1\nif x\n  y", "line 2 is not valid Python"),
+        ("a\0b", "not"),
+        ("(" * 5_000 + ")" * 5_000, "nothing was run"),
+    ],
+)
+async def test_what_is_not_python_does_not_run(
+    toolbox: SubTaskToolbox, sandbox: PlainSandbox, code: str, says: str
+) -> None:
+    """A script with an error in its syntax comes back with the line, without having run."""
+    call = await toolbox.call("python", {"code": code})
+    assert call.status is CallStatus.ERROR
+    assert says in (call.reason or "")
+    assert sandbox.requests == []
+
+
+async def test_a_python_error_is_named(toolbox: SubTaskToolbox) -> None:
+    """The last line of the traceback is the reason."""
+    call = await toolbox.call("python", {"code": "raise KeyError('salary')"})
+    assert (call.status, call.exit_code, call.reason) == (CallStatus.ERROR, 1, "KeyError: 'salary'")
+
+
+def test_equal_scripts_have_equal_targets(roots: Roots) -> None:
+    """Comments and layout do not make another target."""
+    python = Python(ReadOnlyCommands(PlainSandbox(), roots, "t"), roots)
+    one = python.target({"code": "x=1 # one\nprint( x )"})
+    assert one == python.target({"code": "```python\nx = 1\n\nprint(x)\n```"})
+    assert python.target({"code": "not python (\n"}) == "not python ("
+
+
+def test_a_shell_is_offered_only_where_there_is_a_bash(roots: Roots, places: Places) -> None:
+    """Tools that cannot work here are not offered."""
+    without = Machine(platform="linux", which=lambda name: None)
+    tools = builtin_tools(
+        ReadOnlyCommands(PlainSandbox(), roots, "t"),
+        CreateOnly(roots, places),
+        roots,
+        roots.home / ".artoo",
+        "",
+        without,
+    )
+    assert "shell" not in [tool.spec.name for tool in tools]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+async def test_in_the_real_sandbox_nothing_takes_effect(make_toolbox: MakeToolbox, roots: Roots) -> None:
+    """Writing, overwriting and deleting leave the disk as it was, and the records say what was not done."""
+    real = await open_sandbox(roots.home / ".artoo")
+    if real.tier not in ("bubblewrap", "namespaces"):
+        pytest.skip("no staging sandbox here")
+    kept = roots.project / "keep.txt"
+    kept.write_text("precious\n")
+    box = make_toolbox(other_sandbox=real)
+    for tool, main, text in (
+        ("shell", "command", "echo gone > keep.txt; cat keep.txt"),
+        ("shell", "command", "rm keep.txt"),
+        ("python", "code", "import os\nos.remove('keep.txt')\nopen('new.txt', 'w').write('x')"),
+    ):
+        call = await box.call(tool, {main: text})
+        assert call.status is CallStatus.ERROR
+        assert any(path.endswith("keep.txt") for path in call.dropped)
+    assert kept.read_text() == "precious\n"
+    assert os.listdir(roots.project) == ["keep.txt"]  # noqa: PTH208
+    good = await box.call("shell", {"command": "wc -l < keep.txt"})
+    assert (good.status, good.output.strip(), good.dropped) == (CallStatus.OK, "1", ())
+    hung = make_toolbox(tools=(Shell(ReadOnlyCommands(real, roots, "t"), roots, WalkIndex(), command_seconds=0.5),))
+    call = await hung.call("shell", {"command": "echo a; sleep 99 & wait"})
+    assert call.status is CallStatus.TIMEOUT
+
+
+async def test_cancelling_a_command_leaves_an_interrupted_record(
+    toolbox: SubTaskToolbox, sandbox: PlainSandbox
+) -> None:
+    """A command that was cut off is known to have been cut off."""
+    task = asyncio.ensure_future(toolbox.call("shell", {"command": "sleep 60"}))
+    await asyncio.wait_for(sandbox.begun.wait(), 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [call.status for call in toolbox.interrupted] == [CallStatus.INTERRUPTED]

@@ -1,0 +1,274 @@
+"""The user's own functions as tools."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+import pytest
+from tool_doubles import StillClock
+
+from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.execution import CallStatus
+from artoo.contracts.plan import MustNot
+from artoo.tools.registry import Registry, SubTaskToolbox
+from artoo.tools.standard import own_tools
+from artoo.tools.user_tools import as_text, tool, user_tool
+
+
+async def yes(request: ConfirmationRequest) -> Consent:
+    return Consent.TASK
+
+
+def toolbox_of(*functions: Callable[..., object]) -> SubTaskToolbox:
+    tools = own_tools(functions, yes)
+    return Registry(tools, StillClock()).toolbox("s", MustNot())
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass
+class Point:
+    x: int
+    y: float
+
+
+async def test_a_plain_function_becomes_a_tool() -> None:
+    """Name, first paragraph of the documentation and parameters are what a model sees."""
+
+    @tool
+    def weather(city: str, days: int = 3) -> str:
+        """Forecast for a city.
+
+        Everything else is for people.
+        """
+        return f"{city} {days + 1}"
+
+    spec = user_tool(weather).spec
+    assert (spec.name, spec.description) == ("weather", "Forecast for a city.")
+    assert [(one.name, one.required) for one in spec.parameters] == [("city", True), ("days", False)]
+    assert spec.parameters[0].description == 'JSON object {"city": text, "days": int, default 3}'
+    assert (spec.reads, spec.writes) == (True, False)
+    box = toolbox_of(weather)
+    assert (await box.call("weather", {"city": "Rome", "days": "4"})).output == "Rome 5"
+    assert (await box.call("weather", {"city": '{"city": "Oslo", "days": 1}'})).output == "Oslo 2"
+    assert weather("Rome") == "Rome 4"
+
+
+async def test_an_async_function_runs_in_the_loop_and_a_plain_one_in_a_thread() -> None:
+    """Neither blocks the event loop."""
+    places: list[threading.Thread] = []
+
+    @tool
+    async def here() -> None:
+        """Runs here."""
+        await asyncio.sleep(0)
+        places.append(threading.current_thread())
+
+    @tool
+    def there() -> None:
+        """Runs there."""
+        places.append(threading.current_thread())
+
+    box = toolbox_of(here, there)
+    assert (await box.call("here", {})).status is CallStatus.OK
+    assert (await box.call("there", {"nothing": "at all"})).status is CallStatus.OK
+    assert places[0] is threading.main_thread()
+    assert places[1] is not threading.main_thread()
+
+
+async def test_arguments_are_read_as_their_types() -> None:
+    """Text becomes numbers, choices, enumerations, lists and objects; what does not fit is explained."""
+
+    @tool
+    def takes(
+        number: float,
+        flag: bool,
+        mode: Literal["fast", "slow"],
+        colour: Colour,
+        items: list[int],
+        point: Point,
+        maybe: int | None = None,
+    ) -> str:
+        """Takes everything."""
+        return repr((number, flag, mode, colour, items, point, maybe))
+
+    box = toolbox_of(takes)
+    good = {
+        "number": "2.5",
+        "flag": "true",
+        "mode": "fast",
+        "colour": "red",
+        "items": "[1, 2]",
+        "point": '{"x": 1, "y": 2.5}',
+        "maybe": "7",
+    }
+    assert (await box.call("takes", good)).output == repr((2.5, True, "fast", Colour.RED, [1, 2], Point(1, 2.5), 7))
+    for name, bad in (
+        ("number", "many"),
+        ("mode", "medium"),
+        ("items", "[a"),
+        ("point", "{}"),
+        ("colour", "green"),
+    ):
+        call = await box.call("takes", {**good, name: bad})
+        assert call.status is CallStatus.ERROR
+        assert f"takes: {name} = {bad!r} does not fit" in (call.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        (None, ""),
+        ("as it is", "as it is"),
+        (b"b\xff", "b\ufffd"),
+        ({"a": [1, 2.5, None]}, '{"a":[1,2.5,null]}'),
+        (Point(1, 2.0), '{"x":1,"y":2.0}'),
+        (Colour.RED, '"red"'),
+        (7, "7"),
+        ("数据", "数据"),
+    ],
+)
+def test_results_become_text(result: object, text: str) -> None:
+    """Text stays, nothing is nothing, the rest is JSON."""
+    assert as_text(result) == text
+
+
+def test_results_that_json_cannot_hold_are_still_text() -> None:
+    """Objects of other kinds are shown as Python shows them."""
+    assert "object" in as_text(object())
+    circle: list[object] = []
+    circle.append(circle)
+    assert as_text(circle) == "[[...]]"
+
+
+def _positional(a: str, /) -> None:
+    """Positional."""
+
+
+def _starred(*names: str) -> None:
+    """Starred."""
+
+
+def _keywords(**names: str) -> None:
+    """Keywords."""
+
+
+def _undocumented(a: str) -> None: ...
+
+
+def _odd(a: asyncio.Event) -> None:
+    """Odd."""
+
+
+def _unknown(a: object) -> None:
+    """Unknown."""
+
+
+_unknown.__annotations__["a"] = "Missing"
+
+
+def _named_badly(a: str) -> None:
+    """A name with a blank."""
+
+
+_named_badly.__name__ = "two words"
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (_positional, "cannot be given by name"),
+        (_starred, "cannot be given by name"),
+        (_keywords, "cannot be given by name"),
+        (_undocumented, "say what it does"),
+        (_odd, "cannot be made from text"),
+        (_unknown, "its signature cannot be read"),
+        (print, "cannot be"),
+        (_named_badly, "a tool's name is letters"),
+    ],
+)
+def test_a_signature_that_no_model_can_call_is_refused_at_once(function: Callable[..., object], says: str) -> None:
+    """The mistake is named where it is made, not when a model calls it."""
+    with pytest.raises(ConfigurationError, match=says):
+        tool(function)
+
+
+def test_seconds_must_be_positive() -> None:
+    """A time limit of nothing is a mistake."""
+    with pytest.raises(ConfigurationError, match="not a positive time"):
+        tool(seconds=0)(_bare)
+
+
+def _bare(text: str) -> str:
+    """A function that nobody marked."""
+    return text
+
+
+async def test_a_bare_function_is_a_tool_that_reads() -> None:
+    """Functions need no decorator to be given as tools."""
+    assert (await toolbox_of(_bare).call("_bare", {"text": "x"})).output == "x"
+
+
+async def test_tools_that_write_ask_first_unless_told_otherwise() -> None:
+    """`writes` asks by default; `asks` decides when it is given."""
+    asked: list[str] = []
+
+    async def no(request: ConfirmationRequest) -> Consent:
+        asked.append(request.title)
+        return Consent.NO
+
+    @tool(writes=True)
+    def careful(text: str) -> str:
+        """Writes."""
+        return text
+
+    @tool(name="bold", description="Writes too", writes=True, asks=False)
+    def other(text: str) -> str:
+        return text
+
+    @tool(asks=True)
+    def shy(text: str) -> str:
+        """Reads, and asks."""
+        return text
+
+    registry = Registry(own_tools([careful, other, shy], no), StillClock())
+    assert [spec.writes for spec in registry.specs] == [True, True, False]
+    box = registry.toolbox("s", MustNot())
+    statuses = [(await box.call(name, {"text": "x"})).status for name in ("careful", "bold", "shy")]
+    assert statuses == [CallStatus.REFUSED, CallStatus.OK, CallStatus.REFUSED]
+    assert asked == ["run careful", "run shy"]
+
+
+async def test_a_function_that_never_returns_is_left_behind() -> None:
+    """The call ends at its limit although the thread goes on."""
+    release = threading.Event()
+
+    @tool(seconds=0.05)
+    def stuck() -> None:
+        """Never returns."""
+        release.wait(20)
+
+    call = await toolbox_of(stuck).call("stuck", {})
+    release.set()
+    assert call.status is CallStatus.TIMEOUT
+
+
+async def test_what_a_function_raises_is_an_error_record() -> None:
+    """The exception's name and words are the reason."""
+
+    @tool
+    def fails(text: str) -> str:
+        """Fails."""
+        raise ValueError(f"no {text}")
+
+    call = await toolbox_of(fails).call("fails", {"text": "luck"})
+    assert (call.status, call.reason) == (CallStatus.ERROR, "ValueError: no luck")
