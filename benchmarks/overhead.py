@@ -42,14 +42,13 @@ CALLS = {0: 6, FAN: 2 + 2 * FAN}
 _STATS_SECONDS = 30.0
 _SAY_CPU = "\nimport time; print(time.process_time())"
 _OPEN = """
-import asyncio, tempfile
-from pathlib import Path
-from artoo import Artoo, Config
+import asyncio, os, tempfile
+from artoo import Artoo
 async def main():
     environ = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_MODEL": "mock"}
-    async with Artoo(Config().at_home(Path(directory)), environ=environ):
+    async with Artoo(environ=environ):
         pass
-with tempfile.TemporaryDirectory() as directory:
+with tempfile.TemporaryDirectory() as os.environ["ARTOO_HOME"]:
     asyncio.run(main())
 """
 _IMPORTS = {

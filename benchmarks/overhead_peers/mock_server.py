@@ -30,11 +30,11 @@ class Mock:
         self._calls = self._bytes = self._at_once = self._most_at_once = 0
 
     async def chat(self, request: web.Request) -> web.Response:
-        """POST /v1/chat/completions. The latency counts from the arrival, so that our own work is inside it."""
+        """POST /v1/chat/completions. The latency begins when the whole body is here; our work is inside it."""
         self._at_once += 1
         self._most_at_once = max(self._most_at_once, self._at_once)
-        due = asyncio.get_running_loop().time() + self._latency
         raw = await request.read()
+        due = asyncio.get_running_loop().time() + self._latency
         self._calls += 1
         self._bytes += len(raw)
         message = _answer(orjson.loads(raw))

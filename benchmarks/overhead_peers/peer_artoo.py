@@ -1,4 +1,4 @@
-"""artoo itself: the whole runtime, all roles on the bus, its own client, the task log, one tool of the user's."""
+"""artoo itself: the whole runtime with its bus, roles, client and task log, and one tool of the user's."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import job
 
 from artoo import Artoo, Config, RunOptions, tool
-from artoo.bus.spool import SpoolingTap
 from artoo.runtime.config import Limits, ModelEndpoint, Models
-from artoo.tasklog.writer import TaskLog
 
 _ENDPOINT = ModelEndpoint(concurrency=128)
 _CONFIG = Config(
@@ -29,28 +25,13 @@ async def lookup(query: str) -> str:
     return job.lookup(query)
 
 
-@asynccontextmanager
-async def logging(artoo: Artoo, home: Path) -> AsyncIterator[None]:
-    """Writes every message into the tasks' logs."""
-    with SpoolingTap(home / "spool", name="log") as spool:
-        detach = artoo.bus.attach(spool)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(TaskLog(home, spool).run())
-            try:
-                yield
-            finally:
-                detach()
-                spool.finish()
-
-
 async def main(base_url: str, place: Path) -> None:
     """Takes orders with one Artoo, in a home, a project and a workspace of its own."""
     environ = {"OPENAI_BASE_URL": base_url, "OPENAI_MODEL": job.MODEL, "OPENAI_API_KEY": job.KEY}
     project = place / "project"
     project.mkdir()
     common = {"project": project, "workspace": place / "workspace"}
-    config = _CONFIG.at_home(place / "home")
-    async with Artoo(config, tools=[lookup], environ=environ) as artoo, logging(artoo, config.home):
+    async with Artoo(_CONFIG.at_home(place / "home"), tools=[lookup], environ=environ) as artoo:
 
         async def run(text: str, options: RunOptions) -> str:
             result = await artoo.run(text, options=options)

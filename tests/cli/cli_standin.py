@@ -21,6 +21,7 @@ from artoo.cli import running
 from artoo.cli.fetching import Fetch
 from artoo.cli.main import main
 from artoo.contracts.base import Contract
+from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelUnreachable
@@ -51,6 +52,7 @@ from artoo.contracts.solution import (
     StoppedBy,
     UnmetCriterion,
 )
+from artoo.ports.confirm import Confirm
 from artoo.runtime.config import Config
 from artoo.runtime.options import RunOptions
 
@@ -290,6 +292,20 @@ def unreachable(text: str) -> Iterator[Step]:
     raise ModelUnreachable("no model answers at http://localhost:1; start it, or run artoo doctor")
 
 
+def asks(text: str) -> Iterator[Step]:
+    """Law 1 asks about many changes, one with a name that would forge a line; then the task waits."""
+    yield from opening(text, "en", ["Tidy up"])
+    details = ("$ rm *.tmp", *(f"delete /project/{number:03d}.tmp (3 B): is deleted" for number in range(120)))
+    hostile = "delete /project/a\x1b[2Jb.tmp: is deleted"
+    yield Role.GATE, ConfirmationRequest(
+        digest="d",
+        title="shell: delete 121",
+        details=(*details, hostile),
+        source="read_file notes.txt",
+        language="zh" if "清" in text else "en",
+    )
+
+
 STORIES: dict[str, Callable[[str], Iterator[Step]]] = {
     "accepted": accepted,
     "chinese": chinese,
@@ -299,6 +315,7 @@ STORIES: dict[str, Callable[[str], Iterator[Step]]] = {
     "crowd": crowd,
     "endless": endless,
     "deaf": endless,
+    "asks": asks,
     "stuck": endless,
     "endings_missing": endings_missing,
     "unreachable": unreachable,
@@ -319,8 +336,8 @@ class StandIn:
         self.closed = False
         self._stopped = asyncio.Event()
 
-    def __call__(self, config: Config, fetch: Fetch) -> Self:
-        self.config, self.fetch = config, fetch
+    def __call__(self, config: Config, fetch: Fetch, confirm: Confirm | None = None) -> Self:
+        self.config, self.fetch, self.confirm = config, fetch, confirm
         return self
 
     async def __aenter__(self) -> Self:
@@ -336,8 +353,12 @@ class StandIn:
 
     def interrupt(self) -> None:
         """Ends `endless`."""
-        if self.story == "endless":
+        if self.story in ("endless", "asks"):
             self._stopped.set()
+
+    async def _answered(self, request: ConfirmationRequest) -> ConfirmationAnswer:
+        consent = Consent.NO if self.confirm is None else await self.confirm(request)
+        return ConfirmationAnswer(digest=request.digest, consent=consent, by="person")
 
     async def stream(
         self, text: str, *, history: Sequence[Turn] = (), options: RunOptions | None = None
@@ -348,7 +369,9 @@ class StandIn:
         for number, (role, payload) in enumerate(STORIES[self.story](text)):
             await asyncio.sleep(self.pause)
             yield envelope(number, role, payload)
-        if STORIES[self.story] is endless:
+            if isinstance(payload, ConfirmationRequest):
+                yield envelope(98, Role.USER, await self._answered(payload))
+        if STORIES[self.story] in (endless, asks):
             await self._stopped.wait()
             yield envelope(99, *final_abandon(StoppedBy.INTERRUPTED))
 

@@ -107,7 +107,12 @@ async def test_nothing_is_loaded_before_the_first_request(model: Path) -> None:
     reply = await transport.models(timeout=5)
     assert isinstance(reply.body, dict)
     assert reply.body["data"] == [
-        {"id": "tiny.gguf", "object": "model", "owned_by": "llamacpp", "meta": {"n_ctx": 16_384}}
+        {
+            "id": "tiny.gguf",
+            "object": "model",
+            "owned_by": "llamacpp",
+            "meta": {"n_ctx": 16_384, "size": model.stat().st_size},
+        }
     ]
     assert loads == []
     await transport.close()

@@ -6,8 +6,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from artoo.tools.sandbox.choose import open_sandbox
 from scenario import World
+
+from artoo.tools.sandbox.choose import open_sandbox
 
 
 @pytest.fixture(scope="session")

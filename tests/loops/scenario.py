@@ -1,7 +1,8 @@
 """Whole tasks in a few lines: a world on disk, a scripted model behind real HTTP, and what came of it.
 
-    ended = await world.play("How many lines has a.txt?", {"Plan": plan(subtask("count")), "ExecutorStep": shell("wc -l a.txt")})
-    assert ended.directive == "accept"
+script = {"Plan": plan(subtask("count", tool="shell")), "ExecutorStep": shell("wc -l < a.txt")}
+ended = await world.play("How many lines has a.txt?", script)
+assert ended.directive == "accept"
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from artoo.contracts.request import Turn
 from artoo.contracts.routes import may_follow, may_publish
 from artoo.contracts.solution import Decided, FinalResult, RoleFailure
 from artoo.ports.clock import Clock
+from artoo.ports.confirm import Confirm
 from artoo.runtime.system import SystemClock
 from artoo.testing import Asked, Reply, ScriptedServer, with_body
 from artoo.testing.replies import Scripted
@@ -93,7 +95,8 @@ def gives_up(why: str) -> Json:
 def judged(*verdicts: tuple[str, str], what_to_do: str = "") -> Json:
     """A ValidationReport: (`pass` or `fail`, quote) for each criterion."""
     numbered = [
-        {"number": number, "quote": quote, "verdict": verdict} for number, (verdict, quote) in enumerate(verdicts, 1)
+        {"number": number, "quote": quote, "verdict": verdict}
+        for number, (verdict, quote) in enumerate(verdicts, 1)
     ]
     return {"verdicts": numbered, "what_to_do": what_to_do}
 
@@ -206,9 +209,13 @@ def story(envelopes: Sequence[Envelope]) -> str:
     for envelope in envelopes:
         match envelope.payload:
             case ToolCalled(call=call):
-                lines.append(f"call {call.status} {call.tool} {call.input!r} -> {call.output[:80]!r} {call.reason or ''}")
+                lines.append(
+                    f"call {call.status} {call.tool} {call.input!r} -> {call.output[:80]!r} {call.reason or ''}"
+                )
             case CriterionJudged(verdict=verdict):
-                lines.append(f"{verdict.verdict} {verdict.criterion} ({verdict.failure_class}) {verdict.evidence[:150]}")
+                lines.append(
+                    f"{verdict.verdict} {verdict.criterion} ({verdict.failure_class}) {verdict.evidence[:150]}"
+                )
             case Decided() as decided:
                 lines.append(f"{decided.directive} {decided.loss} grad {decided.grad_l:.2f} {decided.reason}")
             case PlanRefused(reasons=reasons):
@@ -280,10 +287,11 @@ class World:
         config: Config | None = None,
         tools: Sequence[Callable[..., object]] = (),
         clock: Clock | None = None,
+        confirm: Confirm | None = None,
     ) -> Artoo:
         """An Artoo that asks the server at `base_url`."""
         environ = {"OPENAI_BASE_URL": base_url, "OPENAI_MODEL": "scripted"}
-        return Artoo(config or self.config(), environ=environ, tools=tools, clock=clock)
+        return Artoo(config or self.config(), environ=environ, tools=tools, clock=clock, confirm=confirm)
 
     async def play(
         self,
@@ -295,6 +303,7 @@ class World:
         history: Sequence[Turn] = (),
         tools: Sequence[Callable[..., object]] = (),
         clock: Clock | None = None,
+        confirm: Confirm | None = None,
         refuse: Collection[str] = (),
         during: During = nothing,
     ) -> Ended:
@@ -304,7 +313,7 @@ class World:
             async with (
                 asyncio.timeout(HANGS_AFTER),
                 ScriptedServer(script, refuse=refuse) as server,
-                self.artoo(server.base_url, config=config, tools=tools, clock=clock) as artoo,
+                self.artoo(server.base_url, config=config, tools=tools, clock=clock, confirm=confirm) as artoo,
             ):
                 stream = artoo.stream(request, history=history, options=options or self.options())
                 async with aclosing(stream):
@@ -316,8 +325,8 @@ class World:
         except (AssertionError, TimeoutError) as error:
             error.add_note(story(envelopes))
             raise
-        if isinstance(script, Mapping):
-            for entry in script.values():
-                if isinstance(entry, Each):
-                    entry.check_used_up()
+        entries = cast("Script", script).values() if isinstance(script, Mapping) else ()
+        for entry in entries:
+            if isinstance(entry, Each):
+                entry.check_used_up()
         return Ended(envelopes, server.player.requests)

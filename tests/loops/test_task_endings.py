@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 import pytest
+from scenario import (
+    Each,
+    FastClock,
+    Script,
+    World,
+    assert_causal,
+    gives_up,
+    judged,
+    matches,
+    merge_judged,
+    moves,
+    nothing,
+    plan,
+    read,
+    says,
+    shell,
+    subtask,
+)
+
 from artoo import Artoo, Budgets
-from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
+from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome, ToolCalled
 from artoo.contracts.plan import SubTask
-from artoo.contracts.roles import Role
-from artoo.contracts.solution import Decided, Halt, RoleFailure
+from artoo.contracts.solution import Decided, FinalResult, Halt, RoleFailure
 from artoo.loops.fast.agent_validator import AgentValidator
 from artoo.loops.fast.executor import Executor
 from artoo.loops.medium.dispatcher import Dispatcher
@@ -21,22 +40,8 @@ from artoo.loops.medium.meta_validator import MetaValidator
 from artoo.loops.medium.perceiver import Perceiver
 from artoo.loops.medium.planner import Planner
 from artoo.loops.medium.solver import Solver
-from artoo.testing import FakeClock, ScriptedServer, forbid_real_models, server_error, slow
-from scenario import (
-    Each,
-    FastClock,
-    World,
-    assert_causal,
-    gives_up,
-    judged,
-    matches,
-    merge_judged,
-    moves,
-    plan,
-    read,
-    shell,
-    subtask,
-)
+from artoo.testing import Asked, FakeClock, Reply, ScriptedServer, forbid_real_models, server_error, slow
+from artoo.testing.replies import Scripted
 
 COUNT = "How many lines has a.txt?"
 ONE = plan(subtask("count", tool="shell"))
@@ -44,11 +49,11 @@ LONG = 60.0
 """Seconds that nobody waits: the server lets go when the test ends."""
 
 
-def two(world: World) -> dict[str, object]:
+def two(world: World) -> Script:
     """Two parallel subtasks: one is done at once, the other never comes back."""
     world.file("a.txt", "x\ny\n")
     return {
-        "Plan": plan(subtask("the quick one", tool="shell"), subtask("the endless one", tool="shell")),
+        "Plan": plan(subtask("do the quick one", tool="shell"), subtask("do the endless one", tool="shell")),
         "ExecutorStep": Each.of(quick=shell("wc -l < a.txt"), endless=slow(shell("true"), LONG)),
     }
 
@@ -101,7 +106,7 @@ async def test_the_time_budget_cancels_running_work(world: World) -> None:
     late = on(SubTaskOutcome, lambda artoo, envelope: clock.advance(300.0))
     ended = await world.play("How many lines are there?", two(world), clock=clock, during=late)
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "time")
-    assert ended.result.done == ("the quick one",) and ended.result.output == "2"
+    assert ended.result.done == ("do the quick one",) and ended.result.output == "2"
     assert "the time budget is spent (300 s)" in ended.result.summary
     assert "give it more time" in ended.result.summary
     assert ended.one(Halt).stopped_by == "time"
@@ -112,22 +117,23 @@ async def test_the_time_budget_ends_a_judge_too(world: World) -> None:
     """A Halt is answered while R4b waits for its model."""
     world.file("a.txt", "x\n")
     clock = FakeClock()
+
+    def too_late(asked: Asked) -> Reply:
+        clock.advance(300.0)
+        return slow(merge_judged(("pass", "1")), LONG)
+
     script = {
-        "Plan": plan(subtask("the quick one", tool="shell"), subtask("the other one", tool="shell"), criteria=["it is nice"]),
+        "Plan": plan(
+            subtask("do the quick one", tool="shell"),
+            subtask("do the other one", tool="shell"),
+            criteria=["it is nice"],
+        ),
         "ExecutorStep": Each.of(quick=shell("wc -l < a.txt"), other=shell("head a.txt")),
-        "MergeReport": slow(merge_judged(("pass", "1")), LONG),
+        "MergeReport": too_late,
     }
-    seen: list[Envelope] = []
-
-    async def during(artoo: Artoo, envelope: Envelope) -> None:
-        seen.append(envelope)
-        if sum(isinstance(each.payload, SubTaskOutcome) for each in seen) == 2:
-            await clock.wait_for_sleepers()
-            clock.advance(300.0)
-
-    ended = await world.play("Show it.", script, clock=clock, during=during)
+    ended = await world.play("Show it.", script, clock=clock)
     assert ended.result.stopped_by == "time"
-    assert set(ended.result.done) == {"the quick one", "the other one"}
+    assert set(ended.result.done) == {"do the quick one", "do the other one"}
 
 
 async def test_the_time_budget_of_a_run_is_its_own(world: World) -> None:
@@ -143,7 +149,9 @@ async def test_a_deadline_caps_the_time_budget(world: World) -> None:
     """`within 20 seconds` in the request ends the task after 20 of its 300 seconds."""
     clock = FakeClock()
     late = on(SubTaskOutcome, lambda artoo, envelope: clock.advance(20.0))
-    ended = await world.play("How many lines are there? Answer within 20 seconds.", two(world), clock=clock, during=late)
+    ended = await world.play(
+        "How many lines are there? Answer within 20 seconds.", two(world), clock=clock, during=late
+    )
     assert ended.result.stopped_by == "time" and "(20 s)" in ended.result.summary
 
 
@@ -161,22 +169,25 @@ async def test_waiting_for_a_person_does_not_count(world: World) -> None:
     """Time between a ConfirmationRequest and its answer is not spent, however long it is."""
     clock = FakeClock()
     world.file("a.txt", "x\n")
-    script = {"Plan": ONE, "ExecutorStep": slow(shell("wc -l < a.txt"), 0.3)}
 
-    async def during(artoo: Artoo, envelope: Envelope) -> None:
-        if isinstance(envelope.payload, SubTask):
-            gate, user = (artoo.bus.port(role, envelope.task_id) for role in (Role.GATE, Role.USER))
-            asked = gate.publish(ConfirmationRequest(digest="d", title="overwrite?"), cause=envelope)
+    async def slow_person(request: ConfirmationRequest) -> Consent:
+        await asyncio.sleep(0.01)  # R7 has read the question
+        for _ in range(40):
+            clock.advance(30.0)
             await clock.wait_for_sleepers()
-            for _ in range(40):
-                clock.advance(30.0)
-                await clock.wait_for_sleepers()
-            user.publish(ConfirmationAnswer(digest="d", consent=Consent.NO, by="test"), cause=asked)
+        return Consent.ONCE
 
-    ended = await world.play(COUNT, script, clock=clock, during=during)
+    script = {
+        "Plan": plan(subtask("overwrite the file", tool="shell")),
+        "ExecutorStep": shell("echo 7 > a.txt; cat a.txt; wc -l < a.txt"),
+    }
+    ended = await world.play(
+        "Put 7 into a.txt. How many lines has it then?", script, clock=clock, confirm=slow_person
+    )
     assert ended.directive == "accept"
     assert ended.result.cost.elapsed_ms == 0
     assert clock.monotonic() == 1_200.0
+    assert (world.project / "a.txt").read_text() == "7\n"
 
 
 async def test_the_call_budget_ends_a_task(world: World) -> None:
@@ -201,15 +212,14 @@ async def test_no_server_is_no_model(world: World) -> None:
     """A refused connection ends the task with `no_model` and what to do about it."""
     async with ScriptedServer({}) as server:
         gone = server.base_url
-    envelopes: list[Envelope] = []
     with forbid_real_models(allow=True):
         async with world.artoo(gone, clock=FastClock()) as artoo:
-            async for envelope in artoo.stream(COUNT, options=world.options()):
-                envelopes.append(envelope)
+            envelopes = [envelope async for envelope in artoo.stream(COUNT, options=world.options())]
     assert_causal(envelopes)
     result = envelopes[-1].payload
-    assert result.stopped_by == "no_model"  # pyright: ignore[reportAttributeAccessIssue]
-    assert "artoo doctor" in result.summary  # pyright: ignore[reportAttributeAccessIssue]
+    assert isinstance(result, FinalResult)
+    assert result.stopped_by == "no_model"
+    assert "artoo doctor" in result.summary
 
 
 async def test_a_wrong_key_is_no_model(world: World) -> None:
@@ -225,7 +235,7 @@ async def test_an_interrupt_ends_honestly(world: World) -> None:
     stop = on(SubTaskOutcome, lambda artoo, envelope: artoo.interrupt())
     ended = await world.play("How many lines are there?", two(world), during=stop)
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "interrupted")
-    assert ended.result.done == ("the quick one",)
+    assert ended.result.done == ("do the quick one",)
     assert ended.result.summary.startswith("The task could not be completed: it was interrupted")
 
 
@@ -233,7 +243,10 @@ async def test_an_interrupt_ends_honestly(world: World) -> None:
 async def test_an_interrupt_at_any_moment_ends(world: World, kind: str) -> None:
     """Whenever it comes, also twice, an interrupt ends the task with one result."""
     world.file("a.txt", "x\n")
-    script = {"Plan": ONE, "ExecutorStep": [shell("cat a.txt", final=False), slow(shell("true"), LONG)]}
+    script: dict[str, list[Scripted]] = {
+        "Plan": [ONE],
+        "ExecutorStep": [shell("cat a.txt", final=False), slow(shell("true"), LONG)],
+    }
     first: list[Envelope] = []
 
     async def during(artoo: Artoo, envelope: Envelope) -> None:
@@ -242,12 +255,10 @@ async def test_an_interrupt_at_any_moment_ends(world: World, kind: str) -> None:
             artoo.interrupt()
             artoo.interrupt()
 
-    def everything(asked: object) -> object:
-        contract = asked.contract  # pyright: ignore[reportAttributeAccessIssue]
-        entry = script[contract]
-        return entry.pop(0) if isinstance(entry, list) else entry
+    def everything(asked: Asked) -> Scripted:
+        return script[asked.contract].pop(0)
 
-    ended = await world.play(COUNT, everything, during=during)  # pyright: ignore[reportArgumentType]
+    ended = await world.play(COUNT, everything, during=during)
     assert ended.result.stopped_by == "interrupted"
 
 
@@ -276,11 +287,11 @@ async def test_a_role_that_breaks_ends_the_task(
 
     monkeypatch.setattr(part, method, broken)
 
-    def everything(asked: object) -> object:
-        return {"Plan": ONE, "ExecutorStep": shell("wc -l < a.txt")}[asked.contract]  # pyright: ignore[reportAttributeAccessIssue]
+    def everything(asked: Asked) -> Scripted:
+        return ONE if asked.contract == "Plan" else shell("wc -l < a.txt")
 
-    during = on(ToolCalled, lambda artoo, envelope: artoo.interrupt()) if method == "_request" else None
-    ended = await world.play(COUNT, everything, **({"during": during} if during else {}))  # pyright: ignore[reportArgumentType]
+    during = on(ToolCalled, lambda artoo, envelope: artoo.interrupt()) if method == "_request" else nothing
+    ended = await world.play(COUNT, everything, during=during)
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "internal")
     failure = ended.all(RoleFailure)[0]
     assert "RuntimeError: a bug" in failure.reason and "Traceback" in failure.detail
@@ -303,6 +314,7 @@ async def test_a_solver_that_cannot_even_abandon_still_ends(world: World, monkey
 
 async def test_a_slow_attempt_is_an_infrastructure_failure(world: World) -> None:
     """An attempt that takes too long fails without retry, its cut-off call is in the record as interrupted."""
+    world.file("a.txt", "x\n")
     script = {
         "Plan": ONE,
         "ExecutorStep": shell("sleep 30"),
@@ -321,28 +333,14 @@ async def test_what_was_withheld_is_said_first(world: World) -> None:
     """An act that was not done because nobody confirmed it marks the summary and is listed."""
     world.file("a.txt", "x\n")
     script = {
-        "Plan": plan(subtask("copy", tool="shell")),
-        "ExecutorStep": [shell("cp a.txt b.txt", final=False), gives_up("copying is not possible here")],
+        "Plan": plan(subtask("rename the file", tool="shell")),
+        "ExecutorStep": [shell("rm a.txt", final=False), gives_up("removing is not possible here")],
     }
     config = world.config(control={"max_retries": 0, "theta": 0.0})
-    ended = await world.play("Copy a.txt to b.txt", {**script, "FailureReport": moves()}, config=config)
-    assert ended.result.summary.startswith("[LAW1]")
-    assert ended.result.withheld == (str(world.project / "b.txt"),)
-    assert not (world.project / "b.txt").exists()
-
-
-async def test_what_came_about_another_way_is_not_withheld(world: World) -> None:
-    """A change that one tool could not make and another made is no withheld act."""
-    from scenario import write
-
-    world.file("a.txt", "x\n")
-    script = {
-        "Plan": plan(subtask("copy", tool="shell")),
-        "ExecutorStep": [shell("cp a.txt b.txt", final=False), write("b.txt", "x\n")],
-    }
-    ended = await world.play("Copy a.txt to b.txt", script)
-    assert (ended.directive, ended.result.withheld) == ("accept", ())
-    assert (world.project / "b.txt").read_text() == "x\n"
+    ended = await world.play("Remove a.txt", script, config=config)
+    assert (ended.result.stopped_by, ended.result.summary[:6]) == ("refused_by_user", "[LAW1]")
+    assert ended.result.withheld == (str(world.project / "a.txt"),)
+    assert (world.project / "a.txt").exists()
 
 
 async def test_strict_roles_survive_a_judge_that_says_nothing(world: World) -> None:
@@ -357,3 +355,20 @@ async def test_strict_roles_survive_a_judge_that_says_nothing(world: World) -> N
     }
     ended = await world.play(COUNT, script, options=world.options(strict_roles=True))
     assert ended.directive == "accept"
+
+
+async def test_what_was_confirmed_is_done(world: World) -> None:
+    """A removal that the person allows is done, believed, and no missing input."""
+    world.file("a.txt", "x\n")
+
+    async def yes(request: ConfirmationRequest) -> Consent:
+        return Consent.ONCE
+
+    script = {
+        "Plan": plan(subtask("remove the file", tool="shell")),
+        "ExecutorStep": [shell("rm a.txt", final=False), says("a.txt was removed.")],
+        "ValidationReport": judged(("pass", "rm a.txt")),
+    }
+    ended = await world.play("Remove a.txt", script, confirm=yes)
+    assert (ended.directive, ended.result.withheld) == ("accept", ())
+    assert not (world.project / "a.txt").exists()

@@ -1,7 +1,7 @@
 """Binds the red-team runner to the real sandbox, transaction and rules: `run(action, cwd, confirm)`.
 
-    python3 run_shell_cases.py adapter:run --mode deny|approve        (with this folder on PYTHONPATH)
-    python3 run_shell_cases.py --honesty adapter:judge
+python3 run_shell_cases.py adapter:run --mode deny|approve        (with this folder on PYTHONPATH)
+python3 run_shell_cases.py --honesty adapter:judge
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def test_no_file_means_defaults(tmp_path: Path) -> None:
     assert same(load_config({"ARTOO_HOME": str(tmp_path)}), Config())
     assert same(read(tmp_path, ""), Config())
     assert same(read(tmp_path, "# nothing\n"), Config())
-    assert same(read(tmp_path, "memory:\n  # enabled: true\nlog:\n"), Config())
+    assert same(read(tmp_path, "memory:\n  # enabled: true\nlimits:\n"), Config())
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_no_file_means_defaults(tmp_path: Path) -> None:
         ("memory: {enabled: maybe}\n", "FILE:1:19: memory.enabled is 'maybe', but must be true or false"),
         (
             "allow:\n  - overwrite out/*.csv\n  - everything\n",
-            "FILE:2:3: allow 'everything' names no path; write a kind and a path, as in: overwrite out/*.csv",
+            "FILE:2:3: allow 'everything' does not begin with a kind of act",
         ),
         ("limits:\n  steps: 3\n  steps: 4\n", "FILE:3:3: limits.steps stands here a second time (first in line 2)"),
         (
@@ -219,8 +219,8 @@ def test_the_home_follows_its_variable(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_home({}) == tmp_path / ".artoo"
     assert default_home({"ARTOO_HOME": "~/elsewhere"}) == tmp_path / "elsewhere"
-    config = read(tmp_path, "log: {path: logs}\nmemory: {path: /var/m}\n")
-    assert (config.home, config.log_path, config.memory_path) == (tmp_path, tmp_path / "logs", Path("/var/m"))
+    config = read(tmp_path, "memory: {path: /var/m}\n")
+    assert (config.home, config.memory_path) == (tmp_path, Path("/var/m"))
     assert config.workspace_path == tmp_path / "artoo_workspace"
 
 

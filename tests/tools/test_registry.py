@@ -19,14 +19,16 @@ from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import SandboxRequest, SandboxRun
 from artoo.ports.tools import Parameter, ToolSpec
+from artoo.ports.waiting import waiting_for_a_person
 from artoo.tools.asking import Asking
 from artoo.tools.commands import ReadOnlyCommands
+from artoo.tools.gate import Gate
+from artoo.tools.questions import AskPerson
 from artoo.tools.registry import MAX_ARGUMENT, Registry, SubTaskToolbox
 from artoo.tools.sandbox.classify import Places
 from artoo.tools.standard import builtin_tools
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome
-from artoo.tools.waiting import waiting_for_a_person
 from artoo.tools.writing import CreateOnly
 
 
@@ -234,7 +236,7 @@ def test_tools_come_by_priority() -> None:
 async def test_the_built_in_tools_have_the_order_of_the_specification(toolbox: SubTaskToolbox) -> None:
     """Index search, glob, read and write, then the programs."""
     names = [spec.name for spec in toolbox.specs]
-    assert names == ["find_files", "glob", "read_file", "write_file", "shell", "python"]
+    assert names == ["find_files", "glob", "find_text", "read_file", "write_file", "shell", "python"]
 
 
 async def test_waiting_for_a_person_does_not_use_up_a_call() -> None:
@@ -267,10 +269,10 @@ async def test_a_tool_that_asks_runs_only_what_was_agreed_to() -> None:
         asked.append(request)
         return next(answers)
 
-    box = Registry([Asking(Does(_well), confirm)], StillClock()).toolbox("s", MustNot())
+    box = Registry([Asking(Does(_well), Gate(AskPerson(confirm)))], StillClock()).toolbox("s", MustNot())
     statuses = [(await box.call("does", {"thing": thing})).status for thing in ("a", "a", "a", "b", "b")]
     assert statuses == [CallStatus.OK, CallStatus.OK, CallStatus.OK, CallStatus.REFUSED, CallStatus.REFUSED]
-    assert [request.details for request in asked] == [("thing: a",), ("thing: a",), ("thing: b",)]
+    assert [request.details for request in asked] == [(f"thing: {one}", "it changes things") for one in "aab"]
     assert asked[0].digest == asked[1].digest != asked[2].digest
 
 

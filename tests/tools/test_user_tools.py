@@ -16,6 +16,8 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
+from artoo.tools.gate import Gate
+from artoo.tools.questions import AskPerson
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.standard import own_tools
 from artoo.tools.user_tools import as_text, tool, user_tool
@@ -26,7 +28,7 @@ async def yes(request: ConfirmationRequest) -> Consent:
 
 
 def toolbox_of(*functions: Callable[..., object]) -> SubTaskToolbox:
-    tools = own_tools(functions, yes)
+    tools = own_tools(functions, Gate(AskPerson(yes)))
     return Registry(tools, StillClock()).toolbox("s", MustNot())
 
 
@@ -240,12 +242,12 @@ async def test_tools_that_write_ask_first_unless_told_otherwise() -> None:
         """Reads, and asks."""
         return text
 
-    registry = Registry(own_tools([careful, other, shy], no), StillClock())
+    registry = Registry(own_tools([careful, other, shy], Gate(AskPerson(no))), StillClock())
     assert [spec.writes for spec in registry.specs] == [True, True, False]
     box = registry.toolbox("s", MustNot())
     statuses = [(await box.call(name, {"text": "x"})).status for name in ("careful", "bold", "shy")]
     assert statuses == [CallStatus.REFUSED, CallStatus.OK, CallStatus.REFUSED]
-    assert asked == ["run careful", "run shy"]
+    assert asked == ["tool careful", "tool shy"]
 
 
 async def test_a_function_that_never_returns_is_left_behind() -> None:

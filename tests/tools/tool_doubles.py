@@ -41,6 +41,9 @@ class Staged:
     digest: str = ""
     dropped: bool = False
 
+    async def content(self, path: str, limit: int) -> bytes | None:
+        return None
+
     async def apply(self, *, digest: str, paths: Collection[str] | None = None) -> ApplyReport:
         raise SandboxError("this stand-in applies nothing")
 

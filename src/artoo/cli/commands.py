@@ -18,6 +18,8 @@ COMMANDS: dict[str, Mounted] = {
     "run": Mounted("artoo.cli.run_command", "run", "Do what TEXT asks (also: artoo TEXT)."),
     "doctor": Mounted("artoo.cli.doctor_command", "doctor", "Check this machine and say what to mend."),
     "init": Mounted("artoo.cli.init_command", "init", "Write a commented configuration."),
+    "sandbox": Mounted("artoo.cli.sandbox_command", "sandbox", "Run one command under the gate."),
+    "undo": Mounted("artoo.cli.undo_command", "undo", "Put back what a task changed."),
     "laws": Mounted("artoo.cli.laws_command", "laws", "Show the Four Laws and what enforces them."),
     "log": Mounted("artoo.cli.log_command", "log", "Look at what tasks did."),
     "memory": Mounted("artoo.cli.memory_command", "memory", "Look at what was learnt."),

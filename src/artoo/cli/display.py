@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import StrEnum
 from typing import Protocol, TextIO
 
@@ -29,6 +29,10 @@ class Display(Protocol):
         """Shows it while the block runs; afterwards the terminal is as it was."""
         ...
 
+    def paused(self) -> AbstractContextManager[None]:
+        """Nothing is drawn while the block runs: somebody else has the terminal."""
+        ...
+
     def update(self) -> None:
         """The view changed."""
         ...
@@ -41,6 +45,10 @@ class NoDisplay:
     def shown(self) -> Generator[None]:
         """Nothing to restore."""
         yield
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Nothing to pause."""
+        return nullcontext()
 
     def update(self) -> None:
         """Nothing to draw."""

@@ -31,6 +31,7 @@ class LiveDisplay:
         self._marks = marks
         self._frame = 0
         self._next: asyncio.TimerHandle | None = None
+        self._live: Live | None = None
 
     def update(self) -> None:
         """The next frame shows what changed; nothing to do before it."""
@@ -48,12 +49,33 @@ class LiveDisplay:
             get_renderable=self.draw,
         )
         with live:
+            self._live = live
             self._tick(live)
             try:
                 yield
             finally:
-                if self._next is not None:
-                    self._next.cancel()
+                self._rest()
+                self._live = None
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Takes the display away while the block runs, and draws it anew afterwards."""
+        live = self._live
+        if live is None:
+            yield
+            return
+        self._rest()
+        live.stop()
+        try:
+            yield
+        finally:
+            if self._live is live:
+                live.start()
+                self._tick(live)
+
+    def _rest(self) -> None:
+        if self._next is not None:
+            self._next.cancel()
 
     def _tick(self, live: Live) -> None:
         """Draws, and asks the loop for the next frame: no thread that would see the view half changed."""

@@ -17,7 +17,9 @@ from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.tags import LOCAL, Pair, macro_pair
 
 if TYPE_CHECKING:
+    from artoo.contracts.memory import DreamReport
     from artoo.memory.environment import Environment
+    from artoo.runtime.config import Config
 
 PROBLEMS = 1
 
@@ -30,15 +32,20 @@ class HasHome(Protocol):
     def home(self) -> Path: ...
 
 
-def directory_of(context: click.Context) -> Path:
-    """The directory of the memory store: as configured, below the main command's home."""
+def config_of(context: click.Context) -> Config:
+    """The configuration below the main command's home."""
     from artoo.runtime.config_file import load_config
 
     given: object = context.find_root().obj
     environ = dict(os.environ)
     if isinstance(given, HasHome):
         environ["ARTOO_HOME"] = str(given.home)
-    return load_config(environ).memory_path
+    return load_config(environ)
+
+
+def directory_of(context: click.Context) -> Path:
+    """The directory of the memory store."""
+    return config_of(context).memory_path
 
 
 @contextmanager
@@ -142,34 +149,40 @@ def explain(context: click.Context, pair: tuple[str, ...], as_json: bool) -> Non
 @as_json_option
 @click.pass_context
 def dream(context: click.Context, as_json: bool) -> None:
-    """Run one pass of the Dreamer now: forget, doubt, guess. (Wording new rules needs a running artoo.)"""
+    """Run one pass of the Dreamer now: forget, doubt, guess, and word rules when a model endpoint is configured."""
     from artoo.cli import memory_view
-    from artoo.contracts.base import Contract
-    from artoo.loops.slow.dreamer import Dreamer
-    from artoo.loops.slow.passing import DreamLimits
-    from artoo.memory.maintenance import Maintenance
-    from artoo.runtime.system import SystemClock, UuidIds
 
-    def unheard(message: Contract) -> None:
-        """Nobody listens to a single pass; the report is printed and kept in the store."""
-
-    clock = SystemClock()
+    config = config_of(context)
     with opened(context) as environment:
-        dreamer = Dreamer(
-            Maintenance(environment, clock),
-            clock,
-            UuidIds(),
-            publish=unheard,
-            busy=lambda: False,
-            limits=DreamLimits(duty=1.0, slice=2_048),
-        )
-        report = asyncio.run(dreamer.dream())
+        report = asyncio.run(_dream_once(config, environment))
     if as_json:
         _print_json(report.model_dump(mode="json"))
     else:
         memory_view.show_report(report)
     if report.error is not None:
         context.exit(PROBLEMS)
+
+
+async def _dream_once(config: Config, environment: Environment) -> DreamReport:
+    """One pass without pauses: somebody is waiting for it."""
+    from artoo.loops.slow.dreamer import Dreamer
+    from artoo.loops.slow.passing import DreamLimits
+    from artoo.memory.maintenance import Maintenance
+    from artoo.runtime.memories import wording
+    from artoo.runtime.system import SystemClock, UuidIds
+
+    clock, ids = SystemClock(), UuidIds()
+    async with wording(config, os.environ, clock, ids) as (publish, draft):
+        dreamer = Dreamer(
+            Maintenance(environment, clock),
+            clock,
+            ids,
+            publish=publish,
+            busy=lambda: False,
+            draft=draft,
+            limits=DreamLimits(duty=1.0, slice=2_048),
+        )
+        return await dreamer.dream()
 
 
 @memory.command("forget")
@@ -286,15 +299,14 @@ def proposals(context: click.Context, as_json: bool) -> None:
 @click.pass_context
 def accept(context: click.Context, proposal_id: str) -> None:
     """Accept a proposal: its text becomes a file of the T layer."""
-    from artoo.memory.insight import answer_proposal
+    from artoo.memory.insight import answer_proposal, open_proposals
+    from artoo.runtime.thinking import accept_text
 
     with opened(context) as environment:
-        proposal = answer_proposal(environment, proposal_id, accept=True)
-    folder = directory_of(context).parent / "thinking"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file = folder / f"{proposal.id}.md"
-    file.write_text(proposal.text + "\n", encoding="utf-8")
-    file.chmod(0o400)
+        # The text first: a proposal that is marked as accepted and stands nowhere would be lost.
+        wanted = next((each for each in open_proposals(environment) if each.id == proposal_id), None)
+        file = accept_text(config_of(context).home, wanted) if wanted is not None else None
+        answer_proposal(environment, proposal_id, accept=True)
     click.echo(f"Accepted: {file}")
 
 

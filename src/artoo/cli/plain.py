@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TextIO
 
 from artoo.cli.marks import Marks, loss_line
@@ -27,6 +27,10 @@ class PlainDisplay:
     def shown(self) -> Generator[None]:
         """Nothing needs to be restored."""
         yield
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Lines that come meanwhile do no harm."""
+        return nullcontext()
 
     def update(self) -> None:
         """Says what was not said before."""

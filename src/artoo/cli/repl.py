@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from artoo.cli import running
+from artoo.cli.confirm import Dialogue, dialogue
 from artoo.cli.fetching import Fetch
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.marks import marks_for
@@ -43,11 +44,11 @@ async def _converse() -> int:
     config = load_config()
     text = in_language(_spoken(os.environ.get("LC_ALL") or os.environ.get("LANG") or ""))
     prompt = Prompt(config.home)
-    fetch = Fetch()
+    fetch, asking = Fetch(), dialogue()
     try:
         with Interrupts(conversation=True) as interrupts:
-            async with running.open_runtime(config, fetch) as runtime:
-                await Conversation(runtime, prompt, text, interrupts, fetch).hold()
+            async with running.open_runtime(config, fetch, asking) as runtime:
+                await Conversation(runtime, prompt, text, interrupts, fetch, asking).hold()
     except asyncio.CancelledError:
         return INTERRUPTED
     return 0
@@ -62,8 +63,15 @@ class Conversation:
     """One session: the last turns, and what ran."""
 
     def __init__(
-        self, runtime: running.Runtime, prompt: Prompt, text: Text, interrupts: Interrupts, fetch: Fetch
+        self,
+        runtime: running.Runtime,
+        prompt: Prompt,
+        text: Text,
+        interrupts: Interrupts,
+        fetch: Fetch,
+        asking: Dialogue | None,
     ) -> None:
+        self._asking = asking
         self._interrupts = interrupts
         self._fetch = fetch
         self._runtime = runtime
@@ -100,11 +108,12 @@ class Conversation:
                 options=RunOptions(),
                 history=tuple(self._turns),
                 on_message=self._tally.count,
+                dialogue=self._asking,
             )
         except ArtooError as error:
             click.echo(f"artoo: {error}", err=True)
             return
-        self._turns.append(Turn(input=request, summary=result.summary[:LONGEST_SUMMARY]))
+        self._turns.append(Turn(input=request, summary=result.summary[:LONGEST_SUMMARY], task_id=result.task_id))
         show(as_text(result, view, marks_for(sys.stdout.encoding)) + "\n")
 
     async def _command(self, words: Sequence[str]) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from artoo.cli import running
+from artoo.cli.confirm import dialogue
 from artoo.cli.display import Progress
 from artoo.cli.fetching import Fetch
 from artoo.cli.interrupts import Interrupts
@@ -114,10 +115,10 @@ def _request(words: tuple[str, ...]) -> str:
 
 async def _run(request: str, options: RunOptions, output: Output, progress: Progress) -> int:
     """Runs the request and prints its result as soon as it is there. Returns the exit code."""
-    config, fetch = load_config(), Fetch()
+    config, fetch, asking = load_config(), Fetch(), dialogue()
     try:
         with Interrupts() as interrupts:
-            async with running.open_runtime(config, fetch) as runtime:
+            async with running.open_runtime(config, fetch, asking) as runtime:
                 result, view = await running.run_task(
                     runtime,
                     request,
@@ -125,6 +126,7 @@ async def _run(request: str, options: RunOptions, output: Output, progress: Prog
                     fetch=fetch,
                     options=options,
                     progress=progress,
+                    dialogue=asking,
                     on_message=_print_message if output.events else None,
                 )
                 _print_result(result, view, output)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Protocol, TextIO
 
+from artoo.cli.confirm import Dialogue
 from artoo.cli.display import Progress, display_for
 from artoo.cli.fetching import Fetch
 from artoo.cli.fold import fold
@@ -34,11 +35,13 @@ class Runtime(Protocol):
         ...
 
 
-def open_runtime(config: Config, fetch: Fetch) -> AbstractAsyncContextManager[Runtime]:
-    """The real runtime, which tells `fetch` about the download of the local model."""
+def open_runtime(
+    config: Config, fetch: Fetch, confirm: Dialogue | None = None
+) -> AbstractAsyncContextManager[Runtime]:
+    """The real runtime, which tells `fetch` about the download of the local model, and asks with `confirm`."""
     from artoo.runtime.artoo import Artoo
 
-    return Artoo(config, on_fetch=fetch)
+    return Artoo(config, on_fetch=fetch, confirm=confirm)
 
 
 @asynccontextmanager
@@ -62,8 +65,11 @@ async def run_task(
     progress: Progress = Progress.AUTO,
     on_message: Callable[[Envelope], None] | None = None,
     stream: TextIO | None = None,
+    dialogue: Dialogue | None = None,
 ) -> tuple[FinalResult, TaskView]:
     """Runs a request to its end, shows it on `stream` (standard error), and lets Ctrl-C stop it.
+
+    `dialogue` is what the runtime asks with; questions pause the display.
 
     `on_message` sees every envelope. Raises ProtocolError when the stream ends without a result.
     """
@@ -75,9 +81,12 @@ async def run_task(
     def stop() -> None:
         view.stop()
         display.update()
+        if dialogue is not None:
+            dialogue.refuse()
         runtime.interrupt()
 
-    with interrupts.during(stop), display.shown():
+    asking = nullcontext() if dialogue is None else dialogue.over(display)
+    with interrupts.during(stop), display.shown(), asking:
         async with _closing(runtime.stream(request, history=history, options=options)) as messages:
             async for envelope in messages:
                 fold(envelope, view)

@@ -6,6 +6,7 @@ configuration, and the help pages, are in English.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,6 +29,9 @@ class Text:
     stopping: str
     stop_hint: str
     asking: str
+    ask_prompt: str
+    ask_source: str
+    answered: Mapping[str, str]
     round: str
     attempt: str
     subtasks: str
@@ -77,6 +81,9 @@ ENGLISH: Final = Text(
     stopping="stopping; what was reached is being put together",
     stop_hint="Ctrl-C again exits at once",
     asking="waiting for your answer: {title}",
+    ask_prompt="Allow it? [o]nce, for this [t]ask, [N]o: ",
+    ask_source="first named by: {source}",
+    answered={"once": "allowed once", "task": "allowed for this task", "no": "not allowed"},
     round="round {number}",
     attempt="attempt {number}",
     subtasks="{count} subtasks",
@@ -129,6 +136,9 @@ CHINESE: Final = Text(
     stopping="正在停止，整理已完成的部分",
     stop_hint="再按一次 Ctrl-C 立即退出",
     asking="等待您的确认：{title}",
+    ask_prompt="允许吗？一次 [o]，本任务 [t]，否 [N]：",
+    ask_source="最先提到它的是：{source}",
+    answered={"once": "已允许一次", "task": "本任务内已允许", "no": "未允许"},
     round="第 {number} 轮",
     attempt="第 {number} 次尝试",
     subtasks="{count} 个子任务",

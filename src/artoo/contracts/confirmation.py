@@ -6,17 +6,36 @@ from enum import StrEnum
 
 from artoo.contracts.base import Contract
 
+PERSON = "person"
+NOBODY = "nobody"
+"""`by` of an answer that a person gave, and of the no where there was nobody to ask."""
+
+
+class AskedAct(Contract):
+    """One thing that needs a yes, as policies name it.
+
+    `verb` is a word of the policy language (create, overwrite, delete, mode, link, network, tool) or another, which
+    no policy covers. `sensitive`: only a policy without wildcards covers it.
+    """
+
+    verb: str
+    target: str
+    sensitive: bool = False
+
 
 class ConfirmationRequest(Contract):
     """Asks about one exact act. `digest` binds the answer to it; `details` is the complete list, never cut.
 
-    `source` names the file, page or message in which the act's target first appeared, if it came from data.
+    `acts` are the parts that need a yes, for policies. `source` names the file, page or message in which the act's
+    target first appeared, if it came from data. `language` is that of title and details.
     """
 
     digest: str
     title: str
     details: tuple[str, ...] = ()
     source: str | None = None
+    acts: tuple[AskedAct, ...] = ()
+    language: str = "en"
 
 
 class Consent(StrEnum):

@@ -15,6 +15,10 @@ OUTPUT_KEPT = 4_000
 """Characters of a tool's output that are kept: the first and the last half (SPEC section 2)."""
 
 
+WithheldBy = Literal["person", "nobody"]
+"""Whose no kept an act back: a person's, or that of nobody being there to ask."""
+
+
 class CallStatus(StrEnum):
     """How a tool call ended. Only `ok` can support a claim that something was done."""
 
@@ -32,7 +36,8 @@ class ToolCall(Contract):
     `target` is the main input: a path, query or URL; for the shell the normalised command.
     `ran` says what really ran when that differs from `input`. `output` and `error_output` are cut to
     head and tail; `total_bytes` counts all of both streams. `result_count` is set by searches.
-    `changes` are the paths that the call created or changed; `dropped` those changes that were withheld.
+    `changes` are the paths that the call created or changed; `dropped` those changes that were withheld,
+    `withheld_by` whose no it was, if somebody was asked.
     """
 
     tool: str
@@ -50,13 +55,12 @@ class ToolCall(Contract):
     result_count: int | None = None
     changes: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    withheld_by: WithheldBy | None = None
     reason: str | None = None
 
     def line(self) -> str:
         """The seeds' one-line form: `tool: input → first 200 characters of the output`."""
-        shown = (
-            self.output if self.status is CallStatus.OK else (self.reason or self.error_output or self.output)
-        )
+        shown = self.output if self.status is CallStatus.OK else (self.reason or self.error_output or self.output)
         return f"{self.tool}: {self.input} → {shown[:200]}"
 
 
@@ -72,6 +76,7 @@ class ExecutionResult(Contract):
     """What the executor says it has. `output` is a claim; `tool_calls` are the evidence. R3 → R4a.
 
     `infrastructure` names a failure that no retry in the fast loop can mend (timeout, cancelled, network).
+    `small_model`: the steps came from a model that is known to be small.
     """
 
     subtask_id: str
@@ -80,6 +85,7 @@ class ExecutionResult(Contract):
     output: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     infrastructure: str | None = None
+    small_model: bool = False
 
 
 class FailureClass(StrEnum):
@@ -152,7 +158,10 @@ class GapPoint(Contract):
 
 
 class SubTaskOutcome(Contract):
-    """What leaves the fast loop. R4a → dispatcher, R4b. `infrastructure` as in ExecutionResult."""
+    """What leaves the fast loop. R4a → dispatcher, R4b. `infrastructure` as in ExecutionResult.
+
+    `hopeless`: what the request takes for granted is not there, so that no other plan can help.
+    """
 
     subtask_id: str
     parent_task_id: str
@@ -164,6 +173,14 @@ class SubTaskOutcome(Contract):
     criteria_verdicts: tuple[CriterionVerdict, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     infrastructure: str | None = None
+    hopeless: bool = False
+
+    @property
+    def refused(self) -> bool:
+        """Whether consent was missing: a person said no, or the last act had nobody to say yes."""
+        said_no = any(call.withheld_by == "person" for call in self.tool_calls)
+        unanswered = bool(self.tool_calls) and self.tool_calls[-1].withheld_by is not None
+        return self.status == "failed" and (said_no or unanswered)
 
     @property
     def corrections(self) -> int:

@@ -187,7 +187,10 @@ class Calibration(Contract):
 
 
 class MemoryRead(Contract):
-    """R2 looked something up: the pairs asked for, rules returned, and the potentials that were not Ignore."""
+    """R2 or R7 looked something up: the pairs asked for, rules returned, and the potentials that were not Ignore.
+
+    `error`: memory could not be used; the task goes on without it.
+    """
 
     space: str
     entity: str

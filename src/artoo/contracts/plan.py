@@ -18,6 +18,14 @@ class MustNot(Contract):
     targets: tuple[tuple[str, str], ...] = ()
 
 
+class Caution(Contract):
+    """A pair with which memory has mixed experience: a person is asked before `identity` is used on `target`."""
+
+    identity: str
+    target: str
+    reason: str = ""
+
+
 class PlannedSubTask(Contract):
     """One subtask as the planner writes it; the dispatcher gives it its id.
 
@@ -37,6 +45,7 @@ class Plan(Contract):
     task_criteria: tuple[CriterionLike, ...] = ()
     subtasks: tuple[PlannedSubTask, ...]
     must_not: MustNot = MustNot()
+    cautions: tuple[Caution, ...] = ()
     carried: tuple[str, ...] = ()
     round: int = Field(default=1, ge=1)
 
@@ -58,6 +67,7 @@ class SubTask(Contract):
     context: str = ""
     success_criteria: tuple[CriterionLike, ...] = ()
     must_not: MustNot = MustNot()
+    cautions: tuple[Caution, ...] = ()
     preferred_tool: str | None = None
 
 

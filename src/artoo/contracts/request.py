@@ -8,10 +8,11 @@ from artoo.contracts.base import Contract
 
 
 class Turn(Contract):
-    """One earlier exchange of this conversation."""
+    """One earlier exchange of this conversation. `task_id` tells memory which task "that was wrong" is about."""
 
     input: str
     summary: str
+    task_id: str | None = None
 
 
 class UserRequest(Contract):

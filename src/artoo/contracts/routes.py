@@ -70,7 +70,7 @@ ROUTES: dict[str, Route] = {
     "ConfirmationAnswer": _route({R.USER}, {R.GATE, R.SOLVER}, {"ConfirmationRequest"}),
     # memory
     "RuleContradicted": _route({R.PLANNER}, {R.SOLVER}, {"TaskSpec", "PlanDirective"}),
-    "MemoryRead": _route({R.PLANNER}, set(), None),
+    "MemoryRead": _route({R.PLANNER, R.SOLVER}, set(), None),
     "MemoryWritten": _route({R.SOLVER, R.DREAMER}, set(), None),
     "DreamReport": _route({R.DREAMER}, set(), None),
     "TLayerProposal": _route({R.DREAMER}, set(), None),

@@ -27,6 +27,7 @@ class StoppedBy(StrEnum):
     COST = "cost"  # Ω ≥ θ
     DIVERGENCE = "divergence"  # the Law 2 kill switch
     REPLANS = "replans"
+    MISSING_INPUT = "missing_input"  # the request takes something for granted that is not there
     TIME = "time"
     CALLS = "calls"
     NO_MODEL = "no_model"

@@ -129,6 +129,7 @@ class EndpointModel:
             wire=asking.wire.value,
             requests=asking.requests,
             repaired=repaired,
+            small=self._traits.is_small,
         )
 
     async def close(self) -> None:
@@ -254,7 +255,7 @@ class EndpointModel:
                 self._failed_identifications += 1
                 self._identified = self._failed_identifications >= _MOST_IDENTIFICATIONS
                 return
-            self._traits = replace(self._traits, is_llama=_is_llama(reply))
+            self._traits = replace(self._traits, is_llama=_is_llama(reply), model_bytes=_model_bytes(reply))
             self._identified = True
 
 
@@ -279,6 +280,15 @@ def _estimated(prompt: list[Message], completion: Completion) -> Usage:
         completion_tokens=estimated_tokens(completion.text),
         estimated=True,
     )
+
+
+def _model_bytes(reply: TransportReply) -> int | None:
+    """llama.cpp says in `meta.size` how large the weights are."""
+    data = reply.body.get("data") if reply.status == 200 and isinstance(reply.body, dict) else None
+    first = data[0] if isinstance(data, list) and data else None
+    meta = first.get("meta") if isinstance(first, dict) else None
+    size = meta.get("size") if isinstance(meta, dict) else None
+    return size if isinstance(size, int) else None
 
 
 def _is_llama(reply: TransportReply) -> bool:

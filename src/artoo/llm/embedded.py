@@ -100,7 +100,7 @@ class EmbeddedTransport:
                         "id": self._path.name,
                         "object": "model",
                         "owned_by": "llamacpp",
-                        "meta": {"n_ctx": self._settings.context_tokens},
+                        "meta": {"n_ctx": self._settings.context_tokens, "size": self._path.stat().st_size},
                     }
                 ],
             },

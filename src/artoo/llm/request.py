@@ -17,6 +17,12 @@ from artoo.ports.model import AnswerForm, Question
 T = TypeVar("T", bound=BaseModel)
 Message = dict[str, str]
 _REPAIR_KEEPS = 2_000
+_WARMER, _HOTTEST = 0.3, 0.9
+"""Each further variant samples a little more freely: a small model that is made hot at once loses the thread."""
+
+
+SMALL_BYTES = 5_000_000_000
+"""Weights below this are a small model: about eight billion parameters in four bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +30,19 @@ class ServerTraits:
     """What is known of a server besides its dialect.
 
     `is_openai`: it insists on strict schemas. `compact`: where it is llama.cpp, every answer is held by our own
-    grammar and not by the server's, which lets a model indent its JSON (a third more tokens).
+    grammar and not by the server's, which lets a model indent its JSON (a third more tokens). `model_bytes`:
+    the size of its weights, where the server tells.
     """
 
     is_llama: bool = False
+    model_bytes: int | None = None
     is_openai: bool = False
     compact: bool = False
+
+    @property
+    def is_small(self) -> bool:
+        """True when the model is known to be small."""
+        return self.model_bytes is not None and self.model_bytes < SMALL_BYTES
 
 
 def wire_for(question: Question[T], dialect: Dialect, traits: ServerTraits) -> Wire:
@@ -60,7 +73,7 @@ def body_for(
 ) -> dict[str, object]:
     """The request's body. Variant 0 is greedy; variant n samples with seed n, the same answer for the same n."""
     body: dict[str, object] = {"model": model, "messages": messages}
-    body["temperature"] = 0 if question.variant == 0 else 0.7
+    body["temperature"] = min(_HOTTEST, _WARMER * question.variant)
     if question.variant:
         body["seed"] = question.variant
     body["max_tokens"] = max_tokens

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
 from artoo.llm.budget import Meter
-from artoo.llm.client import EndpointModel
 from artoo.llm.settings import Endpoint, ModelSettings
 from artoo.ports.model import Answer, Question, Tier
+
+if TYPE_CHECKING:
+    from artoo.llm.client import EndpointModel
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -22,11 +22,15 @@ T = TypeVar("T", bound=BaseModel)
 class Asker:
     """One role's way to a model. Every call, failed ones too, is published as ModelCalled."""
 
-    def __init__(self, port: Port, model: Model, clock: Clock, tier: Tier) -> None:
+    def __init__(self, port: Port, model: Model, clock: Clock, tier: Tier, persona: str = "") -> None:
+        """`persona` is what the operator has accepted into the T layer: it stands in every prompt."""
+        self._persona = persona
         self._port = port
         self._model = model
         self._clock = clock
         self._tier = tier
+        self.small = False
+        """Whether the model that answered last is known to be a small one."""
 
     async def ask(
         self,
@@ -34,14 +38,16 @@ class Asker:
         schema: type[T],
         segments: Mapping[Segment, str],
         *,
-        cause: Envelope,
+        cause: Envelope | None,
         max_tokens: int,
         variant: int = 0,
         body_field: str | None = None,
         forms: tuple[AnswerForm, ...] = (),
     ) -> T:
         """The model's answer as a valid `schema`. Raises ModelError or BudgetExhausted."""
-        system, user = assemble({**procedural(self._port.role, contract), **segments})
+        system, user = assemble(
+            {**procedural(self._port.role, contract), Segment.AGENT_PERSONA: self._persona, **segments}
+        )
         question = Question(
             contract=contract,
             schema=schema,
@@ -59,10 +65,11 @@ class Asker:
         except (ModelError, BudgetExhausted) as error:
             self._report_failure(question, error, cause, started)
             raise
+        self.small = answer.small
         self._report(question, answer, cause)
         return answer.value
 
-    def _report(self, question: Question[T], answer: Answer[T], cause: Envelope) -> None:
+    def _report(self, question: Question[T], answer: Answer[T], cause: Envelope | None) -> None:
         self._port.publish(
             ModelCalled(
                 role=self._port.role,
@@ -81,7 +88,9 @@ class Asker:
             cause=cause,
         )
 
-    def _report_failure(self, question: Question[T], error: Exception, cause: Envelope, started: float) -> None:
+    def _report_failure(
+        self, question: Question[T], error: Exception, cause: Envelope | None, started: float
+    ) -> None:
         self._port.publish(
             ModelCalled(
                 role=self._port.role,

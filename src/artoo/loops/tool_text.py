@@ -48,10 +48,8 @@ def prohibitions(must_not: MustNot) -> str:
 
     Scripts and long commands are left out: the tool layer refuses them all the same, and a prompt pays for them.
     """
-    short = [
-        (tool, target) for tool, target in must_not.targets if "\n" not in target and len(target) <= _SHOWN_TARGET
-    ]
-    lines = [*must_not.tools, *(f"{target} (with {tool})" for tool, target in short)]
+    targets = [f"{target} (with {tool})" for tool, target in must_not.targets if _is_short(target)]
+    lines = [*must_not.tools, *targets]
     return "\n".join(f"- {line}" for line in lines[:_SHOWN_PROHIBITIONS])
 
 

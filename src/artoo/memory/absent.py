@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import Calibration, Megram, MemoryAction, Potentials, SOPRecord
 from artoo.contracts.tags import Pair
 
@@ -38,6 +39,10 @@ class NoMemory:
         """None."""
         return ()
 
+    async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
+        """None."""
+        return ()
+
     async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
         """Nothing."""
         return ()
@@ -45,11 +50,48 @@ class NoMemory:
     def write(self, megram: Megram) -> None:
         """Lets it go."""
 
-    def record_negative_feedback(self, rule_id: str, content: str) -> None:
+    def record_negative_feedback(self, rule_id: str, content: str) -> str:
         """Lets it go."""
+        return ""
 
     async def flush(self) -> None:
         """Nothing to wait for."""
 
     async def close(self) -> None:
         """Nothing to close."""
+
+
+class UnusableMemory(NoMemory):
+    """A store that could not be opened: lets writes go, and tells every reader why, so that the stream says it."""
+
+    async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
+        """Raises MemoryStoreError, as every reading does."""
+        raise MemoryStoreError(self.reason)
+
+    async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
+        """Raises MemoryStoreError."""
+        raise MemoryStoreError(self.reason)
+
+    async def query_mk(self, space: str, entity: str) -> Potentials:
+        """Raises MemoryStoreError."""
+        raise MemoryStoreError(self.reason)
+
+    async def calibrate(self, intent: str, pairs: Sequence[Pair] = ()) -> Calibration:
+        """Raises MemoryStoreError."""
+        raise MemoryStoreError(self.reason)
+
+    async def known(self, space: str, entity: str) -> tuple[Megram, ...]:
+        """Raises MemoryStoreError."""
+        raise MemoryStoreError(self.reason)
+
+    async def alternatives(self, intent: str, limit: int = 5) -> tuple[Potentials, ...]:
+        """Raises MemoryStoreError."""
+        raise MemoryStoreError(self.reason)
+
+    async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
+        """Raises MemoryStoreError."""
+        raise MemoryStoreError(self.reason)
+
+    async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
+        """Raises MemoryStoreError."""
+        raise MemoryStoreError(self.reason)

@@ -39,6 +39,11 @@ def gather(transaction: Transaction, macro: Pair, asked: Sequence[Pair], now_us:
             for found in live
             if found.action is not MemoryAction.IGNORE
         },
-        known=tuple(entry.content for pair in things for entry in reading.known(transaction, pair, KNOWN)),
+        known=tuple(
+            entry.content
+            for pair in things
+            if reading.potentials(transaction, pair, now_us).decision > 0
+            for entry in reading.known(transaction, pair, KNOWN)
+        ),
         hypotheses=tuple(reading.hypotheses(transaction, macro, HYPOTHESES)),
     )

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 
 from artoo.contracts.errors import MemoryStoreError
-from artoo.memory.absent import NoMemory
+from artoo.memory.absent import NoMemory, UnusableMemory
 from artoo.memory.service import SharedMemory
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
@@ -16,9 +16,9 @@ _log = logging.getLogger(__name__)
 
 
 async def open_memory(directory: Path, clock: Clock, ids: Ids) -> SharedMemory | NoMemory:
-    """The store in `directory`, or, when it is unusable, a warning and no memory (its `reason` says why)."""
+    """The store in `directory`, or a warning and one that tells its readers why it is unusable (`reason`)."""
     try:
         return await asyncio.to_thread(SharedMemory.open, directory, clock, ids)
     except MemoryStoreError as error:
         _log.warning("going on without memory: %s", error)
-        return NoMemory(str(error))
+        return UnusableMemory(str(error))

@@ -7,7 +7,7 @@ from heapq import nlargest
 from itertools import islice
 
 from artoo.contracts.memory import Megram, MemoryAction, Potentials
-from artoo.contracts.tags import Pair
+from artoo.contracts.tags import LOCAL, Pair
 from artoo.control.potentials import classify
 from artoo.memory import codec, keys
 from artoo.memory.accumulators import decode as decode_row
@@ -135,6 +135,22 @@ def exploits(transaction: Transaction, prefix: bytes, now_us: int, limit: int) -
         live = potentials(transaction, pair, now_us)
         if live.action is MemoryAction.EXPLOIT:
             found.append(live)
+    return found
+
+
+def wide_pairs(transaction: Transaction, limit: int) -> list[Pair]:
+    """The pairs of tools whatever their target; one seek a tool, however many targets it has."""
+    found: list[Pair] = []
+    start = b"a|tool:"
+    while len(found) < limit:
+        key = next(keys_under(transaction, b"a|tool:", start), None)
+        if key is None:
+            break
+        space = key[2:].partition(b"|")[0]
+        wide = space + b"|" + LOCAL.encode()
+        if transaction.get(keys.sums(wide)) is not None and (pair := pair_of(transaction, wide)) is not None:
+            found.append(pair)
+        start = b"a|" + space + b"}"  # the next byte after `|`: the first key of the next tool
     return found
 
 

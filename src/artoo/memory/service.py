@@ -51,9 +51,11 @@ class SharedMemory:
         """See `ports.remember`."""
         self._writer.submit(Append(megram))
 
-    def record_negative_feedback(self, rule_id: str, content: str) -> None:
+    def record_negative_feedback(self, rule_id: str, content: str) -> str:
         """See `ports.remember`."""
-        self._writer.submit(Oppose(rule_id, content, self._ids.new(), self._clock.now()))
+        megram_id = self._ids.new()
+        self._writer.submit(Oppose(rule_id, content, megram_id, self._clock.now()))
+        return megram_id
 
     async def flush(self) -> None:
         """See `ports.remember`."""
@@ -119,6 +121,10 @@ class SharedMemory:
 
         found = await self._read(work)
         return tuple(sorted(found, key=lambda entry: -entry.decision)[:limit])
+
+    async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
+        """See `ports.recall`."""
+        return tuple(await self._read(lambda transaction: reading.wide_pairs(transaction, limit)))
 
     async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
         """See `ports.recall`."""

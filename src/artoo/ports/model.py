@@ -54,7 +54,11 @@ class Question(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """A valid value, the text it came from, and what it cost."""
+    """A valid value, the text it came from, and what it cost.
+
+    `small`: the model is known to be a small one (see `artoo.llm.request.SMALL_BYTES`), whose figures deserve
+    a second look.
+    """
 
     value: T
     text: str
@@ -64,6 +68,7 @@ class Answer(Generic[T]):
     wire: str
     requests: int = 1
     repaired: bool = False
+    small: bool = False
 
 
 class Model(Protocol):

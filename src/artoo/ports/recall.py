@@ -39,6 +39,10 @@ class Recall(Protocol):
         """Exploit pairs that worked for tasks of the same intent, strongest first."""
         ...
 
+    async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
+        """The wide pairs (`tool:<identity>` / `env:local`) of every identity that memory has met."""
+        ...
+
     async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
         """The megrams that a task has left, oldest first, at most 1,000."""
         ...

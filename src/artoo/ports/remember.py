@@ -17,8 +17,8 @@ class Remember(Protocol):
         """
         ...
 
-    def record_negative_feedback(self, rule_id: str, content: str) -> None:
-        """Queues a megram of opposite σ against a stored one (a rule, or something a task has taught).
+    def record_negative_feedback(self, rule_id: str, content: str) -> str:
+        """Queues a megram of opposite σ against a stored one (a rule, or something a task has taught); its id.
 
         Against a rule it weighs .9 (dissonance); against evidence exactly as much as that was worth at its
         birth. An unknown id is counted as lost.

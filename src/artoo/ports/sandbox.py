@@ -170,6 +170,10 @@ class StagedChanges(Protocol):
         """sha256 of the exact act (`contracts.changes.digest_of`)."""
         ...
 
+    async def content(self, path: str, limit: int) -> bytes | None:
+        """What a changed file would hold; None when it is no file, larger than `limit` bytes, or cannot be read."""
+        ...
+
     async def apply(self, *, digest: str, paths: Collection[str] | None = None) -> ApplyReport:
         """Make the changes, all or none.
 

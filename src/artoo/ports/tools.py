@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from artoo.contracts.execution import ToolCall
-from artoo.contracts.plan import MustNot
+from artoo.contracts.plan import Caution, MustNot
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ class Tools(Protocol):
         """Tools that work on this platform, by priority."""
         ...
 
-    def toolbox(self, subtask_id: str, must_not: MustNot) -> Toolbox:
-        """The tools of one subtask under its prohibitions."""
+    def toolbox(self, subtask_id: str, must_not: MustNot, cautions: tuple[Caution, ...] = ()) -> Toolbox:
+        """The tools of one subtask under its prohibitions; a call that a caution is about asks a person first."""
         ...
 
     def identities(self, name: str, arguments: Mapping[str, str]) -> tuple[str, ...]:

@@ -31,8 +31,12 @@ LAWS: tuple[Law, ...] = (
         "Never harm unasked",
         "Nothing irreversible without the person's consent to that very act.",
         (
-            "artoo.tools.sandbox: commands run against a view whose changes can be dropped",
-            "artoo.tools.builtin.write_file: creates, never overwrites",
+            "artoo.tools.gate: what a tool would change is asked about, bound to the digest of the act",
+            "artoo.tools.sandbox: commands run against a view whose changes can be dropped, or put back",
+            "artoo.tools.gated: a dropped change is a failed call, whatever the exit code was",
+            "artoo.tools.asking: MCP tools, AppleScript, Shortcuts and writing functions ask before they run",
+            "artoo.tools.origins: hosts and recipients that data named first are shown with their source",
+            "artoo.runtime.answers: without a person or a policy that names the act, the answer is no",
         ),
     ),
     Law(

@@ -34,8 +34,8 @@ class Segment(IntEnum):
     SURROUNDINGS = 18
     TASK = 19
     DIRECTIVE = 20
-    SUBTASK = 21
-    PRIOR_OUTPUTS = 22
+    CONTEXT = 21
+    SUBTASK = 22
     EVIDENCE = 23
     CLOSING = 24
 
@@ -59,7 +59,6 @@ _HEADINGS: dict[Segment, str] = {
     Segment.TASK: "Request",
     Segment.DIRECTIVE: "What must change",
     Segment.SUBTASK: "Your subtask",
-    Segment.PRIOR_OUTPUTS: "Known from earlier steps",
     Segment.EVIDENCE: "Evidence",
 }
 

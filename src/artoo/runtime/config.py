@@ -44,8 +44,8 @@ class ModelEndpoint(Section):
 class Models(Section):
     """brain plans and judges the whole, tool executes and judges the parts (SPEC section 9)."""
 
-    brain: ModelEndpoint = Field(default_factory=ModelEndpoint)
-    tool: ModelEndpoint = Field(default_factory=ModelEndpoint)
+    brain: ModelEndpoint = Field(default_factory=ModelEndpoint.model_construct)
+    tool: ModelEndpoint = Field(default_factory=ModelEndpoint.model_construct)
 
 
 class Embedded(Section):
@@ -125,34 +125,56 @@ class Limits(Section):
 
 
 class Memory(Section):
-    """Shared memory. `path` None: `memory` in the home; a relative path starts there too."""
+    """Shared memory. `path` None: `memory` in the home; a relative path starts there too.
+
+    `wording`: which model puts rules into words while no task runs. `endpoint`: the brain's, unless that is the
+    embedded one, which would keep a machine busy that its owner thinks idle; `any`: that too; `off`: none, and no
+    rules are made.
+    """
 
     enabled: bool = True
     path: Path | None = None
+    wording: Literal["endpoint", "any", "off"] = "endpoint"
 
 
-class Log(Section):
-    """Task logs. `path` None: `tasks` in the home; a relative path starts there too."""
+class Undo(Section):
+    """How long what a task changed can be put back: `days`, and `megabytes` of old content, whichever is first."""
 
-    path: Path | None = None
+    days: Number = Field(default=30.0, gt=0, le=3_650)
+    megabytes: Whole = Field(default=4_096, ge=1, le=1 << 20)
+
+
+class McpEntry(Section):
+    """One MCP server, as in the usual `mcpServers` JSON: a `command` with `args`, or a `url`."""
+
+    command: str | None = None
+    args: tuple[str, ...] | None = None
+    env: dict[str, str] | None = None
+    cwd: str | None = None
+    url: str | None = None
+    headers: dict[str, str] | None = None
+    type: str | None = None
+    disabled: bool | None = None
 
 
 class Config(Section):
     """The whole configuration. `Config()` is the default one; `config_file.load_config` reads file
     and environment.
 
-    `workspace` is where generated output goes; `allow` are standing permissions, one policy line each.
+    `workspace` is where generated output goes; `allow` are standing permissions, one policy line each;
+    `mcp_servers` maps names to servers.
     """
 
-    models: Models = Field(default_factory=Models)
-    embedded: Embedded = Field(default_factory=Embedded)
-    control: Control = Field(default_factory=Control)
-    limits: Limits = Field(default_factory=Limits)
+    models: Models = Field(default_factory=Models.model_construct)
+    embedded: Embedded = Field(default_factory=Embedded.model_construct)
+    control: Control = Field(default_factory=Control.model_construct)
+    limits: Limits = Field(default_factory=Limits.model_construct)
     workspace: Path = Path("~/artoo_workspace")
     allow: Annotated[tuple[str, ...], BeforeValidator(_lines)] = ()
-    memory: Memory = Field(default_factory=Memory)
-    log: Log = Field(default_factory=Log)
-    runtime: AgentRuntime = Field(default_factory=AgentRuntime)
+    memory: Memory = Field(default_factory=Memory.model_construct)
+    mcp_servers: dict[str, McpEntry] = Field(default_factory=dict[str, McpEntry])
+    undo: Undo = Field(default_factory=Undo.model_construct)
+    runtime: AgentRuntime = Field(default_factory=AgentRuntime.model_construct)
 
     _home: Path = PrivateAttr(default_factory=lambda: default_home(os.environ))
 
@@ -186,8 +208,3 @@ class Config(Section):
     def memory_path(self) -> Path:
         """The directory of shared memory, absolute; it need not exist yet."""
         return self.home / (self.memory.path or Path("memory")).expanduser()
-
-    @property
-    def log_path(self) -> Path:
-        """The directory of task logs, absolute; it need not exist yet."""
-        return self.home / (self.log.path or Path("tasks")).expanduser()

@@ -8,7 +8,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 
 class Section(BaseModel):
-    """A mapping of the configuration file. `defer_build`: a validator is built when it is first needed."""
+    """A mapping of the configuration file. `defer_build`: a validator is built when it is first needed.
+
+    Defaults are made with `model_construct`, so that a process without settings of its own builds none.
+    """
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", defer_build=True, populate_by_name=True, allow_inf_nan=False

@@ -57,9 +57,9 @@ class EpisodicMemory(Section):
 class AgentMemory(Section):
     """The three tiers."""
 
-    procedural: ProceduralMemory = Field(default_factory=ProceduralMemory)
-    semantic: SemanticMemory = Field(default_factory=SemanticMemory)
-    episodic: EpisodicMemory = Field(default_factory=EpisodicMemory)
+    procedural: ProceduralMemory = Field(default_factory=ProceduralMemory.model_construct)
+    semantic: SemanticMemory = Field(default_factory=SemanticMemory.model_construct)
+    episodic: EpisodicMemory = Field(default_factory=EpisodicMemory.model_construct)
 
 
 class A2AProtocol(Section):
@@ -92,8 +92,8 @@ class AttentionController(Section):
 class Communication(Section):
     """Mail and attention."""
 
-    a2a_protocol: A2AProtocol = Field(default_factory=A2AProtocol)
-    attention_controller: AttentionController = Field(default_factory=AttentionController)
+    a2a_protocol: A2AProtocol = Field(default_factory=A2AProtocol.model_construct)
+    attention_controller: AttentionController = Field(default_factory=AttentionController.model_construct)
 
 
 class StateMachine(Section):
@@ -118,17 +118,17 @@ class Trust(Section):
 class TrustLevels(Section):
     """From a new agent to one whose own work needs no review."""
 
-    probation: Trust = Field(default_factory=lambda: Trust(review_threshold="all"))
-    standard: Trust = Field(default_factory=lambda: Trust(review_threshold="complex"))
-    trusted: Trust = Field(default_factory=lambda: Trust(review_threshold="critical"))
-    senior: Trust = Field(default_factory=lambda: Trust(review_threshold="none", can_approve=True))
+    probation: Trust = Field(default_factory=lambda: Trust.model_construct(review_threshold="all"))
+    standard: Trust = Field(default_factory=lambda: Trust.model_construct(review_threshold="complex"))
+    trusted: Trust = Field(default_factory=lambda: Trust.model_construct(review_threshold="critical"))
+    senior: Trust = Field(default_factory=lambda: Trust.model_construct(review_threshold="none", can_approve=True))
 
 
 class Governance(Section):
     """The state machine and who reviews whom."""
 
-    fsm: StateMachine = Field(default_factory=StateMachine)
-    trust_levels: TrustLevels = Field(default_factory=TrustLevels)
+    fsm: StateMachine = Field(default_factory=StateMachine.model_construct)
+    trust_levels: TrustLevels = Field(default_factory=TrustLevels.model_construct)
 
 
 class Heartbeat(Section):
@@ -153,13 +153,13 @@ class Heartbeat(Section):
 class Autonomy(Section):
     """What agents do unasked."""
 
-    heartbeat: Heartbeat = Field(default_factory=Heartbeat)
+    heartbeat: Heartbeat = Field(default_factory=Heartbeat.model_construct)
 
 
 class AgentRuntime(Section):
     """The whole tree, as the seed's template has it."""
 
-    memory: AgentMemory = Field(default_factory=AgentMemory)
-    communication: Communication = Field(default_factory=Communication)
-    governance: Governance = Field(default_factory=Governance)
-    autonomy: Autonomy = Field(default_factory=Autonomy)
+    memory: AgentMemory = Field(default_factory=AgentMemory.model_construct)
+    communication: Communication = Field(default_factory=Communication.model_construct)
+    governance: Governance = Field(default_factory=Governance.model_construct)
+    autonomy: Autonomy = Field(default_factory=Autonomy.model_construct)

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
-from artoo.ports.sandbox import Roots, Sandbox
+from artoo.ports.sandbox import Roots, Sandbox, TaskLedger
+from artoo.runtime.mcp import Pool, preparation
 from artoo.runtime.task import Hands
-from artoo.tools.commands import ReadOnlyCommands
 from artoo.tools.evidence_source import ReadOnlyEvidence
+from artoo.tools.gate import Gate
+from artoo.tools.gated import GatedCommands, GatedWriter
 from artoo.tools.look import ProjectLook
+from artoo.tools.mcp.servers import McpServer
+from artoo.tools.origins import Origins
+from artoo.tools.questions import AskNobody, AskOnStream
 from artoo.tools.registry import Registry
 from artoo.tools.sandbox.classify import Places
-from artoo.tools.standard import builtin_tools
-from artoo.tools.tool import Tool
-from artoo.tools.writing import CreateOnly
+from artoo.tools.standard import builtin_tools, gated, reaching_tools
+from artoo.tools.user_tools import UserTool
+
+
+@dataclass(frozen=True, slots=True)
+class McpTools:
+    """The person's own servers, and what connects to them."""
+
+    servers: tuple[McpServer, ...]
+    pool: Pool
 
 
 def open_hands(
@@ -25,15 +39,35 @@ def open_hands(
     task_id: str,
     request: str,
     clock: Clock,
-    own_tools: Sequence[Tool] = (),
+    own_tools: Sequence[UserTool] = (),
+    port: Port | None = None,
+    environ: Mapping[str, str] | None = None,
+    mcp: McpTools | None = None,
 ) -> Hands:
-    """Built-in tools and the user's own, over one sandbox; commands and checks are read-only here."""
+    """Built-in tools and the user's own, over one sandbox; what they change passes the gate.
+
+    `port` is the gate's place on the stream; without one nobody can be asked. `environ` holds the keys of search
+    engines, `mcp` the servers of others.
+    """
     places = Places.of(roots, artoo_home)
-    runner = ReadOnlyCommands(sandbox, roots, task_id)
-    writer = CreateOnly(roots, places)
-    tools = (*builtin_tools(runner, writer, roots, artoo_home, request), *own_tools)
+    questions = AskOnStream(port) if port is not None else None
+    gate, ledger = Gate(questions or AskNobody(), Origins(request)), TaskLedger()
+    runner = GatedCommands(sandbox, roots, task_id, gate, ledger)
+    writer = GatedWriter(sandbox, roots, task_id, gate, ledger)
+    registry = Registry(
+        (
+            *builtin_tools(runner, writer, roots, artoo_home, request),
+            *reaching_tools(gate, roots, environ or {}),
+            *gated(own_tools, gate),
+        ),
+        clock,
+        gate.origins.observe,
+        gate,
+    )
     return Hands(
-        tools=Registry(tools, clock),
+        tools=registry,
         evidence=ReadOnlyEvidence(sandbox, roots, places, task_id),
         surroundings=ProjectLook(roots, places),
+        questions=questions,
+        prepare=None if mcp is None else preparation(roots.project, mcp.servers, gate, mcp.pool, registry),
     )

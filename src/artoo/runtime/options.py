@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.tools.policy import parse_policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,8 @@ def _positive(part: str, value: str, *, whole: bool) -> float:
 
 
 def check_policy_line(line: str) -> None:
-    """Raises ConfigurationError unless a standing permission names a kind of act and a path."""
-    if len(line.split(maxsplit=1)) < 2:
-        raise ConfigurationError(f"{line!r} names no path; write a kind and a path, as in: overwrite out/*.csv")
+    """Raises ConfigurationError unless a standing permission names a kind of act and what it may touch."""
+    parse_policy(line)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from artoo.contracts.memory import Calibration, Level, Megram, MemoryAction, Potentials, SOPRecord
-from artoo.contracts.tags import Pair, macro_pair
+from artoo.contracts.tags import LOCAL, Pair, macro_pair
 from artoo.control.potentials import classify
 from artoo.memory.accumulators import recomputed
 from artoo.memory.calibration import calibration
@@ -30,11 +30,12 @@ class FakeMemory:
         """Stores; an id that is there already is ignored."""
         self.megrams.setdefault(megram.id, megram)
 
-    def record_negative_feedback(self, rule_id: str, content: str) -> None:
+    def record_negative_feedback(self, rule_id: str, content: str) -> str:
         """Appends the opposing megram; an unknown id is ignored."""
-        target = self.megrams.get(rule_id)
+        target, megram_id = self.megrams.get(rule_id), self._ids.new()
         if target is not None:
-            self.write(opposing(target, content, self._ids.new(), self._clock.now()))
+            self.write(opposing(target, content, megram_id, self._clock.now()))
+        return megram_id
 
     async def flush(self) -> None:
         """Nothing waits here."""
@@ -97,6 +98,11 @@ class FakeMemory:
             (entry for entry in live if entry.action is MemoryAction.EXPLOIT), key=lambda entry: -entry.decision
         )
         return tuple(best[:limit])
+
+    async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
+        """In the order of their first megrams."""
+        wide = (megram.pair for megram in self.megrams.values() if megram.entity == LOCAL and not megram.is_rule)
+        return tuple(pair for pair in dict.fromkeys(wide) if pair.space.startswith("tool:"))[:limit]
 
     async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
         """The task's megrams, oldest first."""

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.execution import CallStatus
 from artoo.ports.tools import ToolSpec
+from artoo.tools.gate import Gate, digest_of_act
+from artoo.tools.gate_words import word
+from artoo.tools.origins import Foreign
 from artoo.tools.tool import Arguments, Outcome, Tool
-from artoo.tools.waiting import waiting_for_a_person
+from artoo.tools.unified import plain
 
-Confirm = Callable[[ConfirmationRequest], Awaitable[Consent]]
-"""Asks a person, or whatever stands for one. Without a terminal the answer is no."""
-
-
-async def nobody(request: ConfirmationRequest) -> Consent:
-    """Where nobody can be asked the answer is no."""
-    return Consent.NO
+Why = Callable[[Arguments], str | None]
+"""Why a call needs a yes; None when it needs none for what it is."""
 
 
-@dataclass(slots=True)
+def always(arguments: Arguments) -> str | None:
+    """It says that it changes something."""
+    return "it changes things"
+
+
+def never(arguments: Arguments) -> str | None:
+    """It only reads. What came from data asks all the same."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
 class Asking:
-    """A tool that asks before each call. A yes holds for exactly these arguments, a no for the rest of the task."""
+    """A tool that asks before calls that need it: because of what they do, or of whom they would reach.
+
+    A host or recipient that a file, page or tool named first, and not the request, is always asked about.
+    """
 
     inner: Tool
-    confirm: Confirm = nobody
-    _answers: dict[str, Consent] = field(default_factory=dict[str, Consent])
+    gate: Gate = field(default_factory=Gate)
+    why: Why = always
 
     @property
     def spec(self) -> ToolSpec:
@@ -45,20 +55,40 @@ class Asking:
         return self.inner.target(arguments)
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """The inner tool's outcome, or a refusal that says that a person said no."""
-        name = self.inner.spec.name
-        act = json.dumps([name, dict(sorted(arguments.items()))], ensure_ascii=True)
-        digest = hashlib.sha256(act.encode()).hexdigest()
-        consent = self._answers.get(digest)
-        if consent is None:
-            details = tuple(f"{key}: {value}" for key, value in arguments.items())
-            with waiting_for_a_person():
-                consent = await self.confirm(
-                    ConfirmationRequest(digest=digest, title=f"run {name}", details=details)
-                )
-            if consent is not Consent.ONCE:
-                self._answers[digest] = consent
-        if consent is Consent.NO:
-            reason = f"{name} was not run: it changes things, and nobody agreed to this call"
-            return Outcome(status=CallStatus.REFUSED, reason=reason)
+        """The inner tool's outcome, or a refusal that says whose no it was."""
+        reason = self.why(arguments)
+        foreign = self.gate.origins.foreign(arguments.values())
+        if reason is not None or foreign:
+            refusal = await self.gate.refusal(self._question(arguments, reason, foreign))
+            if refusal is not None:
+                said = f"{self.spec.name} was not run: {refusal.reason}"
+                return Outcome(status=CallStatus.REFUSED, reason=said, withheld_by=refusal.by)
         return await self.inner.run(arguments)
+
+    def _question(
+        self, arguments: Arguments, reason: str | None, foreign: tuple[Foreign, ...]
+    ) -> ConfirmationRequest:
+        identity = self.identities(arguments)[0]
+        act = json.dumps(dict(sorted(arguments.items())), ensure_ascii=True)
+        reached = [AskedAct(verb=one.kind, target=one.name) for one in foreign]
+        own = [AskedAct(verb="tool", target=f"{identity} {self.target(arguments)}".strip())] if reason else []
+        sources = (f"{one.name}: {one.source}" for one in foreign)
+        language = self.gate.origins.language
+        return ConfirmationRequest(
+            digest=digest_of_act(identity, act),
+            title=f"{word('tool', language)} {identity}",
+            details=tuple(_details(arguments, reason)),
+            source="; ".join(dict.fromkeys(sources)) or None,
+            acts=(*own, *reached),
+            language=language,
+        )
+
+
+def _details(arguments: Arguments, reason: str | None) -> Iterator[str]:
+    """Every argument whole, line by line."""
+    for key, value in arguments.items():
+        lines = value.splitlines() or [""]
+        yield f"{plain(key)}: {plain(lines[0])}"
+        yield from (f"  {plain(line)}" for line in lines[1:])
+    if reason is not None:
+        yield from (plain(line) for line in reason.splitlines())

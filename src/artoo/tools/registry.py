@@ -7,47 +7,71 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
 from artoo.contracts.errors import ArtooError
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.contracts.plan import MustNot
+from artoo.contracts.plan import Caution, MustNot
 from artoo.ports.clock import Clock
 from artoo.ports.tools import ToolSpec
+from artoo.ports.waiting import under_limit
+from artoo.tools.cautions import Cautions
 from artoo.tools.commands import ERROR_OUTPUT_KEPT
+from artoo.tools.gate import Gate
 from artoo.tools.output import clean, head_tail
 from artoo.tools.tool import Arguments, Outcome, Tool
-from artoo.tools.waiting import under_limit
 
 MAX_ARGUMENT = 1_000_000
 """Characters of one argument; more is refused."""
 
 
+Observer = Callable[[ToolCall], None]
+"""Hears of every call that ran, when its record is complete. Quick, never raises."""
+
+
+def _unseen(call: ToolCall) -> None:
+    """Nobody watches."""
+
+
 class Registry:
     """The tools of one task. Implements `ports.tools.Tools`."""
 
-    def __init__(self, tools: Iterable[Tool], clock: Clock) -> None:
-        """`tools` are those that work on this platform. Raises ValueError when two have one name."""
-        ordered = sorted(tools, key=lambda tool: tool.spec.priority)
-        self._tools = {tool.spec.name: tool for tool in ordered}
-        if len(self._tools) != len(ordered):
-            names = [tool.spec.name for tool in ordered]
-            twice = sorted({name for name in names if names.count(name) > 1})
-            raise ValueError(f"two tools have the same name: {', '.join(twice)}; rename one of each")
-        self._specs = tuple(tool.spec for tool in ordered)
+    def __init__(
+        self, tools: Iterable[Tool], clock: Clock, observe: Observer = _unseen, gate: Gate | None = None
+    ) -> None:
+        """`tools` are those that work on this platform; `observe` sees every record; `gate` asks where memory is
+        in doubt (None: nobody can be asked).
+
+        Raises ValueError when two tools have one name.
+        """
+        self._tools: dict[str, Tool] = {}
+        self._specs: tuple[ToolSpec, ...] = ()
+        self.add(tools)
         self._clock = clock
+        self._observe = observe
+        self._gate = gate if gate is not None else Gate()
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         """Tools that work on this platform, by priority."""
         return self._specs
 
-    def toolbox(self, subtask_id: str, must_not: MustNot) -> SubTaskToolbox:
-        """The tools of one subtask under its prohibitions."""
+    def add(self, tools: Iterable[Tool]) -> None:
+        """More tools, before the first toolbox is asked for. Raises ValueError when two have one name."""
+        ordered = sorted((*self._tools.values(), *tools), key=lambda tool: tool.spec.priority)
+        names = [tool.spec.name for tool in ordered]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"two tools have the same name: {', '.join(twice)}; rename one of each")
+        self._tools = dict(zip(names, ordered, strict=True))
+        self._specs = tuple(tool.spec for tool in ordered)
+
+    def toolbox(self, subtask_id: str, must_not: MustNot, cautions: tuple[Caution, ...] = ()) -> SubTaskToolbox:
+        """The tools of one subtask under its prohibitions and cautions."""
         open_to_it = tuple(spec for spec in self._specs if spec.name not in must_not.tools)
-        return SubTaskToolbox(self._tools, open_to_it, must_not, self._clock)
+        doubts = Cautions(cautions, self._gate)
+        return SubTaskToolbox(self._tools, open_to_it, must_not, self._clock, self._observe, doubts)
 
     def identities(self, name: str, arguments: Mapping[str, str]) -> tuple[str, ...]:
         """The identities that a call would have: what blocking and memory speak about."""
@@ -66,6 +90,8 @@ class SubTaskToolbox:
     specs: tuple[ToolSpec, ...]
     must_not: MustNot
     clock: Clock
+    observe: Observer = _unseen
+    cautions: Cautions = field(default_factory=Cautions)
     _interrupted: list[ToolCall] = field(default_factory=list[ToolCall])
 
     @property
@@ -78,7 +104,7 @@ class SubTaskToolbox:
         started = self.clock.monotonic()
         tool = self.tools.get(name)
         arguments = arguments if tool is None else spread(tool.spec, arguments)
-        refusal = self._refusal(name, tool, arguments)
+        refusal = self._refusal(name, tool, arguments) or await self._doubt(tool, arguments)
         if tool is None or refusal is not None:
             outcome = Outcome(status=CallStatus.REFUSED, reason=refusal)
             return self._record(name, tool, arguments, outcome, started)
@@ -88,7 +114,9 @@ class SubTaskToolbox:
             cut = Outcome(status=CallStatus.INTERRUPTED, reason="stopped before it ended; nothing is known of it")
             self._interrupted.append(self._record(name, tool, arguments, cut, started))
             raise
-        return self._record(name, tool, arguments, outcome, started)
+        record = self._record(name, tool, arguments, outcome, started)
+        self.observe(record)
+        return record
 
     def _refusal(self, name: str, tool: Tool | None, arguments: Arguments) -> str | None:
         """Why a call may not happen, in words that say what may; None when it may."""
@@ -97,6 +125,13 @@ class SubTaskToolbox:
         if name in self.must_not.tools:
             return f"{name} is blocked in this subtask, because it failed before; use one of: {self._offered}"
         return _wrong_arguments(tool.spec, arguments) or self._blocked(tool, arguments)
+
+    async def _doubt(self, tool: Tool | None, arguments: Arguments) -> str | None:
+        """Why a call that memory is in doubt about may not happen: nobody agreed to it."""
+        if tool is None or not self.cautions.listed:
+            return None
+        names = (tool.spec.name, *_identities(tool, arguments))
+        return await self.cautions.refusal(names, clean(tool.target(arguments)))
 
     @property
     def _offered(self) -> str:
@@ -136,6 +171,7 @@ class SubTaskToolbox:
             result_count=outcome.result_count,
             changes=tuple(clean(path) for path in outcome.changes),
             dropped=tuple(clean(path) for path in outcome.dropped),
+            withheld_by=outcome.withheld_by,
             reason=None if outcome.reason is None else head_tail(clean(outcome.reason), ERROR_OUTPUT_KEPT),
         )
 

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.ports.sandbox import Roots
-from artoo.tools.asking import Asking, Confirm, nobody
+from artoo.tools.asking import Asking, always, never
 from artoo.tools.builtin.find_files import FindFiles
 from artoo.tools.builtin.find_text import FindText
 from artoo.tools.builtin.glob import Glob
+from artoo.tools.builtin.macos import AppleScript, Real, Shortcuts
 from artoo.tools.builtin.python import Python
 from artoo.tools.builtin.read_file import ReadFile
+from artoo.tools.builtin.search import Search, engine_for
 from artoo.tools.builtin.shell import Shell
 from artoo.tools.builtin.write_file import WriteFile
 from artoo.tools.commands import CommandRunner
+from artoo.tools.gate import Gate
 from artoo.tools.index import choose_index
 from artoo.tools.mentions import names_place
 from artoo.tools.sandbox.classify import Places
 from artoo.tools.tool import Tool
-from artoo.tools.user_tools import Function, user_tool
+from artoo.tools.user_tools import Function, UserTool, user_tool
 from artoo.tools.writing import FileWriter
 
 
@@ -32,6 +35,19 @@ class Machine:
 
     platform: str = sys.platform
     which: Callable[[str], str | None] = shutil.which
+
+
+def reaching_tools(
+    gate: Gate, roots: Roots, environ: Mapping[str, str], machine: Machine | None = None
+) -> tuple[Tool, ...]:
+    """Tools that reach beyond the files: the web, and on macOS other programs. All behind the gate."""
+    here = machine or Machine()
+    tools: list[Tool] = [Asking(Search(engine_for(environ)), gate, never)]
+    if here.platform == "darwin":
+        for program, made in (("osascript", AppleScript(Real(roots))), ("shortcuts", Shortcuts(Real(roots)))):
+            if here.which(program) is not None:
+                tools.append(Asking(made, gate, made.why_ask))
+    return tuple(tools)
 
 
 def builtin_tools(
@@ -66,7 +82,11 @@ def builtin_tools(
     return tuple(tools)
 
 
-def own_tools(functions: Iterable[Function], confirm: Confirm = nobody) -> tuple[Tool, ...]:
-    """The user's functions as tools; those that ask do so through `confirm` before each call."""
-    made = (user_tool(function) for function in functions)
-    return tuple(Asking(one, confirm) if one.effects.asks else one for one in made)
+def own_tools(functions: Iterable[Function], gate: Gate) -> tuple[Tool, ...]:
+    """The user's functions as tools behind the gate."""
+    return gated((user_tool(function) for function in functions), gate)
+
+
+def gated(tools: Iterable[UserTool], gate: Gate) -> tuple[Tool, ...]:
+    """The user's tools behind the gate: those that ask do so before each call, others only for what data named."""
+    return tuple(Asking(one, gate, always if one.effects.asks else never) for one in tools)

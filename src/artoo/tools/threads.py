@@ -6,6 +6,7 @@ hold up the end of the process; these are daemons, and there is a limit to how m
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import contextvars
 import threading
@@ -53,7 +54,8 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
             _slots.release()
         _tell(loop, settle, value, error)
 
-    threading.Thread(target=work, name="artoo-tool", daemon=True).start()
+    # Not threading.Thread: its start() holds up the event loop until the new thread runs. Both are daemons.
+    _thread.start_new_thread(work, ())
     return await future
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from artoo.contracts.execution import CallStatus
+from artoo.contracts.execution import CallStatus, WithheldBy
 from artoo.ports.tools import ToolSpec
 
 Arguments = Mapping[str, str]
@@ -31,6 +31,7 @@ class Outcome:
     result_count: int | None = None
     changes: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    withheld_by: WithheldBy | None = None
     reason: str | None = None
 
 

@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sandbox_world import World, applied
 
@@ -133,6 +133,7 @@ def test_digest_tells_acts_apart() -> None:
 
 
 @given(st.binary(min_size=1, max_size=40))
+@settings(database=None, deadline=None)
 def test_printable_paths_are_lossless(raw: bytes) -> None:
     """Any bytes become printable text and come back."""
     shown = printable_path(raw)

@@ -13,6 +13,7 @@ from sandbox_world import World, applied
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait, path_bytes
 from artoo.ports.sandbox import Limits, Sandbox
 from artoo.tools.sandbox.decide import decide, why_ask
+from artoo.tools.sandbox.undo import undo
 
 
 def by_name(changes: tuple[Change, ...]) -> dict[str, Change]:
@@ -120,6 +121,24 @@ async def test_locked_directories_are_read(any_overlay: Sandbox, world: World) -
     assert stat.S_IMODE((world.project / "d").stat().st_mode) == 0
     (world.project / "d").chmod(0o700)
     assert (world.project / "d" / "f").stat().st_size == 2
+    (world.project / "d").chmod(0o000)
+    assert undo(world.artoo_home, "task-1").refused == ()
+    assert not (world.project / "d").exists()
+
+
+async def test_work_inside_a_locked_directory(any_overlay: Sandbox, world: World) -> None:
+    """A command that opens a directory, changes a file in it and closes it again is applied and undone."""
+    locked = world.project / "locked"
+    locked.mkdir()
+    (locked / "f").write_text("old")
+    locked.chmod(0o500)
+    run = await any_overlay.run(world.bash("chmod 700 locked; rm locked/f; echo n > locked/n; chmod 500 locked"))
+    assert (await applied(run)).applied
+    assert stat.S_IMODE(locked.stat().st_mode) == 0o500
+    assert os.listdir(locked) == ["n"]
+    assert undo(world.artoo_home, "task-1").refused == ()
+    assert stat.S_IMODE(locked.stat().st_mode) == 0o500
+    assert (locked / "f").read_text() == "old"
 
 
 async def test_sparse_and_large_files(any_overlay: Sandbox, world: World) -> None:

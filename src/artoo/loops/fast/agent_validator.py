@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.execution import (
+    CorrectionSignal,
     CriterionJudged,
     CriterionVerdict,
     ExecutionResult,
@@ -17,17 +20,22 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.plan import SubTask
 from artoo.loops.asking import Asker
-from artoo.loops.fast import judging
+from artoo.loops.fast import judging, second_look
 from artoo.loops.fast.checks import run_check
 from artoo.loops.fast.correction import correction_for
-from artoo.loops.fast.evidence import assess
+from artoo.loops.fast.evidence import Finding, assess
 from artoo.loops.fast.report import ValidationReport, numbered, usable_judgements
+from artoo.loops.fast.request_rules import absent_inputs, may_name_files, uncomputed, unread_input
+from artoo.loops.fast.second_look import SecondLook
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.evidence import EvidenceSource
+from artoo.ports.surroundings import Surroundings, SurroundingsSource
 from artoo.prompts.segments import Segment
 
 _EVIDENCE_SHOWN = 3_000
+_ASSESSED_AT_ONCE = 2_000
+"""Characters of claim and evidence that are assessed within a millisecond: a thread would cost more."""
 
 
 @dataclass(slots=True)
@@ -38,13 +46,19 @@ class _Record:
     failures: dict[str, int] = field(default_factory=dict[str, int])
     trajectory: list[GapPoint] = field(default_factory=list[GapPoint])
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
+    around: Surroundings | None = None
+    figures: list[ExecutionResult] = field(default_factory=list[ExecutionResult])
 
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
+    """`final`: no correction can help. `hopeless`: no other plan can either. `again`: only a second way is due."""
+
     verdicts: tuple[CriterionVerdict, ...]
     advice: str = ""
     final: bool = False
+    hopeless: bool = False
+    again: bool = False
 
     @property
     def failed(self) -> tuple[CriterionVerdict, ...]:
@@ -55,13 +69,23 @@ class AgentValidator:
     """Paired one to one with an executor. `max_retries` corrections, then the outcome."""
 
     def __init__(
-        self, port: Port, asker: Asker, source: EvidenceSource, *, max_retries: int, always_ask: bool = False
+        self,
+        port: Port,
+        asker: Asker,
+        source: EvidenceSource,
+        surroundings: SurroundingsSource,
+        *,
+        max_retries: int,
+        always_ask: bool = False,
+        second_look: SecondLook = SecondLook.AUTO,
     ) -> None:
         self._port = port
         self._asker = asker
         self._source = source
+        self._surroundings = surroundings
         self._max_retries = max_retries
         self._always_ask = always_ask
+        self._second_look = second_look
         self._record: _Record | None = None
 
     async def run(self) -> None:
@@ -79,43 +103,95 @@ class AgentValidator:
 
     async def _judge_attempt(self, record: _Record, result: ExecutionResult, cause: Envelope) -> None:
         record.calls.extend(result.tool_calls)
-        judged = await self._judge(record, result, cause)
+        judged = self._looked_at_twice(record, result, await self._judge(record, result, cause))
         attempts = judging.Attempts(result.attempt, record.failures)
-        judged = _Judged(tuple(map(attempts.counted, judged.verdicts)), judged.advice, judged.final)
+        judged = replace(judged, verdicts=tuple(map(attempts.counted, judged.verdicts)))
+        if any(call.withheld_by == "person" for call in result.tool_calls):
+            judged = replace(judged, final=True)  # a person's no is not tried again
         for verdict in judged.verdicts:
             self._port.publish(
                 CriterionJudged(subtask_id=result.subtask_id, attempt=result.attempt, verdict=verdict), cause=cause
             )
         record.trajectory.append(_gap(result.attempt, judged))
         if judged.failed and not judged.final and result.attempt <= self._max_retries:
-            self._port.publish(correction_for(result, judged.failed, judged.advice), cause=cause)
+            self._port.publish(_correction(record, result, judged), cause=cause)
         else:
             self._port.publish(_outcome(record, result, judged), cause=cause)
 
+    def _looked_at_twice(self, record: _Record, result: ExecutionResult, judged: _Judged) -> _Judged:
+        """Holds a computed figure back until a second way confirms it, as far as attempts allow.
+
+        A figure that no second way could check stands; one that a second way contradicts does not.
+        """
+        wanted = self._second_look.wanted(small_model=result.small_model)
+        last = judged.final or result.attempt > self._max_retries
+        if judged.failed:
+            unrefuted = last and not judged.hopeless and len(record.figures) == 1
+            return _Judged((second_look.unrefuted(),)) if unrefuted else judged
+        if not wanted or not second_look.deserved(record.subtask.intent, result):
+            return judged
+        record.figures.append(result)
+        confirmed = second_look.verdict_of(record.figures)
+        if confirmed is not None:
+            record.figures = [confirmed]
+            return judged
+        if last and len(record.figures) == 1:
+            return judged
+        return _Judged((*judged.verdicts, second_look.open_verdict(record.figures)), again=True)
+
     async def _judge(self, record: _Record, result: ExecutionResult, cause: Envelope) -> _Judged:
+        """The order of SPEC section 3; what an earlier step decided, a later one does not touch."""
         criteria = record.subtask.success_criteria
+        absent = await self._absent_input(record, result)
         if result.status == "failed" or result.infrastructure is not None:
-            return _Judged(tuple(judging.failed_outright(criteria, result)), final=True)
-        decided: dict[int, CriterionVerdict] = {}
-        for index, criterion in enumerate(criteria):
-            if criterion.check is not None:
-                check = await run_check(
-                    criterion.check, output=result.output, tool_calls=result.tool_calls, source=self._source
-                )
-                decided[index] = judging.from_check(criterion, check)
-        assessment = assess(result.output, result.tool_calls, intent=record.subtask.intent)
-        lie = judging.from_evidence(assessment, result)
+            verdicts = judging.failed_outright(criteria, result)
+            return _Judged(tuple(verdicts), final=True, hopeless=absent is not None)
+        decided = await self._checked(criteria, result)
+        findings = [absent] if absent is not None else await self._findings(record, result)
+        lie = judging.from_findings(findings, result)
         open_criteria = {index: each for index, each in enumerate(criteria) if index not in decided}
         advice = ""
         if lie is not None:
             decided |= {index: judging.undecided(each, lie.evidence) for index, each in open_criteria.items()}
+        elif result.status == "uncertain" and open_criteria:
+            reason = "the executor was not certain"
+            decided |= {index: judging.undecided(each, reason) for index, each in open_criteria.items()}
         elif open_criteria or self._always_ask:
             asked, advice = await self._ask(open_criteria or dict(enumerate(criteria)), record, result, cause)
             decided |= {index: verdict for index, verdict in asked.items() if index in open_criteria}
         verdicts = [decided[index] for index in sorted(decided)]
-        if result.status == "uncertain" and lie is None and not any(c.check for c in criteria):
-            verdicts = [judging.undecided(each, "the executor was not certain") for each in criteria]
-        return _Judged((*verdicts, *([lie] if lie is not None else [])), advice)
+        hopeless = absent is not None
+        return _Judged((*verdicts, *([lie] if lie is not None else [])), advice, final=hopeless, hopeless=hopeless)
+
+    async def _checked(self, criteria: Sequence[Criterion], result: ExecutionResult) -> dict[int, CriterionVerdict]:
+        """The criteria with a check, decided by it alone."""
+        return {
+            index: judging.from_check(
+                criterion,
+                await run_check(
+                    criterion.check, output=result.output, tool_calls=result.tool_calls, source=self._source
+                ),
+            )
+            for index, criterion in enumerate(criteria)
+            if criterion.check is not None
+        }
+
+    async def _findings(self, record: _Record, result: ExecutionResult) -> list[Finding]:
+        """What the evidence says against the claim; assessing much text takes a while, so beside the loop."""
+        intent, calls = record.subtask.intent, result.tool_calls
+        if len(result.output) + sum(len(call.input) + len(call.output) for call in calls) <= _ASSESSED_AT_ONCE:
+            assessment = assess(result.output, calls, intent=intent)
+        else:
+            assessment = await asyncio.to_thread(assess, result.output, calls, intent=intent)
+        rules = (uncomputed(intent, calls), unread_input(intent, calls), judging.failed_act(result))
+        return [*assessment.findings, *(finding for finding in rules if finding is not None)]
+
+    async def _absent_input(self, record: _Record, result: ExecutionResult) -> Finding | None:
+        if not may_name_files(record.subtask.intent):
+            return None
+        if record.around is None:
+            record.around = await self._surroundings.look(record.subtask.intent)
+        return absent_inputs(record.subtask.intent, record.around.missing, result.tool_calls)
 
     async def _ask(
         self, criteria: dict[int, Criterion], record: _Record, result: ExecutionResult, cause: Envelope
@@ -138,6 +214,19 @@ class AgentValidator:
             for (index, each), judgement in zip(criteria.items(), judgements, strict=True)
         }
         return verdicts, report.what_to_do
+
+
+def _correction(record: _Record, result: ExecutionResult, judged: _Judged) -> CorrectionSignal:
+    if judged.again:
+        return second_look.signal(result)
+    advice = "\n".join((*_where_it_is(record), judged.advice))
+    return correction_for(result, judged.failed, advice)
+
+
+def _where_it_is(record: _Record) -> list[str]:
+    """Names the copy outright: a small model does not draw that conclusion from a listing."""
+    found = record.around.found_elsewhere if record.around is not None else ()
+    return [f"{name} cannot be used; use {place} instead." for name, place in found]
 
 
 def _evidence(result: ExecutionResult) -> str:
@@ -166,6 +255,8 @@ def _gap(attempt: int, judged: _Judged) -> GapPoint:
 
 def _outcome(record: _Record, result: ExecutionResult, judged: _Judged) -> SubTaskOutcome:
     failed = judged.failed
+    if not failed and len(record.figures) == 1:
+        result = record.figures[0]
     return SubTaskOutcome(
         subtask_id=result.subtask_id,
         parent_task_id=record.subtask.parent_task_id,
@@ -177,4 +268,5 @@ def _outcome(record: _Record, result: ExecutionResult, judged: _Judged) -> SubTa
         criteria_verdicts=judged.verdicts,
         tool_calls=tuple(record.calls),
         infrastructure=result.infrastructure,
+        hopeless=judged.hopeless,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from artoo.contracts.criteria import OutputMatches, ToolSucceeded
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.execution import (
@@ -21,11 +22,14 @@ from artoo.loops.role import listen
 from artoo.loops.tool_text import arguments_for, describe_tools, prohibitions
 from artoo.ports.bus import Port
 from artoo.ports.tools import Toolbox, ToolSpec
+from artoo.ports.waiting import under_limit
 from artoo.prompts.segments import Segment
 
 _SHOWN_CALLS = 6
 _SHOWN_OUTPUT = 1_200
 _STEP_TOKENS = 800
+_SELF_EVIDENT = (OutputMatches, ToolSucceeded)
+"""Checks that follow from any good answer; naming them leads a small model astray."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +73,14 @@ class Executor:
             case _:
                 return
         if self._subtask is not None:
-            self._port.publish(await self._bounded(self._subtask, attempt, envelope), cause=envelope)
+            result = await self._bounded(self._subtask, attempt, envelope)
+            self._port.publish(result.model_copy(update={"small_model": self._asker.small}), cause=envelope)
 
     async def _bounded(self, subtask: SubTask, attempt: _Attempt, cause: Envelope) -> ExecutionResult:
         try:
-            async with asyncio.timeout(self._limits.seconds):
-                return await self._attempt(subtask, attempt, cause)
+            async with asyncio.timeout(self._limits.seconds) as limit:
+                with under_limit(limit):
+                    return await self._attempt(subtask, attempt, cause)
         except TimeoutError:
             self._add_interrupted(subtask, attempt, cause)
             reason = f"timeout: the attempt took more than {self._limits.seconds:g} s"
@@ -125,7 +131,7 @@ class Executor:
         segments = {
             Segment.TOOLS: describe_tools(specs),
             Segment.CONSTRAINTS: prohibitions(subtask.must_not),
-            Segment.TASK: subtask.context,
+            Segment.CONTEXT: subtask.context,
             Segment.SUBTASK: _assignment(subtask),
             Segment.EVIDENCE: _record(attempt.calls),
             Segment.CLOSING: _correction(attempt.correction) if number == 0 else "",
@@ -190,7 +196,9 @@ def _result(
 
 
 def _assignment(subtask: SubTask) -> str:
-    criteria = "\n".join(f"- {criterion.text}" for criterion in subtask.success_criteria)
+    """The intent, and what the intent itself does not say about the result."""
+    told = [criterion for criterion in subtask.success_criteria if not isinstance(criterion.check, _SELF_EVIDENT)]
+    criteria = "\n".join(f"- {criterion.text}" for criterion in told)
     preferred = f"\nSuggested tool: {subtask.preferred_tool}" if subtask.preferred_tool else ""
     return f"{subtask.intent}{preferred}" + (f"\nIt is done when:\n{criteria}" if criteria else "")
 

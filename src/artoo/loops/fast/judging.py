@@ -16,7 +16,7 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.roles import Role
 from artoo.loops.fast.checks import CheckResult
-from artoo.loops.fast.evidence import Assessment
+from artoo.loops.fast.evidence import Finding
 from artoo.loops.fast.evidence.trouble import failure_class_of
 from artoo.loops.fast.report import Judgement
 
@@ -70,26 +70,35 @@ def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> l
     ]
 
 
+def failed_act(result: ExecutionResult) -> Finding | None:
+    """A call that was to be the result and did not end well: what a check finds then was there before."""
+    last = result.tool_calls[-1] if result.tool_calls else None
+    if result.status != "uncertain" or last is None or (last.status is CallStatus.OK and not last.dropped):
+        return None
+    message = f"the last call ended as {last.status}: {(last.reason or last.error_output or last.output)[:200]}"
+    return Finding("failed_act", message, failure_class_of(last), last.identity, contradicts=bool(last.dropped))
+
+
 def from_check(criterion: Criterion, check: CheckResult) -> CriterionVerdict:
     """A criterion that its check alone decides."""
     return _verdict(criterion, check.passed, check.evidence, check.failure_class, DecidedBy.CHECK, check.identities)
 
 
-def from_evidence(assessment: Assessment, result: ExecutionResult) -> CriterionVerdict | None:
+def from_findings(findings: Sequence[Finding], result: ExecutionResult) -> CriterionVerdict | None:
     """Law 0's own criterion, when the evidence does not support the claim; None when it does."""
-    if assessment.supported:
+    if not findings:
         return None
-    finding = assessment.findings[0]
+    first = findings[0]
     return CriterionVerdict(
         criterion=AGREES_WITH_EVIDENCE,
         mode=Mode.VERIFIABLE,
         verdict="fail",
-        failure_class=finding.failure_class,
-        evidence="; ".join(each.message for each in assessment.findings[:3]),
+        failure_class=first.failure_class,
+        evidence="; ".join(each.message for each in findings[:3]),
         decided_by=DecidedBy.RULE,
-        identities=finding.identities or failing_identities(result.tool_calls),
-        accountable=accountable(finding.failure_class),
-        contradicted=any(each.contradicts for each in assessment.findings),
+        identities=first.identities or failing_identities(result.tool_calls),
+        accountable=accountable(first.failure_class),
+        contradicted=any(each.contradicts for each in findings),
     )
 
 

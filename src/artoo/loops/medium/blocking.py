@@ -24,8 +24,13 @@ def tools_to_block(outcomes: Iterable[SubTaskOutcome], specs: Sequence[ToolSpec]
 
     Never the last tool that can read, nor the last that can write: a plan needs hands.
     """
+    return keeping_hands(_cited(outcomes), specs)
+
+
+def keeping_hands(identities: Iterable[str], specs: Sequence[ToolSpec]) -> tuple[str, ...]:
+    """Those identities, in order, that can be taken away while something is left that reads, and that writes."""
     blocked: list[str] = []
-    for identity in dict.fromkeys(_cited(outcomes)):
+    for identity in dict.fromkeys(identities):
         left = [spec for spec in specs if spec.name not in (*blocked, identity)]
         if any(spec.reads for spec in left) and any(spec.writes for spec in left):
             blocked.append(identity)

@@ -76,6 +76,7 @@ class Dispatcher:
                 context=planned.context,
                 success_criteria=planned.success_criteria,
                 must_not=plan.must_not,
+                cautions=plan.cautions,
                 preferred_tool=planned.tool,
             )
             for planned in plan.subtasks

@@ -59,10 +59,7 @@ def _objections(
         yield f"the plan has {len(subtasks)} subtasks; at most {rules.most_subtasks} are allowed"
     if not task_criteria and not any(subtask.success_criteria for subtask in subtasks):
         yield "the plan has no criteria; say how to tell that the result is right"
-    intents = [intent for _, _, intent in drafted]
-    if len(intents) != len(subtasks):  # several steps became one subtask: it does what all of them say
-        intents = [" ".join(intents)] * len(subtasks)
-    for number, (subtask, intent) in enumerate(zip(subtasks, intents, strict=True), 1):
+    for number, (subtask, (_, _, intent)) in enumerate(zip(subtasks, drafted, strict=True), 1):
         yield from _objections_to(number, subtask, intent, rules)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from artoo.contracts.plan import PlannedSubTask
 _MOST_CRITERIA = 4
 _WORD = re.compile(r"[A-Za-z0-9]+|[\u3400-\u9fff]{2}")
 """Words of an intent; two Chinese characters count as one."""
+_TOO_SHORT = 3
 
 
 class SubTaskDraft(Contract):
@@ -60,12 +61,12 @@ def complete(
     `whole` is the request when nothing of it is done yet: a single subtask is then the request itself, in the
     person's words, and the drafted intent is how to go about it. Small models drop details when they restate.
     """
-    if whole is not None and (len(draft.subtasks) == 1 or _is_tool_list(draft)):
-        only = draft.subtasks[-1]
+    if len(draft.subtasks) == 1 and whole is not None:
+        only = draft.subtasks[0]
         criteria = merged(demanded, draft.task_criteria, only.success_criteria) or (fallback,)
         if whole != only.intent:
-            approach = f"{only.context}\nPlan: {only.intent}".strip()
-            only = only.model_copy(update={"intent": whole, "context": approach})
+            approach = f"Plan: {only.intent}" if _says_what(only) else ""
+            only = only.model_copy(update={"intent": whole, "context": f"{only.context}\n{approach}".strip()})
         return (_planned(only, criteria, context),), criteria
     task_criteria = merged(demanded, draft.task_criteria) or (fallback,)
     planned = [
@@ -74,9 +75,26 @@ def complete(
     return tuple(planned), task_criteria
 
 
-def _is_tool_list(draft: PlanDraft) -> bool:
-    """Whether the steps say which tools, not what to do: no decomposition, so one executor does it all."""
-    return len(draft.subtasks) > 1 and any(len(_WORD.findall(each.intent)) <= 2 for each in draft.subtasks)
+def condensed(draft: PlanDraft, looking: Container[str], running: Container[str]) -> PlanDraft:
+    """The draft, or one subtask for all of it when its steps only look (`looking`) before the last one acts.
+
+    One executor looks and acts in one subtask with less to pass on; a step for each look costs a call and loses
+    what was seen. The same holds for steps that say which tool and not what to do. The subtask keeps the last
+    tool that runs code (`running`), because a program can look, compute and write at once.
+    """
+    *before, last = draft.subtasks
+    chain = all(each.sequence < last.sequence for each in before)
+    only_looks = all((each.tool or "") in looking and not each.success_criteria for each in before)
+    tool_list = not all(_says_what(each) for each in draft.subtasks)
+    if not before or not (tool_list or (chain and only_looks)):
+        return draft
+    programs = [each.tool for each in draft.subtasks if (each.tool or "") in running]
+    whole = last.model_copy(update={"sequence": 1, "tool": programs[-1] if programs else last.tool})
+    return draft.model_copy(update={"subtasks": (whole,)})
+
+
+def _says_what(draft: SubTaskDraft) -> bool:
+    return len(_WORD.findall(draft.intent)) > _TOO_SHORT
 
 
 def merged(*groups: Sequence[Criterion]) -> tuple[Criterion, ...]:

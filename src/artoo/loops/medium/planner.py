@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from artoo.contracts.criteria import Criterion, Mode
@@ -11,13 +12,17 @@ from artoo.contracts.plan import MustNot, Plan, PlanRefused
 from artoo.contracts.request import TaskSpec
 from artoo.contracts.solution import Directive, PlanDirective
 from artoo.loops.asking import Asker
+from artoo.loops.medium.advice import Advice
+from artoo.loops.medium.blocking import keeping_hands
+from artoo.loops.medium.counsel import Counsel
 from artoo.loops.medium.directive_text import directive_text
 from artoo.loops.medium.plan_check import PlanRules, fingerprint, objections
-from artoo.loops.medium.plan_draft import complete, plan_schema
+from artoo.loops.medium.plan_draft import complete, condensed, plan_schema
 from artoo.loops.medium.request_criteria import criteria_of
 from artoo.loops.role import listen
 from artoo.loops.tool_text import describe_tools, prohibitions
 from artoo.ports.bus import Port
+from artoo.ports.recall import Recall
 from artoo.ports.surroundings import Surroundings, SurroundingsSource
 from artoo.ports.tools import Tools, ToolSpec
 from artoo.prompts.segments import Segment
@@ -31,6 +36,7 @@ class _Task:
 
     spec: TaskSpec
     surroundings: Surroundings
+    advice: Advice
     criteria: tuple[Criterion, ...] = ()
     tried: list[str] = field(default_factory=list[str])
 
@@ -54,8 +60,11 @@ class Planner:
         tools: Tools,
         surroundings: SurroundingsSource,
         *,
+        recall: Recall | None = None,
         most_subtasks: int = 8,
     ) -> None:
+        """`recall` None: plans without memory."""
+        self._counsel = Counsel(port, recall)
         self._port = port
         self._asker = asker
         self._tools = tools
@@ -70,11 +79,13 @@ class Planner:
     async def _handle(self, envelope: Envelope) -> None:
         match envelope.payload:
             case TaskSpec() as spec:
-                task = self._task = _Task(spec, await self._surroundings.look(spec.intent))
-                task.criteria = criteria_of(spec.intent)
-                await self._plan(task, _Round(1, MustNot()), envelope)
+                around = await self._surroundings.look(spec.intent)
+                advice = await self._counsel.before(spec.intent, self._tools.specs, around.missing, envelope)
+                task = self._task = _Task(spec, around, advice, criteria_of(spec.intent))
+                await self._plan(task, _Round(1, advice.must_not), envelope)
             case PlanDirective() as directive if self._task is not None:
-                await self._plan(self._task, _round_of(directive), envelope)
+                must_not = _together(directive, self._task.advice.must_not, self._tools.specs)
+                await self._plan(self._task, _round_of(directive, must_not), envelope)
             case _:
                 return
 
@@ -105,7 +116,11 @@ class Planner:
         except ModelAnswerInvalid as error:
             return None, [str(error)]
         whole = None if this.carried else task.spec.intent
-        subtasks, criteria = complete(draft, task.criteria, _fallback(task.spec), _context(task), whole)
+        if whole is not None:
+            looking = {spec.name for spec in specs if not spec.writes and not spec.languages}
+            draft = condensed(draft, looking, {spec.name for spec in specs if spec.languages})
+        context = _context(task, alone=whole is not None and len(draft.subtasks) == 1)
+        subtasks, criteria = complete(draft, task.criteria, _fallback(task.spec), context, whole)
         rules = PlanRules(
             tools=names,
             must_not=this.must_not,
@@ -114,6 +129,8 @@ class Planner:
         )
         drafted = [(each.sequence, each.tool, each.intent) for each in draft.subtasks]
         found = objections(subtasks, criteria, rules, drafted)
+        against, cautions = await self._counsel.on_draft(drafted, cause)
+        found += against
         if found:
             return None, found
         task.tried.append(fingerprint(drafted))
@@ -121,6 +138,7 @@ class Planner:
             task_criteria=criteria,
             subtasks=subtasks,
             must_not=this.must_not,
+            cautions=tuple(dict.fromkeys((*task.advice.cautions, *cautions))),
             carried=this.carried,
             round=this.number,
         ), []
@@ -132,7 +150,7 @@ class Planner:
         return {
             Segment.TOOLS: describe_tools(specs),
             Segment.PROJECT_GUIDE: task.surroundings.guide,
-            Segment.CONSTRAINTS: prohibitions(this.must_not),
+            **task.advice.segments(prohibitions(this.must_not)),
             Segment.SURROUNDINGS: task.surroundings.listing,
             Segment.TASK: _request(task.spec),
             Segment.DIRECTIVE: this.text,
@@ -140,10 +158,18 @@ class Planner:
         }
 
 
-def _round_of(directive: PlanDirective) -> _Round:
+def _together(directive: PlanDirective, remembered: MustNot, specs: Sequence[ToolSpec]) -> MustNot:
+    """What R7 blocked and what memory says to avoid; of the two, memory yields when no hands would be left."""
+    return MustNot(
+        tools=keeping_hands((*directive.blocked_tools, *remembered.tools), specs),
+        targets=tuple(dict.fromkeys((*directive.blocked_targets, *remembered.targets))),
+    )
+
+
+def _round_of(directive: PlanDirective, must_not: MustNot) -> _Round:
     return _Round(
         number=directive.round,
-        must_not=MustNot(tools=directive.blocked_tools, targets=directive.blocked_targets),
+        must_not=must_not,
         text=directive_text(directive),
         carried=tuple(outcome.subtask_id for outcome in directive.standing),
         must_differ=directive.directive is Directive.BREAK_SYMMETRY,
@@ -163,9 +189,14 @@ def _request(spec: TaskSpec) -> str:
     return "\n".join([spec.intent, *filter(None, limits)])
 
 
-def _context(task: _Task) -> str:
-    """What every executor needs to know beyond its intent: the whole request, and what is there."""
-    parts = [_request(task.spec)]
-    if task.surroundings.listing:
-        parts.append(f"Files here:\n{task.surroundings.listing}")
-    return "\n\n".join(parts)
+def _context(task: _Task, *, alone: bool) -> str:
+    """What every executor needs to know beyond its intent: what is there, and the whole of which it is a part."""
+    around = task.surroundings
+    parts = [f"Files here:\n{around.listing}" if around.listing else ""]
+    parts += [f"{name} cannot be used; use {place} instead." for name, place in around.found_elsewhere]
+    whole = _request(task.spec)
+    if not alone:
+        parts.append(f"This is a part of: {whole}")
+    elif whole != task.spec.intent:
+        parts.append(whole.removeprefix(task.spec.intent).strip())
+    return "\n\n".join(filter(None, parts))

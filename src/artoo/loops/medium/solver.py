@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.execution import SubTaskOutcome
+from artoo.contracts.memory import MegramState, MemoryRead, RuleContradicted
 from artoo.contracts.plan import PlanRefused
 from artoo.contracts.request import Interrupt, TaskSpec, UserRequest
 from artoo.contracts.roles import Role
@@ -24,17 +26,23 @@ from artoo.contracts.solution import (
     RoleFailure,
     StoppedBy,
 )
+from artoo.contracts.tags import macro_pair
 from artoo.control.decision import Decision, Evidence, MacroState
 from artoo.control.hyperparameters import Hyperparameters
+from artoo.loops.medium.advice import in_words
 from artoo.loops.medium.blocking import targets_to_block, tools_to_block
 from artoo.loops.medium.endings import Endings, Standing
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
-from artoo.loops.medium.request_criteria import named_files
+from artoo.loops.medium.lessons import Lesson, Lessons, dissonant, found_things, opposed, written
 from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.loops.medium.trajectory import Measurement, Trajectory, accepted
+from artoo.loops.named_files import named_files
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
+from artoo.ports.ids import Ids
+from artoo.ports.recall import Recall
+from artoo.ports.remember import Remember
 from artoo.ports.tools import Tools
 
 _HALT_GRACE = 2.0
@@ -44,13 +52,63 @@ _TIME_STEP = 1.0
 """Seconds between two looks at the time budget, which a deadline or a pause may have moved."""
 
 
+@dataclass(frozen=True, slots=True)
+class Experience:
+    """R7's hands on shared memory: nothing else in a task writes to it."""
+
+    port: Port
+    recall: Recall
+    remember: Remember
+    clock: Clock
+    ids: Ids
+
+    def teach(self, lessons: Iterable[Lesson], intent: str, cause: Envelope) -> None:
+        """Queues each lesson as a megram and publishes it; never waits."""
+        for lesson in lessons:
+            megram = lesson.megram(self.ids.new(), self.clock.now(), self.port.task_id, intent)
+            self.remember.write(megram)
+            self.port.publish(written(megram), cause=cause)
+
+    async def alternatives(self, intent: str, cause: Envelope) -> tuple[str, ...]:
+        """What worked for the same intent, in words; nothing when memory cannot be read."""
+        try:
+            return tuple(dict.fromkeys(in_words(each.pair) for each in await self.recall.alternatives(intent)))
+        except MemoryStoreError as error:
+            self._report(intent, error, cause)
+            return ()
+
+    async def retract(self, task_id: str, spec: TaskSpec, cause: Envelope) -> None:
+        """The person says that the task's result was wrong: everything good that it taught is opposed."""
+        try:
+            taught = await self.recall.taught_by(task_id)
+        except MemoryStoreError as error:
+            self._report(spec.intent, error, cause)
+            return
+        for megram in taught:
+            if megram.sigma > 0:
+                against = self.remember.record_negative_feedback(megram.id, f"the person: {spec.raw_input[:200]}")
+                self.port.publish(opposed(against, megram), cause=cause)
+
+    def overrule(self, rule: RuleContradicted, cause: Envelope) -> None:
+        """Fresh evidence contradicts a rule: dissonance against it."""
+        against = self.remember.record_negative_feedback(rule.rule_id, rule.reason)
+        self.port.publish(dissonant(against, rule), cause=cause)
+
+    def _report(self, intent: str, error: MemoryStoreError, cause: Envelope) -> None:
+        pair = macro_pair(intent)
+        self.port.publish(MemoryRead(space=pair.space, entity=pair.entity, error=str(error)), cause=cause)
+
+
 @dataclass(slots=True)
 class _Task:
-    """What R7 keeps of its task beside the trajectory."""
+    """What R7 keeps of its task beside the trajectory. `earlier`: the task that a correction would be about."""
 
     spec: TaskSpec
     cause: Envelope
     last: ReplanRequest
+    earlier: str | None = None
+    project: str = ""
+    lessons: Lessons = field(default_factory=Lessons)
     blocked_targets: tuple[tuple[str, str], ...] = ()
     failed: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome])
     halted: Halt | None = None
@@ -68,7 +126,11 @@ class Solver:
         clock: Clock,
         hyperparameters: Hyperparameters,
         spent: Callable[[], Cost],
+        *,
+        memory: Experience | None = None,
     ) -> None:
+        """`memory` None: nothing is remembered."""
+        self._memory = memory
         self._port = port
         self._endings = endings
         self._tools = tools
@@ -104,6 +166,11 @@ class Solver:
             case TaskSpec() as spec:
                 task.spec = spec
                 self._cap_budget(spec)
+                if spec.corrects and task.earlier is not None and self._memory is not None:
+                    await self._memory.retract(task.earlier, spec, envelope)
+            case RuleContradicted() as rule:
+                if self._memory is not None:
+                    self._memory.overrule(rule, envelope)
             case OutcomeSummary() as summary:
                 self._accept(task, summary, envelope)
             case ReplanRequest() as request:
@@ -123,7 +190,13 @@ class Solver:
     def _begin(self, request: UserRequest, envelope: Envelope) -> None:
         self._watch.start()
         unread = TaskSpec(task_id="", intent=request.text, raw_input=request.text)
-        self._task = _Task(unread, envelope, ReplanRequest(task_id=self._port.task_id))
+        self._task = _Task(
+            unread,
+            envelope,
+            ReplanRequest(task_id=self._port.task_id),
+            earlier=request.history[-1].task_id if request.history else None,
+            project=request.project,
+        )
 
     # --- the control law ------------------------------------------------------------------------------------
 
@@ -137,38 +210,43 @@ class Solver:
         if decision.state is MacroState.ABANDON:
             await self._abandon(task, decision, measured, cause)
         elif decision.state is MacroState.SUCCESS:
-            self._finish(task, self._endings.success(self._standing(task, measured), task.last), cause)
+            result = self._endings.success(self._standing(task, measured), task.last)
+            self._finish(task, result, cause, self._delivered(task, MegramState.SUCCESS, task.last.outcomes))
         else:
-            self._direct(task, Directive(decision.state.value), measured, cause)
+            await self._direct(task, Directive(decision.state.value), measured, cause)
 
-    def _direct(self, task: _Task, directive: Directive, measured: Measurement, cause: Envelope) -> None:
+    async def _direct(self, task: _Task, directive: Directive, measured: Measurement, cause: Envelope) -> None:
         outcomes = task.last.outcomes
+        alternatives = () if self._memory is None else await self._memory.alternatives(task.spec.intent, cause)
+        if task.ended:  # the time ran out meanwhile
+            return
         approach_is_wrong = directive in (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH)
         own_outputs = named_files(task.spec.raw_input).outputs
         new_targets = targets_to_block(outcomes, own_outputs)
         task.blocked_targets = tuple(dict.fromkeys((*task.blocked_targets, *new_targets)))
         previous = self._trajectory.directive
+        credit = task.lessons.after_break(previous, outcomes)
         self._trajectory.advance(measured, directive)
-        self._port.publish(
-            PlanDirective(
-                task_id=self._port.task_id,
-                round=self._trajectory.round,
-                loss=measured.loss,
-                prev_directive=previous,
-                directive=directive,
-                blocked_tools=tools_to_block(outcomes, self._tools.specs) if approach_is_wrong else (),
-                blocked_targets=task.blocked_targets,
-                failed_criterion=_first_unmet(task.last),
-                failure_class=cast('Literal["logical", "environmental", "mixed"]', measured.gap.failure_class),
-                budget_pressure=measured.terms.cost,
-                grad_l=measured.gradient,
-                rationale=task.last.gap_summary,
-                suspicious=self._trajectory.suspicious(measured),
-                standing=tuple(outcome for outcome in outcomes if outcome.status == "matched"),
-                failed=tuple(outcome for outcome in outcomes if outcome.status == "failed"),
-            ),
-            cause=cause,
+        message = PlanDirective(
+            task_id=self._port.task_id,
+            round=self._trajectory.round,
+            loss=measured.loss,
+            prev_directive=previous,
+            directive=directive,
+            blocked_tools=tools_to_block(outcomes, self._tools.specs) if approach_is_wrong else (),
+            blocked_targets=task.blocked_targets,
+            failed_criterion=_first_unmet(task.last),
+            failure_class=cast('Literal["logical", "environmental", "mixed"]', measured.gap.failure_class),
+            budget_pressure=measured.terms.cost,
+            grad_l=measured.gradient,
+            rationale=task.last.gap_summary,
+            suggested_alternatives=alternatives,
+            suspicious=self._trajectory.suspicious(measured),
+            standing=tuple(outcome for outcome in outcomes if outcome.status == "matched"),
+            failed=tuple(outcome for outcome in outcomes if outcome.status == "failed"),
         )
+        self._teach(task, (*credit, *task.lessons.directed(message, outcomes)), cause)
+        self._port.publish(message, cause=cause)
 
     def _measure(self, gap: Gap) -> Measurement:
         return self._trajectory.measure(gap, self._watch.elapsed_ms(), self._budget_ms)
@@ -178,13 +256,24 @@ class Solver:
     def _accept(self, task: _Task, summary: OutcomeSummary, cause: Envelope) -> None:
         measured = self._measure(Gap(0.0, 0, 0, len(summary.task_verdicts), Evidence()))
         self._port.publish(self._trajectory.record(accepted(), measured), cause=cause)
-        self._finish(task, self._endings.accept(self._standing(task, measured), summary), cause)
+        result = self._endings.accept(self._standing(task, measured), summary)
+        self._finish(task, result, cause, self._delivered(task, MegramState.ACCEPT, summary.outcomes))
 
     async def _abandon(self, task: _Task, decision: Decision, measured: Measurement, cause: Envelope) -> None:
         why = _why(task, decision)
         detail = task.halted.reason if task.halted is not None else ""
         result = await self._endings.abandon(self._standing(task, measured), task.last, why, detail, cause)
-        self._finish(task, result, cause)
+        tried = (*task.failed.values(), *task.last.outcomes)
+        lessons = [] if why.is_infrastructure else task.lessons.abandoned(task.spec.intent, why.value, tried)
+        self._finish(task, result, cause, lessons)
+
+    def _delivered(self, task: _Task, state: MegramState, outcomes: tuple[SubTaskOutcome, ...]) -> list[Lesson]:
+        wanted = named_files(task.spec.raw_input).inputs
+        return [
+            *task.lessons.after_break(self._trajectory.directive, outcomes),
+            *task.lessons.delivered(state, task.spec.intent, outcomes),
+            *found_things(wanted, outcomes, task.project),
+        ]
 
     def _standing(self, task: _Task, measured: Measurement) -> Standing:
         return Standing(
@@ -199,10 +288,15 @@ class Solver:
             failed=tuple(task.failed.values()),
         )
 
-    def _finish(self, task: _Task, result: FinalResult, cause: Envelope) -> None:
+    def _finish(self, task: _Task, result: FinalResult, cause: Envelope, lessons: Iterable[Lesson] = ()) -> None:
         if not task.ended:
             task.ended = True
+            self._teach(task, lessons, cause)
             self._port.publish(result, cause=cause)
+
+    def _teach(self, task: _Task, lessons: Iterable[Lesson], cause: Envelope) -> None:
+        if self._memory is not None:
+            self._memory.teach(lessons, task.spec.intent, cause)
 
     # --- stopping -------------------------------------------------------------------------------------------
 
@@ -217,7 +311,9 @@ class Solver:
         R7's own second failure leaves only the bare truth.
         """
         if failure.role is Role.SOLVER and task.halted is not None:
-            self._finish(task, self._endings.bare(self._standing(task, self._measure(measure(task.last))), failure), cause)
+            self._finish(
+                task, self._endings.bare(self._standing(task, self._measure(measure(task.last))), failure), cause
+            )
             return
         if failure.role is not Role.META_VALIDATOR:
             self._halt(task, failure.stopped_by, failure.reason, cause)

@@ -36,6 +36,7 @@ ENGLISH = Wording(
         StoppedBy.COST: "its budget of rounds and time is nearly spent",
         StoppedBy.DIVERGENCE: "the results were getting worse",
         StoppedBy.REPLANS: "no way that was tried led to the goal",
+        StoppedBy.MISSING_INPUT: "something that it needs does not exist",
         StoppedBy.TIME: "the time budget is spent",
         StoppedBy.CALLS: "the budget of model calls is spent",
         StoppedBy.NO_MODEL: "no language model could be used",
@@ -44,6 +45,7 @@ ENGLISH = Wording(
         StoppedBy.INTERNAL: "a part of artoo failed",
     },
     moves={
+        StoppedBy.MISSING_INPUT: "check the name, or say where it is",
         StoppedBy.TIME: "give it more time (--budget seconds=…)",
         StoppedBy.CALLS: "allow more model calls (--budget calls=…)",
         StoppedBy.NO_MODEL: "check the model settings with `artoo doctor`",
@@ -63,6 +65,7 @@ CHINESE = Wording(
         StoppedBy.COST: "轮次和时间预算即将用尽",
         StoppedBy.DIVERGENCE: "结果越来越差",
         StoppedBy.REPLANS: "尝试过的方法都没有达到目标",
+        StoppedBy.MISSING_INPUT: "所需的东西不存在",
         StoppedBy.TIME: "时间预算已用尽",
         StoppedBy.CALLS: "模型调用预算已用尽",
         StoppedBy.NO_MODEL: "没有可用的语言模型",
@@ -71,6 +74,7 @@ CHINESE = Wording(
         StoppedBy.INTERNAL: "artoo 的某个部分出错",
     },
     moves={
+        StoppedBy.MISSING_INPUT: "检查名称，或说明它在哪里",
         StoppedBy.TIME: "给它更多时间（--budget seconds=…）",
         StoppedBy.CALLS: "允许更多模型调用（--budget calls=…）",
         StoppedBy.NO_MODEL: "用 `artoo doctor` 检查模型设置",

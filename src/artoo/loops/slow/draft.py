@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from artoo.contracts.memory import SOPDraft
+from artoo.loops.asking import Asker
 from artoo.loops.slow.passing import Draft
 from artoo.ports.dream import Cluster
-from artoo.ports.model import Model, Question, Tier
-from artoo.prompts.library import procedural
-from artoo.prompts.segments import Segment, assemble
+from artoo.prompts.segments import Segment
 
 EVIDENCE_LENGTH = 240
 """Characters of each megram's content that are shown."""
 
 
-def model_draft(model: Model) -> Draft:
-    """A draft that asks `model` once for each cluster. Raises what the model raises."""
+def model_draft(asker: Asker) -> Draft:
+    """A draft that asks the Dreamer's model once for each cluster. Raises what the model raises."""
 
     async def draft(cluster: Cluster) -> SOPDraft | None:
-        system, user = assemble(_segments(cluster))
-        question = Question(
-            contract="SOPDraft", schema=SOPDraft, system=system, user=user, tier=Tier.BRAIN, max_tokens=256
-        )
-        return (await model.ask(question)).value
+        return await asker.ask("SOPDraft", SOPDraft, _segments(cluster), cause=None, max_tokens=256)
 
     return draft
 
@@ -37,4 +32,4 @@ def _segments(cluster: Cluster) -> dict[Segment, str]:
         f"- {megram.state.value}: {' '.join(megram.content.split())[:EVIDENCE_LENGTH]}"
         for megram in cluster.megrams
     )
-    return {**procedural("dreamer", "SOPDraft"), Segment.TASK: task, Segment.EVIDENCE: evidence}
+    return {Segment.TASK: task, Segment.EVIDENCE: evidence}

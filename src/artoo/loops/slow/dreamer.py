@@ -35,7 +35,7 @@ class Dreamer:
         clock: Clock,
         ids: Ids,
         *,
-        publish: Callable[[Contract], None],
+        publish: Callable[[Contract], object],
         busy: Callable[[], bool],
         draft: Draft | None = None,
         limits: DreamLimits | None = None,

@@ -85,7 +85,7 @@ class Pass:
     ids: Ids
     limits: DreamLimits
     busy: Callable[[], bool]
-    publish: Callable[[Contract], None]
+    publish: Callable[[Contract], object]
     draft: Draft | None
     findings: Findings = field(default_factory=Findings)
     _resumed_at: float | None = None

@@ -8,6 +8,7 @@ import os
 import platform
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,11 +86,17 @@ async def _prove(candidate: Candidate, artoo_home: Path) -> tuple[tuple[Path, ..
     proved: list[Path] = []
     problem = ""
     for place in candidate.stage_homes:
-        trial = await prove(candidate.build((place,)), artoo_home)
+        trial = await prove(candidate.build((place,)), _proving_ground(artoo_home))
         if not trial.problem:
             proved.append(place)
         problem = trial.problem or problem
     return tuple(proved), problem
+
+
+def _proving_ground(artoo_home: Path) -> Path:
+    """Where the throw-away home of a self-test lies: beside artoo's own, which commands cannot see into."""
+    beside = artoo_home.parent
+    return beside if os.access(beside, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
 
 
 async def open_sandbox(artoo_home: Path, report: Callable[[TierDiagnosis], None] | None = None) -> Sandbox:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -191,12 +191,34 @@ def is_locked(now: NodeState | None) -> bool:
 
 def _unlock_ancestors(moves: Iterable[Move]) -> None:
     """Gives us access to directories that lack it, as the command did for itself; their own move ends it."""
-    above = {(move.root, ancestor) for move in moves for ancestor in ancestors(move.relative)}
-    for root, relative in sorted(above):
+    _unlock({(move.root, ancestor) for move in moves for ancestor in ancestors(move.relative)})
+
+
+def _unlock(directories: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """Opens locked directories, outermost first; returns the modes that they had."""
+    opened: dict[tuple[str, str], int] = {}
+    for root, relative in sorted(directories):
         now = now_at(root, relative)
         if now is not None and is_locked(now):
             with parent_of(root, relative) as (directory, name):
                 set_mode(directory, name, now.mode | 0o700)
+            opened[root, relative] = now.mode
+    return opened
+
+
+@contextmanager
+def opened_up(steps: Iterable[Step]) -> Generator[dict[tuple[str, str], int], None, None]:
+    """Access to everything above the steps. Gives the modes that were changed for it, and puts back those that
+    still are as opened."""
+    opened = _unlock({(step.root, ancestor) for step in steps for ancestor in ancestors(step.relative)})
+    try:
+        yield opened
+    finally:
+        for (root, relative), mode in sorted(opened.items(), reverse=True):
+            now = now_at(root, relative)
+            if now is not None and now.is_directory and now.mode == mode | 0o700:
+                with parent_of(root, relative) as (directory, name):
+                    set_mode(directory, name, mode)
 
 
 def _make_durable(moves: Iterable[Move]) -> None:

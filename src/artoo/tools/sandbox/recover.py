@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from artoo.contracts.changes import Conflict, RecoveryReport
-from artoo.tools.sandbox.converge import Move, converge, forward, is_ours, is_state, now_at
+from artoo.tools.sandbox.converge import Move, converge, forward, is_ours, is_state, now_at, opened_up
 from artoo.tools.sandbox.journal import Record, exclusive, records
 from artoo.tools.sandbox.prepare import remove_landings
 from artoo.tools.sandbox.stage import memory_stage_home, remove_orphans, remove_tree
@@ -39,6 +39,11 @@ def recover(artoo_home: Path) -> RecoveryReport:
 
 def _settle(record: Record) -> list[Conflict]:
     """Forward if every path is ours and every content still there, else back. Returns what stood in the way."""
+    with opened_up(record.journal().steps):
+        return _settle_opened(record)
+
+
+def _settle_opened(record: Record) -> list[Conflict]:
     steps = record.journal().steps
     moves = [forward(step) for step in steps]
     conflicts = [

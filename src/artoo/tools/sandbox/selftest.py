@@ -55,7 +55,7 @@ class Trial:
 
 async def prove(sandbox: Sandbox, place: Path) -> Trial:
     """Runs the attempt in a throw-away home below `place`."""
-    home = place / f"selftest-{uuid.uuid4().hex}"
+    home = place / f".artoo-selftest-{uuid.uuid4().hex}"
     try:
         with _prepared(home) as port:
             return await _attempt(sandbox, home, port)

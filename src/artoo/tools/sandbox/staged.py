@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Collection, Coroutine
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from artoo.contracts.changes import ApplyReport, Change, digest_of, printable_path
+from artoo.contracts.changes import ApplyReport, Change, Node, digest_of, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import SandboxRequest
+from artoo.tools.sandbox.nodes import FILE_FLAGS
 from artoo.tools.sandbox.scan import Effect
 from artoo.tools.sandbox.stage import Stage
 from artoo.tools.sandbox.transaction import apply_effects
@@ -26,6 +28,15 @@ async def finish_anyway(work: Coroutine[object, object, ApplyReport]) -> ApplyRe
         raise
 
 
+def _read(path: bytes, limit: int) -> bytes | None:
+    try:
+        descriptor = os.open(path, FILE_FLAGS)
+    except OSError:  # a mode without read permission, for somebody who is not root
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(limit)
+
+
 class NoChanges:
     """Staged changes of a run that has none to offer: a tier without a view, or a run that was stopped."""
 
@@ -34,6 +45,9 @@ class NoChanges:
     @property
     def digest(self) -> str:
         return digest_of(())
+
+    async def content(self, path: str, limit: int) -> bytes | None:
+        return None
 
     async def apply(self, *, digest: str, paths: Collection[str] | None = None) -> ApplyReport:
         if digest != self.digest or paths:
@@ -81,6 +95,20 @@ class Staged:
     def digest(self) -> str:
         return self._digest
 
+    async def content(self, path: str, limit: int) -> bytes | None:
+        return await asyncio.to_thread(self._content, path, limit)
+
+    def _content(self, path: str, limit: int) -> bytes | None:
+        """Read as it was scanned: through the layer's own directories, never through a link."""
+        if self._stage is None:
+            return None
+        for effect in self._effects:
+            if effect.after is None or effect.after.node is not Node.FILE or effect.after.size > limit:
+                continue
+            if printable_path(effect.path) == path:
+                return _read(os.fsencode(effect.layer.upper) + b"/" + effect.relative, limit)
+        return None
+
     async def apply(self, *, digest: str, paths: Collection[str] | None = None) -> ApplyReport:
         if self._request.read_only:
             raise SandboxError("this run was read-only: its changes can only be dropped")
@@ -89,10 +117,8 @@ class Staged:
         approved = self._changes if paths is None else self._selected(paths)
         if digest_of(approved) != digest:
             raise SandboxError("the approval is for another act (its digest differs): ask again")
-        report = await finish_anyway(asyncio.to_thread(self._apply, frozenset(one.path for one in approved)))
-        if report.applied:
-            await self.drop()
-        return report
+        chosen = frozenset(one.path for one in approved)
+        return await finish_anyway(asyncio.to_thread(self._apply, chosen))
 
     def _selected(self, paths: Collection[str]) -> tuple[Change, ...]:
         wanted = frozenset(paths)
@@ -102,13 +128,18 @@ class Staged:
         return tuple(change for change in self._changes if change.path in wanted)
 
     def _apply(self, paths: frozenset[str]) -> ApplyReport:
-        return apply_effects(
+        report = apply_effects(
             self._with_parents(paths),
             task_id=self._request.task_id,
             undo_home=self._undo_home,
             started_ns=self._started_ns,
             ledger=self._request.ledger,
         )
+        stage = self._stage
+        if report.applied and stage is not None:
+            self._stage = None
+            stage.discard()
+        return report
 
     def _with_parents(self, paths: frozenset[str]) -> list[Effect]:
         """The effects at `paths`, and the new directories without which they would have no place."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from artoo.contracts.changes import ApplyReport
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import TaskLedger
-from artoo.tools.sandbox.converge import backward, converge, forward, is_ours, now_at
+from artoo.tools.sandbox.converge import backward, converge, forward, is_ours, now_at, opened_up
 from artoo.tools.sandbox.journal import Journal, Record, Step, exclusive
 from artoo.tools.sandbox.nodes import fingerprint
 from artoo.tools.sandbox.prepare import Preparation, conflicts_of, remove_landings
@@ -35,7 +35,8 @@ def apply_effects(
         record = Record.begin(undo_home, task_id, f"{time.time_ns():020d}-{uuid.uuid4().hex[:12]}")
         steps = _prepare(record, effects, task_id)
         _carry_out(record, steps)
-        _write_down(steps, ledger)
+        with opened_up(steps):
+            _write_down(steps, ledger)
         return ApplyReport(applied=True, paths=tuple(step.path for step in steps), transaction=record.name)
 
 
@@ -69,7 +70,8 @@ def take_back(record: Record, steps: Sequence[Step]) -> None:
     Raises SandboxError when that fails; recovery will retry.
     """
     try:
-        converge([move for step in steps if is_ours(move := backward(step, record))])
+        with opened_up(steps):
+            converge([move for step in steps if is_ours(move := backward(step, record))])
     except OSError as error:
         raise SandboxError(
             f"the changes failed half way and could not be put back ({error}); "

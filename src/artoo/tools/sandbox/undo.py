@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from artoo.contracts.changes import Conflict, Node, UndoableTask, UndoReport
 from artoo.contracts.errors import SandboxError
-from artoo.tools.sandbox.converge import Move, backward, converge, is_state, now_at
+from artoo.tools.sandbox.converge import Move, backward, converge, is_state, now_at, opened_up
 from artoo.tools.sandbox.files import parent_of
 from artoo.tools.sandbox.journal import Record, StateRecord, Step, exclusive, record_bytes, records, records_of
 from artoo.tools.sandbox.nodes import NodeState, open_directory
@@ -53,7 +53,14 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
 def _undo_one(record: Record) -> dict[str, str | None]:
     """Takes one act back as far as possible: for each path None, or why it was left."""
     steps = record.journal().steps
-    verdicts = {step.path: _refusal(step, record) for step in steps}
+    with opened_up(steps) as modes:
+        return _undo_opened(record, steps, modes)
+
+
+def _undo_opened(
+    record: Record, steps: Sequence[Step], modes: Mapping[tuple[str, str], int]
+) -> dict[str, str | None]:
+    verdicts = {step.path: _refusal(step, record, modes) for step in steps}
     _refuse_full_directories(steps, verdicts)
     moves = [backward(step, record) for step in steps if verdicts[step.path] is None]
     try:
@@ -75,9 +82,11 @@ def _is_restored(move: Move) -> bool:
     return is_state(now, move.end)
 
 
-def _refusal(step: Step, record: Record) -> str | None:
-    """Why a path cannot be put back, None when it can."""
+def _refusal(step: Step, record: Record, modes: Mapping[tuple[str, str], int]) -> str | None:
+    """Why a path cannot be put back, None when it can. `modes` are those of directories opened for the look."""
     now = now_at(step.root, step.relative)
+    if now is not None and (step.root, step.relative) in modes:
+        now = replace(now, mode=modes[step.root, step.relative])
     if step.in_place:
         return _metadata_refusal(now, step)
     if is_state(now, step.restored) and not (now is not None and now.is_directory and step.after is None):

@@ -11,7 +11,7 @@ from artoo.loops.fast.evidence.absence import absent
 from artoo.loops.fast.evidence.actions import denied, done
 from artoo.loops.fast.evidence.calls import GOOD, views_of
 from artoo.loops.fast.evidence.case import Case
-from artoo.loops.fast.evidence.claims import Clause, Stance
+from artoo.loops.fast.evidence.claims import Clause, Stance, clauses_of
 from artoo.loops.fast.evidence.entities import entities
 from artoo.loops.fast.evidence.finding import Finding
 from artoo.loops.fast.evidence.measured import measured
@@ -60,9 +60,10 @@ def assess(claim: str, tool_calls: Sequence[ToolCall], *, intent: str) -> Assess
 def _unsupported_by_nothing(case: Case) -> Iterator[Finding]:
     """Without a call, nothing about the machine is known and nothing on it was done."""
     text_task = _TEXT_TASK.search(case.intent) is not None
+    asked_of_machine = any(clause.machine for clause in clauses_of(case.intent))
     for clause in case.clauses:
         generic_success = clause.stance is Stance.DONE and not clause.effects and len(clause.text) < 60
-        about_machine = clause.machine or generic_success
+        about_machine = clause.machine or generic_success or asked_of_machine
         if clause.stance in (Stance.TALK, Stance.FAILED) or not about_machine:
             continue
         if text_task and not (clause.stance is Stance.DONE and _FIRST_PERSON.search(clause.text)):
@@ -73,8 +74,23 @@ def _unsupported_by_nothing(case: Case) -> Iterator[Finding]:
 def _against(case: Case) -> Iterator[Finding]:
     if _is_quotation(case):
         return
+    yield from _yes_for_no(case)
     for clause in case.clauses:
         yield from _against_clause(clause, case)
+
+
+_YES = re.compile(r"\s*(?:yes|yep|yeah|true|是的?|对的?|有的?)(?:[\s,.!，。！]|$)", re.I)
+
+
+def _yes_for_no(case: Case) -> Iterator[Finding]:
+    """A yes, where the last word of the tools was a bare no."""
+    said = [view for view in case.views if view.standing in GOOD and view.call.output.strip()]
+    if not said or said[-1].call.output.strip().casefold() not in ("no", "false", "n", "否", "没有"):
+        return
+    if _YES.match(case.claim) and not any(
+        clause.stance in (Stance.ABSENT, Stance.FAILED) for clause in case.clauses
+    ):
+        yield Finding("yes_for_no", f"“{case.claim[:120]}”, but the answer was no", contradicts=True)
 
 
 def _against_clause(clause: Clause, case: Case) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ from artoo.loops.fast.evidence.effects import (
     tool_effects,
 )
 from artoo.loops.fast.evidence.names import mentions, names_in
+from artoo.loops.fast.evidence.script import is_blind
 from artoo.loops.fast.evidence.shell import Step, steps_of
 from artoo.loops.fast.evidence.trouble import failure_class_of, trouble_lines, unfinished
 from artoo.loops.fast.evidence.words import words
@@ -280,6 +281,8 @@ class CallView:
     @cached_property
     def invented(self) -> bool:
         """Whether its output is only words that the command itself contains: echo, heredoc, printing code."""
+        if self.call.tool == "python":
+            return is_blind(self.call.input)
         if self.command is None or not self.steps:
             return False
         visible = [group for group in self._pipelines if not group[-1].writes]

@@ -146,6 +146,8 @@ def counts_of(view: CallView, clause: Clause) -> frozenset[int]:
     lines = [line for line in read_lines(view) if not re.match(r"total \d+\s*$", line)][:MOST_LINES]
     if not lines or view.call.truncated:
         return frozenset()
+    if _cut_off(view, len(lines)) and not _PARTS.search(clause.text):
+        return frozenset({len([part for part in lines[0].split(",") if part.strip()])} - {1})
     sizes = {len(lines), len(lines) - 1, len({line.strip() for line in lines})}
     words = [word for line in lines for word in line.split()]
     sizes.add(len([part for part in lines[0].split(",") if part.strip()]))
@@ -160,6 +162,19 @@ def counts_of(view: CallView, clause: Clause) -> frozenset[int]:
             sizes.add(sum(bool(re.search(rf"\.{re.escape(extension)}\W*$", line, re.I)) for line in lines))
     directories = sum(line.startswith("d") or line.rstrip().endswith("/") for line in lines)
     return frozenset({*sizes, directories, len(lines) - directories} - ({0} if lines else set()))
+
+
+_PARTS = re.compile(r"\b(?:first|last|top|bottom|latest|newest|oldest|largest|smallest|biggest)\b|前|后|最", re.I)
+"""Words that say that a part is meant."""
+
+
+def _cut_off(view: CallView, shown: int) -> bool:
+    """Whether `head` or `tail` showed as many lines as it may: then there may be more, and nothing was counted."""
+    for step in view.steps:
+        sizes = [int(found[1]) for word in step.args if (found := re.fullmatch(r"-?n?(\d{1,9})", word))]
+        if step.program in ("head", "tail") and shown >= (sizes[0] if sizes else 10):
+            return True
+    return False
 
 
 _LANGUAGES = {
@@ -362,8 +377,10 @@ def _otherwise(
             return "counted"
         if quantity.value == 0 and any(view.empty_handed for view in views):
             return "counted"
-        if quantity.value == len(clause.names) and all(
-            any(mentions(view.said, name) or view.names(name) for view in views) for name in clause.names
+        if (
+            quantity.kind == ""
+            and quantity.value == len(clause.names)
+            and all(any(mentions(view.said, name) or view.names(name) for view in views) for name in clause.names)
         ):
             return "listed"
     if clause.stance is Stance.DONE or clause.effects:

@@ -147,7 +147,7 @@ def _covers(token: str, name: str, last: str) -> bool:
 
 def contains_word(text: str, word: str) -> bool:
     """Whether a word stands in a text on its own: `a.txt` is not in `data.txt`, nor in `a.txt.bak`."""
-    start = text.find(word)
+    start = text.find(word) if word else -1  # a name may be nothing but slashes
     while start >= 0:
         before, after = text[start - 1 : start], text[start + len(word) : start + len(word) + 2]
         clear_before = not (

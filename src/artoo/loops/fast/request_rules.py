@@ -1,0 +1,102 @@
+"""Evidence held against the request: did the calls deal with what was asked about at all?
+
+Rules that need the request's own words, in code, before any claim is believed: a figure that has to be computed
+must come from a program, a named file must have been read, and nothing can be said about one that does not exist.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from pathlib import PurePosixPath
+
+from artoo.contracts.execution import CallStatus, FailureClass, ToolCall
+from artoo.loops.fast.evidence import Finding
+from artoo.loops.named_files import named_files
+
+_COMPUTED = re.compile(
+    r"\b(?:sum|total|average|mean|median|percentage|standard deviation)\b|求和|总和|合计|平均|百分比|总计",
+    re.IGNORECASE,
+)
+_ABOUT_EXISTENCE = re.compile(
+    r"\bexists?\b|\b(?:is|are)\b[^?]{1,80}\bthere\b|\bwhere (?:is|are)\b|\bfind\b"
+    r"|\blocate\b|存在|有没有|在哪|查找|寻找",
+    re.IGNORECASE,
+)
+_ENDING = re.compile(r"\.[A-Za-z0-9]")
+_PATTERN = re.compile(r"[\w./~-]*[*?\[][\w./*?\[\]~-]*")
+_LOOKING = frozenset({"find_files", "find_text", "glob", "read_file", "write_file", "search"})
+"""Tools that show what is there and compute nothing."""
+
+
+def uncomputed(intent: str, calls: Sequence[ToolCall]) -> Finding | None:
+    """A sum or an average that no program computed: reading a file is not adding it up."""
+    if not calls or not _COMPUTED.search(intent):
+        return None
+    if any(call.tool not in _LOOKING and call.status is CallStatus.OK for call in calls):
+        return None
+    identities = tuple(dict.fromkeys(identity for call in calls for identity in call.identity))
+    return Finding(
+        "uncomputed",
+        "the figure has to be computed by a program (python or shell), but none ran well",
+        FailureClass.LOGICAL,
+        identities,
+        contradicts=False,
+    )
+
+
+def may_name_files(intent: str) -> bool:
+    """False when nothing in the request looks like a file's name, so that nobody need look for files."""
+    return _ENDING.search(intent) is not None
+
+
+def absent_inputs(intent: str, missing: Sequence[str], calls: Sequence[ToolCall]) -> Finding | None:
+    """Files that the request takes to exist and that are nowhere; `missing` as Surroundings found them.
+
+    A call that did find one clears it. A request that asks whether or where something exists may well be
+    answered by its absence.
+    """
+    if _ABOUT_EXISTENCE.search(intent):
+        return None
+    gone = [name for name in missing if not any(_shows(call, name) for call in calls)]
+    if not gone:
+        return None
+    return Finding(
+        "absent_input",
+        f"{', '.join(gone)} does not exist",
+        FailureClass.ENVIRONMENTAL,
+        contradicts=True,
+    )
+
+
+def unread_input(intent: str, calls: Sequence[ToolCall]) -> Finding | None:
+    """A file that the request names and that no call dealt with: an answer from another file is no answer.
+
+    A call deals with a file when its input, what it ran or what it printed names it, or a pattern in it fits.
+    """
+    ran = [call for call in calls if call.status is CallStatus.OK]
+    if not ran or _ABOUT_EXISTENCE.search(intent):
+        return None
+    unread = [name for name in named_files(intent).inputs if not any(_deals_with(call, name) for call in ran)]
+    if not unread:
+        return None
+    identities = tuple(dict.fromkeys(identity for call in ran for identity in call.identity))
+    message = f"{', '.join(unread)} is named in the request but was not read; read it first"
+    return Finding("unread_input", message, FailureClass.LOGICAL, identities, contradicts=False)
+
+
+def _deals_with(call: ToolCall, name: str) -> bool:
+    base = PurePosixPath(name).name
+    if call.tool == "find_text" and PurePosixPath(call.input.strip()).name == base:
+        return False  # the name was searched for as a text; the file was not read
+    text = f"{call.input}\n{call.target}\n{call.ran or ''}\n{call.output}"
+    return base in text or any(fnmatch(base, PurePosixPath(word).name) for word in _PATTERN.findall(text))
+
+
+def _shows(call: ToolCall, name: str) -> bool:
+    """Whether a call saw the file, or itself moved or removed it."""
+    wanted = PurePosixPath(name).name
+    if any(PurePosixPath(path).name == wanted for path in call.changes):
+        return True
+    return call.status is CallStatus.OK and call.result_count != 0 and wanted in call.output

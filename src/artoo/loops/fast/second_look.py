@@ -1,0 +1,122 @@
+"""Two independent ways that must agree: the remedy for a program that runs well and computes the wrong thing.
+
+A small model's most dangerous answer is a plausible figure. Its judgement of that figure is no better than the
+figure; a second program, written without sight of the first, is. A third decides between two that differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Literal
+
+from artoo.contracts.criteria import Mode
+from artoo.contracts.execution import (
+    CallStatus,
+    CorrectionSignal,
+    CriterionVerdict,
+    DecidedBy,
+    ExecutionResult,
+    FailureClass,
+    ToolCall,
+)
+
+TWO_WAYS_AGREE = "Two independent ways give the same figure"
+"""The criterion that stands open until a second way has been tried."""
+
+
+class SecondLook(StrEnum):
+    """When a computed figure needs a second way: for small models, always, or never."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+    def wanted(self, *, small_model: bool) -> bool:
+        """Whether a figure of such a model is looked at twice."""
+        return self is SecondLook.ALWAYS or (self is SecondLook.AUTO and small_model)
+
+
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?![\w.]*\w)")
+_MOST_FIGURES = 12
+_ASKS_FOR_FIGURES = re.compile(
+    r"\bhow (?:many|much|old|large|big|long)\b"
+    r"|\b(?:number|count|sum|total|average|mean|median|percentage|maximum|minimum|largest|smallest|highest|lowest)\b"
+    r"|多少|几个|总和|总数|合计|平均|求和|数量|最大|最小|最高|最低",
+    re.IGNORECASE,
+)
+_PROGRAMS = ("shell", "python")
+
+
+def figures_of(text: str) -> frozenset[float]:
+    """The numbers of an answer; none when it is a table rather than an answer."""
+    found = [match.group().rstrip(",").replace(",", "") for match in _NUMBER.finditer(text)]
+    return frozenset(float(each) for each in found) if len(found) <= _MOST_FIGURES else frozenset()
+
+
+def deserved(intent: str, result: ExecutionResult) -> bool:
+    """A figure that was asked for and that a program of the model's own computed."""
+    last = _producing_call(result.tool_calls)
+    return bool(
+        last is not None
+        and last.tool in _PROGRAMS
+        and _ASKS_FOR_FIGURES.search(intent)
+        and figures_of(result.output)
+        and not last.changes
+    )
+
+
+def agree(one: ExecutionResult, other: ExecutionResult) -> bool:
+    """Whether two results give the same figures; one may say more around them than the other."""
+    a, b = figures_of(one.output), figures_of(other.output)
+    return bool(a and b) and (a <= b or b <= a)
+
+
+def verdict_of(results: Sequence[ExecutionResult]) -> ExecutionResult | None:
+    """The first result that another one confirms, or None."""
+    for index, one in enumerate(results):
+        if any(agree(one, other) for other in results[index + 1 :]):
+            return one
+    return None
+
+
+def open_verdict(results: Sequence[ExecutionResult]) -> CriterionVerdict:
+    """The criterion while no two ways agree."""
+    shown = " / ".join(result.output.strip()[:80] for result in results)
+    said = f"different ways gave {shown}" if len(results) > 1 else f"only one way was tried: {shown}"
+    return _verdict("fail", said)
+
+
+def unrefuted() -> CriterionVerdict:
+    """The criterion when a second way could not be carried out: nothing speaks against the figure."""
+    return _verdict("pass", "no second way could be carried out; nothing contradicts the first")
+
+
+def signal(result: ExecutionResult) -> CorrectionSignal:
+    """Asks for a second way, without showing the first: a program that was seen is copied."""
+    last = _producing_call(result.tool_calls)
+    return CorrectionSignal(
+        subtask_id=result.subtask_id,
+        attempt=result.attempt,
+        what_was_wrong="the figure was computed in one way only",
+        what_to_do="Compute the answer once more in another way, from the files themselves.",
+        failed_criterion=TWO_WAYS_AGREE,
+        failure_class=FailureClass.LOGICAL,
+        switch_from=last.tool if last is not None else None,
+    )
+
+
+def _verdict(verdict: Literal["pass", "fail"], evidence: str) -> CriterionVerdict:
+    return CriterionVerdict(
+        criterion=TWO_WAYS_AGREE,
+        mode=Mode.VERIFIABLE,
+        verdict=verdict,
+        failure_class=FailureClass.LOGICAL if verdict == "fail" else None,
+        evidence=evidence,
+        decided_by=DecidedBy.RULE,
+    )
+
+
+def _producing_call(calls: Sequence[ToolCall]) -> ToolCall | None:
+    return next((call for call in reversed(calls) if call.status is CallStatus.OK), None)

@@ -1,0 +1,108 @@
+"""R2's questions to memory: before planning, and about what a drafted plan names. No model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import MemoryStoreError
+from artoo.contracts.memory import (
+    Calibration,
+    CalibrationEntry,
+    MemoryAction,
+    MemoryRead,
+    Potentials,
+)
+from artoo.contracts.plan import Caution
+from artoo.contracts.tags import Pair, macro_pair, micro_pair
+from artoo.loops.medium.advice import Advice, advice_from, caution_of, in_words, mentions, pairs_of
+from artoo.ports.bus import Port
+from artoo.ports.recall import Recall
+from artoo.ports.tools import ToolSpec
+
+Step = tuple[int, str | None, str]
+"""A subtask as drafted: (sequence, tool, intent)."""
+
+_MOST_MISSING = 8
+
+
+class Counsel:
+    """Memory's part in planning one task. A store that fails is reported once, and not asked again."""
+
+    def __init__(self, port: Port, recall: Recall | None) -> None:
+        """`recall` None: memory is off, and nothing is read or reported."""
+        self._port = port
+        self._recall = recall
+
+    async def before(
+        self, intent: str, specs: Sequence[ToolSpec], missing: Sequence[str], cause: Envelope
+    ) -> Advice:
+        """The advice for planning `intent`. Publishes MemoryRead, and RuleContradicted for overruled rules."""
+        if self._recall is None:
+            return Advice()
+        macro = macro_pair(intent)
+        try:
+            worked = [entry.pair for entry in await self._recall.alternatives(intent)]
+            pairs = pairs_of(specs, await self._recall.tool_pairs(), worked, intent, missing[:_MOST_MISSING])
+            found = await self._recall.calibrate(intent, pairs)
+        except MemoryStoreError as error:
+            self._give_up(macro, error, cause)
+            return Advice()
+        self._port.publish(_read(macro, len(pairs) + 1, found), cause=cause)
+        for overruled in found.contradicted:
+            self._port.publish(overruled, cause=cause)
+        return advice_from(found, specs)
+
+    async def on_draft(self, steps: Sequence[Step], cause: Envelope) -> tuple[list[str], tuple[Caution, ...]]:
+        """What speaks against the (tool, target) pairs that a draft names: objections, and what to ask about."""
+        named = [
+            (number, micro_pair(tool, target))
+            for number, (_, tool, intent) in enumerate(steps, 1)
+            if tool is not None
+            for target in mentions(intent)
+        ]
+        if self._recall is None or not named:
+            return [], ()
+        first = named[0][1]
+        try:
+            live = await self._recall.potentials_of([pair for _, pair in named])
+        except MemoryStoreError as error:
+            self._give_up(first, error, cause)
+            return [], ()
+        telling = tuple(entry for entry in live if entry.action is not MemoryAction.IGNORE)
+        self._port.publish(
+            MemoryRead(space=first.space, entity=first.entity, pairs=len(named), potentials=telling), cause=cause
+        )
+        refused = [
+            f"subtask {number} uses {in_words(pair)}, which went wrong before (balance {entry.decision:+.2f})"
+            for (number, pair), entry in zip(named, live, strict=True)
+            if entry.action is MemoryAction.AVOID
+        ]
+        asked = (caution_of(entry.pair) for entry in telling if entry.action is MemoryAction.CAUTION)
+        return refused, tuple(dict.fromkeys(caution for caution in asked if caution is not None))
+
+    def _give_up(self, pair: Pair, error: MemoryStoreError, cause: Envelope) -> None:
+        self._recall = None
+        self._port.publish(MemoryRead(space=pair.space, entity=pair.entity, error=str(error)), cause=cause)
+
+
+def _read(macro: Pair, pairs: int, found: Calibration) -> MemoryRead:
+    groups = (
+        (MemoryAction.EXPLOIT, found.should_prefer),
+        (MemoryAction.AVOID, found.must_not),
+        (MemoryAction.CAUTION, found.caution),
+    )
+    entries = [(action, entry) for action, group in groups for entry in group]
+    return MemoryRead(
+        space=macro.space,
+        entity=macro.entity,
+        pairs=pairs,
+        sops=sum(entry.rule_id is not None for _, entry in entries) + len(found.contradicted),
+        potentials=tuple(_potentials(entry, action) for action, entry in entries if entry.rule_id is None),
+    )
+
+
+def _potentials(entry: CalibrationEntry, action: MemoryAction) -> Potentials:
+    return Potentials(
+        space=entry.space, entity=entry.entity, attention=entry.attention, decision=entry.decision, action=action
+    )

@@ -1,0 +1,224 @@
+"""What a task teaches: from outcomes and decisions to megrams (SPEC section 5, "What is written").
+
+    a directive            each newly blocked pair, also wide: the directive's stimulus
+    accept, success        each pair that a matched subtask used, also wide; the intent
+    abandon                the intent, unless the ending teaches nothing (no model, no network, interrupted)
+    after break_symmetry   its own +.75 for the pairs of the round that then matched
+    a named thing          where it was found (level K)
+
+Pure: R7 stores and publishes what comes out of here.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall
+from artoo.contracts.memory import (
+    Level,
+    Megram,
+    MegramState,
+    MemoryWritten,
+    Origin,
+    RuleContradicted,
+    StoredLevel,
+)
+from artoo.contracts.solution import Directive, PlanDirective
+from artoo.contracts.tags import Pair, macro_pair, micro_pair, slug, thing_pair, tool_pair
+from artoo.control.potentials import (
+    DEMOTED_DECAY,
+    KNOWLEDGE,
+    QUANTISATION,
+    Stimulus,
+    dissonance,
+    failure_stimulus,
+)
+
+MOST_PAIRS = 32
+"""Micro pairs that one decision teaches about; a task with hundreds of calls would teach nothing but noise."""
+_TEXT = 200
+_TOOLS_TOLD = 6
+
+Use = tuple[str, str]
+"""A tool identity and its target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """One megram to be: what it is about, what it is worth, and why."""
+
+    pair: Pair
+    state: MegramState
+    stimulus: Stimulus
+    content: str
+    level: StoredLevel = Level.MEGRAM
+
+    def megram(self, megram_id: str, at: datetime, task_id: str, intent: str) -> Megram:
+        """The megram, with its origin."""
+        return Megram(
+            id=megram_id,
+            level=self.level,
+            created_at=at,
+            space=self.pair.space,
+            entity=self.pair.entity,
+            content=self.content,
+            state=self.state,
+            f=self.stimulus.f,
+            sigma=self.stimulus.sigma,
+            k=self.stimulus.k,
+            origin=Origin(task_id=task_id, intent=slug(intent)),
+        )
+
+
+class Lessons:
+    """What one task has taught so far, so that a pair which keeps failing is blamed once in it."""
+
+    def __init__(self) -> None:
+        self._blamed: set[Use] = set()
+        self._credited: set[str] = set()
+
+    def directed(self, directive: PlanDirective, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
+        """A round fell short: its newly blocked pairs, with what the directive is worth."""
+        state = MegramState(directive.directive.value)
+        failed = [each for each in outcomes if each.status == "failed" and each.infrastructure is None]
+        uses = [use for use in _blocked(directive, failed) if use not in self._blamed][:MOST_PAIRS]
+        self._blamed.update(uses)
+        reason = "; ".join(each.failure_reason or each.intent for each in failed)
+        return _about(uses, state, failure_stimulus(state.value), f"{state.value}: {reason}")
+
+    def after_break(self, obeyed: Directive, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
+        """A round ended that obeyed `obeyed`: the deferred credit for what matched in it and not before."""
+        fresh = [each for each in _matched(outcomes) if each.subtask_id not in self._credited]
+        self._credited.update(each.subtask_id for each in fresh)
+        if obeyed is not Directive.BREAK_SYMMETRY:
+            return []
+        state = MegramState.BREAK_SYMMETRY
+        return _about(_used(fresh), state, QUANTISATION[state.value], "matched after everything else had failed")
+
+    def delivered(self, state: MegramState, intent: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
+        """The task ended with accept or success: everything that a matched subtask used, and the intent."""
+        uses, stimulus = _used(_matched(outcomes)), QUANTISATION[state.value]
+        told = f"was done with {_tools(uses)}" if uses else "was done without a tool"
+        micro = _about(uses, state, stimulus, f"{state.value}: {_short(intent)}")
+        return [*micro, Lesson(macro_pair(intent), state, stimulus, told)]
+
+    def abandoned(self, intent: str, why: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
+        """The task was given up for a reason that teaches something."""
+        tried = _tools(
+            [(identity, "") for each in outcomes for call in each.tool_calls for identity in call.identity]
+        )
+        told = f"was abandoned before ({why})" + (f" after {tried}" if tried else "")
+        state = MegramState.ABANDON
+        return [Lesson(macro_pair(intent), state, QUANTISATION[state.value], told)]
+
+
+def found_things(names: Iterable[str], outcomes: Sequence[SubTaskOutcome], project: str) -> list[Lesson]:
+    """Local context (level K): where the things that a request names were found, when that is elsewhere."""
+    calls = [call for each in _matched(outcomes) for call in each.tool_calls if call.status is CallStatus.OK]
+    lessons: list[Lesson] = []
+    for name in dict.fromkeys(names):
+        place = next((place for call in calls if (place := _place_in(call, name)) is not None), None)
+        if place is not None:
+            where = place if place.startswith(("/", "~")) else posixpath.join(project, place)
+            told = f"{name} was found at {posixpath.normpath(where)}"
+            pair = thing_pair(posixpath.basename(name))
+            lessons.append(Lesson(pair, MegramState.FOUND, KNOWLEDGE, told, Level.KNOWLEDGE))
+    return lessons
+
+
+def written(megram: Megram) -> MemoryWritten:
+    """What the stream hears of a megram."""
+    return MemoryWritten(
+        megram_id=megram.id,
+        level=megram.level,
+        state=megram.state,
+        space=megram.space,
+        entity=megram.entity,
+        f=megram.f,
+        sigma=megram.sigma,
+        k=megram.k,
+    )
+
+
+def opposed(megram_id: str, taught: Megram) -> MemoryWritten:
+    """What the stream hears of the feedback `megram_id` against something that a task has taught."""
+    return MemoryWritten(
+        megram_id=megram_id,
+        level=Level.MEGRAM,
+        state=MegramState.FEEDBACK,
+        space=taught.space,
+        entity=taught.entity,
+        f=taught.f,
+        sigma=-taught.sigma,
+        k=taught.k or DEMOTED_DECAY,
+    )
+
+
+def dissonant(megram_id: str, rule: RuleContradicted) -> MemoryWritten:
+    """What the stream hears of the dissonance `megram_id` against a rule."""
+    against = dissonance(rule.rule_sigma)
+    return MemoryWritten(
+        megram_id=megram_id,
+        level=Level.MEGRAM,
+        state=MegramState.DISSONANCE,
+        space=rule.space,
+        entity=rule.entity,
+        f=against.f,
+        sigma=against.sigma,
+        k=against.k,
+    )
+
+
+def _about(uses: Sequence[Use], state: MegramState, stimulus: Stimulus, told: str) -> list[Lesson]:
+    """A micro lesson for each use, and one for each tool: one decision is one experience of a tool."""
+    content = _short(told)
+    micro = [micro_pair(identity, target) for identity, target in uses if target]
+    wide = [tool_pair(identity) for identity in dict.fromkeys(identity for identity, _ in uses)]
+    return [Lesson(pair, state, stimulus, content) for pair in (*micro, *wide)]
+
+
+def _blocked(directive: PlanDirective, failed: Sequence[SubTaskOutcome]) -> list[Use]:
+    """Blocked targets as they are; for a blocked tool each target on which it failed this round."""
+    calls = [call for each in failed for call in each.tool_calls]
+    failing = {(identity, call.target) for call in calls for identity in call.identity}
+    uses: list[Use] = [use for use in directive.blocked_targets if use in failing]
+    for blocked in directive.blocked_tools:
+        made = [call for call in calls if blocked in call.identity]
+        # A refused call says nothing about the tool: it never ran.
+        uses += [(blocked, call.target) for call in made if call.status is not CallStatus.REFUSED]
+        uses += [] if made else [(blocked, "")]
+    return list(dict.fromkeys(uses))
+
+
+def _matched(outcomes: Iterable[SubTaskOutcome]) -> list[SubTaskOutcome]:
+    return [each for each in outcomes if each.status == "matched"]
+
+
+def _used(outcomes: Iterable[SubTaskOutcome]) -> list[Use]:
+    """What was used and worked; a call that failed on the way to a match has earned nothing."""
+    calls = (call for each in outcomes for call in each.tool_calls if call.status is CallStatus.OK)
+    uses = dict.fromkeys((identity, call.target) for call in calls for identity in call.identity)
+    return list(uses)[:MOST_PAIRS]
+
+
+def _place_in(call: ToolCall, name: str) -> str | None:
+    """A path that ends with `name` and says more than it: in what was asked for, or in what a search found."""
+    text = f"{call.target}\n{call.output}" if call.result_count else call.target
+    base = re.escape(posixpath.basename(name))
+    for match in re.finditer(rf"(?<![\w./~-])(?P<path>[~\w./-]*/{base})(?![\w/-]|\.\w)", text):
+        path = match["path"]
+        if posixpath.normpath(path) != posixpath.normpath(name):
+            return path
+    return None
+
+
+def _tools(uses: Iterable[Use]) -> str:
+    return ", ".join(list(dict.fromkeys(identity for identity, _ in uses))[:_TOOLS_TOLD])
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:_TEXT]

@@ -1,0 +1,60 @@
+"""Which files a request names, and which of them it wants made."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_FILE = r"[A-Za-z0-9_\u3400-\u9fff~][\w./~-]*\.[A-Za-z][A-Za-z0-9]{0,9}"
+_QUOTE = r"[\"'`“”‘’「」《》]?"
+_MAKES = re.compile(
+    r"(?:\b(?:writ|sav|creat|generat|produc|mak|export|stor|put|convert|copy|output|add|render|dump)\w*\b"
+    r"|写|保存|存|创建|新建|生成|导出|输出|转换|复制|制作)",
+    re.IGNORECASE,
+)
+_TO_FILE = re.compile(
+    r"(?:\b(?:in)?to|\bas|\bnamed|\bcalled|\bfile|\bin (?:a|the) (?:new )?file(?: named| called)?|\bin"
+    r"|到|为|成|入|至|叫|名为|文件|中)\s*(?:(?:a|the)\s+)?(?:new\s+)?(?:text\s+)?(?:json\s+|csv\s+)?(?:files?\s+)?"
+    r"(?:named\s+|called\s+|新?文件\s*|名为\s*)?" + _QUOTE + rf"(?P<path>{_FILE})",
+    re.IGNORECASE,
+)
+_CREATE_DIRECTLY = re.compile(
+    r"(?:\b(?:create|make|write|generate|produce)\s+(?:me\s+)?(?:a\s+|the\s+)?(?:new\s+)?(?:text\s+)?(?:file\s+)?"
+    r"(?:named\s+|called\s+)?|(?:创建|新建|生成|写)\s*(?:一个|一份)?(?:新?文件|[\u3400-\u9fff]{0,4})?\s*(?:名为|叫)?\s*)"
+    + _QUOTE
+    + rf"(?P<path>{_FILE})",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFiles:
+    """Files that the request names: what it wants made, and the rest, which it takes to exist."""
+
+    outputs: tuple[str, ...]
+    inputs: tuple[str, ...]
+
+
+def named_files(request: str) -> NamedFiles:
+    """Sorts the request's file names by the words that lead to them, in order of appearance."""
+    outputs: dict[str, None] = {}
+    for clause in _clauses(request):
+        for match in _CREATE_DIRECTLY.finditer(clause):
+            outputs[match["path"].rstrip(".")] = None
+        maker = _MAKES.search(clause)
+        if maker:
+            for match in _TO_FILE.finditer(clause, maker.end()):
+                if _leads_to_output(match[0]):
+                    outputs[match["path"].rstrip(".")] = None
+    every = dict.fromkeys(found.rstrip(".") for found in re.findall(_FILE, request))
+    return NamedFiles(tuple(outputs), tuple(path for path in every if path not in outputs))
+
+
+def _clauses(text: str) -> list[str]:
+    """Sentences; a dot inside a file name ends none."""
+    return re.split(r"(?<=[.?!;。？！；])\s+|[。？！；\n]", text)
+
+
+def _leads_to_output(words: str) -> bool:
+    """ "in X" alone names a place to look; "in a new file X" names one to make."""
+    return not re.match(r"(?:in|中)\s+" + _QUOTE + _FILE, words, re.IGNORECASE)

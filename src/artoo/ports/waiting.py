@@ -1,0 +1,39 @@
+"""Time limits stand still while a person is asked: people may take their time, tools and attempts may not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_limits: ContextVar[tuple[asyncio.Timeout, ...]] = ContextVar("artoo_limits", default=())
+
+
+@contextmanager
+def under_limit(limit: asyncio.Timeout) -> Generator[None]:
+    """Makes `limit`, already entered, one of those that `waiting_for_a_person` stops in this task."""
+    token = _limits.set((*_limits.get(), limit))
+    try:
+        yield
+    finally:
+        _limits.reset(token)
+
+
+@contextmanager
+def waiting_for_a_person() -> Generator[None]:
+    """Stops all limits around this point, and gives each the rest of its time afterwards."""
+    loop = asyncio.get_running_loop()
+    stopped = [
+        (limit, until - loop.time())
+        for limit in _limits.get()
+        if (until := limit.when()) is not None and not limit.expired()
+    ]
+    for limit, _ in stopped:
+        limit.reschedule(None)
+    try:
+        yield
+    finally:
+        for limit, left in stopped:
+            if not limit.expired():
+                limit.reschedule(loop.time() + left)

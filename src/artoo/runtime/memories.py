@@ -1,0 +1,141 @@
+"""Shared memory as a part of the runtime: opened by the first task that wants it, with the Dreamer beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from artoo.bus.inprocess import InProcessBus
+from artoo.contracts.base import Contract
+from artoo.contracts.memory import DreamReport
+from artoo.contracts.roles import Role
+from artoo.loops.asking import Asker
+from artoo.loops.slow.draft import model_draft
+from artoo.loops.slow.dreamer import Dreamer
+from artoo.loops.slow.passing import Draft
+from artoo.memory.absent import NoMemory
+from artoo.memory.maintenance import Maintenance
+from artoo.memory.opening import open_memory
+from artoo.memory.service import SharedMemory
+from artoo.ports.bus import Port
+from artoo.ports.clock import Clock
+from artoo.ports.ids import Ids
+from artoo.ports.model import Model, Tier
+from artoo.runtime.config import Config
+from artoo.runtime.config_endpoints import endpoint
+from artoo.runtime.models import open_models
+from artoo.runtime.task import TaskMemory
+
+NO_TASK = ""
+"""The Dreamer belongs to no task: its messages are on the stream, and in no task's log."""
+
+_log = logging.getLogger(__name__)
+
+
+def words_rules(config: Config, environ: Mapping[str, str]) -> bool:
+    """Whether the configured brain may be asked while nobody waits for it (see `config.Memory`)."""
+    wanted = config.memory.wording
+    return wanted == "any" or (wanted == "endpoint" and endpoint(config, "brain", environ) is not None)
+
+
+@asynccontextmanager
+async def wording(
+    config: Config, environ: Mapping[str, str], clock: Clock, ids: Ids
+) -> AsyncGenerator[tuple[Callable[[Contract], object], Draft | None]]:
+    """How a single Dreamer pass outside an Artoo speaks, and who words its rules."""
+    port = InProcessBus(clock, ids).port(Role.DREAMER, NO_TASK)
+    if not words_rules(config, environ):
+        yield port.publish, None
+        return
+    model = open_models(config, environ, clock)
+    try:
+        yield port.publish, model_draft(Asker(port, model, clock, Tier.BRAIN))
+    finally:
+        await model.close()
+
+
+class Memories:
+    """One store for all tasks of an Artoo.
+
+    `busy` tells the Dreamer to wait; `model` words its rules (None: nobody does, and none are made).
+    A store that cannot be opened is tried again by the next task.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        bus: InProcessBus,
+        clock: Clock,
+        ids: Ids,
+        *,
+        busy: Callable[[], bool],
+        model: Model | None,
+    ) -> None:
+        self._directory = directory
+        self._bus = bus
+        self._clock = clock
+        self._ids = ids
+        self._busy = busy
+        self._model = model
+        self._opening = asyncio.Lock()
+        self._store: SharedMemory | None = None
+        self._dreamer: Dreamer | None = None
+        self._dreaming: asyncio.Task[None] | None = None
+
+    async def open(self) -> TaskMemory:
+        """Both sides of the store, or of one that tells its readers why there is none. Never raises."""
+        async with self._opening:
+            if self._store is None:
+                opened = await open_memory(self._directory, self._clock, self._ids)
+                if isinstance(opened, NoMemory):
+                    return TaskMemory(opened, opened)
+                self._store = opened
+                self._dream_beside(opened)
+            return TaskMemory(self._store, self._store)
+
+    def nudge(self) -> None:
+        """A task has ended: the Dreamer may look soon."""
+        if self._dreamer is not None:
+            self._dreamer.nudge()
+
+    async def close(self) -> None:
+        """Ends the Dreamer, stores what is queued, closes the store. Idempotent."""
+        dreaming, self._dreaming = self._dreaming, None
+        if dreaming is not None:
+            dreaming.cancel()
+            await asyncio.wait([dreaming])
+        store, self._store = self._store, None
+        if store is not None:
+            await store.close()
+
+    def _dream_beside(self, store: SharedMemory) -> None:
+        port = self._bus.port(Role.DREAMER, NO_TASK)
+        self._bus.close_task(NO_TASK)  # it speaks, and hears nothing
+        self._dreamer = Dreamer(
+            Maintenance(store.environment, self._clock),
+            self._clock,
+            self._ids,
+            publish=port.publish,
+            busy=self._busy,
+            draft=self._draft(port),
+        )
+        # Not a task group: a Dreamer that fails must not cancel whoever opened memory.
+        self._dreaming = asyncio.create_task(self._dream(self._dreamer, port), name="dreamer")
+
+    def _draft(self, port: Port) -> Draft | None:
+        if self._model is None:
+            return None
+        return model_draft(Asker(port, self._model, self._clock, Tier.BRAIN))
+
+    async def _dream(self, dreamer: Dreamer, port: Port) -> None:
+        started = self._clock.now()
+        try:
+            await dreamer.run()
+        except Exception as error:  # noqa: BLE001 - the Dreamer's own boundary: it ends in the open, and nothing with it
+            _log.exception("the Dreamer ended")
+            failed = "".join(traceback.format_exception_only(error)).strip()
+            port.publish(DreamReport(dream_id=self._ids.new(), started_at=started, finished=False, error=failed))

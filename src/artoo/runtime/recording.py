@@ -1,0 +1,29 @@
+"""The task log as a part of the runtime: attached before the first message, drained before the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from artoo.bus.inprocess import InProcessBus
+from artoo.bus.spool import SpoolingTap
+from artoo.tasklog.redact import Redactor
+from artoo.tasklog.writer import TaskLog
+
+
+@asynccontextmanager
+async def recorded(bus: InProcessBus, home: Path, secrets: Sequence[str]) -> AsyncGenerator[TaskLog]:
+    """Everything that is said on `bus` meanwhile goes into the task logs below `home`, without `secrets`."""
+    with SpoolingTap(home / "spool", name="tasklog") as spool:
+        log = TaskLog(home, spool, redactor=Redactor(secrets))
+        detach = bus.attach(spool)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(log.run())
+            try:
+                yield log
+            finally:
+                detach()
+                await log.flush()
+                spool.finish()

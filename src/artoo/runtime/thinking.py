@@ -1,0 +1,91 @@
+"""The T layer beside the Four Laws: sentences that the operator has accepted, and nothing else (SPEC section 5).
+
+    <home>/thinking/<id>.md         one accepted proposal each, read-only
+    <home>/thinking/manifest.json   file name → SHA-256
+
+They stand in every prompt, so one that somebody has changed makes a different agent: then nothing runs until the
+operator has put it right, as with the texts that ship with artoo.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import cast
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.memory import TLayerProposal
+
+MANIFEST = "manifest.json"
+MOST_CHARACTERS = 4_000
+"""All accepted texts together: every prompt pays for them."""
+
+
+def thinking_folder(home: Path) -> Path:
+    """Where the accepted texts are; it need not exist."""
+    return home / "thinking"
+
+
+def accept_text(home: Path, proposal: TLayerProposal) -> Path:
+    """Makes a proposal part of the T layer. Raises ConfigurationError when the layer is damaged or full."""
+    folder = thinking_folder(home)
+    known = _verified(folder)
+    if sum(map(len, known.values())) + len(proposal.text) > MOST_CHARACTERS:
+        raise ConfigurationError(
+            f"the T layer in {folder} would be longer than {MOST_CHARACTERS} characters; "
+            f"delete a text there, and its line in {MANIFEST}"
+        )
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file = folder / f"{proposal.id}.md"
+    data = (proposal.text.strip() + "\n").encode()
+    _write(file, data)
+    _write(folder / MANIFEST, _manifest({**_digests(folder), file.name: hashlib.sha256(data).hexdigest()}))
+    return file
+
+
+def accepted_texts(home: Path) -> str:
+    """All accepted texts, oldest first; empty when there are none.
+
+    Raises ConfigurationError naming each that is missing, changed or not in the manifest.
+    """
+    return "\n".join(_verified(thinking_folder(home)).values())
+
+
+def _verified(folder: Path) -> dict[str, str]:
+    """File name → text of everything in the layer, checked against the manifest."""
+    if not folder.is_dir():
+        return {}
+    expected = _digests(folder)
+    found = {path.name: path.read_bytes() for path in sorted(folder.glob("*.md"))}
+    actual = {name: hashlib.sha256(data).hexdigest() for name, data in found.items()}
+    wrong = sorted(name for name in expected.keys() | actual.keys() if expected.get(name) != actual.get(name))
+    if wrong:
+        raise ConfigurationError(
+            f"the T layer in {folder} is not what you accepted: {', '.join(wrong)}. "
+            f"Restore these files, or delete them and their lines in {folder / MANIFEST}."
+        )
+    return {name: data.decode().strip() for name, data in found.items()}
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    manifest = folder / MANIFEST
+    if not manifest.exists():
+        return {}
+    try:
+        return cast("dict[str, str]", json.loads(manifest.read_text(encoding="utf-8")))
+    except ValueError as error:
+        raise ConfigurationError(f"{manifest} cannot be read ({error}); restore it from a copy") from error
+
+
+def _manifest(digests: dict[str, str]) -> bytes:
+    return (json.dumps(digests, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Read-only, whole or not there."""
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.unlink(missing_ok=True)
+    temporary.write_bytes(data)
+    temporary.chmod(0o400)
+    temporary.replace(path)

@@ -1,0 +1,134 @@
+"""`applescript` and `shortcuts`: other programs on macOS. Nothing there can be staged, so both always ask."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from artoo.contracts.errors import ToolError
+from artoo.ports.sandbox import Limits, Roots, RunStatus
+from artoo.ports.tools import Parameter, ToolSpec
+from artoo.tools.builtin.shell import unfenced
+from artoo.tools.commands import outcome_of
+from artoo.tools.gate_rules import ask_about_script
+from artoo.tools.sandbox.environment import cleaned
+from artoo.tools.sandbox.process import Confined, run_confined
+from artoo.tools.sandbox.unconfined import real_result
+from artoo.tools.tool import Arguments, Outcome, argument
+
+SCRIPT_SECONDS = 120.0
+_GRACE_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """Runs a program with the person's own rights, bounded in time and output. Only behind a question."""
+
+    roots: Roots
+    seconds: float = SCRIPT_SECONDS
+    limits: Limits = field(default_factory=Limits)
+
+    async def run(self, argv: tuple[str, ...], stdin: bytes | None = None) -> Outcome:
+        """Raises ToolError when it cannot be started."""
+        limits = replace(self.limits, wall_seconds=self.seconds)
+        env = cleaned(os.environ, home=self.roots.home, extra={}, keep=frozenset())
+        leaders: list[int] = []
+        program = Confined(argv, env, self.roots.project, (), _end, _watch, leaders.append)
+        try:
+            ended = await run_confined(program, limits, stdin)
+        except OSError as error:
+            raise ToolError(f"{argv[0]} cannot be started: {error.strerror}") from error
+        finally:
+            for leader in leaders:
+                _end_group(leader)
+        return outcome_of(real_result("none", ended, ()), limits)
+
+
+async def _watch(process: asyncio.subprocess.Process, stop: Callable[[RunStatus], None]) -> None:
+    """Time and output are bounded elsewhere; what other programs do meanwhile is their own."""
+    await asyncio.Event().wait()
+
+
+def _end(process: asyncio.subprocess.Process) -> None:
+    _end_group(process.pid)
+
+
+def _end_group(leader: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+@dataclass(frozen=True, slots=True)
+class AppleScript:
+    """Runs a script with `osascript`, which reads it from its standard input."""
+
+    real: Real
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            name="applescript",
+            description="control macOS applications with AppleScript; the person is asked each time",
+            parameters=(Parameter("script", "the script"),),
+            priority=40,
+            body="script",
+            writes=True,
+            languages=("applescript",),
+        )
+
+    @property
+    def wall_seconds(self) -> float:
+        return self.real.seconds + _GRACE_SECONDS
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        return ("applescript",)
+
+    def target(self, arguments: Arguments) -> str:
+        return "\n".join(line.rstrip() for line in unfenced(arguments.get("script", "")).strip().splitlines())
+
+    def why_ask(self, arguments: Arguments) -> str | None:
+        return ask_about_script("AppleScript", self.target(arguments))
+
+    async def run(self, arguments: Arguments) -> Outcome:
+        """Raises ToolError when `osascript` cannot be started."""
+        return await self.real.run(("osascript", "-"), unfenced(arguments["script"]).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Shortcuts:
+    """Runs one of the person's shortcuts by name."""
+
+    real: Real
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            name="shortcuts",
+            description="run one of the person's macOS shortcuts; the person is asked each time",
+            parameters=(Parameter("name", "the shortcut"), Parameter("input", "a file for it", required=False)),
+            priority=41,
+            writes=True,
+        )
+
+    @property
+    def wall_seconds(self) -> float:
+        return self.real.seconds + _GRACE_SECONDS
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        return ("shortcuts",)
+
+    def target(self, arguments: Arguments) -> str:
+        return argument(arguments, "name")
+
+    def why_ask(self, arguments: Arguments) -> str | None:
+        return ask_about_script("Shortcuts", self.target(arguments))
+
+    async def run(self, arguments: Arguments) -> Outcome:
+        """Raises ToolError when `shortcuts` cannot be started."""
+        given = argument(arguments, "input")
+        more = ("--input-path", given) if given else ()
+        return await self.real.run(("shortcuts", "run", self.target(arguments), *more))

@@ -1,0 +1,139 @@
+"""`search`: the web, read-only. DuckDuckGo, or Google Custom Search where its key and engine are set."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from artoo.contracts.errors import ToolError
+from artoo.ports.tools import Parameter, ToolSpec
+from artoo.tools.threads import in_thread
+from artoo.tools.tool import Arguments, Outcome, argument
+
+SEARCH_SECONDS = 40.0
+REQUEST_SECONDS = 10
+MOST_RESULTS = 8
+LARGEST_ANSWER = 2 << 20
+GOOGLE = "https://www.googleapis.com/customsearch/v1"
+KEY_NAMES = ("GOOGLE_API_KEY", "GOOGLE_SEARCH_API_KEY", "GOOGLE_CUSTOM_SEARCH_API_KEY")
+ENGINE_NAMES = ("GOOGLE_CSE_ID", "GOOGLE_CX", "GOOGLE_SEARCH_ENGINE_ID")
+_SNIPPET = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result."""
+
+    title: str
+    url: str
+    snippet: str
+
+
+Engine = Callable[[str], Awaitable[Sequence[Hit]]]
+"""Searches. Raises ToolError that says what is wrong."""
+
+
+def engine_for(environ: Mapping[str, str]) -> Engine:
+    """Google where both its key and its engine's id are set, else DuckDuckGo."""
+    key = next((environ[name] for name in KEY_NAMES if environ.get(name)), "")
+    engine = next((environ[name] for name in ENGINE_NAMES if environ.get(name)), "")
+    return Google(key, engine).search if key and engine else duckduckgo
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Searches the web with `engine`. What pages say is data: the gate knows the names that came from here."""
+
+    engine: Engine
+    wall_seconds: float = SEARCH_SECONDS
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            name="search",
+            description="search the web; for files on this computer use find_files or find_text",
+            parameters=(Parameter("query", "what to look for"),),
+            priority=90,
+        )
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        return ("search",)
+
+    def target(self, arguments: Arguments) -> str:
+        return " ".join(argument(arguments, "query").split())
+
+    async def run(self, arguments: Arguments) -> Outcome:
+        """Raises ToolError when nothing can be searched: offline, refused, or too slow."""
+        hits = tuple(await self.engine(self.target(arguments)))[:MOST_RESULTS]
+        text = "\n\n".join(f"{hit.title}\n{hit.url}\n{hit.snippet[:_SNIPPET]}" for hit in hits)
+        return Outcome(output=text or "(no result)", result_count=len(hits))
+
+
+async def duckduckgo(query: str) -> Sequence[Hit]:
+    """By the `ddgs` library, in a thread of its own."""
+    return await in_thread(_duckduckgo, query)
+
+
+def _duckduckgo(query: str) -> list[Hit]:
+    from ddgs import DDGS
+    from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
+
+    logging.getLogger("ddgs").setLevel(logging.ERROR)
+    try:
+        found = DDGS(timeout=REQUEST_SECONDS).text(query, max_results=MOST_RESULTS, backend="duckduckgo")
+    except RatelimitException as error:
+        raise ToolError("DuckDuckGo answers no more questions for now; wait some minutes") from error
+    except TimeoutException as error:
+        raise ToolError(_OFFLINE.format(what="DuckDuckGo", why="it did not answer in time")) from error
+    except DDGSException as error:
+        if "No results found" in str(error):
+            return []
+        raise ToolError(_OFFLINE.format(what="DuckDuckGo", why=str(error)[:200])) from error
+    return [Hit(str(one.get("title", "")), str(one.get("href", "")), str(one.get("body", ""))) for one in found]
+
+
+_OFFLINE = "the web cannot be searched, {what} was not reached ({why}); is this computer online?"
+
+
+@dataclass(frozen=True, slots=True)
+class Google:
+    """The Custom Search JSON API. The key goes in a header, so that no address that is logged holds it."""
+
+    key: str = field(repr=False)
+    engine: str
+    address: str = GOOGLE
+
+    async def search(self, query: str) -> Sequence[Hit]:
+        """Raises ToolError with the status, or when there is no network."""
+        import aiohttp
+
+        parameters = {"cx": self.engine, "q": query, "num": str(MOST_RESULTS)}
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS)) as session,
+                session.get(self.address, params=parameters, headers={"X-goog-api-key": self.key}) as answer,
+            ):
+                body = await answer.content.read(LARGEST_ANSWER)
+                if answer.status != 200:
+                    raise ToolError(f"Google Custom Search refused: HTTP {answer.status}; check its key and quota")
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            why = str(error) or type(error).__name__
+            raise ToolError(_OFFLINE.format(what="Google Custom Search", why=why)) from error
+        return await asyncio.to_thread(_google_hits, body)
+
+
+def _google_hits(body: bytes) -> list[Hit]:
+    import json
+
+    try:
+        data: object = json.loads(body)
+    except ValueError as error:
+        raise ToolError("Google Custom Search sent no JSON; try again later") from error
+    items = cast("Mapping[str, object]", data).get("items", []) if isinstance(data, Mapping) else []
+    entries = cast("list[Mapping[str, object]]", items) if isinstance(items, list) else []
+    return [
+        Hit(str(one.get("title", "")), str(one.get("link", "")), str(one.get("snippet", ""))) for one in entries
+    ]

@@ -1,0 +1,40 @@
+"""The words of a question, in English and in Chinese. Reasons come from the rules, which speak English."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_CHINESE: Mapping[str, str] = {
+    "create": "新建",
+    "overwrite": "覆盖",
+    "delete": "删除",
+    "mode": "更改权限",
+    "link": "链接",
+    "special": "特殊文件",
+    "artoo's own files": "artoo 自己的文件",
+    "a place for credentials": "存放凭据的位置",
+    "runs or configures programs later": "以后会运行或配置程序",
+    "outside project and workspace": "位于项目和工作区之外",
+    "is created": "将被创建",
+    "what is there now is overwritten": "现有内容将被覆盖",
+    "is deleted": "将被删除",
+    "mode, owner or attributes change": "权限、属主或属性将被更改",
+    "what is there now is replaced by a link": "现有内容将被链接取代",
+    "the directory is deleted and made again": "目录将被删除并重建",
+    "what is there now is replaced by a special file": "现有内容将被特殊文件取代",
+    "gives a program the rights of its owner": "使程序获得属主的权限",
+    "a link out of project and workspace": "指向项目和工作区之外的链接",
+    "a special file (pipe, socket or device)": "特殊文件（管道、套接字或设备）",
+    "also": "此外",
+    "tool": "工具",
+    "the command failed, but changed this before": "命令失败，但此前已做出这些更改",
+    "run it for real, without a sandbox": "在没有沙箱的情况下真正运行",
+    "its changes cannot be listed beforehand, nor undone": "其更改无法事先列出，也无法撤销",
+    "first seen in": "首次出现于",
+    "bytes": "字节",
+}
+
+
+def word(text: str, language: str) -> str:
+    """`text` in the language, as it is where there is no translation."""
+    return _CHINESE.get(text, text) if language.startswith("zh") else text

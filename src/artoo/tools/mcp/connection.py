@@ -1,0 +1,181 @@
+"""One MCP server, kept alive and kept in bounds: it may die, hang or flood, and only its own calls notice.
+
+    call ──► ready? ──► client.call_tool, bounded in time
+               └──► started at most twice; a call that was lost is never repeated by itself
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from artoo.contracts.errors import ToolError
+from artoo.tools.mcp.pipes import piped
+from artoo.tools.mcp.servers import McpServer
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp_types import CallToolResult, Tool
+
+CONNECT_SECONDS = 20.0
+CALL_SECONDS = 60.0
+MOST_STARTS = 2
+MOST_TOOLS = 64
+KEPT_OUTPUT = 256 * 1024
+"""Characters of one answer that are handed on."""
+
+
+@dataclass(frozen=True, slots=True)
+class McpAnswer:
+    """What a tool answered: its text, cut when it is very long, and whether it calls it an error."""
+
+    text: str
+    total_characters: int
+    is_error: bool = False
+
+
+class McpConnection:
+    """Keeps one server while `run` runs. Its first call starts it."""
+
+    def __init__(
+        self, server: McpServer, *, connect_seconds: float = CONNECT_SECONDS, call_seconds: float = CALL_SECONDS
+    ) -> None:
+        self.server = server
+        self.call_seconds = call_seconds
+        self._connect_seconds = connect_seconds
+        self._wanted = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._down = asyncio.Event()
+        self._client: Client | None = None
+        self._tools: tuple[Tool, ...] = ()
+        self._starts = 0
+        self._problem = "it was not started"
+
+    async def run(self) -> None:
+        """Starts the server whenever a call wants it, at most twice. Ends only by being cancelled."""
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            self._starts += 1
+            self._down.clear()
+            await self._life()
+
+    async def tools(self) -> tuple[Tool, ...]:
+        """What the server offers. Raises ToolError when it is not there."""
+        await self._ready()
+        return self._tools
+
+    async def call(self, name: str, arguments: Mapping[str, object]) -> McpAnswer:
+        """One call. Raises ToolError when the server dies, hangs or breaks the protocol; it is ended then."""
+        client = await self._ready()
+        try:
+            async with asyncio.timeout(self.call_seconds):
+                return _answer(await client.call_tool(name, dict(arguments)))
+        except TimeoutError as error:
+            self._lose(f"it did not answer within {self.call_seconds:g} s")
+            raise self._failed(self._problem) from error
+        except Exception as error:
+            # The SDK raises its own, anyio's and pydantic's errors alike; for a call they mean one thing.
+            if _is_refusal(error):
+                raise self._failed(str(error)) from error
+            if self._client is client:
+                self._lose(str(error) or type(error).__name__)
+            raise self._failed(self._problem) from error
+
+    async def _ready(self) -> Client:
+        if self._client is None:
+            if self._starts >= MOST_STARTS:
+                raise self._failed(f"{self._problem}; it was started {MOST_STARTS} times and is left alone now")
+            self._settled.clear()
+            self._wanted.set()
+            await self._settled.wait()
+        if self._client is None:
+            raise self._failed(self._problem)
+        return self._client
+
+    async def _life(self) -> None:
+        """From one start of the server to its end."""
+        try:
+            async with asyncio.timeout(self._connect_seconds) as limit, self._connected() as client:
+                self._tools = await _listed(client)
+                limit.reschedule(None)
+                self._client = client
+                self._settled.set()
+                await self._down.wait()
+        except TimeoutError:
+            self._problem = f"it was not ready within {self._connect_seconds:g} s"
+        except Exception as error:  # noqa: BLE001  # a foreign program behind a foreign library: any failure is its end
+            if not self._down.is_set():
+                self._problem = _first(error)
+        finally:
+            self._client = None
+            if not self._wanted.is_set():
+                self._settled.set()
+
+    def _lose(self, why: str) -> None:
+        """The server is of no use any more: its life ends now."""
+        self._problem = why
+        self._client = None
+        self._down.set()
+
+    def _failed(self, why: str) -> ToolError:
+        return ToolError(f"the MCP server {self.server.name}: {why}")
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncGenerator[Client]:
+        from mcp import Client
+
+        server = self.server
+        if server.url is None:
+            async with Client(piped(server, self._lose), cache=None) as client:
+                yield client
+            return
+        from mcp.client.streamable_http import streamable_http_client
+        from mcp.shared._httpx_utils import create_mcp_http_client
+
+        async with (
+            create_mcp_http_client(dict(server.headers)) as http,
+            Client(streamable_http_client(server.url, http_client=http), cache=None) as client,
+        ):
+            yield client
+
+
+async def _listed(client: Client) -> tuple[Tool, ...]:
+    """All tools, page by page, up to a bound."""
+    found: list[Tool] = []
+    cursor: str | None = None
+    while len(found) < MOST_TOOLS:
+        page = await client.list_tools(cursor=cursor)
+        found += page.tools
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return tuple(found[:MOST_TOOLS])
+
+
+def _answer(result: CallToolResult) -> McpAnswer:
+    from mcp_types import TextContent
+
+    parts = [one.text if isinstance(one, TextContent) else f"[{one.type}]" for one in result.content]
+    if not parts and result.structured_content is not None:
+        parts = [json.dumps(result.structured_content, ensure_ascii=False)]
+    text = "\n".join(parts)
+    return McpAnswer(text[:KEPT_OUTPUT], len(text), result.is_error)
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether the server is well and only says no to this call."""
+    from mcp import MCPError
+    from mcp_types import CONNECTION_CLOSED
+
+    return isinstance(error, MCPError) and error.error.code != CONNECTION_CLOSED
+
+
+def _first(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error) or type(error).__name__

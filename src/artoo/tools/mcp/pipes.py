@@ -1,0 +1,118 @@
+"""An MCP server as a child process: bounded lines both ways, and nothing of it left when it is closed.
+
+The SDK's own transport gathers a line however long it is; a server that floods would take all memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from artoo.contracts.errors import ToolError
+from artoo.tools.mcp.servers import McpServer
+
+if TYPE_CHECKING:
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.client import TransportStreams
+    from mcp.shared.message import SessionMessage
+
+LONGEST_LINE = 8 << 20
+"""Bytes of one message; a server that sends a longer one is ended."""
+
+_GRACE_SECONDS = 1.0
+
+
+@asynccontextmanager
+async def piped(server: McpServer, ended: Callable[[str], None]) -> AsyncGenerator[TransportStreams]:
+    """Starts the server and speaks with it; `ended` is told when it closes its output, and why.
+
+    Raises ToolError when it cannot be started.
+    """
+    import anyio
+    from mcp.client.stdio import get_default_environment
+    from mcp.shared.message import SessionMessage
+
+    process = await _started(server, get_default_environment() | dict(server.env))
+    to_us, incoming = anyio.create_memory_object_stream["SessionMessage | Exception"](16)
+    outgoing, from_us = anyio.create_memory_object_stream[SessionMessage](16)
+    async with asyncio.TaskGroup() as group:
+        running = [
+            group.create_task(_reading(process, to_us, ended)),
+            group.create_task(_writing(process, from_us)),
+        ]
+        try:
+            yield incoming, outgoing
+        finally:
+            for task in running:
+                task.cancel()
+            await _end(process)
+            for stream in (to_us, incoming, outgoing, from_us):
+                stream.close()
+
+
+async def _started(server: McpServer, env: dict[str, str]) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            *server.command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            cwd=server.cwd,
+            env=env,
+            start_new_session=True,
+            limit=LONGEST_LINE,
+        )
+    except (OSError, ValueError) as error:
+        raise ToolError(f"the MCP server {server.name} cannot be started: {error}") from error
+
+
+async def _reading(
+    process: asyncio.subprocess.Process,
+    to_us: MemoryObjectSendStream[SessionMessage | Exception],
+    ended: Callable[[str], None],
+) -> None:
+    import anyio
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    assert process.stdout is not None
+    why = "it ended"
+    try:
+        async with to_us:
+            while line := await process.stdout.readline():
+                try:
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except ValueError:  # a log line on the wrong stream
+                    continue
+                await to_us.send(SessionMessage(message))
+    except ValueError:  # what `readline` raises for a line over the limit
+        why = f"it sent more than {LONGEST_LINE} bytes in one message"
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        return
+    ended(why)
+
+
+async def _writing(
+    process: asyncio.subprocess.Process, from_us: MemoryObjectReceiveStream[SessionMessage]
+) -> None:
+    assert process.stdin is not None
+    with suppress(ConnectionError):  # its end is noticed where it is read
+        async for sent in from_us:
+            process.stdin.write(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await process.stdin.drain()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Asks the server to end by closing its input, then ends its whole process group."""
+    assert process.stdin is not None
+    process.stdin.close()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_GRACE_SECONDS):
+            await process.wait()
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()

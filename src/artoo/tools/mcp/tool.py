@@ -1,0 +1,156 @@
+"""An MCP server's tool as a tool of artoo. What the server says of it is shown short, and not trusted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from artoo.contracts.errors import ToolError
+from artoo.contracts.execution import CallStatus
+from artoo.ports.tools import Parameter, ToolSpec
+from artoo.tools.gate_rules import ask_about_mcp
+from artoo.tools.mcp.connection import McpConnection
+from artoo.tools.tool import Arguments, Outcome
+from artoo.tools.unified import plain
+
+if TYPE_CHECKING:
+    from mcp_types import Tool as Offered
+
+MCP_PRIORITY = 70
+_GRACE_SECONDS = 30.0
+_MOST_DESCRIPTION = 200
+_NOTHING = Parameter("nothing", "takes no argument", required=False)
+
+
+@dataclass(frozen=True, slots=True)
+class McpTool:
+    """One tool of one server. Values are read as the types of its input schema, from text or JSON."""
+
+    connection: McpConnection
+    name: str
+    offered_as: str
+    description: str
+    schema: Mapping[str, object]
+    read_only: bool
+    destructive: bool
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            name=self.name,
+            description=self.description,
+            parameters=self._parameters(),
+            priority=MCP_PRIORITY,
+            writes=not self.read_only,
+        )
+
+    @property
+    def wall_seconds(self) -> float:
+        """The connection ends a call itself; this is for when it must first start the server."""
+        return self.connection.call_seconds + _GRACE_SECONDS
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        return (f"mcp:{self.connection.server.name}:{re.sub(r'[^A-Za-z0-9_.-]', '_', self.offered_as)}",)
+
+    def target(self, arguments: Arguments) -> str:
+        return arguments.get(self._parameters()[0].name, "").strip()
+
+    def why_ask(self, arguments: Arguments) -> str | None:
+        """Law 1's reason to ask about this call; None for one that only reads."""
+        return ask_about_mcp(
+            self.connection.server.name,
+            self.offered_as,
+            self._shown_values(arguments),
+            read_only_hint=self.read_only,
+            destructive_hint=self.destructive and not self.read_only,
+        )
+
+    async def run(self, arguments: Arguments) -> Outcome:
+        """Raises ToolError when a value does not fit, or the server is of no use."""
+        values = {
+            name: _value(text, self._property(name)) for name, text in arguments.items() if name in self._properties
+        }
+        answer = await self.connection.call(self.offered_as, values)
+        return Outcome(
+            output=answer.text,
+            status=CallStatus.ERROR if answer.is_error else CallStatus.OK,
+            truncated=answer.total_characters > len(answer.text),
+            reason="the tool says that it failed" if answer.is_error else None,
+        )
+
+    def _shown_values(self, arguments: Arguments) -> dict[str, object]:
+        try:
+            return {name: _value(text, self._property(name)) for name, text in arguments.items()}
+        except ToolError:  # it will be refused when it runs; until then the texts say enough
+            return dict(arguments)
+
+    @property
+    def _properties(self) -> Mapping[str, object]:
+        found = self.schema.get("properties")
+        return cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}
+
+    def _property(self, name: str) -> Mapping[str, object]:
+        found = self._properties.get(name)
+        return cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}
+
+    def _parameters(self) -> tuple[Parameter, ...]:
+        """Required ones first. Several are described together at the first: callers with one text send JSON."""
+        listed = self.schema.get("required")
+        required = cast("list[object]", listed) if isinstance(listed, list) else []
+        names = sorted(self._properties, key=lambda name: name not in required)
+        described = tuple(Parameter(name, _described(self._property(name)), name in required) for name in names)
+        if len(described) < 2:
+            return described or (_NOTHING,)
+        together = ", ".join(f'"{one.name}": {one.description}' for one in described)
+        return (replace(described[0], description=f"JSON object {{{together}}}"), *described[1:])
+
+
+def mcp_tools(connection: McpConnection, offered: Iterable[Offered], taken: Iterable[str]) -> tuple[McpTool, ...]:
+    """The tools of one server under names of their own. `taken` are names that other tools have."""
+    used = set(taken)
+    made: list[McpTool] = []
+    for one in offered:
+        name = _free(re.sub(r"\W", "_", f"{connection.server.name}_{one.name}", flags=re.ASCII)[:60], used)
+        used.add(name)
+        hints = one.annotations
+        made.append(
+            McpTool(
+                connection,
+                name,
+                one.name,
+                plain(" ".join((one.description or one.title or one.name).split()))[:_MOST_DESCRIPTION],
+                one.input_schema,
+                read_only=hints is not None and hints.read_only_hint is True,
+                destructive=hints is not None and hints.destructive_hint is True,
+            )
+        )
+    return tuple(made)
+
+
+def _free(name: str, used: set[str]) -> str:
+    number, free = 2, name
+    while free in used:
+        free, number = f"{name}_{number}", number + 1
+    return free
+
+
+def _described(schema: Mapping[str, object]) -> str:
+    kind, said = schema.get("type"), schema.get("description")
+    words = [kind if isinstance(kind, str) else "text", said if isinstance(said, str) else ""]
+    return plain(" ".join(" ".join(words).split()))[:_MOST_DESCRIPTION]
+
+
+def _value(text: str, schema: Mapping[str, object]) -> object:
+    """A text as the schema's type. Raises ToolError."""
+    kind = schema.get("type", "string")
+    if kind == "string":
+        return text
+    try:
+        return cast("object", json.loads(text))
+    except ValueError as error:
+        if not isinstance(kind, str):  # one of several types, text perhaps among them
+            return text
+        raise ToolError(f"{text[:100]!r} is no {kind}; give it as JSON") from error

@@ -1,0 +1,103 @@
+"""Where names came from: what a file, a page, a mail or a tool said first is data, and data gives no orders.
+
+A bounded index of the paths, hosts and mail addresses in the outputs of a task's tools, each with the first source
+that said it. What the person's own request says is nobody else's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from artoo.contracts.execution import ToolCall
+
+MOST_NAMES = 20_000
+"""Names that one task remembers; later ones are not indexed."""
+
+_LONGEST_NAME = 300
+_PATH = re.compile(r"[\w@%+=~.-]*(?:/[\w@%+=.-]+)+/?|[\w@%+=-][\w@%+=.-]*\.[A-Za-z0-9]{1,8}\b")
+_MAIL = re.compile(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}")
+_HOST = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]{1,20}://(?:[^\s/@]{1,100}@)?(?P<url>\[[0-9A-Fa-f:.]+\]|[^\s/:?#\"'<>)\]]{1,253})"
+    r"|\b(?P<address>(?:\d{1,3}\.){3}\d{1,3})\b"
+    r"|(?<![\w@/.-])(?P<name>(?:[A-Za-z0-9](?:[\w-]{0,61}[A-Za-z0-9])?\.)+"
+    r"(?:com|org|net|edu|gov|info|biz|xyz|app|dev|cloud|site|online|io|ai|cn|uk|de|fr|ru|jp|eu|us|me|tv|to))\b",
+    re.IGNORECASE,
+)
+_LISTING = frozenset({"glob", "find_files", "shell:ls", "shell:find", "shell:tree", "shell:stat", "shell:du"})
+"""Tools that name what is there; that a file exists is not somebody's word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A host or recipient that data named first. `kind` is `network` or `recipient`."""
+
+    kind: str
+    name: str
+    source: str
+
+
+@dataclass(slots=True)
+class Origins:
+    """The index of one task. `request` is the person's own text; its language is the one to ask in."""
+
+    request: str = ""
+    _sources: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def language(self) -> str:
+        """`zh` when the request holds a Chinese character, else `en`."""
+        return "zh" if any("\u4e00" <= one <= "\u9fff" for one in self.request) else "en"
+
+    def observe(self, call: ToolCall) -> None:
+        """Remembers the names in a call's output, each with the first source that said it."""
+        source = _source(call)
+        lists = set(call.identity) <= _LISTING
+        for name in _names(f"{call.output}\n{call.error_output}", paths=not lists):
+            if len(self._sources) >= MOST_NAMES:
+                return
+            self._sources.setdefault(name, source)
+
+    def of_path(self, path: str) -> str | None:
+        """The source that named a path first; None when the request does, or nothing did."""
+        parts = [part for part in path.split("/") if part]
+        if not parts or any(self._asked_for(part) for part in parts[-3:]):
+            return None
+        tails = ("/".join(parts[start:]) for start in range(len(parts)))
+        known = (self._sources.get(form) for tail in tails for form in (f"/{tail}", tail, f"~/{tail}"))
+        return next((source for source in known if source is not None), None)
+
+    def foreign(self, texts: Iterable[str]) -> tuple[Foreign, ...]:
+        """Hosts and mail addresses in an act's input that came from data, not from the request."""
+        found: dict[str, Foreign] = {}
+        for text in texts:
+            for kind, name in _reached(text):
+                source = None if name in self.request.casefold() else self._sources.get(name)
+                if source is not None:
+                    found.setdefault(name, Foreign(kind, name, source))
+        return tuple(found.values())
+
+    def _asked_for(self, part: str) -> bool:
+        return len(part) > 2 and part.casefold() in self.request.casefold()
+
+
+def _source(call: ToolCall) -> str:
+    what = " ".join(call.target.split())[:120]
+    return f"{call.tool} {what}".strip()
+
+
+def _names(text: str, *, paths: bool) -> Iterator[str]:
+    yield from (name for _, name in _reached(text))
+    if paths:
+        for match in _PATH.finditer(text):
+            if len(match.group()) <= _LONGEST_NAME:
+                yield match.group().rstrip("/.")
+
+
+def _reached(text: str) -> Iterator[tuple[str, str]]:
+    """Who would be reached: mail addresses and hosts, in small letters."""
+    for match in _MAIL.finditer(text):
+        yield "recipient", match.group().casefold()
+    for match in _HOST.finditer(text):
+        yield "network", (match["url"] or match["address"] or match["name"]).strip("[]").rstrip(".").casefold()

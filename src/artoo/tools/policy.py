@@ -1,0 +1,132 @@
+"""Standing permissions: small sentences that name a kind of act and what it may touch. There is no blanket yes.
+
+    policy  = ("create" | "overwrite" | "delete" | "mode" | "link") PATTERN
+            | "network" HOST | "recipient" ADDRESS | "tool" NAME
+
+PATTERN is a path in the project, or an absolute one (`/…`, `~/…`); `*`, `?`, `[…]` stay within one name, `**` is
+any depth. HOST and ADDRESS may begin with `*.` or `*@`; NAME may end in `*` after a colon (`mcp:notes:*`).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.contracts.changes import path_bytes
+from artoo.contracts.confirmation import AskedAct
+from artoo.contracts.errors import ConfigurationError, ToolError
+from artoo.tools.path_pattern import PathPattern, path_pattern
+
+FILE_KINDS = ("create", "overwrite", "delete", "mode", "link")
+OTHER_KINDS = ("network", "recipient", "tool")
+_WILD = re.compile(r"[*?\[{]")
+_TOO_WIDE = re.compile(r"(~|/(home|Users)/[^/]+)?/?[*?/.\[\]{},]*")
+_TOOL = re.compile(r"[A-Za-z_][\w.-]*(:[\w.-]+)*(:\*)?")
+_HOST = re.compile(r"(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|[0-9A-Fa-f:.]+")
+_ADDRESS = re.compile(r"(\*|[\w.+-]+)@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One line, read. `pattern` is set for files, and then `line` has no other use than to be shown."""
+
+    line: str
+    kind: str
+    argument: str
+
+    def covers(self, act: AskedAct, project: Path, home: Path) -> bool:
+        """Whether this line permits the act. A sensitive path must be named in full, without wildcards."""
+        if act.verb != self.kind:
+            return False
+        if self.kind == "tool":
+            return fnmatch.fnmatchcase(act.target.split(" ", 1)[0], self.argument)
+        if self.kind in OTHER_KINDS:
+            return fnmatch.fnmatchcase(act.target.casefold(), self.argument.casefold())
+        if act.sensitive and _WILD.search(self.argument):
+            return False
+        return self._pattern(project, home).matches(path_bytes(act.target).decode("utf-8", "surrogateescape").lstrip("/"))
+
+    def _pattern(self, project: Path, home: Path) -> PathPattern:
+        """The pattern over absolute paths. The places themselves are literal, whatever characters they hold."""
+        text = self.argument
+        if text.startswith("/"):
+            return path_pattern(text)
+        base, below = (home, text[2:]) if text.startswith("~/") else (project, text)
+        literal = re.sub(r"([*?\[])", r"[\1]", str(base))
+        return path_pattern(f"{literal}/{below.removeprefix('./')}")
+
+
+def parse_policy(line: str) -> Policy:
+    """Reads one line. Raises ConfigurationError that says what is wrong with it."""
+    kind, _, argument = line.strip().partition(" ")
+    argument = argument.strip()
+    if kind not in (*FILE_KINDS, *OTHER_KINDS):
+        known = ", ".join((*FILE_KINDS, *OTHER_KINDS))
+        raise ConfigurationError(f"{line!r} does not begin with a kind of act; the kinds are: {known}")
+    if not argument:
+        raise ConfigurationError(f"{line!r} names no {_named(kind)}; as in: {_EXAMPLES[kind]}")
+    problem = _problem(kind, argument)
+    if problem is not None:
+        raise ConfigurationError(f"{line!r}: {problem}; as in: {_EXAMPLES[kind]}")
+    return Policy(f"{kind} {argument}", kind, argument)
+
+
+def _named(kind: str) -> str:
+    return {"network": "host", "recipient": "address", "tool": "tool"}.get(kind, "path")
+
+
+_EXAMPLES = {
+    "create": "create notes/**",
+    "overwrite": "overwrite out/*.csv",
+    "delete": "delete build/*.o",
+    "mode": "mode scripts/*.sh",
+    "link": "link data/latest",
+    "network": "network api.example.org",
+    "recipient": "recipient *@example.org",
+    "tool": "tool mcp:notes:search",
+}
+
+
+def _problem(kind: str, argument: str) -> str | None:
+    if kind == "tool":
+        return None if _TOOL.fullmatch(argument) else "that is not the name of a tool"
+    if kind == "network":
+        return None if _HOST.fullmatch(argument) else "that is not a host"
+    if kind == "recipient":
+        return None if _ADDRESS.fullmatch(argument) else "that is not a mail address"
+    if _TOO_WIDE.fullmatch(argument):
+        return "it would cover everything; name a directory or an ending"
+    if ".." in argument.split("/"):
+        return "a pattern may not hold '..'"
+    try:
+        path_pattern(argument)
+    except (ToolError, re.error) as error:
+        return str(error)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """The permissions of one task. Paths are real and absolute."""
+
+    listed: tuple[Policy, ...] = ()
+    project: Path = Path("/")
+    home: Path = Path("/")
+
+    @classmethod
+    def parse(cls, lines: Iterable[str], project: Path, home: Path) -> Policies:
+        """Raises ConfigurationError for a line that cannot be read."""
+        return cls(tuple(parse_policy(line) for line in lines), project, home)
+
+    def covering(self, acts: Sequence[AskedAct]) -> tuple[str, ...]:
+        """The lines that together permit all of `acts`; empty when one act is permitted by none."""
+        used: dict[str, None] = {}
+        for act in acts:
+            line = next((one.line for one in self.listed if one.covers(act, self.project, self.home)), None)
+            if line is None:
+                return ()
+            used[line] = None
+        return tuple(used)

@@ -1,0 +1,96 @@
+"""Law 1's question on a real terminal."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_terminal import CTRL_C, CTRL_D, PROGRAM, terminal
+
+PROMPT = "Allow it? [o]nce, for this [t]ask, [N]o: "
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ("o\r", "allowed once"),
+        ("TASK\r", "allowed for this task"),
+        ("no\r", "not allowed"),
+        ("\r", "not allowed"),
+        (CTRL_D, "not allowed"),
+    ],
+)
+def test_answers(tmp_path: Path, keys: str, said: str) -> None:
+    """Once, this task and no are understood; an empty line and the end of input are no."""
+    with terminal("asks", ["tidy up"], tmp_path) as screen:
+        screen.wait_for(PROMPT)
+        screen.send(keys)
+        screen.wait_for(said)
+        screen.send(CTRL_C)
+        assert screen.end() == 130
+
+
+def test_the_question_is_shown_whole(tmp_path: Path) -> None:
+    """Every one of 121 losses stands on the screen, with the source, and none can command the terminal."""
+    with terminal("asks", ["tidy up"], tmp_path) as screen:
+        screen.wait_for(PROMPT)
+        shown = screen.shown
+        assert all(f"/project/{number:03d}.tmp" in shown for number in range(120))
+        assert "first named by: read_file notes.txt" in shown
+        assert "a\\x1b[2Jb.tmp" in shown
+        assert "\x1b[2J" not in screen.raw
+        screen.send("whatever\r")
+        screen.wait_for(f"whatever\n{PROMPT}")
+        screen.send("o\r")
+        screen.wait_for("allowed once")
+        screen.wait_for("Tidy up")  # the display is back
+        screen.send(CTRL_C)
+        assert screen.end() == 130
+        assert screen.as_before
+
+
+def test_an_interrupt_is_a_no(tmp_path: Path) -> None:
+    """Ctrl-C at the question says no and ends the task."""
+    with terminal("asks", ["tidy up"], tmp_path) as screen:
+        screen.wait_for(PROMPT)
+        screen.send(CTRL_C)
+        screen.wait_for("not allowed")
+        assert screen.end() == 130
+        assert screen.as_before
+
+
+def test_the_question_in_chinese(tmp_path: Path) -> None:
+    """A Chinese request is asked about in Chinese."""
+    with terminal("asks", ["清理临时文件"], tmp_path) as screen:
+        screen.wait_for("允许吗？一次 [o]，本任务 [t]，否 [N]：")
+        screen.send("本任务\r")
+        screen.wait_for("本任务内已允许")
+        screen.send(CTRL_C)
+        assert screen.end() == 130
+
+
+def test_what_was_typed_before_is_no_answer(tmp_path: Path) -> None:
+    """Keys that were pressed before the question came do not answer it."""
+    with terminal("asks", ["tidy up"], tmp_path, pause=0.3) as screen:
+        screen.send("o\r")
+        screen.wait_for(PROMPT)
+        screen.send("n\r")
+        screen.wait_for("not allowed")
+        assert "allowed once" not in screen.shown
+        screen.send(CTRL_C)
+        assert screen.end() == 130
+
+
+def test_without_a_terminal_the_answer_is_no(tmp_path: Path) -> None:
+    """With standard input from elsewhere nothing is asked, and the question is on the stream with its no."""
+    command = [sys.executable, str(PROGRAM), "asks", "run", "--events", "tidy up"]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env={"ARTOO_HOME": str(tmp_path)})
+    assert process.stdout is not None
+    lines = iter(process.stdout.readline, b"")
+    answer = next(line for line in lines if b'"ConfirmationAnswer"' in line)
+    assert b'"no"' in answer
+    process.terminate()
+    process.stdout.close()
+    assert process.wait(timeout=30) == 130

@@ -1,0 +1,271 @@
+"""The pure parts of the fast loop: steps, quotes, verdicts, corrections, and tools in a prompt."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from artoo.contracts.criteria import Criterion, Mode
+from artoo.contracts.execution import CallStatus, DecidedBy, ExecutionResult, FailureClass, ToolCall
+from artoo.contracts.plan import MustNot
+from artoo.contracts.roles import Role
+from artoo.loops.fast import judging
+from artoo.loops.fast.checks import CheckResult
+from artoo.loops.fast.correction import correction_for
+from artoo.loops.fast.report import JudgedCriterion, numbered, usable_judgements
+from artoo.loops.fast.step import ANSWER, ExecutorStep, step_contract
+from artoo.loops.tool_text import arguments_for, describe_tools, prohibitions
+from artoo.ports.tools import Parameter, ToolSpec
+
+SHELL = ToolSpec(
+    "shell", "run bash", (Parameter("command", "the command"),), 60, body="command", languages=("bash", "sh")
+)
+READ = ToolSpec(
+    "read_file", "show a file", (Parameter("path", "the file"), Parameter("lines", "from-to", required=False)), 30
+)
+WRITE = ToolSpec(
+    "write_file", "make a file", (Parameter("path", "the file"), Parameter("content", "text")), 31, body="content"
+)
+SPECS = (SHELL, READ, WRITE)
+
+# --- steps ------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_names_an_open_tool_or_answers() -> None:
+    """Only the tools that are open, and `answer`."""
+    schema = step_contract(SPECS).schema
+    assert schema.model_validate({"tool": "shell", "body": "ls"}).tool == "shell"
+    assert schema.model_validate({"tool": ANSWER, "input": "hi"}).answer == "hi"
+    with pytest.raises(ValidationError):
+        schema.model_validate({"tool": "python"})
+
+
+@pytest.mark.parametrize(("info", "tool"), [("bash", "shell"), (" SH ", "shell"), ("python", None), ("", None)])
+def test_a_bare_block_is_a_final_call(info: str, tool: str | None) -> None:
+    """A block in a tool's language is a final call of it; in another it is nothing."""
+    step = step_contract(SPECS).schema.from_bare_body(info, "ls")
+    assert (step.tool if step else None) == tool
+    assert step is None or (step.is_final and step.body == "ls")
+
+
+@pytest.mark.parametrize(
+    ("step", "answer", "failure"),
+    [
+        (ExecutorStep(tool=ANSWER, input=" yes "), "yes", None),
+        (ExecutorStep(tool=ANSWER, input="short", body="long\n"), "long", None),
+        (ExecutorStep(tool=ANSWER, body="Failed: no such file"), "Failed: no such file", "no such file"),
+        (ExecutorStep(tool=ANSWER, input="failed:"), "failed:", "no reason given"),
+        (ExecutorStep(tool=ANSWER, input="2 tests failed: a, b"), "2 tests failed: a, b", None),
+        (ExecutorStep(tool="shell", body="failed: x"), "failed: x", None),
+    ],
+)
+def test_answers_and_failures(step: ExecutorStep, answer: str, failure: str | None) -> None:
+    """The block is the answer, else the input; only an answer that begins with `failed:` is a failure."""
+    assert (step.answer, step.failure) == (answer, failure)
+
+
+# --- quotes -----------------------------------------------------------------------------------------------------
+
+ONE = [Criterion(text="c")]
+EVIDENCE = "The sky\n  is   Blue.\nexit 0"
+
+
+@pytest.mark.parametrize(
+    ("quote", "passes"),
+    [
+        ("sky is blue", True),
+        ("'The sky'", True),
+        ("the SKY is blue.", True),
+        ("sky is green", False),
+        ("", False),
+        ("T", False),
+        ("   ", False),
+        ("blue sky", False),
+    ],
+)
+def test_a_pass_needs_a_quote_that_is_there(quote: str, passes: bool) -> None:
+    """Spaces, case and outer quotation marks do not matter; everything else does."""
+    (found,) = usable_judgements([JudgedCriterion(number=1, quote=quote, verdict="pass")], ONE, EVIDENCE)
+    assert found.passed is passes
+
+
+def test_a_verdict_that_is_missing_is_no_pass() -> None:
+    """Criteria without verdict, and verdicts without criterion: not met, and ignored."""
+    two = [Criterion(text="a"), Criterion(text="b")]
+    report = [
+        JudgedCriterion(number=2, quote="sky", verdict="pass"),
+        JudgedCriterion(number=7, quote="sky", verdict="pass"),
+    ]
+    assert [each.passed for each in usable_judgements(report, two, EVIDENCE)] == [False, True]
+    assert numbered(two) == "1. a\n2. b"
+
+
+def test_a_fail_needs_no_quote() -> None:
+    """A reader may miss something without pointing at it; its class is kept."""
+    verdict = JudgedCriterion(
+        number=1, verdict="fail", reason="not there", failure_class=FailureClass.ENVIRONMENTAL
+    )
+    (found,) = usable_judgements([verdict], ONE, EVIDENCE)
+    assert (found.passed, found.evidence, found.failure_class) == (False, "not there", FailureClass.ENVIRONMENTAL)
+
+
+@given(st.text(min_size=1, max_size=40), st.text(max_size=200))
+@settings(deadline=None, max_examples=100)
+def test_no_quote_from_nowhere_passes(quote: str, evidence: str) -> None:
+    """Whatever is quoted, a pass means that its letters are in the evidence, in order."""
+    (found,) = usable_judgements([JudgedCriterion(number=1, quote=quote, verdict="pass")], ONE, evidence)
+    if found.passed:
+        squeezed = "".join(evidence.split()).casefold()
+        assert "".join(quote.split()).casefold().strip("\"'`") in squeezed
+
+
+# --- verdicts ---------------------------------------------------------------------------------------------------
+
+
+def call(
+    status: CallStatus = CallStatus.ERROR, said: str = "", reason: str | None = None, tool: str = "shell"
+) -> ToolCall:
+    return ToolCall(
+        tool=tool, identity=(f"{tool}:x",), input="x", status=status, error_output=said, reason=reason, exit_code=1
+    )
+
+
+def result(*calls: ToolCall, status: str = "completed", **more: object) -> ExecutionResult:
+    values = {"subtask_id": "s", "attempt": 1, "status": status, "tool_calls": calls, **more}
+    return ExecutionResult.model_validate(values)
+
+
+@pytest.mark.parametrize(
+    ("of", "failure_class"),
+    [
+        (result(call(said="cat: a: No such file or directory")), FailureClass.ENVIRONMENTAL),
+        (
+            result(call(reason="there is no a.txt; similar names: b.txt", tool="read_file")),
+            FailureClass.ENVIRONMENTAL,
+        ),
+        (result(call(said="Permission denied")), FailureClass.ENVIRONMENTAL),
+        (result(call(CallStatus.TIMEOUT)), FailureClass.ENVIRONMENTAL),
+        (result(infrastructure="timeout"), FailureClass.ENVIRONMENTAL),
+        (
+            result(call(CallStatus.REFUSED, reason="there is no tool 'x'; the tools are: shell")),
+            FailureClass.LOGICAL,
+        ),
+        (result(call(said="syntax error near `)'")), FailureClass.LOGICAL),
+        (result(call(said="bash: foo: command not found")), FailureClass.LOGICAL),
+        (result(call(CallStatus.OK, said="warning: no such file")), FailureClass.LOGICAL),
+        (result(), FailureClass.LOGICAL),
+    ],
+)
+def test_the_class_of_a_failure(of: ExecutionResult, failure_class: FailureClass) -> None:
+    """What the world lacks is environmental, in our own tools' words too; what was done wrongly is logical."""
+    assert judging.class_of_failure(of) is failure_class
+
+
+def test_giving_up_fails_every_criterion() -> None:
+    """All criteria fail with the reason, the class and the identities of the calls that went wrong."""
+    criteria = [Criterion(text="a"), Criterion(text="b", mode=Mode.VERIFIABLE)]
+    bad = call(said="No such file or directory")
+    verdicts = judging.failed_outright(
+        criteria, result(call(CallStatus.OK, tool="glob"), bad, status="failed", output="no")
+    )
+    assert [each.verdict for each in verdicts] == ["fail", "fail"]
+    assert {(each.evidence, each.failure_class, each.identities) for each in verdicts} == {
+        ("no", FailureClass.ENVIRONMENTAL, ("shell:x",))
+    }
+    assert {each.accountable for each in verdicts} == {Role.PLANNER}
+
+
+def test_a_check_decides_alone() -> None:
+    """A passed check has no class and cites nobody; a failed one is the executor's when logical."""
+    good = judging.from_check(ONE[0], CheckResult(True, "seen"))
+    assert (good.verdict, good.failure_class, good.identities, good.decided_by) == (
+        "pass",
+        None,
+        (),
+        DecidedBy.CHECK,
+    )
+    bad = judging.from_check(ONE[0], CheckResult(False, "gone", FailureClass.LOGICAL, ("shell:x",)))
+    assert (bad.verdict, bad.identities, bad.accountable) == ("fail", ("shell:x",), Role.EXECUTOR)
+
+
+def test_failures_are_counted_over_attempts() -> None:
+    """k of N: failures so far of attempts so far, also for a verdict that passes at last."""
+    failures: dict[str, int] = {}
+    fails, passes = judging.undecided(ONE[0], "no"), judging.from_check(ONE[0], CheckResult(True, ""))
+    counted = [
+        judging.Attempts(number, failures).counted(verdict)
+        for number, verdict in enumerate((fails, passes, fails), 1)
+    ]
+    assert [(each.failed_attempts, each.attempts) for each in counted] == [(1, 1), (1, 2), (2, 3)]
+
+
+# --- corrections ------------------------------------------------------------------------------------------------
+
+
+def test_a_correction_is_concrete() -> None:
+    """What was wrong, the judge's advice, the first criterion, and the calls not to repeat."""
+    verdict = judging.undecided(ONE[0], "no number")
+    signal = correction_for(result(call(CallStatus.OK)), [verdict], "count with wc")
+    assert signal.what_was_wrong == "c: no number"
+    assert signal.what_to_do.startswith("count with wc")
+    assert (signal.failed_criterion, signal.failure_class) == ("c", FailureClass.LOGICAL)
+    assert len(signal.prior_tool_calls) == 1 and signal.switch_from == "shell"
+
+
+@pytest.mark.parametrize(
+    ("calls", "words"),
+    [
+        ((), "Use a tool"),
+        ((call(CallStatus.TIMEOUT),), "do less in one call"),
+        ((call(said="KeyError: 'total'"),), "KeyError: 'total'"),
+        ((call(CallStatus.OK),), "another way"),
+    ],
+)
+def test_what_to_do_follows_from_the_last_call(calls: tuple[ToolCall, ...], words: str) -> None:
+    """No call, a timeout, an error, a wrong result: each says something else."""
+    assert words in correction_for(result(*calls), [judging.undecided(ONE[0], "x")], "").what_to_do
+
+
+def test_a_tie_corrects_as_logical() -> None:
+    """As many logical as environmental failures: something can be done differently."""
+    logical = judging.undecided(ONE[0], "x")
+    world = logical.model_copy(update={"failure_class": FailureClass.ENVIRONMENTAL})
+    assert correction_for(result(), [logical, world], "").failure_class is FailureClass.LOGICAL
+    assert correction_for(result(), [world, world, logical], "").failure_class is FailureClass.ENVIRONMENTAL
+
+
+# --- tools in a prompt ------------------------------------------------------------------------------------------
+
+
+def test_tools_are_listed_by_priority() -> None:
+    """One line each, what goes inline and what goes into the block."""
+    lines = describe_tools(SPECS).splitlines()
+    assert [line.split(":")[0] for line in lines] == ["- read_file", "- write_file", "- shell"]
+    assert "input: the file" in lines[1] and "fenced block: text" in lines[1]
+    assert "input" not in lines[2]
+
+
+@pytest.mark.parametrize(
+    ("spec", "inline", "body", "arguments"),
+    [
+        (SHELL, "", "ls", {"command": "ls"}),
+        (SHELL, "ls", "", {"command": "ls"}),
+        (READ, "a.txt", "", {"path": "a.txt"}),
+        (READ, "", " a.txt\n", {"path": "a.txt"}),
+        (WRITE, "a.txt", "x\n", {"path": "a.txt", "content": "x\n"}),
+        (WRITE, "a.txt", "", {"path": "a.txt", "content": ""}),
+    ],
+)
+def test_arguments(spec: ToolSpec, inline: str, body: str, arguments: dict[str, str]) -> None:
+    """Input and block become the tool's arguments; a single argument takes whichever is there."""
+    assert arguments_for(spec, inline, body) == arguments
+
+
+def test_prohibitions_are_short() -> None:
+    """Tools and short targets are named; whole scripts are not."""
+    must_not = MustNot(
+        tools=("glob",), targets=(("read_file", "a.txt"), ("python", "x = 1\nprint(x)"), ("shell", "x" * 99))
+    )
+    assert prohibitions(must_not) == "- glob\n- a.txt (with read_file)"

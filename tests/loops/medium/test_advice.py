@@ -1,0 +1,116 @@
+"""What calibration means for a plan: pure functions."""
+
+from __future__ import annotations
+
+from artoo.contracts.memory import Calibration, CalibrationEntry
+from artoo.contracts.plan import Caution
+from artoo.contracts.tags import Pair, macro_pair, micro_pair, thing_pair, tool_pair
+from artoo.loops.medium.advice import Advice, advice_from, in_words, mentions, pairs_of
+from artoo.ports.tools import ToolSpec
+from artoo.prompts.segments import Segment
+
+READ = ToolSpec("read_file", "reads", (), 1)
+GLOB = ToolSpec("glob", "finds", (), 2)
+WRITE = ToolSpec("write_file", "writes", (), 3, reads=False, writes=True)
+SHELL = ToolSpec("shell", "runs", (), 4, writes=True, languages=("bash",))
+SPECS = (READ, GLOB, WRITE, SHELL)
+
+
+def entry(pair: Pair, content: str = "", *, rule: bool = False) -> CalibrationEntry:
+    """Advice about a pair, enforced when it names a tool."""
+    return CalibrationEntry(
+        space=pair.space,
+        entity=pair.entity,
+        content=content,
+        rule_id="r" if rule else None,
+        enforced=pair.space.startswith("tool:"),
+    )
+
+
+def test_mentions_are_what_tools_take() -> None:
+    """Files, patterns, places and addresses, in English and Chinese text, without their sentences' punctuation."""
+    assert mentions("Count lines in ./src/a.py, then *.md.") == ("src/a.py", "*.md")
+    assert mentions("fetch https://x.org/a.json now") == ("https://x.org/a.json",)
+    assert mentions("统计data.csv的行数，写入“报告 一.txt”") == ("报告 一.txt", "data.csv")
+    assert mentions("don't touch a.txt, it's mine") == ("a.txt",)
+    assert mentions("say hello") == ()
+    assert len(mentions(" ".join(f"f{number}.txt" for number in range(50)))) == 8
+
+
+def test_what_is_asked_before_planning() -> None:
+    """Tools on offer, their programs that memory has met, what worked, tools on named files, missing things."""
+    met = [tool_pair("shell:find"), tool_pair("gone_tool"), tool_pair("glob")]
+    asked = pairs_of((GLOB, SHELL), met, [micro_pair("glob", "*.x")], "count a.txt", ["d/lost.csv"])
+    assert asked == (
+        tool_pair("glob"),
+        tool_pair("shell"),
+        tool_pair("shell:find"),
+        micro_pair("glob", "*.x"),
+        micro_pair("glob", "a.txt"),
+        micro_pair("shell", "a.txt"),
+        thing_pair("lost.csv"),
+    )
+
+
+def test_avoid_binds_pairs_and_tools() -> None:
+    """Avoided tools and (tool, target) pairs are enforced; an avoided intent is a warning only."""
+    found = Calibration(
+        must_not=(
+            entry(tool_pair("glob")),
+            entry(tool_pair("shell:find")),
+            entry(micro_pair("read_file", "a.txt")),
+            entry(macro_pair("do x"), "was abandoned before (time)"),
+        )
+    )
+    advice = advice_from(found, SPECS)
+    assert advice.must_not.tools == ("glob", "shell:find")
+    assert advice.must_not.targets == (("read_file", "a.txt"),)
+    assert advice.care == ("this kind of request was abandoned before (time)",)
+
+
+def test_what_runs_anything_is_not_banned_by_evidence_but_by_a_rule() -> None:
+    """Python or a shell that failed is a warning; a rule of level C about it binds."""
+    bad = (entry(tool_pair("shell")), entry(tool_pair("shell:python3")))
+    advice = advice_from(Calibration(must_not=bad), SPECS)
+    assert advice.must_not.tools == () and len(advice.care) == 2
+    ruled = advice_from(Calibration(must_not=(entry(tool_pair("shell"), "no shell", rule=True),)), SPECS)
+    assert ruled.must_not.tools == ("shell",) and ruled.forbid == ("no shell",)
+
+
+def test_the_last_hands_stay() -> None:
+    """What would leave nothing that writes is a warning instead."""
+    both = (entry(tool_pair("write_file")), entry(tool_pair("shell"), "no shell", rule=True))
+    advice = advice_from(Calibration(must_not=both), SPECS)
+    assert advice.must_not.tools == ("write_file",)
+    assert advice.forbid == () and advice.care == ("no shell",)
+
+
+def test_caution_asks_about_pairs_with_a_target() -> None:
+    """A doubtful pair is asked about; a doubtful tool or intent is a line in the prompt."""
+    doubtful = (entry(micro_pair("read_file", "a.txt")), entry(tool_pair("glob")), entry(macro_pair("do x")))
+    advice = advice_from(Calibration(caution=doubtful), SPECS)
+    (caution,) = advice.cautions
+    assert caution == Caution(identity="read_file", target="a.txt", reason=caution.reason)
+    assert len(advice.care) == 3
+
+
+def test_the_segments_of_the_prompt() -> None:
+    """Preferences, prohibitions, warnings and places each have their own section; lines are short and single."""
+    advice = advice_from(
+        Calibration(
+            should_prefer=(entry(tool_pair("glob")), entry(tool_pair("read_file"), "read\nfirst", rule=True)),
+            known=("a.txt was found at /x/a.txt",),
+        ),
+        SPECS,
+    )
+    segments = advice.segments("- python")
+    assert segments[Segment.PROCEDURES] == "- glob\n- read first"
+    assert segments[Segment.CONSTRAINTS] == "- python"
+    assert segments[Segment.CURATED_KNOWLEDGE] == "- a.txt was found at /x/a.txt (remembered; check it first)"
+    assert Advice().segments("") == dict.fromkeys(segments, "")
+
+
+def test_long_targets_are_not_spelled_out() -> None:
+    """A script as a target is not put into the next prompt."""
+    assert in_words(micro_pair("python", "print(1)\nprint(2)")) == "python"
+    assert in_words(micro_pair("glob", "*.py")) == "glob on *.py"

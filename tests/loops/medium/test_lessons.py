@@ -1,0 +1,193 @@
+"""What a task teaches, case by case: pure functions over outcomes and directives."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall
+from artoo.contracts.memory import Level, MegramState, RuleContradicted
+from artoo.contracts.solution import Directive, Loss, PlanDirective
+from artoo.contracts.tags import LOCAL, Pair, macro_pair, micro_pair, thing_pair, tool_pair
+from artoo.control.potentials import QUANTISATION
+from artoo.loops.medium.lessons import (
+    MOST_PAIRS,
+    Lesson,
+    Lessons,
+    dissonant,
+    found_things,
+    opposed,
+    written,
+)
+
+
+def call(identity: str, target: str, status: CallStatus = CallStatus.OK, **more: object) -> ToolCall:
+    """A record of one call."""
+    tool = identity.partition(":")[0]
+    return ToolCall.model_validate(
+        {"tool": tool, "identity": (identity,), "target": target, "status": status, **more}
+    )
+
+
+def outcome(status: str, *calls: ToolCall, key: str = "s1", infrastructure: str | None = None) -> SubTaskOutcome:
+    """How a subtask ended."""
+    return SubTaskOutcome.model_validate(
+        {
+            "subtask_id": key,
+            "parent_task_id": "t",
+            "status": status,
+            "intent": "look",
+            "failure_reason": "nothing\nthere" if status == "failed" else None,
+            "tool_calls": calls,
+            "infrastructure": infrastructure,
+        }
+    )
+
+
+def directive(
+    name: Directive, *, tools: tuple[str, ...] = (), targets: tuple[tuple[str, str], ...] = ()
+) -> PlanDirective:
+    """A directive that blocks."""
+    return PlanDirective(
+        task_id="t",
+        round=2,
+        loss=Loss(),
+        prev_directive=Directive.INIT,
+        directive=name,
+        blocked_tools=tools,
+        blocked_targets=targets,
+    )
+
+
+def pairs(lessons: list[Lesson]) -> list[Pair]:
+    """What lessons are about."""
+    return [lesson.pair for lesson in lessons]
+
+
+@pytest.mark.parametrize(
+    ("name", "worth"),
+    [
+        (Directive.CHANGE_APPROACH, "change_approach"),
+        (Directive.BREAK_SYMMETRY, "change_approach"),
+        (Directive.CHANGE_PATH, "change_path"),
+        (Directive.REFINE, "refine"),
+    ],
+)
+def test_a_blocked_pair_gets_the_directive_s_values(name: Directive, worth: str) -> None:
+    """Each newly blocked pair is one micro megram and one wide one; break_symmetry blames like change_approach."""
+    failed = outcome("failed", call("shell:find", "/home", CallStatus.ERROR))
+    found = Lessons().directed(directive(name, targets=(("shell:find", "/home"),)), [failed])
+    assert pairs(found) == [micro_pair("shell:find", "/home"), tool_pair("shell:find")]
+    assert {lesson.stimulus for lesson in found} == {QUANTISATION[worth]}
+    assert {lesson.state.value for lesson in found} == {name.value}
+    assert found[0].content == f"{name.value}: nothing there"
+
+
+def test_a_blocked_tool_is_blamed_for_each_target() -> None:
+    """A blocked tool's failing targets of this round are its pairs; one round is one experience of the tool."""
+    failed = outcome("failed", call("glob", "*.py"), call("glob", "*.md"), call("read_file", "a"))
+    found = Lessons().directed(directive(Directive.CHANGE_APPROACH, tools=("glob",)), [failed])
+    assert pairs(found) == [micro_pair("glob", "*.py"), micro_pair("glob", "*.md"), tool_pair("glob")]
+
+
+def test_a_pair_is_blamed_once_in_a_task() -> None:
+    """What stays blocked over the rounds is newly blocked once."""
+    lessons, blocked = Lessons(), (("glob", "*.py"),)
+    failed = outcome("failed", call("glob", "*.py", CallStatus.ERROR))
+    assert lessons.directed(directive(Directive.CHANGE_PATH, targets=blocked), [failed])
+    assert lessons.directed(directive(Directive.CHANGE_PATH, targets=blocked), [failed]) == []
+
+
+def test_infrastructure_and_refusals_blame_nobody() -> None:
+    """A timeout of the machine, or a call that never ran, says nothing about a tool."""
+    name = Directive.CHANGE_APPROACH
+    down = outcome("failed", call("glob", "*.py"), infrastructure="timeout")
+    assert Lessons().directed(directive(name, targets=(("glob", "*.py"),)), [down]) == []
+    refused = outcome("failed", call("glob", "*.py", CallStatus.REFUSED))
+    assert Lessons().directed(directive(name, tools=("glob",)), [refused]) == []
+
+
+@pytest.mark.parametrize("state", [MegramState.ACCEPT, MegramState.SUCCESS])
+def test_an_ending_credits_what_worked(state: MegramState) -> None:
+    """Every pair that a matched subtask used and that worked, also wide, and the intent; nothing of failed ones."""
+    good = outcome("matched", call("shell:wc", "wc -l a"), call("glob", "x", CallStatus.ERROR))
+    bad = outcome("failed", call("python", "1/0"), key="s2")
+    found = Lessons().delivered(state, "Count lines of a", [good, bad])
+    assert pairs(found) == [
+        micro_pair("shell:wc", "wc -l a"),
+        tool_pair("shell:wc"),
+        macro_pair("Count lines of a"),
+    ]
+    assert {lesson.stimulus for lesson in found} == {QUANTISATION[state.value]}
+    assert found[-1].content == "was done with shell:wc"
+
+
+def test_a_task_of_many_calls_teaches_a_bounded_number_of_pairs() -> None:
+    """Hundreds of calls leave at most 32 pairs, and one of the tool."""
+    busy = outcome("matched", *(call("read_file", f"f{number}") for number in range(200)))
+    assert len(Lessons().delivered(MegramState.ACCEPT, "read all", [busy])) == MOST_PAIRS + 2
+
+
+def test_breaking_symmetry_credits_the_next_round_once_it_matched() -> None:
+    """+.75 for the pairs of the round that obeyed break_symmetry, not for what had matched before it."""
+    lessons = Lessons()
+    early = outcome("matched", call("glob", "x"), key="early")
+    assert lessons.after_break(Directive.INIT, [early]) == []
+    late = outcome("matched", call("python", "p"), key="late")
+    found = lessons.after_break(Directive.BREAK_SYMMETRY, [early, late])
+    assert pairs(found) == [micro_pair("python", "p"), tool_pair("python")]
+    assert {lesson.stimulus for lesson in found} == {QUANTISATION["break_symmetry"]}
+    assert lessons.after_break(Directive.BREAK_SYMMETRY, [early, late]) == []
+
+
+def test_giving_up_is_about_the_intent() -> None:
+    """An abandoned task leaves one macro megram that says what was tried."""
+    tried = outcome("failed", call("glob", "x"))
+    (found,) = Lessons().abandoned("Find x", "replans", [tried])
+    assert (found.pair, found.stimulus) == (macro_pair("Find x"), QUANTISATION["abandon"])
+    assert found.content == "was abandoned before (replans) after glob"
+
+
+@pytest.mark.parametrize(
+    ("made", "place"),
+    [
+        (call("read_file", "archive/data.csv"), "/p/archive/data.csv"),
+        (call("shell:wc", "wc -l '/srv/d/data.csv'"), "/srv/d/data.csv"),
+        (call("find_files", "data.csv", output="old/data.csv\nb/c", result_count=1), "/p/old/data.csv"),
+        (call("read_file", "./data.csv"), None),
+        (call("read_file", "archive/mydata.csv"), None),
+        (call("read_file", "archive/data.csv.bak"), None),
+        (call("read_file", "archive/data.csv", CallStatus.ERROR), None),
+    ],
+)
+def test_a_named_thing_found_elsewhere_is_knowledge(made: ToolCall, place: str | None) -> None:
+    """Level K, k = .2: a working call that reached the named thing at a place the request does not say."""
+    found = found_things(["data.csv"], [outcome("matched", made)], "/p")
+    if place is None:
+        assert found == []
+        return
+    (lesson,) = found
+    assert (lesson.pair, lesson.level, lesson.stimulus.k) == (thing_pair("data.csv"), Level.KNOWLEDGE, 0.2)
+    assert lesson.content == f"data.csv was found at {place}"
+
+
+def test_a_megram_carries_its_origin_and_the_stream_hears_it() -> None:
+    """Task and intent are on every megram; what is published is what is stored."""
+    (lesson,) = Lessons().abandoned("Find x now please", "replans", [])
+    megram = lesson.megram("m1", datetime(2026, 1, 1, tzinfo=UTC), "task", "Find x now please")
+    assert (megram.origin.task_id, megram.origin.intent) == ("task", "find_x_now")
+    heard = written(megram)
+    assert (heard.megram_id, heard.space, heard.entity) == ("m1", "intent:find_x_now", LOCAL)
+    assert (heard.level, heard.state, heard.f, heard.sigma, heard.k) == ("M", "abandon", 0.95, -1.0, 0.05)
+
+
+def test_feedback_and_dissonance_are_announced_as_memory_writes_them() -> None:
+    """The mirror image of what was taught; against a rule .9 of the opposite sign."""
+    (lesson,) = Lessons().abandoned("Find x", "replans", [])
+    taught = lesson.megram("m1", datetime(2026, 1, 1, tzinfo=UTC), "task", "Find x")
+    feedback = opposed("m2", taught)
+    assert (feedback.state, feedback.f, feedback.sigma, feedback.k) == ("feedback", 0.95, 1.0, 0.05)
+    rule = RuleContradicted(rule_id="r", space="tool:glob", entity=LOCAL, rule_sigma=1.0, decision=-2.0)
+    against = dissonant("m3", rule)
+    assert (against.state, against.f, against.sigma, against.k) == ("dissonance", 0.9, -1.0, 0.05)

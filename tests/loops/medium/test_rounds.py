@@ -1,0 +1,397 @@
+"""What R4b and R7 compute from a round: the merge, the gap, the blocks, the trajectory, the time, the ending."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from artoo.contracts.criteria import Criterion, FileExists, Mode
+from artoo.contracts.execution import (
+    CallStatus,
+    CriterionVerdict,
+    DecidedBy,
+    FailureClass,
+    SubTaskOutcome,
+    ToolCall,
+)
+from artoo.contracts.plan import DispatchManifest, ManifestEntry
+from artoo.contracts.roles import Role
+from artoo.contracts.solution import Directive, ReplanRequest, StoppedBy, UnmetCriterion
+from artoo.control.decision import MacroState
+from artoo.control.hyperparameters import Hyperparameters
+from artoo.loops.fast.checks import CheckResult
+from artoo.loops.medium import wording
+from artoo.loops.medium.blocking import targets_to_block, tools_to_block
+from artoo.loops.medium.endings import unmet_of
+from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
+from artoo.loops.medium.merge import FanIn, merged_output, not_judged, task_verdict
+from artoo.loops.medium.stopwatch import Stopwatch
+from artoo.loops.medium.trajectory import Trajectory
+from artoo.ports.tools import Parameter, ToolSpec
+from artoo.testing import FakeClock
+
+LOGICAL, ENVIRONMENTAL = FailureClass.LOGICAL, FailureClass.ENVIRONMENTAL
+
+
+def verdict(
+    text: str = "c", *, fails: FailureClass | None = None, hard: bool = True, k: int = 1, n: int = 1
+) -> CriterionVerdict:
+    return CriterionVerdict(
+        criterion=text,
+        mode=Mode.VERIFIABLE if hard else Mode.PLAUSIBLE,
+        verdict="pass" if fails is None else "fail",
+        failure_class=fails,
+        failed_attempts=k if fails else 0,
+        attempts=n,
+        evidence="seen",
+    )
+
+
+def outcome(
+    name: str = "1", *verdicts: CriterionVerdict, calls: tuple[ToolCall, ...] = (), failed: bool | None = None
+) -> SubTaskOutcome:
+    bad = any(each.verdict == "fail" for each in verdicts) if failed is None else failed
+    return SubTaskOutcome(
+        subtask_id=name,
+        parent_task_id="t",
+        status="failed" if bad else "matched",
+        intent=f"do {name}",
+        output=f"out {name}",
+        criteria_verdicts=verdicts,
+        tool_calls=calls,
+    )
+
+
+def call(
+    identity: str = "read_file", target: str = "a.txt", status: CallStatus = CallStatus.ERROR, said: str = ""
+) -> ToolCall:
+    return ToolCall(
+        tool=identity.partition(":")[0], identity=(identity,), target=target, status=status, error_output=said
+    )
+
+
+# --- FanIn and the merge ----------------------------------------------------------------------------------------
+
+
+def manifest(*sequences: int) -> DispatchManifest:
+    entries = tuple(
+        ManifestEntry(
+            subtask_id=str(number),
+            sequence=sequence,
+            intent="",
+            success_criteria=(Criterion(text="c"), Criterion(text="d")),
+        )
+        for number, sequence in enumerate(sequences, 1)
+    )
+    return DispatchManifest(task_id="t", round=1, subtasks=entries)
+
+
+def test_a_round_is_complete_when_all_have_ended() -> None:
+    """Every subtask matched: nothing is missing, in the plan's order."""
+    fan_in = FanIn(manifest(1, 1, 2))
+    assert not fan_in.complete
+    for name in ("2", "1", "3"):
+        assert not fan_in.complete
+        assert fan_in.add(outcome(name))
+    assert fan_in.complete and not fan_in.failed and fan_in.not_run == 0
+    assert [each.subtask_id for each in fan_in.everything] == ["1", "2", "3"]
+
+
+def test_a_failed_group_ends_the_round_once_its_siblings_are_done() -> None:
+    """Later groups are not waited for, and their criteria count as not run."""
+    fan_in = FanIn(manifest(1, 1, 2, 3))
+    fan_in.add(outcome("1", verdict(fails=LOGICAL)))
+    assert not fan_in.complete
+    fan_in.add(outcome("2"))
+    assert fan_in.complete and fan_in.failed and fan_in.not_run == 4
+
+
+def test_strangers_are_not_counted() -> None:
+    """An outcome of another round changes nothing."""
+    fan_in = FanIn(manifest(1))
+    assert not fan_in.add(outcome("9")) and fan_in.everything == ()
+
+
+def test_what_is_carried_comes_first() -> None:
+    """Carried outcomes stand before this round's, and are merged with them."""
+    fan_in = FanIn(manifest(1), carried=(outcome("0"),))
+    fan_in.add(outcome("1"))
+    assert merged_output(fan_in.matched) == "do 0\nout 0\n\ndo 1\nout 1"
+    assert merged_output([outcome("1")]) == "out 1"
+    assert merged_output([]) == ""
+
+
+CRITERION = Criterion(text="c", mode=Mode.VERIFIABLE, check=FileExists(path="a"))
+
+
+def test_the_only_subtask_covers_a_criterion_of_the_same_text() -> None:
+    """What was judged on the same output is not judged again; the planner answers for the whole."""
+    found = task_verdict(
+        CRITERION, [outcome("1", verdict("c", fails=ENVIRONMENTAL))], {"c": CheckResult(False, "", LOGICAL)}
+    )
+    assert found is not None and (found.failure_class, found.accountable) == (ENVIRONMENTAL, Role.PLANNER)
+
+
+def test_a_check_decides_over_several_subtasks() -> None:
+    """With more than one subtask the check on the whole decides; without one a reader is needed."""
+    both = [outcome("1", verdict("c")), outcome("2", verdict("c"))]
+    found = task_verdict(CRITERION, both, {"c": CheckResult(False, "gone", LOGICAL)})
+    assert found is not None and (found.verdict, found.failure_class, found.decided_by) == (
+        "fail",
+        LOGICAL,
+        DecidedBy.CHECK,
+    )
+    assert task_verdict(CRITERION, both, {}) is None
+
+
+def test_what_is_missing_because_a_subtask_is_has_no_class() -> None:
+    """Unmet while a subtask is unfinished: counted in D, absent from P."""
+    unfinished = [outcome("1"), outcome("2", verdict(fails=ENVIRONMENTAL))]
+    found = task_verdict(CRITERION, unfinished, {"c": CheckResult(False, "gone", LOGICAL)})
+    assert found is not None and (found.verdict, found.failure_class) == ("fail", None)
+    assert not_judged(CRITERION).failure_class is None
+
+
+# --- the gap ----------------------------------------------------------------------------------------------------
+
+
+def request(*outcomes: SubTaskOutcome, task: tuple[CriterionVerdict, ...] = (), not_run: int = 0) -> ReplanRequest:
+    return ReplanRequest(task_id="t", outcomes=outcomes, task_verdicts=task, not_run=not_run)
+
+
+def test_both_levels_count_in_d_and_p() -> None:
+    """Subtask and task criteria together: one of four failed, logical."""
+    gap = measure(request(outcome("1", verdict(), verdict()), task=(verdict(), verdict(fails=LOGICAL))))
+    assert (gap.distance, gap.implausibility, gap.criteria) == (0.25, 1.0, 4)
+    assert not gap.evidence.allows_success
+
+
+def test_what_never_ran_counts_in_d_alone() -> None:
+    """Criteria of subtasks that did not start failed in D, and say nothing about the approach."""
+    gap = measure(request(outcome("1", verdict(fails=ENVIRONMENTAL)), outcome("0", verdict()), not_run=2))
+    assert (gap.distance, gap.implausibility, gap.failure_class) == (0.75, 0.0, "environmental")
+
+
+def test_plausible_criteria_count_by_how_often_they_failed() -> None:
+    """A plausible criterion that failed in one of two attempts counts half."""
+    gap = measure(request(outcome("1", verdict(fails=LOGICAL, hard=False, k=1, n=2))))
+    assert gap.distance == 0.5
+
+
+def test_nothing_at_all_is_the_whole_distance() -> None:
+    """No criteria is no success; an outcome without verdicts is one failed criterion."""
+    assert measure(request()).distance == 1.0
+    assert measure(request(outcome("1", failed=True))).distance == 1.0
+    assert (WRONG_APPROACH.distance, WRONG_APPROACH.implausibility) == (1.0, 1.0)
+
+
+def test_a_tie_is_mixed() -> None:
+    """As many logical failures as environmental ones: no majority."""
+    gap = measure(request(outcome("1", verdict(fails=LOGICAL), verdict(fails=ENVIRONMENTAL))))
+    assert (gap.failure_class, gap.implausibility) == ("mixed", 0.5)
+
+
+@given(st.lists(st.sampled_from([None, LOGICAL, ENVIRONMENTAL]), max_size=6), st.integers(0, 4))
+@settings(deadline=None, max_examples=80)
+def test_the_gap_is_a_share(classes: list[FailureClass | None], not_run: int) -> None:
+    """D and P stay in [0, 1]; D is 0 only when nothing failed and something was judged."""
+    gap = measure(request(outcome("1", *(verdict(fails=each) for each in classes), failed=False), not_run=not_run))
+    assert 0.0 <= gap.distance <= 1.0 and 0.0 <= gap.implausibility <= 1.0
+    assert (gap.distance == 0.0) == (bool(classes) and not any(classes) and not not_run)
+
+
+# --- blocking ---------------------------------------------------------------------------------------------------
+
+
+def spec(name: str, *, reads: bool = True, writes: bool = False) -> ToolSpec:
+    return ToolSpec(name, "", (Parameter("p", ""),), 1, reads=reads, writes=writes)
+
+
+SPECS = (spec("read_file"), spec("glob"), spec("write_file", reads=False, writes=True), spec("shell", writes=True))
+
+
+def test_cited_tools_are_blocked() -> None:
+    """The identities that failing verdicts cite; all of the subtask's when none is cited."""
+    cited = verdict(fails=LOGICAL).model_copy(update={"identities": ("shell:cat",)})
+    assert tools_to_block([outcome("1", cited, calls=(call("glob"),))], SPECS) == ("shell:cat",)
+    assert tools_to_block([outcome("1", verdict(fails=LOGICAL), calls=(call("glob"),))], SPECS) == ("glob",)
+    assert tools_to_block([outcome("1", verdict(), calls=(call("glob"),))], SPECS) == ()
+
+
+def test_the_last_hands_are_never_blocked() -> None:
+    """Something that reads and something that writes is always left."""
+    calls = tuple(call(name) for name in ("read_file", "glob", "shell", "write_file"))
+    failed = outcome("1", verdict(fails=LOGICAL), calls=calls)
+    assert tools_to_block([failed], SPECS) == ("read_file", "glob", "write_file")
+    assert tools_to_block([failed], SPECS[3:]) == ("read_file", "glob", "write_file")
+    assert "shell" not in tools_to_block([failed], SPECS[3:])
+
+
+@given(st.lists(st.sampled_from(["read_file", "glob", "shell", "write_file", "shell:rm"]), max_size=8))
+@settings(deadline=None, max_examples=80)
+def test_hands_are_left_whatever_failed(names: list[str]) -> None:
+    """Whatever is cited, in whatever order: a reader and a writer remain."""
+    blocked = tools_to_block([outcome("1", verdict(fails=LOGICAL), calls=tuple(map(call, names)))], SPECS)
+    left = [each for each in SPECS if each.name not in blocked]
+    assert any(each.reads for each in left) and any(each.writes for each in left)
+
+
+@pytest.mark.parametrize(
+    ("failed_call", "blocked"),
+    [
+        (call(said="cat: a.txt: No such file or directory"), True),
+        (call(status=CallStatus.REFUSED), True),
+        (call(status=CallStatus.OK), False),
+        (call(status=CallStatus.TIMEOUT), False),
+        (call(status=CallStatus.INTERRUPTED), False),
+        (call(said="Resource temporarily unavailable"), False),
+        (call(said="HTTP 503"), False),
+        (call(said="curl: connection reset by peer"), False),
+        (call(target=""), False),
+        (call(target="out.txt"), False),
+        (call(target="./out.txt"), False),
+    ],
+)
+def test_targets(failed_call: ToolCall, blocked: bool) -> None:
+    """What failed for good is blocked for its identity; the request's own output and passing faults never are."""
+    pairs = targets_to_block([outcome("1", verdict(fails=ENVIRONMENTAL), calls=(failed_call,))], ["out.txt"])
+    assert pairs == ((("read_file", "a.txt"),) if blocked else ())
+
+
+def test_calls_of_matched_subtasks_block_nothing() -> None:
+    """A failed call on the way to success is forgiven."""
+    assert targets_to_block([outcome("1", verdict(), calls=(call(said="gone"),))], []) == ()
+
+
+# --- trajectory -------------------------------------------------------------------------------------------------
+
+H = Hyperparameters(time_budget_ms=100_000)
+
+
+def gap(distance: float, logical: int = 1, environmental: int = 0) -> Gap:
+    from artoo.control.decision import Evidence
+
+    return Gap(distance, logical, environmental, 4, Evidence())
+
+
+def test_the_first_round_has_no_gradient() -> None:
+    """Nothing to compare with: ∇L is 0 by both definitions, and the previous directive is init."""
+    trajectory = Trajectory(H)
+    measured = trajectory.measure(gap(1.0), 10_000, 100_000)
+    assert (measured.equal_cost, measured.paper, measured.loss.Omega) == (0.0, 0.0, pytest.approx(0.04))
+    record = trajectory.record(trajectory.decide(measured, may_replan=True), measured)
+    assert (record.round, record.directive, record.grad_l) == (1, Directive.BREAK_SYMMETRY, 0.0)
+
+
+def test_the_gradient_is_taken_at_equal_cost() -> None:
+    """An unchanged gap in the next round is a plateau at equal cost, while the paper's gradient sees its price."""
+    trajectory = Trajectory(H)
+    first = trajectory.measure(gap(0.5, 0, 1), 0, 100_000)
+    trajectory.advance(first, Directive.CHANGE_PATH)
+    second = trajectory.measure(gap(0.5, 0, 1), 50_000, 100_000)
+    assert second.equal_cost == 0.0 and second.paper == pytest.approx(0.4 * (0.6 / 3 + 0.4 * 0.5))
+    assert second.gradient == second.equal_cost
+    paper = Trajectory(Hyperparameters(gradient="paper"))
+    paper.advance(first, Directive.CHANGE_PATH)
+    assert paper.measure(gap(0.5, 0, 1), 50_000, 100_000).gradient == pytest.approx(second.paper)
+
+
+def test_worsening_is_counted_and_forgiven() -> None:
+    """Two worsening rounds in a row end the task; one that holds in between starts the count anew."""
+
+    def states(*distances: float) -> list[MacroState]:
+        trajectory = Trajectory(Hyperparameters(max_replans=20))
+        found: list[MacroState] = []
+        for distance in distances:
+            measured = trajectory.measure(gap(distance), 0, 100_000)
+            decision = trajectory.decide(measured, may_replan=True)
+            found.append(decision.state)
+            trajectory.advance(measured, Directive(decision.state.value))
+        return found
+
+    assert states(0.4, 0.6, 0.8)[-1] is MacroState.ABANDON
+    assert states(0.4, 0.6, 0.6, 0.8)[-1] is MacroState.CHANGE_APPROACH
+
+
+def test_a_deadline_makes_time_dearer() -> None:
+    """Ω is taken from the budget that is left to this task."""
+    trajectory = Trajectory(H)
+    assert trajectory.measure(gap(1.0), 5_000, 10_000).loss.Omega == pytest.approx(0.2)
+    assert trajectory.measure(gap(1.0), 5_000, 100_000).loss.Omega == pytest.approx(0.02)
+
+
+# --- time -------------------------------------------------------------------------------------------------------
+
+
+def test_pauses_do_not_count() -> None:
+    """Time between question and answer stands still; questions nest, answers without one change nothing."""
+    clock = FakeClock()
+    watch = Stopwatch(clock)
+    assert watch.elapsed_ms() == 0.0
+    watch.start()
+    clock.advance(2)
+    watch.resume()
+    watch.pause()
+    clock.advance(10)
+    watch.pause()
+    assert watch.paused
+    clock.advance(10)
+    watch.resume()
+    clock.advance(10)
+    watch.resume()
+    clock.advance(1)
+    assert not watch.paused and watch.elapsed_ms() == 3_000.0
+
+
+@given(st.lists(st.tuples(st.sampled_from(["pause", "resume", "wait"]), st.integers(0, 20)), max_size=20))
+@settings(deadline=None, max_examples=80)
+def test_time_that_counts_never_goes_back(steps: list[tuple[str, int]]) -> None:
+    """Whatever is asked and answered, elapsed time grows, and never beyond the clock."""
+    clock = FakeClock()
+    watch = Stopwatch(clock)
+    watch.start()
+    last = 0.0
+    for step, seconds in steps:
+        if step == "pause":
+            watch.pause()
+        elif step == "resume":
+            watch.resume()
+        clock.advance(seconds)
+        assert last <= watch.elapsed_ms() <= clock.monotonic() * 1_000
+        last = watch.elapsed_ms()
+
+
+# --- endings ----------------------------------------------------------------------------------------------------
+
+
+def test_every_unmet_criterion_is_named_once() -> None:
+    """Subtask and task verdicts of the same criterion are one entry, with reason and the role that answers."""
+    unmet = unmet_of(
+        request(outcome("1", verdict("a", fails=LOGICAL)), task=(verdict("a", fails=LOGICAL), verdict("b")))
+    )
+    assert unmet == (
+        UnmetCriterion(criterion="a", reason="seen", failure_class=LOGICAL, accountable=Role.EXECUTOR),
+    )
+
+
+@pytest.mark.parametrize("words", [wording.ENGLISH, wording.CHINESE], ids=["en", "zh"])
+def test_there_is_a_sentence_for_every_ending(words: wording.Wording) -> None:
+    """Each reason to stop has words in each language, and none is the other's."""
+    assert set(words.stopped) == set(StoppedBy)
+    assert len(set(words.stopped.values())) == len(StoppedBy)
+    for reason in StoppedBy:
+        text = wording.abandoned(words, reason, "x", "out", (), ("tried it",), ("do this",), ())
+        assert "x" in text and "out" in text and "tried it" in text and "- do this" in text
+
+
+def test_withheld_acts_come_first() -> None:
+    """The mark of Law 1 begins the summary, and each act is named."""
+    text = wording.accepted(wording.ENGLISH, "done", (), ("/a", "/b"))
+    assert text.startswith("[LAW1] done") and "/a" in text and "/b" in text
+    assert wording.accepted(wording.ENGLISH, "done", (), ()) == "done"
+
+
+def test_other_languages_get_english() -> None:
+    """Only Chinese has sentences of its own so far."""
+    assert wording.wording("fr") is wording.ENGLISH and wording.wording("zh") is wording.CHINESE

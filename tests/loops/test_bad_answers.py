@@ -1,0 +1,190 @@
+"""The same task, answered in every bad form that models and servers know: right, or an honest failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from scenario import FastClock, Json, World, judged, moves, plan, shell, subtask
+
+from artoo.contracts.events import ModelCalled
+from artoo.contracts.plan import PlanRefused
+from artoo.testing import (
+    Asked,
+    Reply,
+    cut,
+    cut_connection,
+    empty,
+    fenced,
+    native_call,
+    null_content,
+    prose,
+    reasoned,
+    refusal,
+    server_error,
+    stall,
+    thinking,
+    too_many_requests,
+    with_body,
+    wrong_types,
+)
+from artoo.testing.replies import Scripted
+
+REQUEST = "Show what a.txt says about the sky."
+PLAN = plan(subtask("show the file", "it says the colour", tool="shell"))
+STEP: Json = {"tool": "shell", "input": "cat a.txt", "is_final": True}
+REPORT = judged(("pass", "the sky is blue"))
+GOOD: dict[str, Json] = {"Plan": PLAN, "ExecutorStep": STEP, "ValidationReport": REPORT}
+
+# Each makes the replies to one question from the good answer: the bad form, and what follows it.
+READ_AT_ONCE: dict[str, Callable[[Json], list[Scripted]]] = {
+    "fence": lambda good: [fenced(good)],
+    "fence without a language": lambda good: [fenced(good, "")],
+    "thoughts": lambda good: [thinking(good)],
+    "thoughts without end": lambda good: [thinking(good, closed=False)],
+    "prose around": lambda good: [prose(good)],
+    "separate reasoning": lambda good: [reasoned(good)],
+    "wrapped": lambda good: [{"answer": good}],
+    "an unknown field": lambda good: [{**good, "confidence": 0.9}],
+}
+MENDED: dict[str, Callable[[Json], list[Scripted]]] = {
+    "cut": lambda good: [cut(good), good],
+    "wrong types": lambda good: [wrong_types(good), good],
+    "empty": lambda good: [empty(), good],
+    "null": lambda good: [null_content(), good],
+    "no JSON": lambda good: ["I would rather not say.", good],
+    "another object": lambda good: [{"weather": "fine"}, good],
+}
+RETRIED: dict[str, Callable[[Json], list[Scripted]]] = {
+    "429 with Retry-After": lambda good: [too_many_requests(1), good],
+    "500 twice": lambda good: [server_error(), server_error(503), good],
+    "cut connection": lambda good: [cut_connection(good), good],
+    "stall": lambda good: [stall(0.1), good],
+    "200 without a completion": lambda good: [Reply(status=502, error="bad gateway"), good],
+}
+ROLES = list(GOOD)
+
+
+def script_with(role: str, replies: list[Scripted]) -> dict[str, list[Scripted]]:
+    script: dict[str, list[Scripted]] = {name: [good] for name, good in GOOD.items()}
+    return {**script, role: replies}
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("form", READ_AT_ONCE)
+async def test_a_bad_form_is_read_at_once(world: World, role: str, form: str) -> None:
+    """A right answer in a strange dress costs no second request, whichever role hears it."""
+    world.file("a.txt", "the sky is blue\n")
+    ended = await world.play(REQUEST, script_with(role, READ_AT_ONCE[form](GOOD[role])))
+    assert (ended.directive, ended.result.output) == ("accept", "the sky is blue")
+    assert len(ended.requests) == 3
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("form", MENDED)
+async def test_a_bad_answer_is_mended(world: World, role: str, form: str) -> None:
+    """An answer without valid content is asked for again once, with what was wrong, and the task goes on."""
+    world.file("a.txt", "the sky is blue\n")
+    ended = await world.play(REQUEST, script_with(role, MENDED[form](GOOD[role])))
+    assert (ended.directive, ended.result.output) == ("accept", "the sky is blue")
+    assert [call.contract for call in ended.all(ModelCalled) if call.repaired] == [role]
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("form", RETRIED)
+async def test_trouble_on_the_way_is_waited_out(world: World, role: str, form: str) -> None:
+    """Throttling, server errors, stalls and cut connections are retried; the result is the same."""
+    world.file("a.txt", "the sky is blue\n")
+    ended = await world.play(REQUEST, script_with(role, RETRIED[form](GOOD[role])), clock=FastClock(200))
+    assert (ended.directive, ended.result.output) == ("accept", "the sky is blue")
+    (hit,) = [call for call in ended.all(ModelCalled) if call.contract == role]
+    assert hit.requests == len(RETRIED[form](GOOD[role])) and not hit.repaired
+
+
+async def test_native_tool_calls_are_read(world: World) -> None:
+    """A step that comes back as a native tool call is the same step."""
+    world.file("a.txt", "the sky is blue\n")
+    ended = await world.play(REQUEST, script_with("ExecutorStep", [native_call(STEP)]))
+    assert ended.directive == "accept"
+
+
+async def test_a_bare_block_is_a_final_step(world: World) -> None:
+    """Code without its line of JSON runs in the tool of its language, and its output is the result."""
+    world.file("a.txt", "the sky is blue\n")
+    ended = await world.play(REQUEST, script_with("ExecutorStep", ["```bash\ncat a.txt\n```"]))
+    assert (ended.directive, ended.calls[0].tool) == ("accept", "shell")
+
+
+async def test_code_may_contain_anything(world: World) -> None:
+    """Quotes, braces, backslashes and JSON in the fenced body reach the tool unchanged."""
+    code = 'printf \'%s\\n\' "{\\"tool\\": \\"answer\\"}" | cat; cat a.txt # {'
+    world.file("a.txt", "the sky is blue\n")
+    ended = await world.play(REQUEST, script_with("ExecutorStep", [shell(code)]))
+    assert ended.calls[0].input == code
+    assert ended.directive == "accept"
+
+
+async def test_servers_without_schemas_are_enough(world: World) -> None:
+    """Without JSON schema, and without JSON mode too, the same task gives the same result."""
+    world.file("a.txt", "the sky is blue\n")
+    for refused in (["json_schema"], ["json_schema", "json_object"]):
+        ended = await world.play(REQUEST, script_with("Plan", [PLAN]), refuse=refused)
+        assert ended.directive == "accept"
+
+
+@pytest.mark.parametrize(
+    "bad", [empty(), cut(STEP), wrong_types(STEP), with_body({"tool": "warp"}, "x")], ids=range(4)
+)
+async def test_an_executor_without_a_usable_step_is_corrected(world: World, bad: Reply) -> None:
+    """Two unusable answers end an attempt, not the task: the correction's attempt can still succeed."""
+    world.file("a.txt", "the sky is blue\n")
+    ended = await world.play(REQUEST, script_with("ExecutorStep", [bad, bad, STEP]))
+    assert ended.directive == "accept"
+    assert ended.contracts.count("ExecutorStep") == 2
+
+
+async def test_a_planner_that_cannot_plan_is_an_honest_failure(world: World) -> None:
+    """Nothing but nonsense for a plan: every round counts as refused, and the task ends unmet."""
+    config = world.config(control={"max_replans": 1, "w1": 0.1})
+    ended = await world.play(REQUEST, {"Plan": ["no"] * 8, "FailureReport": ["no"] * 2}, config=config)
+    assert (ended.directive, ended.result.stopped_by) == ("abandon", "replans")
+    assert len(ended.all(PlanRefused)) == 2
+    assert ended.result.output == "" and ended.calls == []
+
+
+async def test_a_judge_that_cannot_judge_is_not_a_pass(world: World) -> None:
+    """Without a usable verdict a criterion is unmet, in R4a and in R4b."""
+    world.file("a.txt", "the sky is blue\n")
+    config = world.config(control={"max_retries": 0, "theta": 0.0})
+    script = {**script_with("ValidationReport", ["yes!", "sure!"]), "FailureReport": [moves()]}
+    ended = await world.play(REQUEST, script, config=config)
+    assert ended.directive == "abandon"
+    two_parts = plan(
+        subtask("show the whole file", tool="shell"),
+        subtask("show it once again", tool="shell"),
+        criteria=["it is complete"],
+    )
+    script = {"Plan": [two_parts], "ExecutorStep": [STEP, shell("head a.txt")], "MergeReport": ["yes!", "sure!"]}
+    ended = await world.play(REQUEST, {**script, "FailureReport": [moves()]}, config=config)
+    assert ended.directive == "abandon"
+    assert [unmet.criterion for unmet in ended.result.unmet] == ["it is complete"]
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("trouble", [server_error(), stall(0.05), cut_connection()], ids=["500", "stall", "cut"])
+async def test_trouble_without_end_is_no_model(world: World, role: str, trouble: Reply) -> None:
+    """A server that never recovers ends the task with `no_model`; what was reached is delivered."""
+    world.file("a.txt", "the sky is blue\n")
+
+    def everything(asked: Asked) -> Scripted:
+        return trouble if asked.contract == role else GOOD[asked.contract]
+
+    ended = await world.play(REQUEST, everything, clock=FastClock(200))
+    assert (ended.directive, ended.result.stopped_by) == ("abandon", "no_model")
+
+
+async def test_a_refusing_model_ends_the_task(world: World) -> None:
+    """A model that declines is quoted, and nothing is claimed."""
+    ended = await world.play(REQUEST, {"Plan": refusal("I do not look at files.")})
+    assert ended.result.stopped_by == "no_model"
+    assert "I do not look at files." in ended.result.summary

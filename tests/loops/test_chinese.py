@@ -1,0 +1,169 @@
+"""Requests in Chinese and in mixed text: named, planned, checked, shown and answered in the person's language."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from scenario import World, gives_up, judged, matches, moves, plan, python, read, says, shell, subtask, write
+
+from artoo import Artoo
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.plan import Plan
+from artoo.contracts.request import TaskSpec
+from artoo.contracts.solution import PlanDirective
+from artoo.llm.model_store import ModelStore
+from artoo.testing.replies import Scripted
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request with what must follow from it: its name, its criteria, and the delivered answer."""
+
+    request: str
+    name: str
+    criteria: tuple[str, ...]
+    steps: tuple[Scripted, ...]
+    answer: str
+    language: str = "zh"
+
+
+REQUESTS = [
+    Asked(
+        "数据.txt 有多少行？", "数据_txt_有多", ("the answer contains a number",), (shell("wc -l < 数据.txt"),), "3"
+    ),
+    Asked(
+        "统计 data.csv 的行数，保留 2 位小数给出平均值",
+        "统计_data_csv",
+        ("the answer has 2 decimal(s)",),
+        (python("rows = [int(n) for n in open('data.csv')]\nprint(f'平均值 {sum(rows) / len(rows):.2f}')"),),
+        "平均值 2.50",
+    ),
+    Asked(
+        "把 hello 写到 out.txt",
+        "把_hello_写到",
+        ("out.txt exists",),
+        (write("out.txt", "hello\n"),),
+        "created out.txt (6 bytes, lines: 1)",
+    ),
+    Asked(
+        "创建文件 报告.json，内容是空对象",
+        "创建_文件_报告",
+        ("报告.json exists", "报告.json is valid JSON"),
+        (write("报告.json", "{}\n"),),
+        "created 报告.json (3 bytes, lines: 1)",
+    ),
+    Asked(
+        "新建 list.txt，正好三行：苹果、梨、桃",
+        "新建_list_txt",
+        ("list.txt exists", "list.txt has the lines 苹果, 梨, 桃"),
+        (write("list.txt", "苹果\n梨\n桃\n"),),
+        "created list.txt (15 bytes, lines: 3)",
+    ),
+    Asked(
+        "哪个文件里有 TODO？",
+        "哪个_文件_里有",
+        ("the answer names a file",),
+        (shell("grep -l TODO *.py"),),
+        "main.py",
+    ),
+    Asked(
+        "请用 JSON 格式给出 data.csv 的最大值",
+        "请用_json_格式",
+        ("the answer is JSON",),
+        (python("import json\nprint(json.dumps({'max': max(int(n) for n in open('data.csv'))}))"),),
+        '{"max": 4}',
+    ),
+    Asked("数据.txt 里写了什么", "数据_txt_里写", (), (read("数据.txt"),), "甲\n乙\n丙"),
+    Asked(
+        "Count the lines of 数据.txt",
+        "count_the_lines",
+        ("the answer contains a number",),
+        (shell("wc -l 数据.txt"),),
+        "3 数据.txt",
+        "en",
+    ),
+    Asked(
+        "帮我看看 src/main.py 里面有几个 function",
+        "帮我_看看_src",
+        ("the answer contains a number",),
+        (shell("grep -c '^def' src/main.py", final=False), says("src/main.py 里有 2 个函数。")),
+        "src/main.py 里有 2 个函数。",
+    ),
+]
+
+
+def files(world: World) -> None:
+    world.file("数据.txt", "甲\n乙\n丙\n")
+    world.file("data.csv", "1\n2\n3\n4\n")
+    world.file("main.py", "# TODO\n")
+    world.file("src/main.py", "def a(): ...\ndef b(): ...\n")
+
+
+@pytest.mark.parametrize("asked", REQUESTS, ids=lambda asked: asked.name)
+async def test_a_request_in_chinese_or_mixed(world: World, asked: Asked) -> None:
+    """Its name, language, criteria and checks follow from its own words, and the answer is delivered as it is."""
+    files(world)
+    script = {"Plan": plan(subtask("照着要求去做这件事", tool=None)), "ExecutorStep": list(asked.steps)}
+    if not asked.criteria:
+        script["ValidationReport"] = judged(("pass", "甲 乙"))
+    ended = await world.play(asked.request, script)
+    spec = ended.one(TaskSpec)
+    assert (spec.task_id, spec.language) == (asked.name, asked.language)
+    found = tuple(criterion.text for criterion in ended.one(Plan).task_criteria if criterion.check is not None)
+    assert found == asked.criteria
+    assert (ended.directive, ended.result.output) == ("accept", asked.answer)
+    assert ("Answer in Chinese." in ended.asked("Plan")[0].user) == (asked.language == "zh")
+
+
+async def test_a_failure_is_told_in_chinese(world: World) -> None:
+    """Why it stopped, what is unmet, what was tried and what comes next: all in Chinese."""
+    script = {
+        "Plan": plan(subtask("看一看这个文件", matches("好"), tool="shell")),
+        "ExecutorStep": [read("没有.txt", final=False), gives_up("没有.txt 不存在")],
+        "FailureReport": moves("告诉我文件在哪里"),
+    }
+    config = world.config(control={"max_retries": 0, "theta": 0.0})
+    ended = await world.play("没有.txt 里写了什么？", script, config=config)
+    assert ended.result.summary == (
+        "任务未能完成：轮次和时间预算即将用尽。\n未满足：the output matches 好（没有.txt 不存在）\n"
+        "尝试过：read_file: 没有.txt → error\n您可以：\n- 告诉我文件在哪里"
+    )
+
+
+async def test_the_templates_are_in_chinese_without_a_model(world: World) -> None:
+    """Interrupted before anything was known of the request, R7 still answers in its language."""
+
+    async def stop(artoo: Artoo, envelope: Envelope) -> None:
+        if envelope.kind == "UserRequest":
+            artoo.interrupt()
+
+    ended = await world.play("数一数这里的文件", lambda _: plan(), during=stop)
+    assert ended.result.summary.startswith("任务未能完成：任务被中断")
+
+
+async def test_a_correction_in_chinese_is_recognised(world: World) -> None:
+    """「错了」 about the last result is a correction, and a deadline in Chinese caps the budget."""
+    files(world)
+    script = {"Plan": plan(subtask("再数一遍这个文件", tool="shell")), "ExecutorStep": shell("wc -l < 数据.txt")}
+    ended = await world.play("错了，数据.txt 有多少行？请在 30 秒内回答", script)
+    spec = ended.one(TaskSpec)
+    assert spec.corrects and spec.constraints.deadline is not None
+    assert ended.all(PlanDirective) == []
+
+
+_GIVEN = os.environ.get("ARTOO_TEST_MODEL")
+MODEL = Path(_GIVEN) if _GIVEN else ModelStore(Path.home() / ".artoo").active_path()
+
+
+@pytest.mark.embedded
+@pytest.mark.skipif(not MODEL.is_file(), reason="no model on disk: set ARTOO_TEST_MODEL, or run `artoo model pull`")
+async def test_a_chinese_request_on_the_embedded_model(world: World) -> None:
+    """The real local model counts the lines of a file that is named in Chinese, and the figure is right."""
+    files(world)
+    config = world.config(embedded={"model": str(MODEL)})
+    async with Artoo(config, environ={}) as artoo:
+        result = await artoo.run("数据.txt 有多少行？", options=world.options())
+    assert (result.directive.value, "3" in result.output) == ("accept", True), result

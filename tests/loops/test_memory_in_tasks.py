@@ -1,0 +1,190 @@
+"""Shared memory inside real tasks: corrections, rules, places, and endings that teach nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from scenario import Ended, Json, Script, World, matches, plan, python, shell, subtask
+
+from artoo import Artoo, tool
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.memory import (
+    Level,
+    Megram,
+    MegramState,
+    MemoryRead,
+    MemoryWritten,
+    RuleContradicted,
+)
+from artoo.contracts.plan import Plan
+from artoo.contracts.request import Turn
+from artoo.contracts.tags import Pair, macro_pair, thing_pair, tool_pair
+from artoo.memory.service import SharedMemory
+from artoo.runtime.system import SystemClock, UuidIds
+
+COUNT = "How many lines has a.txt?"
+
+
+async def remember(world: World, *megrams: Megram) -> None:
+    """Puts megrams into the world's memory."""
+    memory = SharedMemory.open(world.home / "memory", SystemClock(), UuidIds())
+    for megram in megrams:
+        memory.write(megram)
+    await memory.close()
+
+
+def megram(pair: Pair, sigma: float, *, level: Level = Level.MEGRAM, content: str = "", days: float = 0) -> Megram:
+    """An entry of some days ago; a rule when it is of level C."""
+    rule = level is Level.COMMON_SENSE
+    return Megram.model_validate(
+        {
+            "id": UuidIds().new(),
+            "level": level,
+            "created_at": SystemClock().now() - timedelta(days=days),
+            "space": pair.space,
+            "entity": pair.entity,
+            "content": content,
+            "state": MegramState.CONSOLIDATED if rule else MegramState.ACCEPT,
+            "f": 1.0 if rule else 0.9,
+            "sigma": sigma,
+            "k": 0.0 if rule else 0.05,
+        }
+    )
+
+
+async def count(world: World, **more: object) -> Ended:
+    """Counts lines with the shell."""
+    script = {"Plan": plan(subtask("count", tool="shell")), "ExecutorStep": shell("wc -l < a.txt")}
+    return await world.play(COUNT, script, **more)  # pyright: ignore[reportArgumentType]
+
+
+async def test_that_was_wrong_speaks_against_what_it_taught(world: World) -> None:
+    """A correction opposes everything good that the last task left, with equal weight, and says so."""
+    world.file("a.txt", "x\ny\n")
+    first = await count(world)
+    good = {(each.space, each.entity): each for each in first.all(MemoryWritten) if each.sigma > 0}
+    history = [Turn(input=COUNT, summary="2", task_id=first.result.task_id)]
+    script = {
+        "TaskSpec": {"intent": "Count the lines of a.txt again", "corrects": True},
+        "Plan": plan(subtask("count", tool="python")),
+        "ExecutorStep": python("print(len(open('a.txt').readlines()))"),
+    }
+    second = await world.play("That is wrong", script, history=history)
+    against = [each for each in second.all(MemoryWritten) if each.state is MegramState.FEEDBACK]
+    assert {(each.space, each.entity) for each in against} == good.keys()
+    assert all(each.sigma == -good[each.space, each.entity].sigma for each in against)
+    memory = SharedMemory.open(world.home / "memory", SystemClock(), UuidIds())
+    shell_pair = next(pair for pair in good if pair[0].startswith("tool:shell"))
+    assert abs((await memory.query_mk(*shell_pair)).decision) < 0.01
+    await memory.close()
+
+
+async def test_a_rule_binds_the_plan(world: World) -> None:
+    """A C rule that names a tool is in the prompt, in the plan's prohibitions, and not offered any more."""
+    world.file("a.txt", "x\n")
+    rule = megram(tool_pair("read_file"), -1.0, level=Level.COMMON_SENSE, content="never read it whole")
+    await remember(world, rule)
+    ended = await count(world)
+    assert ended.all(Plan)[0].must_not.tools == ("read_file",)
+    (asked,) = ended.asked("Plan")
+    assert "Must not use:\n- read_file\n- never read it whole" in asked.user
+    assert "- read_file:" not in asked.system
+    assert ended.all(MemoryRead)[0].sops == 1
+
+
+async def test_memory_never_takes_the_last_hands(world: World) -> None:
+    """However bad the memories are, a tool that reads and one that writes are left."""
+    world.file("a.txt", "x\n")
+    names = ("find_files", "glob", "find_text", "read_file", "write_file", "python", "shell")
+    bad = [megram(tool_pair(name), -1.0, level=Level.COMMON_SENSE, content=f"not {name}") for name in names]
+    await remember(world, *bad)
+    script = {
+        "Plan": plan(subtask("count", tool="python")),
+        "ExecutorStep": python("print(len(open('a.txt').readlines()))"),
+    }
+    ended = await world.play(COUNT, script)
+    assert ended.directive == "accept"
+    assert ended.all(Plan)[0].must_not.tools == tuple(name for name in names if name != "python")
+    assert "- not python" in ended.asked("Plan")[0].user.partition("Caution:\n")[2]
+
+
+async def test_fresh_evidence_overrules_a_rule(world: World) -> None:
+    """A rule that live evidence contradicts does not bind this task, and dissonance is written against it."""
+    world.file("a.txt", "x\n")
+    rule = megram(tool_pair("read_file"), -1.0, level=Level.COMMON_SENSE, content="never read it whole", days=90)
+    await remember(world, rule, *[megram(tool_pair("read_file"), 1.0) for _ in range(3)])
+    ended = await count(world)
+    assert ended.one(RuleContradicted).rule_id == rule.id
+    (dissonance,) = [each for each in ended.all(MemoryWritten) if each.state is MegramState.DISSONANCE]
+    assert (dissonance.f, dissonance.sigma, dissonance.k) == (0.9, 1.0, 0.05)
+    assert ended.all(Plan)[0].must_not.tools == ()
+
+
+async def test_a_script_that_failed_does_not_ban_python(world: World) -> None:
+    """One bad experience with a tool that runs any program is a caution in the prompt, not a prohibition."""
+    world.file("a.txt", "x\n")
+    await remember(world, megram(tool_pair("python"), -1.0), megram(tool_pair("shell:awk"), -1.0))
+    ended = await count(world)
+    (asked,) = ended.asked("Plan")
+    assert ended.all(Plan)[0].must_not.tools == ()
+    assert "Caution:\n" in asked.user and "- python went wrong before" in asked.user
+
+
+async def test_macro_avoid_is_advice(world: World) -> None:
+    """A kind of request that was abandoned before is planned all the same, with a word of warning."""
+    world.file("a.txt", "x\n")
+    await remember(world, megram(macro_pair(COUNT), -1.0, content="was abandoned before (replans)"))
+    ended = await count(world)
+    assert ended.directive == "accept"
+    assert "- this kind of request was abandoned before (replans)" in ended.asked("Plan")[0].user
+
+
+async def test_where_a_thing_was_found_is_known_when_it_is_missing(world: World) -> None:
+    """A named file that was found elsewhere is level K; a later request that misses it is told the place."""
+    world.file("archive/data.csv", "1\n2\n")
+    request = "How many lines has data.csv?"
+    script = {"Plan": plan(subtask("count", tool="shell")), "ExecutorStep": shell("wc -l < archive/data.csv")}
+    first = await world.play(request, script)
+    (found,) = [each for each in first.all(MemoryWritten) if each.level is Level.KNOWLEDGE]
+    assert (found.space, found.entity) == thing_pair("data.csv") and found.k == 0.2
+    (world.project / "archive" / "data.csv").rename(world.project.parent / "data.csv")
+    away: Json = plan(subtask("count", matches(r"\d"), tool="shell"))
+    second = await world.play(request, {"Plan": away, "ExecutorStep": lambda asked: shell("wc -l data.csv")})
+    place = f"data.csv was found at {world.project}/archive/data.csv (remembered; check it first)"
+    assert place in second.asked("Plan")[0].user
+
+
+async def test_an_interrupted_task_teaches_nothing(world: World) -> None:
+    """An ending that says nothing about the approach leaves memory as it was."""
+    world.file("a.txt", "x\n")
+
+    async def stop(artoo: Artoo, envelope: Envelope) -> None:
+        if isinstance(envelope.payload, Plan):
+            artoo.interrupt()
+
+    script: Script = {"Plan": plan(subtask("count", tool="shell")), "ExecutorStep": lambda _: shell("sleep 5")}
+    ended = await world.play(COUNT, script, during=stop)
+    assert ended.result.stopped_by == "interrupted"
+    assert not ended.all(MemoryWritten)
+
+
+@tool
+def flaky(name: str) -> str:
+    """Answers when it likes."""
+    return name
+
+
+async def test_a_drafted_pair_that_memory_avoids_is_refused(world: World) -> None:
+    """A plan that names an avoided pair is refused with the reason, and mended."""
+    world.file("a.txt", "x\n")
+    await remember(world, *[megram(Pair("tool:flaky", "path:old.csv"), -1.0) for _ in range(2)])
+    script = {
+        "Plan": [
+            plan(subtask("ask about old.csv", tool="flaky")),
+            plan(subtask("count", tool="shell")),
+        ],
+        "ExecutorStep": shell("wc -l < a.txt"),
+    }
+    ended = await world.play(COUNT, script, tools=[flaky])
+    assert "flaky on old.csv, which went wrong before" in ended.asked("Plan")[1].user
+    assert ended.directive == "accept"

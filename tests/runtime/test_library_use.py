@@ -1,0 +1,222 @@
+"""artoo as a library: what a caller may do, and what is said when it may not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from artoo import Artoo, Budgets, Config, ConfigurationError, RunOptions, tool
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import RouteRefused
+from artoo.contracts.execution import SubTaskOutcome
+from artoo.contracts.plan import SubTask
+from artoo.contracts.roles import Role
+from artoo.contracts.solution import FinalResult, Halt, StoppedBy
+from artoo.runtime.effectors import EffectorPool, Pair
+from artoo.testing import FakeClock, ScriptedModel, SequentialIds, with_body
+
+PLAN = {"subtasks": [{"intent": "count them", "tool": "shell"}]}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "a.txt").write_text("x\ny\n")
+    return Config(workspace=tmp_path / "workspace").at_home(tmp_path / "home")
+
+
+def options(tmp_path: Path, **more: object) -> RunOptions:
+    return RunOptions(project=tmp_path / "project", **more)  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_run_needs_an_open_artoo(config: Config) -> None:
+    """Outside `async with` the error says how it is opened."""
+    with pytest.raises(ConfigurationError, match="async with"):
+        await Artoo(config, environ={}).run("hello")
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+async def test_an_empty_request_is_refused(config: Config, tmp_path: Path, text: str) -> None:
+    """Nothing was asked, so nothing is started."""
+    with ScriptedModel({}) as model:
+        async with Artoo(config, environ={}, model=model) as artoo:
+            with pytest.raises(ConfigurationError, match="empty"):
+                await artoo.run(text, options=options(tmp_path))
+            assert artoo.bus.open_tasks == 0
+
+
+async def test_a_missing_project_is_refused(config: Config, tmp_path: Path) -> None:
+    """A project directory that does not exist is named."""
+    with ScriptedModel({}) as model:
+        async with Artoo(config, environ={}, model=model) as artoo:
+            with pytest.raises(ConfigurationError, match="nowhere does not exist"):
+                await artoo.run("hello", options=RunOptions(project=tmp_path / "nowhere"))
+
+
+async def test_a_users_function_is_a_tool(config: Config, tmp_path: Path) -> None:
+    """A function given to Artoo is offered by its docstring and called with typed arguments."""
+
+    @tool
+    def double(number: int) -> int:
+        """double a number"""
+        return 2 * number
+
+    script = {
+        "Plan": {"subtasks": [{"intent": "double it", "tool": "double"}]},
+        "ExecutorStep": {"tool": "double", "input": "21", "is_final": True},
+    }
+    with ScriptedModel(script) as model:
+        async with Artoo(config, environ={}, model=model, tools=[double]) as artoo:
+            result = await artoo.run("How much is twice 21?", options=options(tmp_path))
+        assert "- double: double a number" in model.player.requests[0].system
+    assert (result.directive.value, result.output) == ("accept", "42")
+
+
+async def test_a_function_that_raises_is_evidence(config: Config, tmp_path: Path) -> None:
+    """What a user's tool raises is a failed call, not a failed task."""
+
+    @tool
+    def broken(number: int) -> int:
+        """double a number"""
+        raise RuntimeError(f"no {number}")
+
+    script = {
+        "Plan": {"subtasks": [{"intent": "double it", "tool": "broken"}]},
+        "ExecutorStep": [
+            {"tool": "broken", "input": "21", "is_final": True},
+            with_body({"tool": "python", "is_final": True}, "print(2 * 21)", "python"),
+        ],
+    }
+    with ScriptedModel(script) as model:
+        async with Artoo(config, environ={}, model=model, tools=[broken]) as artoo:
+            result = await artoo.run("How much is twice 21?", options=options(tmp_path))
+    assert (result.directive.value, result.output) == ("accept", "42")
+
+
+async def test_a_stream_is_the_whole_task(config: Config, tmp_path: Path) -> None:
+    """From the request to the FinalResult, which is the last, and two streams do not mix."""
+    script = {
+        "Plan": [PLAN, PLAN],
+        "ExecutorStep": [with_body({"tool": "shell", "is_final": True}, "wc -l < a.txt")] * 2,
+    }
+
+    async def collect(stream: AsyncIterator[Envelope]) -> list[Envelope]:
+        return [envelope async for envelope in stream]
+
+    with ScriptedModel(script) as model:
+        async with Artoo(config, environ={}, model=model) as artoo:
+            streams = [artoo.stream("How many lines has a.txt?", options=options(tmp_path)) for _ in range(2)]
+            one, other = await asyncio.gather(*map(collect, streams))
+    for envelopes in (one, other):
+        assert envelopes[0].kind == "UserRequest" and isinstance(envelopes[-1].payload, FinalResult)
+        assert len({envelope.task_id for envelope in envelopes}) == 1
+    assert one[0].task_id != other[0].task_id
+
+
+async def test_clock_and_ids_are_injected(config: Config, tmp_path: Path) -> None:
+    """With a fake clock and sequential ids the stream of a task is the same every time."""
+    script = {"Plan": PLAN, "ExecutorStep": with_body({"tool": "shell", "is_final": True}, "wc -l < a.txt")}
+    seen: list[list[tuple[str, str | None, str, str]]] = []
+    for _ in range(2):
+        with ScriptedModel(script) as model:
+            async with Artoo(config, environ={}, model=model, clock=FakeClock(), ids=SequentialIds()) as artoo:
+                stream = artoo.stream("How many lines has a.txt?", options=options(tmp_path))
+                seen.append([(e.id, e.cause_id, e.kind, e.at.isoformat()) async for e in stream])
+    assert seen[0] == seen[1]
+
+
+async def test_budgets_are_read_from_lines() -> None:
+    """`seconds=1,calls=2` is understood, later lines win, and nonsense is named."""
+    assert Budgets.parse(["seconds=60,calls=10", "calls=2"]) == Budgets(seconds=60, calls=2)
+    for bad in ("calls", "calls=0", "calls=1.5", "minutes=3", "seconds=nan", "tokens=-1"):
+        with pytest.raises(ConfigurationError, match="--budget"):
+            Budgets.parse([bad])
+
+
+async def test_a_role_cannot_speak_as_another(config: Config, tmp_path: Path) -> None:
+    """A port refuses what its role may not say, and the attempt is on the stream."""
+    with ScriptedModel({}) as model:
+        async with Artoo(config, environ={}, model=model) as artoo:
+            watching = artoo.bus.subscribe("test", kinds=frozenset({"RouteViolation"}))
+            port = artoo.bus.port(Role.EXECUTOR, "t")
+            with pytest.raises(RouteRefused):
+                port.publish(Halt(stopped_by=StoppedBy.TIME, reason="I want it"))
+            assert (await watching.receive()).kind == "RouteViolation"
+
+
+# --- the pool of effector agents --------------------------------------------------------------------------------
+
+
+class Inbox:
+    """Messages for a pool, one at a time."""
+
+    def __init__(self) -> None:
+        self.queue: asyncio.Queue[Envelope | None] = asyncio.Queue()
+
+    def __aiter__(self) -> AsyncIterator[Envelope]:
+        return self
+
+    async def __anext__(self) -> Envelope:
+        envelope = await self.queue.get()
+        if envelope is None:
+            raise StopAsyncIteration
+        return envelope
+
+    def put(self, payload: SubTask | SubTaskOutcome | Halt) -> None:
+        now = FakeClock().now()
+        self.queue.put_nowait(Envelope("id", Role.DISPATCHER, "t", now, payload))
+
+
+async def run_pool(*payloads: SubTask | SubTaskOutcome | Halt) -> dict[str, str]:
+    """How each pair ended: `closed`, `cancelled` or both."""
+    ends: dict[str, list[str]] = {}
+    inbox = Inbox()
+
+    def make_pair(subtask: SubTask) -> Pair:
+        notes = ends.setdefault(subtask.subtask_id, [])
+        closed = asyncio.Event()
+
+        async def live() -> None:
+            try:
+                await closed.wait()
+            except asyncio.CancelledError:
+                notes.append("cancelled")
+                raise
+
+        def close() -> None:
+            notes.append("closed")
+            closed.set()
+
+        return Pair(live(), live(), close)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(EffectorPool(inbox, make_pair).run())
+        for payload in payloads:
+            inbox.put(payload)
+            await asyncio.sleep(0.001)
+        inbox.queue.put_nowait(None)
+    return {name: " ".join(dict.fromkeys(notes)) for name, notes in ends.items()}
+
+
+def subtask(name: str) -> SubTask:
+    return SubTask(subtask_id=name, parent_task_id="t", sequence=1, intent="x")
+
+
+def outcome(name: str) -> SubTaskOutcome:
+    return SubTaskOutcome(subtask_id=name, parent_task_id="t", status="matched")
+
+
+async def test_a_pair_lives_for_its_subtask() -> None:
+    """Started at the SubTask, closed at its outcome, without being cancelled; strangers' outcomes end nobody."""
+    assert await run_pool(subtask("1"), outcome("9"), outcome("1"), outcome("1")) == {"1": "closed"}
+
+
+async def test_a_halt_cancels_what_runs() -> None:
+    """All pairs that still run are closed and cancelled; later ones start anew."""
+    ends = await run_pool(
+        subtask("1"), subtask("2"), outcome("1"), Halt(stopped_by=StoppedBy.TIME, reason=""), subtask("3")
+    )
+    assert ends == {"1": "closed", "2": "closed cancelled", "3": "closed cancelled"}

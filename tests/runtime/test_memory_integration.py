@@ -1,0 +1,250 @@
+"""Shared memory as the runtime runs it: one store, a Dreamer beside it, a T layer that only the operator changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from pathlib import Path
+
+import pytest
+
+from artoo import Artoo, Config
+from artoo.bus.inprocess import InProcessBus
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ConfigurationError, MemoryStoreError
+from artoo.contracts.events import ModelCalled
+from artoo.contracts.memory import DreamReport, Megram, MegramState, MemoryWritten, TLayerProposal
+from artoo.contracts.roles import Role
+from artoo.contracts.tags import tool_pair
+from artoo.memory.maintenance import Maintenance
+from artoo.memory.service import SharedMemory
+from artoo.ports.model import Model
+from artoo.runtime.memories import Memories, words_rules
+from artoo.runtime.task import TaskMemory
+from artoo.runtime.thinking import MANIFEST, MOST_CHARACTERS, accept_text, accepted_texts
+from artoo.testing import FakeClock, ScriptedModel, SequentialIds
+
+GLOB = tool_pair("glob")
+
+
+class Place:
+    """A memory on disk with its bus and a clock that the test moves."""
+
+    def __init__(self, directory: Path, *, model: Model | None = None, busy: bool = False) -> None:
+        self.clock, self.heard = FakeClock(), list[Envelope]()
+        self.ids = SequentialIds()
+        bus = InProcessBus(self.clock, self.ids)
+        bus.attach(self.heard.append)
+        self.busy = busy
+        self.bus = bus
+        self.memories = Memories(directory, bus, self.clock, self.ids, busy=lambda: self.busy, model=model)
+
+    def reports(self) -> list[DreamReport]:
+        """What the Dreamer has reported."""
+        return [each.payload for each in self.heard if isinstance(each.payload, DreamReport)]
+
+    async def until_report(self, seconds: int = 1_000) -> float:
+        """Moves time until the Dreamer reports; how many seconds that took."""
+        for passed in range(seconds):
+            if self.reports():
+                return passed
+            async with asyncio.timeout(10):
+                await self.clock.wait_for_sleepers()
+            self.clock.advance(1.0)
+            await asyncio.sleep(0)
+        raise AssertionError("the Dreamer reported nothing")
+
+
+def megram(number: int, clock: FakeClock, sigma: float = 1.0) -> Megram:
+    """A good experience with glob."""
+    return Megram(
+        id=f"m{number:04}",
+        created_at=clock.now(),
+        space=GLOB.space,
+        entity=GLOB.entity,
+        content="found it",
+        state=MegramState.ACCEPT,
+        f=0.9,
+        sigma=sigma,
+        k=0.05,
+    )
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    made = Place(tmp_path / "memory")
+    yield made
+    await made.memories.close()
+
+
+async def test_all_tasks_share_one_store(place: Place) -> None:
+    """However many tasks open memory at once, there is one store."""
+    one, other = await asyncio.gather(place.memories.open(), place.memories.open())
+    assert one.recall is other.recall
+    assert isinstance(one.recall, SharedMemory)
+
+
+async def test_closing_stores_what_was_taught(tmp_path: Path) -> None:
+    """What was queued is on disk when the runtime is closed."""
+    place = Place(tmp_path)
+    memory = await place.memories.open()
+    for number in range(100):
+        memory.remember.write(megram(number, place.clock))
+    await place.memories.close()
+    again = SharedMemory.open(tmp_path, place.clock, place.ids)
+    assert (await again.query_mk(*GLOB)).attention == pytest.approx(90)
+    await again.close()
+
+
+async def test_the_dreamer_looks_soon_after_a_task(place: Place) -> None:
+    """A nudge brings the next pass forward from five minutes to the settle delay; it belongs to no task."""
+    await place.memories.open()
+    place.memories.nudge()
+    assert await place.until_report() < 60
+    (said,) = [each for each in place.heard if isinstance(each.payload, DreamReport)]
+    assert (said.sender, said.task_id) == (Role.DREAMER, "")
+    assert place.reports()[0].error is None
+    assert place.bus.open_tasks == 0
+
+
+async def test_the_dreamer_comes_by_itself(place: Place) -> None:
+    """Without a nudge the first pass is after five minutes."""
+    await place.memories.open()
+    assert 290 < await place.until_report() < 330
+
+
+async def test_the_dreamer_yields_to_tasks(tmp_path: Path) -> None:
+    """While tasks run, a pass waits, and then puts itself off unfinished."""
+    place = Place(tmp_path, busy=True)
+    await place.memories.open()
+    place.memories.nudge()
+    assert await place.until_report() > 60
+    assert not place.reports()[0].finished
+    await place.memories.close()
+
+
+async def test_strong_experience_becomes_a_rule_on_the_stream(tmp_path: Path) -> None:
+    """With a model, a one-sided cluster is worded: call and rule are on the stream, and the rule counts."""
+    script = {"SOPDraft": {"rule": "Look with glob first.", "reason": "it always worked"}}
+    with ScriptedModel(script) as model:
+        place = Place(tmp_path, model=model)
+        memory = await place.memories.open()
+        for number in range(8):
+            memory.remember.write(megram(number, place.clock))
+        await memory.remember.flush()
+        place.memories.nudge()
+        await place.until_report()
+        (call,) = [each.payload for each in place.heard if isinstance(each.payload, ModelCalled)]
+        (rule,) = [each.payload for each in place.heard if isinstance(each.payload, MemoryWritten)]
+        assert (call.role, call.contract) == (Role.DREAMER, "SOPDraft")
+        assert (rule.level, rule.state, rule.k) == ("C", "consolidated", 0.0)
+        advice = await memory.recall.calibrate("anything", [GLOB])
+        assert advice.should_prefer[0].content.startswith("Look with glob first.")
+        await place.memories.close()
+
+
+async def test_a_dreamer_that_fails_says_so_and_takes_nothing_with_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the Dreamer did not expect ends it with a report; memory goes on."""
+
+    async def fails(*_: object) -> None:
+        raise RuntimeError("unforeseen")
+
+    monkeypatch.setattr(Maintenance, "mark", fails)
+    memory = await place.memories.open()
+    place.memories.nudge()
+    await place.until_report()
+    assert "unforeseen" in (place.reports()[0].error or "")
+    assert (await memory.recall.query_mk(*GLOB)).attention == 0
+
+
+async def test_an_unusable_store_is_no_memory_and_says_why(tmp_path: Path) -> None:
+    """Writes are let go, every reading says what is wrong, and a store that was mended is used by the next task."""
+    (tmp_path / "data.mdb").write_bytes(b"not a store" * 1_000)
+    place = Place(tmp_path)
+    memory = await place.memories.open()
+    memory.remember.write(megram(1, place.clock))
+    for reading in readings(memory):
+        with pytest.raises(MemoryStoreError, match="damaged"):
+            await reading
+    (tmp_path / "data.mdb").unlink()
+    assert (await (await place.memories.open()).recall.query_mk(*GLOB)).attention == 0
+    await place.memories.close()
+
+
+def readings(memory: TaskMemory) -> tuple[Awaitable[object], ...]:
+    """Every way to read."""
+    recall = memory.recall
+    return (
+        recall.query_c(*GLOB),
+        recall.query_mk(*GLOB),
+        recall.potentials_of([GLOB]),
+        recall.calibrate("x"),
+        recall.known(*GLOB),
+        recall.alternatives("x"),
+        recall.tool_pairs(),
+        recall.taught_by("t"),
+    )
+
+
+ENDPOINT = {"OPENAI_BASE_URL": "http://localhost:1/v1", "OPENAI_MODEL": "m"}
+
+
+@pytest.mark.parametrize(
+    ("wording", "environ", "expected"),
+    [
+        ("endpoint", ENDPOINT, True),
+        ("endpoint", {}, False),
+        ("any", {}, True),
+        ("off", ENDPOINT, False),
+    ],
+)
+def test_who_words_rules(wording: str, environ: dict[str, str], expected: bool) -> None:
+    """An endpoint does by default, the embedded model only when the operator wants it."""
+    assert words_rules(Config.model_validate({"memory": {"wording": wording}}), environ) is expected
+
+
+async def test_nothing_is_opened_before_a_task_wants_it(tmp_path: Path) -> None:
+    """An Artoo that runs no task makes no store."""
+    with ScriptedModel({}) as model:
+        async with Artoo(Config().at_home(tmp_path), model=model):
+            pass
+    assert not (tmp_path / "memory").exists()
+
+
+def proposal(number: int, text: str) -> TLayerProposal:
+    """Something that the Dreamer would like to become permanent."""
+    return TLayerProposal(id=f"p{number}", proposed_at=FakeClock().now(), text=text)
+
+
+def test_accepted_texts_are_read_in_order(tmp_path: Path) -> None:
+    """What the operator accepted stands in every prompt, oldest first; the files are read-only."""
+    assert accepted_texts(tmp_path) == ""
+    for number, text in enumerate(("Look before you write.", "先看再写。")):
+        assert accept_text(tmp_path, proposal(number, text)).stat().st_mode & 0o222 == 0
+    assert accepted_texts(tmp_path) == "Look before you write.\n先看再写。"
+
+
+@pytest.mark.parametrize("change", ["edited", "added", "removed", "manifest"])
+def test_a_changed_t_layer_is_refused(tmp_path: Path, change: str) -> None:
+    """A text that was changed, added or removed by hand is named, and nothing runs with it."""
+    file = accept_text(tmp_path, proposal(1, "Look before you write."))
+    if change == "added":
+        (file.parent / "mine.md").write_text("Obey me.")
+    elif change == "manifest":
+        (file.parent / MANIFEST).chmod(0o600)
+        (file.parent / MANIFEST).write_text("{")
+    else:
+        file.unlink()
+        if change == "edited":
+            file.write_text("Write before you look.")
+    with pytest.raises(ConfigurationError, match=r"mine\.md|p1\.md|manifest"):
+        accepted_texts(tmp_path)
+
+
+def test_the_t_layer_is_bounded(tmp_path: Path) -> None:
+    """Every prompt pays for it, so it has an end."""
+    accept_text(tmp_path, proposal(1, "x" * (MOST_CHARACTERS - 1)))
+    with pytest.raises(ConfigurationError, match="longer than"):
+        accept_text(tmp_path, proposal(2, "yy"))
