@@ -1,4 +1,4 @@
-"""Shared memory as the runtime runs it: one store, a Dreamer beside it, a T layer that only the operator changes."""
+"""Shared memory in the runtime: one store, a Dreamer beside it, a T layer that only the operator changes."""
 
 from __future__ import annotations
 
