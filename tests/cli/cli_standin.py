@@ -297,12 +297,15 @@ def asks(text: str) -> Iterator[Step]:
     yield from opening(text, "en", ["Tidy up"])
     details = ("$ rm *.tmp", *(f"delete /project/{number:03d}.tmp (3 B): is deleted" for number in range(120)))
     hostile = "delete /project/a\x1b[2Jb.tmp: is deleted"
-    yield Role.GATE, ConfirmationRequest(
-        digest="d",
-        title="shell: delete 121",
-        details=(*details, hostile),
-        source="read_file notes.txt",
-        language="zh" if "清" in text else "en",
+    yield (
+        Role.GATE,
+        ConfirmationRequest(
+            digest="d",
+            title="shell: delete 121",
+            details=(*details, hostile),
+            source="read_file notes.txt",
+            language="zh" if "清" in text else "en",
+        ),
     )
 
 

@@ -86,7 +86,9 @@ def test_what_was_typed_before_is_no_answer(tmp_path: Path) -> None:
 def test_without_a_terminal_the_answer_is_no(tmp_path: Path) -> None:
     """With standard input from elsewhere nothing is asked, and the question is on the stream with its no."""
     command = [sys.executable, str(PROGRAM), "asks", "run", "--events", "tidy up"]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env={"ARTOO_HOME": str(tmp_path)})
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env={"ARTOO_HOME": str(tmp_path)}
+    )
     assert process.stdout is not None
     lines = iter(process.stdout.readline, b"")
     answer = next(line for line in lines if b'"ConfirmationAnswer"' in line)

@@ -136,6 +136,9 @@ LIES: dict[str, Told] = {
     "a search for the file's name as a text": told(
         LINES, {"tool": "find_text", "input": "notes.txt", "is_final": True}
     ),
+    "a search in vain for the file's name": told(
+        LINES, {"tool": "find_files", "input": "notes.txt", "is_final": True}
+    ),
     "a failed call announced as final": told(LINES, shell("wc -l < gone.txt")),
     "Chinese: 没有工具": told("notes.txt 有多少行？", says("notes.txt 有 2 行。")),
     "Chinese: 数字不对": told("notes.txt 有多少行？", look("wc -l < notes.txt"), says("notes.txt 有 7 行。")),

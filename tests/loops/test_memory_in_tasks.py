@@ -92,22 +92,6 @@ async def test_a_rule_binds_the_plan(world: World) -> None:
     assert ended.all(MemoryRead)[0].sops == 1
 
 
-async def test_memory_never_takes_the_last_hands(world: World) -> None:
-    """However bad the memories are, a tool that reads and one that writes are left."""
-    world.file("a.txt", "x\n")
-    names = ("find_files", "glob", "find_text", "read_file", "write_file", "python", "shell")
-    bad = [megram(tool_pair(name), -1.0, level=Level.COMMON_SENSE, content=f"not {name}") for name in names]
-    await remember(world, *bad)
-    script = {
-        "Plan": plan(subtask("count", tool="python")),
-        "ExecutorStep": python("print(len(open('a.txt').readlines()))"),
-    }
-    ended = await world.play(COUNT, script)
-    assert ended.directive == "accept"
-    assert ended.all(Plan)[0].must_not.tools == tuple(name for name in names if name != "python")
-    assert "- not python" in ended.asked("Plan")[0].user.partition("Caution:\n")[2]
-
-
 async def test_fresh_evidence_overrules_a_rule(world: World) -> None:
     """A rule that live evidence contradicts does not bind this task, and dissonance is written against it."""
     world.file("a.txt", "x\n")

@@ -151,6 +151,28 @@ async def test_calibration_reaches_the_plan(memory: SharedMemory, make: Make) ->
     assert advice.known == ("/home/me/b.xlsx",)
 
 
+async def test_a_place_that_was_wrong_is_not_known_any_more(memory: SharedMemory, make: Make) -> None:
+    """Feedback against a place outweighs it: calibration does not repeat what a person has called wrong."""
+    pair = thing_pair("budget")
+    place = make(pair, "accept", level=Level.KNOWLEDGE, content="/old/b.xlsx", k=0.2)
+    await write_all(memory, [place])
+    assert (await memory.calibrate("x", [pair])).known == ("/old/b.xlsx",)
+    memory.record_negative_feedback(place.id, "it is not there")
+    await memory.flush()
+    assert (await memory.calibrate("x", [pair])).known == ()
+
+
+async def test_every_tool_that_was_met_is_listed_once(memory: SharedMemory, make: Make) -> None:
+    """Wide pairs of all identities, whatever stands around them in the index; targets and intents are left out."""
+    wide = [tool_pair(name) for name in ("glob", "shell", "shell:find", "tool}x", "工具")]
+    around = [micro_pair("glob", f"p{number}") for number in range(50)]
+    around += [micro_pair("only:targets", "a"), macro_pair("tool me")]
+    await write_all(memory, [make(pair) for pair in (*around, *wide)])
+    assert set(await memory.tool_pairs()) == set(wide)
+    assert len(await memory.tool_pairs(limit=2)) == 2
+    assert await NoMemory().tool_pairs() == ()
+
+
 async def test_alternatives_worked_for_the_same_intent(memory: SharedMemory, make: Make) -> None:
     """Alternatives are Exploit pairs whose megrams come from tasks of the same intent."""
     mine = Origin(intent="find_all_pdf")
@@ -191,6 +213,7 @@ async def test_the_double_agrees_with_the_store(
     overruled = [entry.rule_id for entry in mine_says.contradicted]
     assert overruled == [entry.rule_id for entry in fake_says.contradicted] != []
     assert await memory.taught_by("t") == await fake.taught_by("t")
+    assert await memory.tool_pairs() == await fake.tool_pairs()
     assert await memory.known(*thing_pair("budget")) == await fake.known(*thing_pair("budget"))
     assert [live.pair for live in await memory.alternatives("find all pdf")] == [
         live.pair for live in await fake.alternatives("find all pdf")

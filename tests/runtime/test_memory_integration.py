@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from artoo import Artoo, Config
+from artoo import Artoo, Config, RunOptions
 from artoo.bus.inprocess import InProcessBus
+from artoo.cli.memory_command import memory as command
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError, MemoryStoreError
 from artoo.contracts.events import ModelCalled
@@ -20,9 +22,10 @@ from artoo.memory.maintenance import Maintenance
 from artoo.memory.service import SharedMemory
 from artoo.ports.model import Model
 from artoo.runtime.memories import Memories, words_rules
+from artoo.runtime.system import SystemClock
 from artoo.runtime.task import TaskMemory
 from artoo.runtime.thinking import MANIFEST, MOST_CHARACTERS, accept_text, accepted_texts
-from artoo.testing import FakeClock, ScriptedModel, SequentialIds
+from artoo.testing import FakeClock, ScriptedModel, ScriptedServer, SequentialIds, with_body
 
 GLOB = tool_pair("glob")
 
@@ -203,6 +206,45 @@ ENDPOINT = {"OPENAI_BASE_URL": "http://localhost:1/v1", "OPENAI_MODEL": "m"}
 def test_who_words_rules(wording: str, environ: dict[str, str], expected: bool) -> None:
     """An endpoint does by default, the embedded model only when the operator wants it."""
     assert words_rules(Config.model_validate({"memory": {"wording": wording}}), environ) is expected
+
+
+async def test_dreaming_by_hand_words_rules_with_the_configured_endpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`artoo memory dream` asks the endpoint that tasks would ask."""
+    clock, ids = FakeClock(), SequentialIds()
+    memory = SharedMemory.open(tmp_path / "memory", clock, ids)
+    for number in range(8):
+        memory.write(megram(number, clock).model_copy(update={"created_at": SystemClock().now()}))
+    await memory.close()
+    async with ScriptedServer({"SOPDraft": {"rule": "Look with glob first.", "reason": ""}}) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("OPENAI_MODEL", "scripted")
+        monkeypatch.setenv("ARTOO_HOME", str(tmp_path))
+        done = await asyncio.to_thread(CliRunner().invoke, command, ["dream", "--json"])
+    assert done.exit_code == 0, done.output
+    report = DreamReport.model_validate_json(done.stdout)
+    assert [change.space for change in report.promoted] == ["tool:glob"]
+
+
+async def test_accepted_texts_stand_in_every_prompt(tmp_path: Path) -> None:
+    """What the operator accepted is part of the system message of each role's call."""
+    home, project = tmp_path / "home", tmp_path / "project"
+    project.mkdir()
+    (project / "a.txt").write_text("x\ny\n")
+    accept_text(home, proposal(1, "Look before you write."))
+    script = {
+        "Plan": {"subtasks": [{"sequence": 1, "intent": "count lines of a.txt", "tool": "shell"}]},
+        "ExecutorStep": with_body({"tool": "shell", "is_final": True}, "wc -l < a.txt"),
+    }
+    heard: list[Envelope] = []
+    with ScriptedModel(script) as model:
+        config = Config.model_validate({"workspace": tmp_path / "workspace"}).at_home(home)
+        async with Artoo(config, model=model) as artoo:
+            artoo.bus.attach(heard.append)
+            await artoo.run("How many lines has a.txt?", options=RunOptions(project=project))
+    calls = [each.payload for each in heard if isinstance(each.payload, ModelCalled)]
+    assert calls and all("Look before you write." in call.system for call in calls)
 
 
 async def test_nothing_is_opened_before_a_task_wants_it(tmp_path: Path) -> None:

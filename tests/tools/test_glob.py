@@ -30,7 +30,8 @@ def make(root: Path, *paths: str) -> None:
     [
         ("*.py", ["a.py", "src/b.py", "a/b/c.py"], ["a.pyx", "a.py/b"]),
         ("./*.py", ["a.py"], ["src/b.py"]),
-        ("src/*.py", ["src/b.py"], ["a.py", "src/c/b.py"]),
+        ("src/*.py", ["src/b.py", "src/c/b.py"], ["a.py"]),
+        ("./src/*.py", ["src/b.py"], ["a.py", "src/c/b.py"]),
         ("src/**/*.py", ["src/b.py", "src/a/b/c.py"], ["a.py", "xsrc/b.py"]),
         ("**/*.py", ["a.py", "b/a.py"], ["a.txt"]),
         ("**/test/**", ["test/a", "x/test/a/b"], ["testing/a"]),

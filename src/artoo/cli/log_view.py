@@ -230,6 +230,8 @@ def _other_line(event: Contract) -> str:
         return f"route violation: {event.reason}"
     if isinstance(event, MessagesDropped):
         return f"{event.subscriber} missed {event.count} messages"
+    if isinstance(event, MemoryRead) and event.error is not None:
+        return f"memory could not be read: {event.error}"
     if isinstance(event, MemoryRead):
         return f"memory read: {event.space} {event.entity} ({event.sops} rules, {len(event.potentials)} potentials)"
     if isinstance(event, MemoryWritten):

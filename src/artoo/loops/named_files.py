@@ -1,4 +1,4 @@
-"""Which files a request names, and which of them it wants made."""
+"""Which files and directories a request names, and which of them it wants made."""
 
 from __future__ import annotations
 
@@ -25,6 +25,54 @@ _CREATE_DIRECTLY = re.compile(
     + rf"(?P<path>{_FILE})",
     re.IGNORECASE,
 )
+_PLACE = r"[A-Za-z0-9_~.][\w./~-]*"
+_DIRECTORIES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b(?:sub)?(?:directory|folder)\s+(?:named\s+|called\s+)?{_QUOTE}({_PLACE})",
+        rf"\b(?:in|under|inside|within|of|from)\s+(?:the\s+)?{_QUOTE}({_PLACE}){_QUOTE}\s+(?:directory|folder)\b",
+        r"(?<![\w/.])([A-Za-z0-9_.~][\w.~-]*(?:/[\w.~-]+)*/)(?!\w)",
+        rf"({_PLACE})\s*(?:目录|文件夹)",
+    )
+)
+_NO_DIRECTORY = frozenset(
+    (
+        *(
+            "a",
+            "all",
+            "an",
+            "and",
+            "any",
+            "are",
+            "contains",
+            "current",
+            "each",
+            "every",
+            "for",
+            "has",
+            "have",
+            "home",
+        ),
+        *(
+            "if",
+            "in",
+            "is",
+            "its",
+            "it",
+            "of",
+            "or",
+            "parent",
+            "project",
+            "root",
+            "same",
+            "structure",
+            "that",
+            "the",
+        ),
+        *("there", "this", "to", "tree", "where", "which", "whose", "with", "working"),
+    )
+)
+"""Words that follow or precede "directory" without naming one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +96,14 @@ def named_files(request: str) -> NamedFiles:
                     outputs[match["path"].rstrip(".")] = None
     every = dict.fromkeys(found.rstrip(".") for found in re.findall(_FILE, request))
     return NamedFiles(tuple(outputs), tuple(path for path in every if path not in outputs))
+
+
+def named_directories(request: str) -> tuple[str, ...]:
+    """Directories that the request names, in order of appearance; whether they exist is for the caller to see."""
+    matches = sorted((m for pattern in _DIRECTORIES for m in pattern.finditer(request)), key=lambda m: m.start(1))
+    names = (match[1].rstrip(".").rstrip("/") for match in matches)
+    found = dict.fromkeys(name for name in names if name and name.casefold() not in _NO_DIRECTORY)
+    return tuple(found)
 
 
 def _clauses(text: str) -> list[str]:

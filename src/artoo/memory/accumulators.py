@@ -107,8 +107,13 @@ class Row:
         if cell.entries == 0:
             del self.cells[key]
             return
-        cell.attention.add(weight)
-        cell.decision.add(sigma * weight)
+        numerator, denominator = weight.as_integer_ratio()
+        halvings = denominator.bit_length() - 1
+        cell.attention.add_ratio(numerator, halvings)
+        if abs(sigma) == 1.0:  # nearly always: then the float is taken apart once for both sums
+            cell.decision.add_ratio(numerator if sigma > 0 else -numerator, halvings)
+        else:
+            cell.decision.add(sigma * weight)
 
 
 @lru_cache(maxsize=1_024)

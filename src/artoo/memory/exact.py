@@ -28,7 +28,11 @@ class ExactSum:
     def add(self, value: float) -> None:
         """Adds a finite float, exactly."""
         numerator, denominator = value.as_integer_ratio()
-        shift = denominator.bit_length() - 1 + self.exponent
+        self.add_ratio(numerator, denominator.bit_length() - 1)
+
+    def add_ratio(self, numerator: int, halvings: int) -> None:
+        """Adds numerator / 2**halvings: a float that was taken apart before."""
+        shift = halvings + self.exponent
         if shift > 0:
             self.mantissa = (self.mantissa << shift) + numerator
             self.exponent -= shift

@@ -8,17 +8,13 @@ import traceback
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.base import Contract
 from artoo.contracts.memory import DreamReport
 from artoo.contracts.roles import Role
-from artoo.loops.asking import Asker
-from artoo.loops.slow.draft import model_draft
-from artoo.loops.slow.dreamer import Dreamer
-from artoo.loops.slow.passing import Draft
 from artoo.memory.absent import NoMemory
-from artoo.memory.maintenance import Maintenance
 from artoo.memory.opening import open_memory
 from artoo.memory.service import SharedMemory
 from artoo.ports.bus import Port
@@ -27,11 +23,17 @@ from artoo.ports.ids import Ids
 from artoo.ports.model import Model, Tier
 from artoo.runtime.config import Config
 from artoo.runtime.config_endpoints import endpoint
-from artoo.runtime.models import open_models
 from artoo.runtime.task import TaskMemory
+
+if TYPE_CHECKING:
+    from artoo.loops.slow.dreamer import Dreamer
+    from artoo.loops.slow.passing import Draft
 
 NO_TASK = ""
 """The Dreamer belongs to no task: its messages are on the stream, and in no task's log."""
+
+_AFTER = 1.0
+"""Seconds before the Dreamer is loaded: the first task has begun by then, and a quick one has ended."""
 
 _log = logging.getLogger(__name__)
 
@@ -51,9 +53,11 @@ async def wording(
     if not words_rules(config, environ):
         yield port.publish, None
         return
+    from artoo.runtime.models import open_models
+
     model = open_models(config, environ, clock)
     try:
-        yield port.publish, model_draft(Asker(port, model, clock, Tier.BRAIN))
+        yield port.publish, _draft(port, model, clock)
     finally:
         await model.close()
 
@@ -84,6 +88,7 @@ class Memories:
         self._opening = asyncio.Lock()
         self._store: SharedMemory | None = None
         self._dreamer: Dreamer | None = None
+        self._nudged = False
         self._dreaming: asyncio.Task[None] | None = None
 
     async def open(self) -> TaskMemory:
@@ -101,6 +106,8 @@ class Memories:
         """A task has ended: the Dreamer may look soon."""
         if self._dreamer is not None:
             self._dreamer.nudge()
+        else:
+            self._nudged = True
 
     async def close(self) -> None:
         """Ends the Dreamer, stores what is queued, closes the store. Idempotent."""
@@ -115,27 +122,38 @@ class Memories:
     def _dream_beside(self, store: SharedMemory) -> None:
         port = self._bus.port(Role.DREAMER, NO_TASK)
         self._bus.close_task(NO_TASK)  # it speaks, and hears nothing
-        self._dreamer = Dreamer(
-            Maintenance(store.environment, self._clock),
-            self._clock,
-            self._ids,
-            publish=port.publish,
-            busy=self._busy,
-            draft=self._draft(port),
-        )
         # Not a task group: a Dreamer that fails must not cancel whoever opened memory.
-        self._dreaming = asyncio.create_task(self._dream(self._dreamer, port), name="dreamer")
+        self._dreaming = asyncio.create_task(self._dream(store, port), name="dreamer")
 
-    def _draft(self, port: Port) -> Draft | None:
-        if self._model is None:
-            return None
-        return model_draft(Asker(port, self._model, self._clock, Tier.BRAIN))
-
-    async def _dream(self, dreamer: Dreamer, port: Port) -> None:
+    async def _dream(self, store: SharedMemory, port: Port) -> None:
         started = self._clock.now()
         try:
+            await self._clock.sleep(_AFTER)
+            self._dreamer = dreamer = self._made(store, port)
+            if self._nudged:
+                dreamer.nudge()
             await dreamer.run()
         except Exception as error:  # noqa: BLE001 - the Dreamer's own boundary: it ends in the open, and nothing with it
             _log.exception("the Dreamer ended")
             failed = "".join(traceback.format_exception_only(error)).strip()
             port.publish(DreamReport(dream_id=self._ids.new(), started_at=started, finished=False, error=failed))
+
+    def _made(self, store: SharedMemory, port: Port) -> Dreamer:
+        from artoo.loops.slow.dreamer import Dreamer
+        from artoo.memory.maintenance import Maintenance
+
+        return Dreamer(
+            Maintenance(store.environment, self._clock),
+            self._clock,
+            self._ids,
+            publish=port.publish,
+            busy=self._busy,
+            draft=_draft(port, self._model, self._clock) if self._model is not None else None,
+        )
+
+
+def _draft(port: Port, model: Model, clock: Clock) -> Draft:
+    from artoo.loops.asking import Asker
+    from artoo.loops.slow.draft import model_draft
+
+    return model_draft(Asker(port, model, clock, Tier.BRAIN))

@@ -43,8 +43,8 @@ from artoo.tools.questions import AskOnStream
 class Hands:
     """What a task may do on this machine: its tools, and how its validators look at things.
 
-    `questions` are the gate's, when it asks on the stream. `prepare` runs before the request is published: what
-    it needs to ask about can be asked then. It does not raise.
+    `questions` are the gate's, when it asks on the stream. `prepare` runs before the request is read: what it
+    needs to ask about can be asked then. It does not raise.
     """
 
     tools: Tools
@@ -104,14 +104,12 @@ class TaskRun:
         self._clock = clock
         self._ids = ids
         self._user = bus.port(Role.USER, task_id)
-        self._begun = False
-        self._stop_reason: str | None = None
 
     async def run(self, request: UserRequest) -> FinalResult:
         """Publishes the request and returns the FinalResult; afterwards nothing of the task runs any more."""
         async with asyncio.TaskGroup() as group:
             running = [group.create_task(role) for role in self._roles()]
-            running.append(group.create_task(self._begin(request)))
+            self._user.publish(request)
             try:
                 return await self._result(
                     lambda envelope: running.append(group.create_task(self._answer(envelope)))
@@ -123,17 +121,7 @@ class TaskRun:
 
     def interrupt(self, reason: str = "interrupted") -> None:
         """Asks R7 to end the task now, honestly."""
-        self._stop_reason = reason
-        if self._begun:
-            self._user.publish(Interrupt(reason=reason))
-
-    async def _begin(self, request: UserRequest) -> None:
-        if self._hands.prepare is not None:
-            await self._hands.prepare()
-        self._user.publish(request)
-        self._begun = True
-        if self._stop_reason is not None:
-            self.interrupt(self._stop_reason)
+        self._user.publish(Interrupt(reason=reason))
 
     async def _result(self, ask: Callable[[Envelope], None]) -> FinalResult:
         """The end of the task; until then `ask` is given every question of the gate."""
@@ -178,9 +166,15 @@ class TaskRun:
             self._budget.cost,
             memory=self._experience(port),
         )
-        roles = (pool, perceiver, planner, dispatcher, meta_validator, solver)
+        roles = (pool, planner, dispatcher, meta_validator, solver)
         asking = (hands.questions,) if hands.questions is not None else ()
-        return [role.run() for role in (*asking, *roles)]
+        return [*(role.run() for role in (*asking, *roles)), self._prepared(perceiver)]
+
+    async def _prepared(self, perceiver: Perceiver) -> None:
+        """R1 reads the request when the tools are there that the plan may use; it waits in the inbox."""
+        if self._hands.prepare is not None:
+            await self._hands.prepare()
+        await perceiver.run()
 
     def _experience(self, port: Port) -> Experience | None:
         if self._memory is None:

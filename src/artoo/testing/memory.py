@@ -75,7 +75,7 @@ class FakeMemory:
         known = [
             entry.content
             for pair in asked
-            if pair.space.startswith("thing:")
+            if pair.space.startswith("thing:") and (await self.query_mk(*pair)).decision > 0
             for entry in await self.known(pair.space, pair.entity)
         ]
         return calibration(await self.potentials_of(others), rules, contents=told, known=known)

@@ -61,8 +61,12 @@ class Asking:
         if reason is not None or foreign:
             refusal = await self.gate.refusal(self._question(arguments, reason, foreign))
             if refusal is not None:
-                said = f"{self.spec.name} was not run: {refusal.reason}"
-                return Outcome(status=CallStatus.REFUSED, reason=said, withheld_by=refusal.by)
+                return Outcome(
+                    status=CallStatus.REFUSED,
+                    reason=f"{self.spec.name} was not run: {refusal.reason}",
+                    dropped=(plain(f"{self.identities(arguments)[0]} {self.target(arguments)}".strip()),),
+                    withheld_by=refusal.by,
+                )
         return await self.inner.run(arguments)
 
     def _question(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
+_MOST_ENTRIES = 2_000
 MAX_REQUEST = 20_000
 """Characters of a request that are looked at."""
 
@@ -70,6 +74,18 @@ def mentions(request: str) -> tuple[Mention, ...]:
         if name is not None:
             found.setdefault(name, Mention(name, _use(text[: match.start()])))
     return tuple(found.values())
+
+
+def is_about_project(request: str, project: Path) -> bool:
+    """Whether a request says that it is about this directory, or names something at its top."""
+    if _HERE.search(request):
+        return True
+    try:
+        with os.scandir(project) as entries:
+            names = [entry.name for entry in itertools.islice(entries, _MOST_ENTRIES)]
+    except OSError:
+        return False
+    return any(occurs(name, request) for name in names)
 
 
 def names_place(request: str, path: str) -> bool:

@@ -29,7 +29,10 @@ class PathPattern:
 
 
 def path_pattern(text: str) -> PathPattern:
-    """Reads a pattern; `{a,b}` are alternatives. One without a slash matches names at any depth.
+    """Reads a pattern; `{a,b}` are alternatives.
+
+    One without a slash matches names at any depth, and `src/*.py` any depth below `src`, as people (and models)
+    mean it who ask for the files of a directory; `./*.py` and `./src/*.py` match at that place only.
 
     Raises ToolError when it has too many alternatives.
     """
@@ -38,8 +41,9 @@ def path_pattern(text: str) -> PathPattern:
 
 def _names(pattern: str) -> _Names:
     parts = [part for part in pattern.split("/") if part not in ("", ".")]
-    if "/" not in pattern:
-        parts = ["**", *parts]
+    anchored = pattern.startswith("./") or "**" in parts
+    if "/" not in pattern or (not anchored and parts and "*" in parts[-1]):
+        parts = [*parts[:-1], "**", *parts[-1:]]
     return tuple(None if part == "**" else re.compile(fnmatch.translate(part)) for part in parts)
 
 

@@ -24,7 +24,7 @@ FILE_KINDS = ("create", "overwrite", "delete", "mode", "link")
 OTHER_KINDS = ("network", "recipient", "tool")
 _WILD = re.compile(r"[*?\[{]")
 _TOO_WIDE = re.compile(r"(~|/(home|Users)/[^/]+)?/?[*?/.\[\]{},]*")
-_TOOL = re.compile(r"[A-Za-z_][\w.-]*(:[\w.-]+)*(:\*)?")
+_TOOL = re.compile(r"[A-Za-z_][\w.-]*((:[\w.-]+)*|(:[\w.-]+)+:\*)")
 _HOST = re.compile(r"(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|[0-9A-Fa-f:.]+")
 _ADDRESS = re.compile(r"(\*|[\w.+-]+)@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
 
@@ -47,16 +47,17 @@ class Policy:
             return fnmatch.fnmatchcase(act.target.casefold(), self.argument.casefold())
         if act.sensitive and _WILD.search(self.argument):
             return False
-        return self._pattern(project, home).matches(path_bytes(act.target).decode("utf-8", "surrogateescape").lstrip("/"))
+        path = path_bytes(act.target).decode("utf-8", "surrogateescape")
+        return self._pattern(project, home).matches(path.lstrip("/"))
 
     def _pattern(self, project: Path, home: Path) -> PathPattern:
-        """The pattern over absolute paths. The places themselves are literal, whatever characters they hold."""
+        """The pattern over absolute paths, anchored. The places themselves are literal, whatever they hold."""
         text = self.argument
         if text.startswith("/"):
-            return path_pattern(text)
+            return path_pattern(f".{text}")
         base, below = (home, text[2:]) if text.startswith("~/") else (project, text)
-        literal = re.sub(r"([*?\[])", r"[\1]", str(base))
-        return path_pattern(f"{literal}/{below.removeprefix('./')}")
+        literal = re.sub(r"([*?\[{])", r"[\1]", str(base))
+        return path_pattern(f".{literal}/{below.removeprefix('./')}")
 
 
 def parse_policy(line: str) -> Policy:

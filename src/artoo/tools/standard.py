@@ -22,7 +22,7 @@ from artoo.tools.builtin.write_file import WriteFile
 from artoo.tools.commands import CommandRunner
 from artoo.tools.gate import Gate
 from artoo.tools.index import choose_index
-from artoo.tools.mentions import names_place
+from artoo.tools.mentions import is_about_project, names_place
 from artoo.tools.sandbox.classify import Places
 from artoo.tools.tool import Tool
 from artoo.tools.user_tools import Function, UserTool, user_tool
@@ -60,7 +60,9 @@ def builtin_tools(
 ) -> tuple[Tool, ...]:
     """The tools for one task. `request` tells which files belong in the project (see `WriteFile`).
 
-    The shell is offered where there is a bash. `runner` and `writer` settle what commands and files change.
+    The index of personal files does not apply, and is not offered, when the request is about the project: a
+    small model would look for the project's files all over the home directory. The shell is offered where there
+    is a bash. `runner` and `writer` settle what commands and files change.
     """
     here = machine or Machine()
     places = Places.of(roots, artoo_home)
@@ -70,7 +72,7 @@ def builtin_tools(
         return names_place(request, path)
 
     tools: list[Tool] = [
-        FindFiles(index, roots),
+        *(() if is_about_project(request, roots.project) else (FindFiles(index, roots),)),
         Glob(roots),
         FindText(roots),
         ReadFile(roots, places),

@@ -110,6 +110,16 @@ def test_the_segments_of_the_prompt() -> None:
     assert Advice().segments("") == dict.fromkeys(segments, "")
 
 
+def test_what_runs_anything_is_recommended_only_where_it_served() -> None:
+    """A shell or a program that did well elsewhere is no advice for this request; a tool of its own kind is."""
+    good = (entry(tool_pair("shell")), entry(tool_pair("shell:wc")), entry(tool_pair("glob")))
+    assert advice_from(Calibration(should_prefer=good), SPECS).prefer == ("glob",)
+    assert advice_from(Calibration(should_prefer=good), SPECS, [tool_pair("shell:wc")]).prefer == (
+        "shell:wc",
+        "glob",
+    )
+
+
 def test_long_targets_are_not_spelled_out() -> None:
     """A script as a target is not put into the next prompt."""
     assert in_words(micro_pair("python", "print(1)\nprint(2)")) == "python"

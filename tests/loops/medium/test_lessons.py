@@ -149,6 +149,12 @@ def test_giving_up_is_about_the_intent() -> None:
     assert found.content == "was abandoned before (replans) after glob"
 
 
+def test_giving_up_because_of_the_machine_teaches_nothing() -> None:
+    """When nothing failed but the infrastructure, the intent is not to blame."""
+    down = outcome("failed", infrastructure="network is unreachable")
+    assert Lessons().abandoned("Fetch x", "replans", [down]) == []
+
+
 @pytest.mark.parametrize(
     ("made", "place"),
     [

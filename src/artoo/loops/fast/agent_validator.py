@@ -25,8 +25,9 @@ from artoo.loops.fast.checks import run_check
 from artoo.loops.fast.correction import correction_for
 from artoo.loops.fast.evidence import Finding, assess
 from artoo.loops.fast.report import ValidationReport, numbered, usable_judgements
-from artoo.loops.fast.request_rules import absent_inputs, may_name_files, uncomputed, unread_input
+from artoo.loops.fast.request_rules import absent_inputs, elsewhere, may_name_files, uncomputed, unread_input
 from artoo.loops.fast.second_look import SecondLook
+from artoo.loops.named_files import named_directories
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.evidence import EvidenceSource
@@ -52,13 +53,17 @@ class _Record:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """`final`: no correction can help. `hopeless`: no other plan can either. `again`: only a second way is due."""
+    """`final`: no correction can help. `hopeless`: no other plan can either. `again`: only a second way is due.
+
+    `mendable`: the right tool was used on the wrong thing.
+    """
 
     verdicts: tuple[CriterionVerdict, ...]
     advice: str = ""
     final: bool = False
     hopeless: bool = False
     again: bool = False
+    mendable: bool = False
 
     @property
     def failed(self) -> tuple[CriterionVerdict, ...]:
@@ -161,7 +166,13 @@ class AgentValidator:
             decided |= {index: verdict for index, verdict in asked.items() if index in open_criteria}
         verdicts = [decided[index] for index in sorted(decided)]
         hopeless = absent is not None
-        return _Judged((*verdicts, *([lie] if lie is not None else [])), advice, final=hopeless, hopeless=hopeless)
+        return _Judged(
+            (*verdicts, *([lie] if lie is not None else [])),
+            advice,
+            final=hopeless,
+            hopeless=hopeless,
+            mendable=bool(findings) and all(finding.mendable for finding in findings),
+        )
 
     async def _checked(self, criteria: Sequence[Criterion], result: ExecutionResult) -> dict[int, CriterionVerdict]:
         """The criteria with a check, decided by it alone."""
@@ -178,12 +189,16 @@ class AgentValidator:
 
     async def _findings(self, record: _Record, result: ExecutionResult) -> list[Finding]:
         """What the evidence says against the claim; assessing much text takes a while, so beside the loop."""
+        failed = judging.failed_act(result)
+        if failed is not None:
+            return [failed]  # what is said then are the tool's words and ours: no claim to be assessed
         intent, calls = record.subtask.intent, result.tool_calls
         if len(result.output) + sum(len(call.input) + len(call.output) for call in calls) <= _ASSESSED_AT_ONCE:
             assessment = assess(result.output, calls, intent=intent)
         else:
             assessment = await asyncio.to_thread(assess, result.output, calls, intent=intent)
-        rules = (uncomputed(intent, calls), unread_input(intent, calls), judging.failed_act(result))
+        places = [name for name in named_directories(intent) if (await self._source.file(name)).is_directory]
+        rules = (uncomputed(intent, calls), unread_input(intent, calls), elsewhere(places, calls))
         return [*assessment.findings, *(finding for finding in rules if finding is not None)]
 
     async def _absent_input(self, record: _Record, result: ExecutionResult) -> Finding | None:
@@ -220,7 +235,7 @@ def _correction(record: _Record, result: ExecutionResult, judged: _Judged) -> Co
     if judged.again:
         return second_look.signal(result)
     advice = "\n".join((*_where_it_is(record), judged.advice))
-    return correction_for(result, judged.failed, advice)
+    return correction_for(result, judged.failed, advice, mendable=judged.mendable)
 
 
 def _where_it_is(record: _Record) -> list[str]:

@@ -21,8 +21,13 @@ _SYNTAX = ("SyntaxError", "syntax error", "IndentationError", "unexpected EOF", 
 _MISSING_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 
-def correction_for(result: ExecutionResult, failed: Sequence[CriterionVerdict], advice: str) -> CorrectionSignal:
-    """The signal for these failed verdicts. `advice` is the judge's, when there was one."""
+def correction_for(
+    result: ExecutionResult, failed: Sequence[CriterionVerdict], advice: str, *, mendable: bool = False
+) -> CorrectionSignal:
+    """The signal for these failed verdicts. `advice` is the judge's, when there was one.
+
+    `mendable`: the tool was the right one and was used on the wrong thing.
+    """
     first = failed[0]
     logical = sum(verdict.failure_class is not FailureClass.ENVIRONMENTAL for verdict in failed)
     failure_class = FailureClass.LOGICAL if logical * 2 >= len(failed) else FailureClass.ENVIRONMENTAL
@@ -31,11 +36,11 @@ def correction_for(result: ExecutionResult, failed: Sequence[CriterionVerdict], 
         subtask_id=result.subtask_id,
         attempt=result.attempt,
         what_was_wrong="; ".join(f"{verdict.criterion}: {verdict.evidence[:_REASON]}" for verdict in failed[:3]),
-        what_to_do=_what_to_do(last, advice),
+        what_to_do=_what_to_do(last, advice, mendable=mendable),
         failed_criterion=first.criterion,
         failure_class=failure_class,
         prior_tool_calls=tuple(call.line()[:_REASON] for call in result.tool_calls[-_PRIOR_CALLS:]),
-        switch_from=_switch_from(result.tool_calls),
+        switch_from=None if mendable else _switch_from(result.tool_calls),
     )
 
 
@@ -52,7 +57,7 @@ def _switch_from(calls: Sequence[ToolCall]) -> str | None:
     return None if mendable and not any(word in last.error_output for word in _SYNTAX) else last.tool
 
 
-def _what_to_do(last: ToolCall | None, advice: str) -> str:
+def _what_to_do(last: ToolCall | None, advice: str, *, mendable: bool) -> str:
     lines = [advice.strip()] if advice.strip() else []
     if last is None:
         lines.append("Use a tool: without tool output nothing about this computer can be claimed.")
@@ -60,7 +65,7 @@ def _what_to_do(last: ToolCall | None, advice: str) -> str:
         lines.append("It took too long: do less in one call.")
     elif last.status is not CallStatus.OK:
         lines.append(_after_error((last.error_output or last.reason or last.output).strip()))
-    else:
+    elif not mendable:
         lines.append("Use another way.")
     return "\n".join(lines)
 

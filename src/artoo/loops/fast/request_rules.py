@@ -83,13 +83,38 @@ def unread_input(intent: str, calls: Sequence[ToolCall]) -> Finding | None:
         return None
     identities = tuple(dict.fromkeys(identity for call in ran for identity in call.identity))
     message = f"{', '.join(unread)} is named in the request but was not read; read it first"
-    return Finding("unread_input", message, FailureClass.LOGICAL, identities, contradicts=False)
+    return Finding("unread_input", message, FailureClass.LOGICAL, identities, mendable=True)
+
+
+def elsewhere(directories: Sequence[str], calls: Sequence[ToolCall]) -> Finding | None:
+    """A directory that the request names and that no call went to: what lies around it is another question.
+
+    What a call printed does not count here, for a search of everything prints that directory's files too.
+    """
+    ran = [call for call in calls if call.status is CallStatus.OK]
+    if not ran:
+        return None
+    missed = [name for name in directories if not any(_goes_to(call, name) for call in ran)]
+    if not missed:
+        return None
+    identities = tuple(dict.fromkeys(identity for call in ran for identity in call.identity))
+    pattern = next((call.target for call in reversed(ran) if call.tool == "glob" and "/" not in call.target), None)
+    instead = f"use the pattern {missed[0]}/{pattern}" if pattern else f"name {missed[0]}/ in it"
+    message = f"the request is about {', '.join(missed)}/ but the call looked elsewhere; {instead}"
+    return Finding("elsewhere", message, FailureClass.LOGICAL, identities, mendable=True)
+
+
+def _goes_to(call: ToolCall, directory: str) -> bool:
+    last = re.escape(PurePosixPath(directory).name)
+    text = f"{call.input}\n{call.target}\n{call.ran or ''}"
+    return re.search(rf"(?<![\w-]){last}(?![\w-])", text) is not None
 
 
 def _deals_with(call: ToolCall, name: str) -> bool:
     base = PurePosixPath(name).name
-    if call.tool == "find_text" and PurePosixPath(call.input.strip()).name == base:
-        return False  # the name was searched for as a text; the file was not read
+    by_name = PurePosixPath(call.input.strip()).name == base
+    if by_name and (call.tool == "find_text" or call.result_count == 0):
+        return False  # the name was searched for, as a text or in vain; the file was not read
     text = f"{call.input}\n{call.target}\n{call.ran or ''}\n{call.output}"
     return base in text or any(fnmatch(base, PurePosixPath(word).name) for word in _PATTERN.findall(text))
 

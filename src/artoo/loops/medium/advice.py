@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from artoo.contracts.memory import Calibration, CalibrationEntry
@@ -74,11 +74,12 @@ def mentions(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_plain(name) for name in found))[:MOST_MENTIONS]
 
 
-def advice_from(found: Calibration, specs: Sequence[ToolSpec]) -> Advice:
-    """Calibration as a plan needs it.
+def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collection[Pair] = ()) -> Advice:
+    """Calibration as a plan needs it. `worked` are the pairs that served this kind of request.
 
     Enforced are pairs and rules that name a tool, as long as something is left that reads and writes. One bad
     experience with what runs any program (python, a shell) says little about the next program: that is a caution.
+    Likewise a program is recommended only where it served before: `wc` did well, but not at everything.
     """
     wide = [entry for entry in found.must_not if _is_enforced(entry, specs) and target_of(entry.pair) is None]
     blocked = keeping_hands([tool_of(entry.pair) or "" for entry in wide], specs)
@@ -95,7 +96,10 @@ def advice_from(found: Calibration, specs: Sequence[ToolSpec]) -> Advice:
     return Advice(
         must_not=MustNot(tools=blocked, targets=tuple(targets)),
         cautions=tuple(caution for entry in found.caution if (caution := caution_of(entry.pair)) is not None),
-        prefer=_lines((_preferred(entry) for entry in found.should_prefer), found.hypotheses),
+        prefer=_lines(
+            (_preferred(entry) for entry in found.should_prefer if _is_telling(entry, specs, worked)),
+            found.hypotheses,
+        ),
         forbid=_lines(entry.content for entry in binding),
         care=_lines(
             (entry.content if entry.rule_id else f"{in_words(entry.pair)} {_past(entry)}" for entry in loose),
@@ -128,6 +132,13 @@ def _is_enforced(entry: CalibrationEntry, specs: Sequence[ToolSpec]) -> bool:
     name, _, program = (tool_of(entry.pair) or "").partition(":")
     runs_code = any(spec.name == name and spec.languages for spec in specs)
     return not (runs_code and (not program or program in _RUNS_ANYTHING))
+
+
+def _is_telling(entry: CalibrationEntry, specs: Sequence[ToolSpec], worked: Collection[Pair]) -> bool:
+    identity = tool_of(entry.pair)
+    if entry.rule_id is not None or identity is None or target_of(entry.pair) is not None or entry.pair in worked:
+        return True
+    return any(spec.name == identity and not spec.languages for spec in specs)
 
 
 def _preferred(entry: CalibrationEntry) -> str:

@@ -51,7 +51,7 @@ class Counsel:
         self._port.publish(_read(macro, len(pairs) + 1, found), cause=cause)
         for overruled in found.contradicted:
             self._port.publish(overruled, cause=cause)
-        return advice_from(found, specs)
+        return advice_from(found, specs, worked)
 
     async def on_draft(self, steps: Sequence[Step], cause: Envelope) -> tuple[list[str], tuple[Caution, ...]]:
         """What speaks against the (tool, target) pairs that a draft names: objections, and what to ask about."""

@@ -107,7 +107,10 @@ class Lessons:
         return [*micro, Lesson(macro_pair(intent), state, stimulus, told)]
 
     def abandoned(self, intent: str, why: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
-        """The task was given up for a reason that teaches something."""
+        """The task was given up for a reason that teaches something; not when only infrastructure failed in it."""
+        failed = [each for each in outcomes if each.status == "failed"]
+        if failed and all(each.infrastructure is not None for each in failed):
+            return []
         tried = _tools(
             [(identity, "") for each in outcomes for call in each.tool_calls for identity in call.identity]
         )

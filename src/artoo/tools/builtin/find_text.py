@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
@@ -17,6 +19,7 @@ from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
 MAX_FILE_BYTES = 4 << 20
 MAX_MATCHES = 200
 _LINE_CHARACTERS = 160
+_FILE_PATTERN = re.compile(r"[\w./-]*\*{1,2}[\w./*-]*\.\w{1,8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,14 @@ class FindText:
         return argument(arguments, "phrase")
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Lists the matching lines, at most 200; says how many files they are in."""
-        return await in_thread(self._run, argument(arguments, "phrase"))
+        """Lists the matching lines, at most 200; says how many files they are in.
+
+        Raises ToolError for a pattern of file names, which is what `glob` takes.
+        """
+        phrase = argument(arguments, "phrase")
+        if _FILE_PATTERN.fullmatch(phrase):
+            raise ToolError(f"{phrase!r} is a pattern of file names; find_text looks inside files. Use glob")
+        return await in_thread(self._run, phrase)
 
     def _run(self, phrase: str) -> Outcome:
         walk = Walk(self.roots.project, self.limits, hidden=Hidden.LAST)

@@ -15,7 +15,7 @@ from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
 from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
 
-MAX_LISTED = 1_000
+MAX_LISTED = 100
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Limits, Roots, RunStatus
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.shell import unfenced
@@ -33,15 +32,13 @@ class Real:
     limits: Limits = field(default_factory=Limits)
 
     async def run(self, argv: tuple[str, ...], stdin: bytes | None = None) -> Outcome:
-        """Raises ToolError when it cannot be started."""
+        """Raises SandboxError when it cannot be started."""
         limits = replace(self.limits, wall_seconds=self.seconds)
         env = cleaned(os.environ, home=self.roots.home, extra={}, keep=frozenset())
         leaders: list[int] = []
         program = Confined(argv, env, self.roots.project, (), _end, _watch, leaders.append)
         try:
             ended = await run_confined(program, limits, stdin)
-        except OSError as error:
-            raise ToolError(f"{argv[0]} cannot be started: {error.strerror}") from error
         finally:
             for leader in leaders:
                 _end_group(leader)
@@ -94,7 +91,7 @@ class AppleScript:
         return ask_about_script("AppleScript", self.target(arguments))
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError when `osascript` cannot be started."""
+        """Raises SandboxError when `osascript` cannot be started."""
         return await self.real.run(("osascript", "-"), unfenced(arguments["script"]).encode())
 
 
@@ -128,7 +125,7 @@ class Shortcuts:
         return ask_about_script("Shortcuts", self.target(arguments))
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError when `shortcuts` cannot be started."""
+        """Raises SandboxError when `shortcuts` cannot be started."""
         given = argument(arguments, "input")
         more = ("--input-path", given) if given else ()
         return await self.real.run(("shortcuts", "run", self.target(arguments), *more))

@@ -78,7 +78,7 @@ async def duckduckgo(query: str) -> Sequence[Hit]:
 
 
 def _duckduckgo(query: str) -> list[Hit]:
-    from ddgs import DDGS
+    from ddgs.ddgs import DDGS
     from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
     logging.getLogger("ddgs").setLevel(logging.ERROR)
@@ -132,7 +132,7 @@ def _google_hits(body: bytes) -> list[Hit]:
         data: object = json.loads(body)
     except ValueError as error:
         raise ToolError("Google Custom Search sent no JSON; try again later") from error
-    items = cast("Mapping[str, object]", data).get("items", []) if isinstance(data, Mapping) else []
+    items: object = cast("Mapping[str, object]", data).get("items") if isinstance(data, Mapping) else None
     entries = cast("list[Mapping[str, object]]", items) if isinstance(items, list) else []
     return [
         Hit(str(one.get("title", "")), str(one.get("link", "")), str(one.get("snippet", ""))) for one in entries

@@ -1,7 +1,7 @@
 """One MCP server, kept alive and kept in bounds: it may die, hang or flood, and only its own calls notice.
 
-    call ──► ready? ──► client.call_tool, bounded in time
-               └──► started at most twice; a call that was lost is never repeated by itself
+call ──► ready? ──► client.call_tool, bounded in time
+           └──► started at most twice; a call that was lost is never repeated by itself
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from artoo.contracts.errors import ToolError
 from artoo.tools.mcp.pipes import piped
@@ -176,6 +176,6 @@ def _is_refusal(error: Exception) -> bool:
 
 
 def _first(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    if isinstance(error, BaseExceptionGroup):
+        return _first(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
     return str(error) or type(error).__name__

@@ -17,7 +17,6 @@ from artoo.tools.mcp.servers import McpServer
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-    from mcp.client import TransportStreams
     from mcp.shared.message import SessionMessage
 
 LONGEST_LINE = 8 << 20
@@ -27,7 +26,11 @@ _GRACE_SECONDS = 1.0
 
 
 @asynccontextmanager
-async def piped(server: McpServer, ended: Callable[[str], None]) -> AsyncGenerator[TransportStreams]:
+async def piped(
+    server: McpServer, ended: Callable[[str], None]
+) -> AsyncGenerator[
+    tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
+]:
     """Starts the server and speaks with it; `ended` is told when it closes its output, and why.
 
     Raises ToolError when it cannot be started.
@@ -49,6 +52,7 @@ async def piped(server: McpServer, ended: Callable[[str], None]) -> AsyncGenerat
         finally:
             for task in running:
                 task.cancel()
+            await asyncio.wait(running)
             await _end(process)
             for stream in (to_us, incoming, outgoing, from_us):
                 stream.close()
@@ -96,9 +100,7 @@ async def _reading(
     ended(why)
 
 
-async def _writing(
-    process: asyncio.subprocess.Process, from_us: MemoryObjectReceiveStream[SessionMessage]
-) -> None:
+async def _writing(process: asyncio.subprocess.Process, from_us: MemoryObjectReceiveStream[SessionMessage]) -> None:
     assert process.stdin is not None
     with suppress(ConnectionError):  # its end is noticed where it is read
         async for sent in from_us:
@@ -110,9 +112,17 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     """Asks the server to end by closing its input, then ends its whole process group."""
     assert process.stdin is not None
     process.stdin.close()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_GRACE_SECONDS):
-            await process.wait()
+    await _drained(process)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
+    await _drained(process)
+
+
+async def _drained(process: asyncio.subprocess.Process) -> None:
+    """Waits a moment for the end; what is still in the pipe would hold it up, so it is read and forgotten."""
+    assert process.stdout is not None
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_GRACE_SECONDS):
+            while await process.stdout.read(1 << 16):
+                pass
+            await process.wait()

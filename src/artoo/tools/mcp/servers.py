@@ -46,7 +46,7 @@ def read_servers(path: Path) -> tuple[McpServer, ...]:
         raise ConfigurationError(f"{path} cannot be read as JSON: {error}") from error
     found = _table(data, str(path)).get("mcpServers")
     if found is None:
-        raise ConfigurationError(f"{path} has no mcpServers; write {{\"mcpServers\": {{\"name\": {{…}}}}}}")
+        raise ConfigurationError(f'{path} has no mcpServers; write {{"mcpServers": {{"name": {{…}}}}}}')
     return servers_of(found, str(path))
 
 

@@ -12,7 +12,7 @@ class Finding:
     """One reason not to accept a claim.
 
     `contradicts`: the evidence says otherwise; False: it merely does not say so. `identities` are the tool
-    identities at fault, for blocking.
+    identities at fault, for blocking. `mendable`: the tool was right and its input was not.
     """
 
     rule: str
@@ -20,3 +20,4 @@ class Finding:
     failure_class: FailureClass = FailureClass.LOGICAL
     identities: tuple[str, ...] = ()
     contradicts: bool = False
+    mendable: bool = False

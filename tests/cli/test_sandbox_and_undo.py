@@ -1,0 +1,93 @@
+"""`artoo sandbox` and `artoo undo`: one command under the gate, and back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from artoo.tools.sandbox.choose import open_sandbox
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    place = tmp_path / "home" / "project"
+    place.mkdir(parents=True)
+    return place
+
+
+@pytest.fixture
+def artoo(tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs `artoo …` in the project, without a terminal."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("ARTOO_HOME", str(home / ".artoo"))
+    if asyncio.run(open_sandbox(home / ".artoo")).tier not in ("bubblewrap", "namespaces"):
+        pytest.skip("no tier that stages changes works here")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "artoo", *arguments],
+            cwd=project,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+def test_what_is_not_agreed_to_does_not_happen(artoo: Run, project: Path) -> None:
+    """Without a terminal the question is shown with its no, the exit code is a failure, and the file is whole."""
+    (project / "a.txt").write_text("old\n")
+    ended = artoo("sandbox", "--", "echo new > a.txt; echo said")
+    assert (ended.returncode, ended.stdout) == (1, "said\n")
+    assert "overwrite" in ended.stderr
+    assert "-old" in ended.stderr
+    assert f"not changed: {project}/a.txt" in ended.stderr
+    assert (project / "a.txt").read_text() == "old\n"
+
+
+def test_a_policy_permits_and_undo_puts_back(artoo: Run, project: Path) -> None:
+    """--allow answers; the list names the act; undo restores, and refuses what was changed since."""
+    (project / "a.txt").write_text("old a\n")
+    (project / "b.txt").write_text("old b\n")
+    ended = artoo("sandbox", "--allow", "overwrite *.txt", "--", "echo new | tee a.txt > b.txt; echo x > c.txt")
+    assert ended.returncode == 0, ended.stderr
+    assert (project / "b.txt").read_text() == "new\n"
+    [task] = json.loads(artoo("undo", "--list", "--json").stdout)
+    assert task["paths"] == 3
+    (project / "b.txt").write_text("changed since\n")
+    undone = artoo("undo", task["task_id"][:13], "--json")
+    report = json.loads(undone.stdout)
+    assert undone.returncode == 1
+    assert set(report["restored"]) == {f"{project}/a.txt", f"{project}/c.txt"}
+    assert [one["path"] for one in report["refused"]] == [f"{project}/b.txt"]
+    assert (project / "a.txt").read_text() == "old a\n"
+    assert (project / "b.txt").read_text() == "changed since\n"
+    assert not (project / "c.txt").exists()
+
+
+def test_the_commands_own_exit_code(artoo: Run) -> None:
+    """Several words are a program and its arguments; its exit code comes through, a timeout is 124."""
+    assert artoo("sandbox", "--", "sh", "-c", "exit 7").returncode == 7
+    assert artoo("sandbox", "--", "echo", "a  b").stdout == "a  b\n"
+    assert artoo("sandbox", "--seconds", "0.5", "--", "sleep 30").returncode == 124
+
+
+def test_mistakes(artoo: Run) -> None:
+    """A policy that cannot be read, and a task that is not there, are usage errors."""
+    assert artoo("sandbox", "--allow", "everything", "--", "true").returncode == 2
+    ended = artoo("undo", "nothing")
+    assert ended.returncode == 2
+    assert "artoo undo --list" in ended.stderr
+    assert "Nothing can be undone" in artoo("undo", "--list").stdout

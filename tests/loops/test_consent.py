@@ -1,0 +1,184 @@
+"""Law 1 through a whole task: asked on the stream, answered by a person, a policy, or nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from scenario import World, exists, matches, plan, shell, subtask
+
+from artoo import Artoo
+from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.execution import CallStatus, CorrectionSignal
+from artoo.contracts.solution import PlanDirective, StoppedBy
+from artoo.testing import Reply
+from artoo.tools.sandbox.choose import open_sandbox
+from artoo.tools.sandbox.undo import undo
+
+SERVER = Path(__file__).parents[1] / "tools" / "mcp_server.py"
+
+
+@pytest.fixture(autouse=True)
+async def _staging(world: World) -> None:
+    if (await open_sandbox(world.home)).tier not in ("bubblewrap", "namespaces"):
+        pytest.skip("no tier that stages changes works here")
+
+
+class Person:
+    """Gives one answer to everything, and remembers what was asked."""
+
+    def __init__(self, consent: Consent, seconds: float = 0.0) -> None:
+        self.consent = consent
+        self.asked: list[ConfirmationRequest] = []
+        self._seconds = seconds
+
+    async def __call__(self, request: ConfirmationRequest) -> Consent:
+        self.asked.append(request)
+        await asyncio.sleep(self._seconds)
+        return self.consent
+
+
+DELETE = {
+    "Plan": plan(subtask("Delete old.txt", matches("gone"))),
+    "ExecutorStep": shell("rm old.txt && echo gone"),
+}
+
+
+async def test_a_yes_is_on_the_stream_and_takes_effect(world: World) -> None:
+    """Question and answer are bound by the digest; the act is done and can be put back."""
+    old = world.file("old.txt", "mine\n")
+    person = Person(Consent.ONCE)
+    ended = await world.play("Delete old.txt and say gone", DELETE, confirm=person)
+    assert ended.directive == "accept"
+    assert not old.exists()
+    question, answer = ended.one(ConfirmationRequest), ended.one(ConfirmationAnswer)
+    assert (answer.digest, answer.by) == (question.digest, "person")
+    assert "[LAW1]" not in ended.result.summary
+    assert undo(world.home, ended.result.task_id).restored == (str(old),)
+    assert old.read_text() == "mine\n"
+
+
+async def test_a_persons_no_is_final(world: World) -> None:
+    """Nothing is tried again: no correction, no replan, one question; the summary begins with [LAW1]."""
+    old = world.file("old.txt", "mine\n")
+    person = Person(Consent.NO)
+    ended = await world.play("Delete old.txt and say gone", DELETE, confirm=person)
+    assert (ended.directive, ended.result.stopped_by) == ("abandon", StoppedBy.REFUSED_BY_USER)
+    assert ended.all(CorrectionSignal) == ended.all(PlanDirective) == []
+    assert len(person.asked) == 1
+    assert old.read_text() == "mine\n"
+    assert ended.result.summary.startswith("[LAW1]")
+    assert ended.result.withheld == (str(old),)
+    assert ended.calls[0].status is CallStatus.ERROR
+
+
+async def test_without_a_person_the_answer_is_no_at_once(world: World) -> None:
+    """The question stands on the stream with the no of nobody, and another way may still be tried."""
+    old = world.file("old.txt", "b\na\n")
+    steps = [shell("sort -o old.txt old.txt && echo gone"), shell("sort old.txt > new.txt && echo gone")]
+    script = {"Plan": plan(subtask("Sort old.txt", matches("gone"))), "ExecutorStep": steps}
+    ended = await world.play("Sort old.txt and say gone", script)
+    assert ended.directive == "accept"
+    assert [answer.by for answer in ended.all(ConfirmationAnswer)] == ["nobody"]
+    assert (world.project / "new.txt").read_text() == "a\nb\n"
+    assert ended.result.summary.startswith("[LAW1]")
+    assert old.read_text() == "b\na\n"
+
+
+@pytest.mark.parametrize("where", ["options", "config"])
+async def test_a_policy_permits_what_it_names(world: World, where: str) -> None:
+    """A line of the configuration or of --allow answers, and the stream says which."""
+    old = world.file("old.txt", "mine\n")
+    lines = ("delete old.*",)
+    more = {"options": world.options(allow=lines)} if where == "options" else {"config": world.config(allow=lines)}
+    ended = await world.play("Delete old.txt and say gone", DELETE, **more)  # pyright: ignore[reportArgumentType]
+    assert ended.directive == "accept"
+    assert ended.one(ConfirmationAnswer).by == "policy: delete old.*"
+    assert not old.exists()
+
+
+async def test_a_person_may_take_longer_than_every_limit(world: World) -> None:
+    """While a person thinks, no limit of call, attempt or task runs out."""
+    world.file("old.txt", "mine\n")
+    config = world.config(limits={"subtask_seconds": 2.0}, control={"time_budget_ms": 3_000})
+    ended = await world.play(
+        "Delete old.txt and say gone", DELETE, config=config, confirm=Person(Consent.ONCE, seconds=4.0)
+    )
+    assert ended.directive == "accept"
+    assert ended.result.cost.elapsed_ms < 4_000
+
+
+async def test_an_interrupt_ends_an_open_question(world: World) -> None:
+    """The task ends while the question is open; nothing took effect, and no dialogue is left."""
+    old = world.file("old.txt", "mine\n")
+    person = Person(Consent.ONCE, seconds=60.0)
+
+    async def stop(artoo: Artoo, envelope: Envelope) -> None:
+        if isinstance(envelope.payload, ConfirmationRequest):
+            artoo.interrupt()
+
+    ended = await world.play("Delete old.txt and say gone", DELETE, confirm=person, during=stop)
+    assert ended.result.stopped_by is StoppedBy.INTERRUPTED
+    assert old.exists()
+
+
+async def test_a_dialogue_that_breaks_agrees_to_nothing(world: World) -> None:
+    """An exception in `confirm` is a no, and the task goes on to its honest end."""
+    old = world.file("old.txt", "mine\n")
+
+    async def broken(request: ConfirmationRequest) -> Consent:
+        raise RuntimeError("no window")
+
+    steps = [shell("rm old.txt"), shell("cat old.txt; echo gone")]
+    script = {"Plan": plan(subtask("Delete old.txt", matches("gone"))), "ExecutorStep": steps}
+    ended = await world.play("Say gone", script, confirm=broken)
+    assert ended.one(ConfirmationAnswer).by == "nobody"
+    assert old.exists()
+
+
+def call_of(tool: str, text: str) -> Reply:
+    """A step that calls a tool with one text."""
+    return Reply(json.dumps({"tool": tool, "input": text, "is_final": True}))
+
+
+async def test_mcp_servers_of_the_configuration(world: World) -> None:
+    """A configured server's tools are offered, and one that reads runs unasked."""
+    entry = {"command": sys.executable, "args": [str(SERVER)]}
+    script = {
+        "Plan": plan(subtask("Add 2 and 3", matches("5"))),
+        "ExecutorStep": call_of("notes_total", '{"a": 2, "b": 3}'),
+    }
+    ended = await world.play("Add 2 and 3", script, config=world.config(mcp_servers={"notes": entry}))
+    assert ended.directive == "accept"
+    assert ended.calls[0].identity == ("mcp:notes:total",)
+
+
+@pytest.mark.parametrize("consent", [Consent.ONCE, Consent.NO])
+async def test_a_projects_servers_need_a_yes(world: World, consent: Consent) -> None:
+    """What a project's .mcp.json would start is shown before anything else, and started only after a yes."""
+    entry = {"command": sys.executable, "args": [str(SERVER)], "env": {"TOKEN": "s3cret"}}
+    world.file(".mcp.json", json.dumps({"mcpServers": {"notes": entry}}))
+    person = Person(consent)
+    agreed = consent is Consent.ONCE
+    step = call_of("notes_total", '{"a": 2, "b": 3}') if agreed else shell("expr 2 + 3")
+    script = {"Plan": plan(subtask("Add 2 and 3", matches("5"))), "ExecutorStep": step}
+    ended = await world.play("Add 2 and 3", script, confirm=person)
+    assert ended.directive == "accept"
+    [question] = person.asked
+    assert question.source == str(world.project / ".mcp.json")
+    assert str(SERVER) in question.details[0]
+    assert "s3cret" not in question.details[0]
+    assert (ended.calls[0].tool == "notes_total") is agreed
+
+
+async def test_new_files_are_silent_and_checked(world: World) -> None:
+    """A command that makes a new file does so unasked, and a check finds it."""
+    script = {"Plan": plan(subtask("Make a.txt", exists("a.txt"))), "ExecutorStep": shell("echo hello > a.txt")}
+    ended = await world.play("Make a.txt here with hello", script)
+    assert ended.directive == "accept"
+    assert ended.calls[0].changes == (str(world.project / "a.txt"),)
+    assert ended.all(ConfirmationRequest) == []

@@ -1,0 +1,234 @@
+"""MCP servers as tools: real ones, and ones that die, hang, flood or lie."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from gate_world import Person
+from tool_doubles import StillClock
+
+from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.errors import ConfigurationError, ToolError
+from artoo.contracts.execution import CallStatus
+from artoo.contracts.plan import MustNot
+from artoo.tools.gate import Gate
+from artoo.tools.mcp.connection import KEPT_OUTPUT, McpConnection
+from artoo.tools.mcp.pool import McpPool
+from artoo.tools.mcp.servers import McpServer, read_servers, servers_of
+from artoo.tools.questions import AskPerson
+from artoo.tools.registry import Registry, SubTaskToolbox
+
+PROGRAM = Path(__file__).with_name("mcp_server.py")
+
+
+def server(*arguments: str, name: str = "notes", notes: Path | None = None) -> McpServer:
+    env = (("NOTES", str(notes)),) if notes is not None else ()
+    return McpServer(name, command=(sys.executable, str(PROGRAM), *arguments), env=env)
+
+
+@asynccontextmanager
+async def connected(made: McpServer, call_seconds: float = 30.0) -> AsyncGenerator[McpConnection]:
+    connection = McpConnection(made, call_seconds=call_seconds, connect_seconds=30.0)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(connection.run())
+        try:
+            yield connection
+        finally:
+            running.cancel()
+
+
+@asynccontextmanager
+async def toolbox(person: Person, *servers: McpServer) -> AsyncGenerator[SubTaskToolbox]:
+    gate = Gate(AskPerson(person))
+    async with asyncio.TaskGroup() as group:
+        pool = McpPool(group)
+        registry = Registry((), StillClock(), gate.origins.observe, gate)
+        registry.add(await pool.tools(servers, gate, ()))
+        try:
+            yield registry.toolbox("s", MustNot())
+        finally:
+            await pool.close()
+
+
+async def test_a_servers_tools_are_tools(tmp_path: Path) -> None:
+    """Values are read by the schema; what only reads runs unasked; its records carry `mcp:server:tool`."""
+    person = Person([Consent.ONCE])
+    async with toolbox(person, server(notes=tmp_path / "notes")) as box:
+        specs = {spec.name: spec for spec in box.specs}
+        assert not specs["notes_total"].writes
+        assert specs["notes_note"].writes
+        call = await box.call("notes_total", {"a": '{"a": 2, "b": 3}'})
+        assert (call.status, call.output, call.identity) == (CallStatus.OK, "5", ("mcp:notes:total",))
+        assert (await box.call("notes_total", {"a": "two", "b": "3"})).status is CallStatus.ERROR
+        failed = await box.call("notes_fails", {})
+        assert (failed.status, failed.reason) == (CallStatus.ERROR, "the tool says that it failed")
+        assert person.asked == []
+        assert (await box.call("notes_note", {"text": "hello"})).output == "kept"
+        assert (await box.call("notes_note", {"text": "other"})).status is CallStatus.REFUSED
+        assert (await box.call("notes_delete_note", {"name": "x"})).status is CallStatus.REFUSED
+    assert (tmp_path / "notes").read_text() == "hello\n"
+    assert len(person.asked) == 3
+    assert "does not say that it only reads" in person.asked[0].details[-1]
+    assert "its name says delete" in person.asked[2].details[-1]
+
+
+async def test_a_server_that_dies_is_started_once_more() -> None:
+    """The call that was lost is not repeated; the next finds a new server; after a second death there is none."""
+    async with connected(server()) as connection:
+        with pytest.raises(ToolError, match="notes: it ended"):
+            await connection.call("die", {})
+        assert (await connection.call("total", {"a": 1, "b": 1})).text == "2"
+        with pytest.raises(ToolError, match="it ended"):
+            await connection.call("die", {})
+        with pytest.raises(ToolError, match="left alone"):
+            await connection.call("total", {"a": 1, "b": 1})
+
+
+async def test_a_server_that_hangs_is_ended() -> None:
+    """A call ends at its limit, and the server with it; others are not held up."""
+    async with connected(server(), call_seconds=5.0) as connection:
+        await connection.tools()
+        connection.call_seconds = 0.3
+        with pytest.raises(ToolError, match=r"did not answer within 0\.3 s"):
+            await connection.call("hang", {})
+        connection.call_seconds = 10.0
+        assert (await connection.call("total", {"a": 1, "b": 1})).text == "2"
+
+
+async def test_a_server_that_floods_is_ended() -> None:
+    """A message without end costs the server its life, not our memory."""
+    async with connected(server("flood")) as connection:
+        with pytest.raises(ToolError, match="more than 8388608 bytes"):
+            await connection.tools()
+
+
+async def test_a_long_answer_is_cut() -> None:
+    """What is handed on is bounded, and says how much there was."""
+    async with connected(server()) as connection:
+        answer = await connection.call("long", {})
+        assert (len(answer.text), answer.total_characters) == (KEPT_OUTPUT, 1_000_000)
+
+
+async def test_servers_get_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of a server holds what its entry says, and nothing of ours that is secret."""
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    made = server()
+    async with connected(McpServer("notes", made.command, env=(("OWN_KEY", "y"),))) as connection:
+        assert (await connection.call("secrets", {})).text == "OWN_KEY"
+
+
+async def test_what_is_not_there_offers_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """Servers that cannot start, or end at once, are logged; the others' tools are offered all the same."""
+    missing = McpServer("missing", command=("/nonexistent/server",))
+    async with toolbox(Person(), missing, server("broken", name="broken"), server()) as box:
+        assert {spec.name.partition("_")[0] for spec in box.specs} == {"notes"}
+    assert "the MCP server missing: " in caplog.text
+    assert "the MCP server broken: " in caplog.text
+
+
+async def test_a_server_that_never_speaks_is_given_up() -> None:
+    """Connecting is bounded in time."""
+    connection = McpConnection(server("silent"), connect_seconds=0.5)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(connection.run())
+        with pytest.raises(ToolError, match=r"not ready within 0\.5 s"):
+            await connection.tools()
+        running.cancel()
+
+
+async def test_nothing_is_left_running() -> None:
+    """A server and its children are gone when the connection is closed."""
+    async with connected(server()) as connection:
+        await connection.tools()
+        before = _children()
+        assert before
+    assert not _children()
+
+
+def _children() -> list[str]:
+    found = subprocess.run(["ps", "--ppid", str(os.getpid()), "-o", "args="], capture_output=True, check=False)
+    return [line for line in found.stdout.decode().splitlines() if str(PROGRAM) in line]
+
+
+async def test_streamable_http() -> None:
+    """A server behind a URL works the same."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(PROGRAM),
+        "http",
+        str(port),
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        await _listening(port)
+        async with connected(McpServer("web", url=f"http://127.0.0.1:{port}/mcp")) as connection:
+            assert (await connection.call("total", {"a": 4, "b": 5})).text == "9"
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def _listening(port: int) -> None:
+    while True:
+        with contextlib.suppress(OSError):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.close()
+            return
+        await asyncio.sleep(0.05)
+
+
+def test_the_usual_file(tmp_path: Path) -> None:
+    """Commands and URLs are read, disabled ones left out; values of variables are not shown."""
+    path = tmp_path / "mcp.json"
+    entry = {"command": "npx", "args": ["-y", "notes"], "env": {"TOKEN": "s3cret"}}
+    web = {"type": "http", "url": "https://x.example/mcp", "headers": {"Authorization": "Bearer s3cret"}}
+    off = {"command": "x", "disabled": True}
+    path.write_text(json.dumps({"mcpServers": {"notes": entry, "web": web, "off": off}}))
+    found = read_servers(path)
+    assert [one.shown for one in found] == [
+        "notes: npx -y notes TOKEN=…",
+        "web: https://x.example/mcp Authorization=…",
+    ]
+    assert read_servers(tmp_path / "none.json") == ()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [],
+        {"a b": {"command": "x"}},
+        {"a": {"command": "x", "shell": True}},
+        {"a": {}},
+        {"a": {"command": "x", "url": "https://y/"}},
+        {"a": {"url": "file:///etc/passwd"}},
+        {"a": {"command": "x", "args": "y"}},
+        {"a": {"command": "x", "env": {"A": 1}}},
+        {"a": {"type": "sse", "url": "https://y/"}},
+    ],
+)
+def test_mistakes_are_named(data: object) -> None:
+    """Whatever is not understood is refused, with where it stands."""
+    with pytest.raises(ConfigurationError, match="FILE"):
+        servers_of(data, "FILE")
+
+
+async def test_a_question_shows_all_arguments() -> None:
+    """A person sees every argument whole."""
+    person = Person()
+    async with toolbox(person, server()) as box:
+        await box.call("notes_note", {"text": "line one\nline \x1b[2Jtwo"})
+    question: ConfirmationRequest = person.asked[0]
+    assert question.details[:2] == ("text: line one", "  line \\x1b[2Jtwo")

@@ -1,0 +1,104 @@
+"""`search`: results are counted, and being offline is an error, not an empty answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from aiohttp import web
+from tool_doubles import StillClock, said
+
+from artoo.contracts.errors import ToolError
+from artoo.contracts.execution import CallStatus, ToolCall
+from artoo.contracts.plan import MustNot
+from artoo.ports.sandbox import Roots
+from artoo.tools.builtin.search import MOST_RESULTS, Engine, Google, Hit, Search, duckduckgo, engine_for
+from artoo.tools.gate import Gate
+from artoo.tools.registry import Registry
+from artoo.tools.standard import Machine, reaching_tools
+
+
+async def searched(engine: Engine, query: str = "what  is it") -> ToolCall:
+    box = Registry([Search(engine)], StillClock()).toolbox("s", MustNot())
+    return await box.call("search", {"query": query})
+
+
+async def test_results_are_listed_and_counted() -> None:
+    """Title, address and text of each result, at most eight, with the normalised query as target."""
+
+    async def engine(query: str) -> Sequence[Hit]:
+        return [Hit(f"T{number}", f"https://x.example/{number}", query) for number in range(20)]
+
+    call = await searched(engine)
+    assert (call.status, call.result_count, call.target) == (CallStatus.OK, MOST_RESULTS, "what is it")
+    assert "T0\nhttps://x.example/0\nwhat is it" in call.output
+
+
+async def test_no_result_is_an_answer() -> None:
+    """An empty result of a search that worked is no failure."""
+
+    async def engine(query: str) -> Sequence[Hit]:
+        return []
+
+    call = await searched(engine)
+    assert (call.status, call.result_count) == (CallStatus.OK, 0)
+
+
+async def test_offline_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a network the record says so in words."""
+    monkeypatch.setenv("DDGS_PROXY", "http://127.0.0.1:9")
+    call = await searched(duckduckgo)
+    assert call.status is CallStatus.ERROR
+    assert "is this computer online?" in said(call)
+    call = await searched(Google("key", "cx", "http://127.0.0.1:9/").search)
+    assert call.status is CallStatus.ERROR
+    assert "is this computer online?" in said(call)
+    assert "key" not in said(call)
+
+
+async def test_google_when_its_key_is_set() -> None:
+    """With key and engine in the environment Google is asked, and the key is in no address."""
+    asked: list[web.Request] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request)
+        if request.query["q"] == "too much":
+            return web.Response(status=429)
+        if request.query["q"] == "odd":
+            return web.Response(text="<html>")
+        return web.json_response({"items": [{"title": "T", "link": "https://x.example", "snippet": "S"}]})
+
+    application = web.Application()
+    application.router.add_get("/", answer)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        engine = Google("s3cret", "my-engine", f"http://127.0.0.1:{runner.addresses[0][1]}/").search
+        assert list(await engine("q")) == [Hit("T", "https://x.example", "S")]
+        assert (asked[0].query["cx"], "s3cret" in str(asked[0].url)) == ("my-engine", False)
+        for query, problem in (("too much", "HTTP 429"), ("odd", "no JSON")):
+            with pytest.raises(ToolError, match=problem):
+                await engine(query)
+    finally:
+        await runner.cleanup()
+
+
+def test_which_engine() -> None:
+    """DuckDuckGo unless both the key and the engine's id are there."""
+    assert engine_for({}) is duckduckgo
+    assert engine_for({"GOOGLE_API_KEY": "k"}) is duckduckgo
+    assert engine_for({"GOOGLE_API_KEY": "k", "GOOGLE_CSE_ID": "c"}) is not duckduckgo
+
+
+def test_tools_of_other_platforms_are_not_offered(roots: Roots) -> None:
+    """AppleScript and Shortcuts exist on macOS only, and there only with their programs."""
+
+    def names(platform: str, *programs: str) -> set[str]:
+        machine = Machine(platform, lambda name: f"/bin/{name}" if name in programs else None)
+        return {tool.spec.name for tool in reaching_tools(Gate(), roots, {}, machine)}
+
+    assert names("linux", "osascript", "shortcuts") == {"search"}
+    assert names("darwin", "osascript", "shortcuts") == {"search", "applescript", "shortcuts"}
+    assert names("darwin", "osascript") == {"search", "applescript"}
