@@ -1,0 +1,142 @@
+"""What contracts compute themselves: everything but fields."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from artoo.contracts import errors
+from artoo.contracts.changes import (
+    Change,
+    ChangeKind,
+    Node,
+    PathClass,
+    Trait,
+    digest_of,
+    path_bytes,
+    printable_path,
+)
+from artoo.contracts.execution import CallStatus, GapPoint, SubTaskOutcome, ToolCall
+from artoo.contracts.memory import (
+    CalibrationEntry,
+    Level,
+    Megram,
+    MegramState,
+    MemoryAction,
+    Potentials,
+    SOPRecord,
+)
+from artoo.contracts.solution import StoppedBy
+from artoo.contracts.tags import Pair
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PAIR = Pair("tool:glob", "env:local")
+
+
+@given(st.binary(max_size=60))
+def test_printable_paths_lose_nothing(raw: bytes) -> None:
+    """Any file name becomes one printable line, and comes back the same."""
+    name = raw.replace(b"\0", b"")
+    shown = printable_path(name)
+    assert path_bytes(shown) == name
+    assert shown.isprintable()
+
+
+def _change(path: str, **fields: object) -> Change:
+    given_fields: dict[str, object] = {
+        "kind": ChangeKind.CREATED,
+        "path": path,
+        "node": Node.FILE,
+        "path_class": PathClass.PROJECT,
+        **fields,
+    }
+    return Change.model_validate(given_fields)
+
+
+def test_a_digest_is_that_of_the_act_and_not_of_its_order() -> None:
+    """The same changes have one digest in any order; another size is another act."""
+    one, two = _change("/p/a", size_after=1), _change("/p/b", size_after=2)
+    assert digest_of([one, two]) == digest_of([two, one])
+    assert digest_of([one]) != digest_of([_change("/p/a", size_after=3)])
+
+
+def test_sensitive_places_and_traits() -> None:
+    """Secrets, start-up files and artoo's own files are sensitive; a trait is asked for by name."""
+    assert _change("/h/.ssh/id", path_class=PathClass.SECRET).sensitive
+    assert not _change("/p/a").sensitive
+    assert _change("/p/a", traits=(Trait.OWN,)).has(Trait.OWN)
+    assert not _change("/p/a").has(Trait.OWN)
+
+
+def test_a_call_in_one_line() -> None:
+    """The seeds' form: output when it went well, else why it did not, 200 characters of it."""
+    call = ToolCall(tool="glob", identity=("glob",), input="*.py", output="x" * 300)
+    assert call.line() == f"glob: *.py → {'x' * 200}"
+    failed = call.model_copy(update={"status": CallStatus.ERROR, "error_output": "no such file"})
+    assert failed.line().endswith("→ no such file")
+
+
+@pytest.mark.parametrize(("attempts", "corrections"), [(0, 0), (1, 0), (3, 2)])
+def test_corrections_are_attempts_after_the_first(attempts: int, corrections: int) -> None:
+    """Each correction begins one further attempt."""
+    trajectory = tuple(GapPoint(attempt=number, score=0.0) for number in range(1, attempts + 1))
+    outcome = SubTaskOutcome(subtask_id="s", parent_task_id="t", status="failed", gap_trajectory=trajectory)
+    assert outcome.corrections == corrections
+
+
+def test_endings_from_which_nothing_is_learnt() -> None:
+    """No model, an interrupt and an internal failure say nothing about the way that was tried."""
+    nothing = {StoppedBy.NO_MODEL, StoppedBy.INTERRUPTED, StoppedBy.INTERNAL}
+    assert {each for each in StoppedBy if each.is_infrastructure} == nothing
+
+
+def test_memory_values_name_their_pair() -> None:
+    """Everything that memory says about a pair gives it as one value."""
+    megram = Megram(
+        id="m",
+        created_at=NOW,
+        space=PAIR.space,
+        entity=PAIR.entity,
+        state=MegramState.ACCEPT,
+        f=0.9,
+        sigma=1,
+        k=0.05,
+    )
+    potentials = Potentials(
+        space=PAIR.space, entity=PAIR.entity, attention=1, decision=1, action=MemoryAction.EXPLOIT
+    )
+    rule = SOPRecord(id="c", space=PAIR.space, entity=PAIR.entity, content="r", f=1, sigma=1, created_at=NOW)
+    advice = CalibrationEntry(space=PAIR.space, entity=PAIR.entity)
+    assert str(PAIR) == "tool:glob env:local"
+    assert {megram.pair, potentials.pair, rule.pair, advice.pair} == {PAIR}
+    assert not megram.is_rule
+    assert megram.model_copy(update={"level": Level.COMMON_SENSE}).is_rule
+
+
+def test_errors_carry_what_their_readers_need() -> None:
+    """Each error keeps the fact by which it is handled."""
+    assert errors.ModelUnreachable("x", transient=True).transient
+    assert errors.ModelRefused("x", status=401).status == 401
+    assert errors.ModelAnswerInvalid("x", answer="{").answer == "{"
+    assert errors.BudgetExhausted("x", budget="calls").budget == "calls"
+    assert all(
+        issubclass(each, errors.ArtooError)
+        for each in (errors.ModelError, errors.ProtocolError, errors.ToolError, errors.SandboxError)
+    )
+
+
+@pytest.mark.parametrize(
+    ("withheld", "refused"),
+    [((None, None), False), (("person", None), True), (("nobody", None), False), ((None, "nobody"), True)],
+)
+def test_when_consent_was_missing(withheld: tuple[str | None, ...], refused: bool) -> None:
+    """A person's no counts wherever it came; nobody's only when it was the last word."""
+    calls = tuple(
+        ToolCall.model_validate({"tool": "shell", "identity": ("shell",), "withheld_by": by}) for by in withheld
+    )
+    outcome = SubTaskOutcome(subtask_id="s", parent_task_id="t", status="failed", tool_calls=calls)
+    assert outcome.refused is refused
+    assert not outcome.model_copy(update={"status": "matched"}).refused
