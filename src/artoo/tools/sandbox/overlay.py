@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -25,6 +26,9 @@ from artoo.tools.sandbox.secrets import existing, secret_paths
 from artoo.tools.sandbox.stage import Stage, choose_stage_home, make_stage, overlay_roots
 from artoo.tools.sandbox.staged import NoChanges, Staged
 from artoo.tools.sandbox.writes import stage_write
+
+_PRIVATE_PLACES = ("/tmp", "/var/tmp", "/run")
+"""Directories of which a command sees its own, empty ones."""
 
 _LIMIT_WORDS: Mapping[RunStatus, str] = {
     "timeout": "the time limit was reached",
@@ -118,7 +122,7 @@ class OverlaySandbox:
         stage = make_stage(stage_home, uuid.uuid4().hex, roots)
         hidden = existing([*secret_paths(request.roots.home, self._artoo_home), *self._stage_homes, *request.hide])
         env = cleaned(os.environ, home=request.roots.home, extra=request.env, keep=request.keep_env)
-        bound = (*map(str, _missed_roots(request, stage)), *inner_mounts(roots, mounts))
+        bound = (*_interpreter(roots), *map(str, _missed_roots(request, stage)), *inner_mounts(roots, mounts))
         return View(request, stage, env, _visible(hidden, roots), bound)
 
     def _read(self, view: View, status: RunStatus, started_ns: int) -> tuple[StagedChanges, list[str]]:
@@ -141,6 +145,13 @@ class OverlaySandbox:
             undo_home=self._artoo_home / "undo",
         )
         return staged, notes
+
+
+def _interpreter(roots: tuple[Path, ...]) -> tuple[str, ...]:
+    """Where this Python lives, when the private places would cover it: a virtual environment below /tmp."""
+    prefixes = dict.fromkeys(Path(prefix).resolve() for prefix in (sys.prefix, sys.base_prefix))
+    covered = [prefix for prefix in prefixes if any(prefix.is_relative_to(place) for place in _PRIVATE_PLACES)]
+    return tuple(str(prefix) for prefix in covered if not any(prefix.is_relative_to(root) for root in roots))
 
 
 def _require_started(ended: Ended, report: SetupReport) -> None:
