@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import socket
-import subprocess
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -156,8 +154,13 @@ async def test_nothing_is_left_running() -> None:
 
 
 def _children() -> list[str]:
-    found = subprocess.run(["ps", "--ppid", str(os.getpid()), "-o", "args="], capture_output=True, check=False)
-    return [line for line in found.stdout.decode().splitlines() if str(PROGRAM) in line]
+    """Command lines of this process's own children that run the test's server."""
+    lines: list[str] = []
+    for task in Path("/proc/self/task").iterdir():
+        for child in (task / "children").read_text().split():
+            with suppress(OSError):
+                lines.append(Path(f"/proc/{child}/cmdline").read_text().replace("\0", " "))
+    return [line for line in lines if str(PROGRAM) in line]
 
 
 async def test_streamable_http() -> None:
