@@ -40,10 +40,10 @@ async def main(base_url: str, place: Path) -> None:
             return result.output
 
         async def chain() -> str:
-            return await run(job.GOAL, RunOptions(strict_roles=True, **common))
+            return await run(job.GOAL, RunOptions(strict_roles=True, memory=False, **common))
 
         async def fan(parts: int) -> str:
-            return await run(job.fan_goal(parts), RunOptions(**common))
+            return await run(job.fan_goal(parts), RunOptions(memory=False, **common))
 
         await job.take_orders(chain, fan, job.own_output())
 

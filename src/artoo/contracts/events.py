@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from artoo.contracts.base import Contract
 from artoo.contracts.roles import Role
 
@@ -31,7 +33,7 @@ class ModelCalled(Contract):
     system: str
     user: str
     answer: str = ""
-    usage: Usage = Usage()
+    usage: Usage = Field(default_factory=Usage)
     duration_ms: int = 0
     wire: str = ""
     requests: int = 1

@@ -87,7 +87,7 @@ class Megram(Contract):
     f: float = Field(ge=0, le=1)
     sigma: float = Field(ge=-1, le=1)
     k: float = Field(ge=0, le=100)
-    origin: Origin = Origin()
+    origin: Origin = Field(default_factory=Origin)
 
     @property
     def pair(self) -> Pair:

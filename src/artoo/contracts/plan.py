@@ -44,7 +44,7 @@ class Plan(Contract):
 
     task_criteria: tuple[CriterionLike, ...] = ()
     subtasks: tuple[PlannedSubTask, ...]
-    must_not: MustNot = MustNot()
+    must_not: MustNot = Field(default_factory=MustNot)
     cautions: tuple[Caution, ...] = ()
     carried: tuple[str, ...] = ()
     round: int = Field(default=1, ge=1)
@@ -66,7 +66,7 @@ class SubTask(Contract):
     intent: str
     context: str = ""
     success_criteria: tuple[CriterionLike, ...] = ()
-    must_not: MustNot = MustNot()
+    must_not: MustNot = Field(default_factory=MustNot)
     cautions: tuple[Caution, ...] = ()
     preferred_tool: str | None = None
 

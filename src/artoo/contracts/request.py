@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from pydantic import Field
+
 from artoo.contracts.base import Contract
 
 
@@ -44,7 +46,7 @@ class TaskSpec(Contract):
 
     task_id: str
     intent: str
-    constraints: Constraints = Constraints()
+    constraints: Constraints = Field(default_factory=Constraints)
     raw_input: str
     language: str = "en"
     corrects: bool = False

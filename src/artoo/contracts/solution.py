@@ -153,7 +153,7 @@ class FinalResult(Contract):
     task_id: str
     summary: str
     output: str = ""
-    loss: Loss = Loss()
+    loss: Loss = Field(default_factory=Loss)
     grad_l: float = 0.0
     replans: int = 0
     prev_directive: Directive = Directive.INIT
@@ -164,7 +164,7 @@ class FinalResult(Contract):
     next_moves: tuple[str, ...] = ()
     stopped_by: StoppedBy | None = None
     withheld: tuple[str, ...] = ()
-    cost: Cost = Cost()
+    cost: Cost = Field(default_factory=Cost)
 
 
 class Halt(Contract):

@@ -22,7 +22,6 @@ from artoo.llm.budget import Budget, BudgetedModel, MeteredModel
 from artoo.ports.clock import Clock
 from artoo.ports.confirm import Confirm
 from artoo.ports.ids import Ids
-from artoo.ports.sandbox import Roots, Sandbox
 from artoo.runtime.config import Config
 from artoo.runtime.models import open_models
 from artoo.runtime.options import RunOptions
@@ -31,6 +30,7 @@ from artoo.runtime.system import SystemClock, UuidIds
 
 if TYPE_CHECKING:
     from artoo.llm.model_fetch import Report
+    from artoo.ports.sandbox import Roots, Sandbox
     from artoo.runtime.hands import McpTools
     from artoo.runtime.memories import Memories
     from artoo.runtime.task import TaskMemory, TaskRun, TaskSettings
@@ -237,6 +237,8 @@ class Artoo:
         return self._sandbox
 
     def _roots(self, options: RunOptions) -> Roots:
+        from artoo.ports.sandbox import Roots
+
         project = (options.project or Path.cwd()).expanduser().resolve()
         if not project.is_dir():
             raise ConfigurationError(f"the project directory {project} does not exist")
