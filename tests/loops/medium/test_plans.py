@@ -13,7 +13,15 @@ from artoo.contracts.plan import MustNot, PlannedSubTask
 from artoo.contracts.solution import Directive, Loss, PlanDirective
 from artoo.loops.medium.directive_text import directive_text
 from artoo.loops.medium.plan_check import PlanRules, fingerprint, objections, similarity
-from artoo.loops.medium.plan_draft import PlanDraft, SubTaskDraft, complete, condensed, merged, plan_schema
+from artoo.loops.medium.plan_draft import (
+    PlanDraft,
+    SubTaskDraft,
+    complete,
+    condensed,
+    merged,
+    plan_schema,
+    programmed,
+)
 
 FALLBACK = Criterion(text="does what was asked")
 NUMBER = Criterion(text="a number", mode=Mode.VERIFIABLE, check=OutputMatches(regex=r"\d"))
@@ -266,3 +274,12 @@ def test_what_failed_and_what_stands_are_named() -> None:
     )
     for part in ("Not met: a number", "Failed: count: no file", "Try instead: glob", "- list: a.txt"):
         assert part in text
+
+
+def test_what_comes_from_a_file_is_not_typed_out() -> None:
+    """A lone writing step becomes a program where a file has to be read; other drafts stay as they are."""
+    writes = PlanDraft(subtasks=(SubTaskDraft(intent="write the sorted lines", tool="write_file"),))
+    looks = PlanDraft(subtasks=(SubTaskDraft(intent="list the files here", tool="glob"),))
+    assert programmed(writes, {"write_file"}, ["python", "shell"]).subtasks[0].tool == "python"
+    assert programmed(writes, {"write_file"}, []) == writes
+    assert programmed(looks, {"write_file"}, ["python"]) == looks

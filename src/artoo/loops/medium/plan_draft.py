@@ -93,6 +93,18 @@ def condensed(draft: PlanDraft, looking: Container[str], running: Container[str]
     return draft.model_copy(update={"subtasks": (whole,)})
 
 
+def programmed(draft: PlanDraft, writing: Container[str], running: Sequence[str]) -> PlanDraft:
+    """The draft with a program where its single step would write by hand what has to come from a file.
+
+    `writing`: tools that only write what they are given; `running`: tools that run code, best first. For requests
+    that name a file to read: a model that types the content out has not read it.
+    """
+    only = draft.subtasks[0]
+    if len(draft.subtasks) > 1 or not running or (only.tool or "") not in writing:
+        return draft
+    return draft.model_copy(update={"subtasks": (only.model_copy(update={"tool": running[0]}),)})
+
+
 def _says_what(draft: SubTaskDraft) -> bool:
     return len(_WORD.findall(draft.intent)) > _TOO_SHORT
 

@@ -17,8 +17,9 @@ from artoo.loops.medium.blocking import keeping_hands
 from artoo.loops.medium.counsel import Counsel
 from artoo.loops.medium.directive_text import directive_text
 from artoo.loops.medium.plan_check import PlanRules, fingerprint, objections
-from artoo.loops.medium.plan_draft import complete, condensed, plan_schema
+from artoo.loops.medium.plan_draft import complete, condensed, plan_schema, programmed
 from artoo.loops.medium.request_criteria import criteria_of
+from artoo.loops.named_files import named_files
 from artoo.loops.role import listen
 from artoo.loops.tool_text import describe_tools, prohibitions
 from artoo.ports.bus import Port
@@ -119,6 +120,10 @@ class Planner:
         if whole is not None:
             looking = {spec.name for spec in specs if not spec.writes and not spec.languages}
             draft = condensed(draft, looking, {spec.name for spec in specs if spec.languages})
+            if named_files(whole).inputs:
+                writing = {spec.name for spec in specs if spec.writes and not spec.languages}
+                running = [spec.name for spec in reversed(specs) if spec.languages]
+                draft = programmed(draft, writing, running)
         context = _context(task, alone=whole is not None and len(draft.subtasks) == 1)
         subtasks, criteria = complete(draft, task.criteria, _fallback(task.spec), context, whole)
         rules = PlanRules(
