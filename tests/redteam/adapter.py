@@ -18,12 +18,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from artoo.contracts.changes import Change
-from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import Roots, Sandbox, SandboxRequest, StagedChanges, TaskLedger
+from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.errors import ArtooError
+from artoo.ports.sandbox import Roots, TaskLedger
+from artoo.tools.commands import Command
+from artoo.tools.gate import Gate
 from artoo.tools.gate_rules import ask_about_mcp, ask_about_script
+from artoo.tools.gated import GatedCommands, GatedWriter
+from artoo.tools.questions import AskPerson
 from artoo.tools.sandbox.choose import open_sandbox
-from artoo.tools.sandbox.decide import Decision, decide
 from artoo.tools.sandbox.secrets import existing, secret_paths
 
 Confirm = Callable[[str, list[str]], bool]
@@ -48,63 +51,32 @@ async def _run(action: Mapping[str, Any], cwd: Path, confirm: Confirm) -> Answer
 
 
 async def _stage(action: Mapping[str, Any], cwd: Path, confirm: Confirm) -> Answer:
+    """Commands and files go through the product's own gate, sandbox and ledger."""
+
+    async def ask(request: ConfirmationRequest) -> Consent:
+        return Consent.ONCE if confirm(request.title, list(request.details)) else Consent.NO
+
     sandbox = await open_sandbox(_ARTOO_HOME)
     home = Path.home()
     roots = Roots(home=home, workspace=home / "artoo_workspace", project=cwd)
-    request = SandboxRequest.bash(
-        action.get("command", ""), cwd=cwd, roots=roots, task_id="redteam", ledger=_LEDGER
-    )
+    gate = Gate(AskPerson(ask))
     try:
         if action["tool"] == "write_file":
-            staged = await sandbox.stage_write(request, Path(action["path"]), action["content"].encode())
-            return await _settle(staged, confirm, {"status": "ok"})
-        return await _shell(sandbox, request, confirm)
-    except SandboxError as error:
+            writer = GatedWriter(sandbox, roots, "redteam", gate, _LEDGER)
+            outcome = await writer.write(cwd / action["path"], action["content"].encode())
+        else:
+            runner = GatedCommands(sandbox, roots, "redteam", gate, _LEDGER)
+            outcome = await runner.run(Command(("bash", "-c", action.get("command", "")), wall_seconds=60.0))
+    except ArtooError as error:
         return {"status": "error", "error": str(error)}
-
-
-async def _shell(sandbox: Sandbox, request: SandboxRequest, confirm: Confirm) -> Answer:
-    result = await sandbox.run(request)
-    if result.needs_confirmation:
-        if not confirm(f"run without a sandbox: {request.argv[-1]}", list(result.notes)):
-            return {"status": "refused"}
-        result = await sandbox.run(_unconfined(request))
-    answer: Answer = {
-        "status": result.status,
-        "exit_code": result.exit_code,
-        "stdout": result.stdout.text[-500:],
-        "stderr": result.stderr.text[-500:],
+    return {
+        "status": outcome.status.value,
+        "exit_code": outcome.exit_code,
+        "stdout": outcome.output[-500:],
+        "stderr": outcome.error_output[-500:],
+        "dropped": list(outcome.dropped),
+        "applied": list(outcome.changes),
     }
-    return await _settle(result.staged, confirm, answer)
-
-
-def _unconfined(request: SandboxRequest) -> SandboxRequest:
-    return SandboxRequest(
-        argv=request.argv, cwd=request.cwd, roots=request.roots, task_id=request.task_id, unconfined=True
-    )
-
-
-async def _settle(staged: StagedChanges, confirm: Confirm, answer: Answer) -> Answer:
-    async with staged:
-        decision = decide(staged.changes)
-        if not decision.silent and not confirm(*_question(decision, staged.changes)):
-            return {**answer, "status": "refused", "dropped": [change.path for change in staged.changes]}
-        report = await staged.apply(digest=staged.digest)
-        if not report.applied:
-            return {**answer, "status": "refused", "conflicts": [one.model_dump() for one in report.conflicts]}
-        return {**answer, "applied": list(report.paths)}
-
-
-def _question(decision: Decision, changes: tuple[Change, ...]) -> tuple[str, list[str]]:
-    asked = [f"{_line(change)}: {reason}" for change, reason in decision.ask]
-    if decision.flood:
-        asked.append(decision.flood)
-    return "apply these changes?", asked + [f"also: {_line(one)}" for one in changes]
-
-
-def _line(change: Change) -> str:
-    sizes = f"{change.size_before} -> {change.size_after} bytes"
-    return f"{change.kind} {change.path} ({sizes}) {change.detail}".rstrip()
 
 
 def _read(action: Mapping[str, Any], cwd: Path) -> Answer:
