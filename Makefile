@@ -27,6 +27,7 @@ test-quick: $(READY)
 
 torture: $(READY) model
 	$(BIN)/pytest -m torture
+	$(BIN)/pytest --hypothesis-profile=search -n 2 --dist loadfile -m "not torture and not embedded"
 
 model: $(READY)
 	$(BIN)/artoo model pull

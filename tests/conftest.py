@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
 
 from artoo.testing import forbid_real_models
+
+# The suite is a gate: the same commit passes or fails the same way everywhere. `make torture` searches on.
+settings.register_profile("gate", derandomize=True, database=None)
+settings.register_profile("search", derandomize=False)
+settings.load_profile("gate")
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
@@ -140,6 +140,7 @@ def test_contracts_can_be_written():
 @given(
     st.builds(Step, share=st.floats(allow_nan=False, allow_infinity=False), count=st.integers(-(10**15), 10**15))
 )
+@example(Step(tool="", share=0.00012345678901234567))
 @settings(max_examples=40, deadline=None)
 def test_every_value_can_be_written(step: Step):
     """Whatever a contract can hold, the grammar lets a model say."""
