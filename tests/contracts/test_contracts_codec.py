@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from enum import Enum
 from types import UnionType
@@ -167,6 +168,21 @@ def values(annotation: object, bounds: dict[str, object] | None = None) -> Searc
     return st.none()
 
 
+def limited_text(limits: dict[str, object]) -> SearchStrategy[str]:
+    """Text that keeps the field's pattern, when it has one."""
+    patterns = [str(found) for limit in limits.values() if (found := pattern_of(limit)) is not None]
+    if patterns:
+        return st.from_regex(re.compile(patterns[0], re.ASCII), fullmatch=True)
+    return st.text("abc_-09", min_size=1, max_size=20)
+
+
+def pattern_of(limit: object) -> object:
+    for part in limit.metadata if isinstance(limit, FieldInfo) else (limit,):
+        if (found := getattr(part, "pattern", None)) is not None:
+            return found
+    return None
+
+
 def values_of_class(annotation: type, limits: dict[str, object]) -> SearchStrategy[object]:
     if issubclass(annotation, Contract):
         return instances(annotation)
@@ -180,7 +196,7 @@ def values_of_class(annotation: type, limits: dict[str, object]) -> SearchStrate
     if issubclass(annotation, float):
         return st.floats(low, high)
     if issubclass(annotation, str):
-        return st.text("abc_-09", min_size=1, max_size=20) if limits else any_text()
+        return limited_text(limits) if limits else any_text()
     if annotation is type(None):
         return st.none()
     return st.datetimes(timezones=st.just(UTC))

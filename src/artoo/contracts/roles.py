@@ -21,6 +21,9 @@ class Role(StrEnum):
     DREAMER = "dreamer"
     AUDITOR = "auditor"
     BUS = "bus"
+    BOARD = "board"
+    MAILBOX = "mailbox"
+    HEARTBEAT = "heartbeat"
 
 
 ROLE_IDS: dict[Role, str] = {

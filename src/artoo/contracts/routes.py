@@ -74,6 +74,14 @@ ROUTES: dict[str, Route] = {
     "MemoryWritten": _route({R.SOLVER, R.DREAMER}, set(), None),
     "DreamReport": _route({R.DREAMER}, set(), None),
     "TLayerProposal": _route({R.DREAMER}, set(), None),
+    # standing agents: records, for the Auditor and whoever watches
+    "TaskMoved": _route({R.BOARD}, set(), None),
+    "Mail": _route({R.MAILBOX}, set(), None),
+    "MailMoved": _route({R.MAILBOX}, set(), None),
+    "ReplyMissed": _route({R.MAILBOX}, set(), None),
+    "PulseRecorded": _route({R.HEARTBEAT}, set(), None),
+    "AgentChanged": _route({R.BOARD}, set(), None),
+    "DreamCycleReport": _route({R.HEARTBEAT}, set(), None),
     # records
     "ModelCalled": _route(_LLM_ROLES, set(), None),
     "ToolCalled": _route({R.EXECUTOR}, set(), None),

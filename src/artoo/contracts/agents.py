@@ -1,0 +1,196 @@
+"""Standing agents' exchange: who they are, their mail, and the board that governs their work (SPEC section 11).
+
+pending ─► in_progress ─► review ─► completed ─► archived
+   ▲  │        │  ▲          │                      ▲
+   │  │        ▼  │          ▼                      │
+   │  │      blocked       rejected                 │
+   │  ▼        ▼              │                     │
+   └─ … ─► cancelled ◄────────┘ ────────────────────┘      failed ─► pending, cancelled
+"""
+
+from __future__ import annotations
+
+from datetime import UTC
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, AwareDatetime, Field
+
+from artoo.contracts.base import Contract
+
+Utc = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
+AgentName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
+"""An agent's name is also its folder's: lower case, no dots, no slashes."""
+
+Actor = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_:-]{0,63}$")]
+"""Who did something: an agent's name, or one of the three below."""
+
+OPERATOR = "operator"
+POLICY = "policy"
+RUNTIME = "runtime"
+RESERVED_NAMES = frozenset({OPERATOR, POLICY, RUNTIME})
+
+
+class TrustLevel(StrEnum):
+    """How far an agent's own work goes without a second pair of eyes. Only the operator changes it."""
+
+    PROBATION = "probation"
+    STANDARD = "standard"
+    TRUSTED = "trusted"
+    SENIOR = "senior"
+
+
+class Complexity(StrEnum):
+    """What a task may cost if it goes wrong. Set by the operator or a rule, never by the agent concerned."""
+
+    SIMPLE = "simple"
+    COMPLEX = "complex"
+    CRITICAL = "critical"
+
+
+class Priority(StrEnum):
+    """What comes first, for mail and tasks alike."""
+
+    CRITICAL = "critical"
+    STANDARD = "standard"
+    BACKGROUND = "background"
+
+
+class BoardState(StrEnum):
+    """The nine states of a governed task."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    BLOCKED = "blocked"
+    REVIEW = "review"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    REJECTED = "rejected"
+    CANCELLED = "cancelled"
+    ARCHIVED = "archived"
+
+
+class BoardTask(Contract):
+    """A task on the board as it stands. `complexity` None counts as critical.
+
+    `assignee` None: whoever may take it. `notes` are reasons that earlier reviews gave, oldest first: they reach
+    the agent's context. `run` is the id of the dual loop's task that works, or last worked, on it; `summary` its
+    result.
+    `submission` counts how often it was submitted for review.
+    """
+
+    id: str
+    text: str = Field(min_length=1, max_length=20_000)
+    state: BoardState = BoardState.PENDING
+    priority: Priority = Priority.STANDARD
+    complexity: Complexity | None = None
+    assignee: AgentName | None = None
+    reviewer: AgentName | None = None
+    project: str = ""
+    notes: tuple[str, ...] = ()
+    run: str | None = None
+    summary: str = ""
+    submission: int = Field(default=0, ge=0)
+    created_at: Utc
+    updated_at: Utc
+
+
+class TaskMoved(Contract):
+    """One transition, kept for ever: from which state to which, who did it, why. `before` None: the task is new.
+
+    `by_policy`: the approval is the trust policy's, because it demands no review here.
+    """
+
+    board_task: str
+    before: BoardState | None
+    after: BoardState
+    actor: Actor
+    reason: str = ""
+    at: Utc
+    by_policy: bool = False
+
+
+class Mail(Contract):
+    """One letter. `requires_reply`: somebody waits for the answer, in the application, with a timeout.
+
+    `sender` is an agent or the operator; so is `recipient`.
+    """
+
+    id: str
+    sender: Actor
+    recipient: Actor
+    text: str = Field(min_length=1, max_length=100_000)
+    priority: Priority = Priority.STANDARD
+    requires_reply: bool = False
+    in_reply_to: str | None = None
+    sent_at: Utc
+
+
+Partition = Literal["outbox", "inbox", "archive"]
+
+
+class MailMoved(Contract):
+    """A letter reached a partition: outbox (accepted), inbox (delivered), archive (dealt with)."""
+
+    mail_id: str
+    sender: Actor
+    recipient: Actor
+    priority: Priority
+    partition: Partition
+    at: Utc
+    note: str = ""
+
+
+class ReplyMissed(Contract):
+    """A reply that was waited for did not come: it took too long, or waiting for it would never have ended.
+
+    `cycle` names the agents that waited for one another, if that was why.
+    """
+
+    mail_id: str
+    waiting: Actor
+    recipient: Actor
+    why: Literal["timeout", "cycle"]
+    cycle: tuple[str, ...] = ()
+    at: Utc
+
+
+class PulseRecorded(Contract):
+    """One beat of an agent's heart, accounted for. `due_at` is when it should have been.
+
+    `run`: there was work; `idle`: looked, nothing to do, no LLM call; `skipped`: not looked, and why (still busy,
+    backing off, paused); `missed`: the machine slept or artoo was not running. `count` beats of one kind in a row
+    may share a record when they were missed.
+    """
+
+    agent: AgentName
+    due_at: Utc
+    at: Utc
+    outcome: Literal["run", "idle", "skipped", "missed"]
+    why: str = ""
+    count: int = Field(default=1, ge=1)
+    llm_calls: int = Field(default=0, ge=0)
+
+
+class AgentChanged(Contract):
+    """Something about an agent changed, and who did it. `detail` says from what to what."""
+
+    agent: AgentName
+    change: Literal["created", "trust", "paused", "resumed", "stopped", "accepted"]
+    actor: Actor
+    detail: str = ""
+    at: Utc
+
+
+class DreamCycleReport(Contract):
+    """One dream cycle of one agent: what became curated knowledge, what the buffer kept, what was purged."""
+
+    agent: AgentName
+    at: Utc
+    observations: int = Field(ge=0)
+    promoted: tuple[str, ...] = ()
+    kept: int = Field(default=0, ge=0)
+    purged: int = Field(default=0, ge=0)
+    trimmed: tuple[str, ...] = ()
+    llm_calls: int = Field(default=0, ge=0)
+    error: str | None = None
