@@ -135,7 +135,7 @@ class CorrectionSignal(Contract):
     """What was wrong and what to do about it. R4a → R3, at most `max_retries` times.
 
     `switch_from` names the tool whose approach was wrong: the next attempt is not offered it again while
-    another tool can do the work.
+    another tool can do the work. `by_program`: only what runs a program can give the result (a figure).
     """
 
     subtask_id: str
@@ -146,6 +146,7 @@ class CorrectionSignal(Contract):
     failure_class: FailureClass
     prior_tool_calls: tuple[str, ...] = ()
     switch_from: str | None = None
+    by_program: bool = False
 
 
 class GapPoint(Contract):
@@ -160,7 +161,8 @@ class GapPoint(Contract):
 class SubTaskOutcome(Contract):
     """What leaves the fast loop. R4a → dispatcher, R4b. `infrastructure` as in ExecutionResult.
 
-    `hopeless`: what the request takes for granted is not there, so that no other plan can help.
+    `hopeless`: what the request takes for granted is not there, so that no other plan can help. `unconfirmed` are
+    the computed answers of a failed subtask, no two of which agree.
     """
 
     subtask_id: str
@@ -174,6 +176,7 @@ class SubTaskOutcome(Contract):
     tool_calls: tuple[ToolCall, ...] = ()
     infrastructure: str | None = None
     hopeless: bool = False
+    unconfirmed: tuple[str, ...] = ()
 
     @property
     def refused(self) -> bool:

@@ -58,7 +58,10 @@ class PlanRefused(Contract):
 
 
 class SubTask(Contract):
-    """Work for one ephemeral executor. dispatcher → R3, R4a."""
+    """Work for one ephemeral executor. dispatcher → R3, R4a.
+
+    `unconfirmed` are answers that earlier rounds computed for the same intent and that no second way confirmed.
+    """
 
     subtask_id: str
     parent_task_id: str
@@ -69,6 +72,7 @@ class SubTask(Contract):
     must_not: MustNot = Field(default_factory=MustNot)
     cautions: tuple[Caution, ...] = ()
     preferred_tool: str | None = None
+    unconfirmed: tuple[str, ...] = ()
 
 
 class ManifestEntry(Contract):

@@ -26,6 +26,7 @@ class ToolSpec:
     `parameters[0]` is the main input, the *target*. `body` names the parameter that travels in a fenced block
     (code, file content) when there is one. `priority`: lower is tried first (SPEC section 3).
     `reads` and `writes` say what it can do, so that blocking never removes the last tool of either kind.
+    `special`: the person's own, made for one purpose; that it did well is worth saying for other requests too.
     """
 
     name: str
@@ -36,6 +37,7 @@ class ToolSpec:
     reads: bool = True
     writes: bool = False
     languages: tuple[str, ...] = field(default=())
+    special: bool = False
 
 
 class Toolbox(Protocol):

@@ -151,16 +151,23 @@ def _near(near: Nearby) -> str:
     return "; ".join(parts) or "Nothing similar is here."
 
 
+def shown_paths(one: Named) -> tuple[str, ...]:
+    """Paths below the project whose first lines say what a named file holds: itself, or what stands in for it."""
+    if one.where is Where.HERE:
+        return (one.path,)
+    return (*one.near.same, *one.near.copies)[:1] if one.where in (Where.BROKEN, Where.ELSEWHERE) else ()
+
+
 def _heads(named: Iterable[Named], heads: Mapping[str, Head]) -> Iterator[str]:
-    for one in named:
-        head = heads.get(one.path) if one.where is Where.HERE else None
+    for path in dict.fromkeys(path for one in named for path in shown_paths(one)):
+        head = heads.get(path)
         if head is None:
             continue
         if head.instead is not None:
-            yield f"{printable(one.path)}: {head.instead}"
+            yield f"{printable(path)}: {head.instead}"
         else:
             lines = "\n".join(_one_line(line) for line in head.lines[:_HEAD_LINES])
-            yield f"First lines of {printable(one.path)}:\n{lines}"
+            yield f"First lines of {printable(path)}:\n{lines}"
 
 
 def _one_line(line: str) -> str:

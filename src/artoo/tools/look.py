@@ -12,7 +12,7 @@ from artoo.contracts.changes import PathClass
 from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
 from artoo.ports.surroundings import Surroundings
-from artoo.tools.listing import LISTING_CHARACTERS, Head, Snapshot, Where, describe, name_files, named_in
+from artoo.tools.listing import LISTING_CHARACTERS, Head, Snapshot, describe, name_files, named_in, shown_paths
 from artoo.tools.output import head_tail
 from artoo.tools.paths import absolute
 from artoo.tools.sandbox.classify import Places
@@ -49,7 +49,7 @@ class ProjectLook:
 
     def _look(self, request: str) -> Surroundings:
         snapshot = self._snapshot(request)
-        here = [one.path for one in name_files(snapshot, request) if one.where is Where.HERE]
+        here = [path for one in name_files(snapshot, request) for path in shown_paths(one)]
         heads = {
             path: head for path in here[:_MOST_HEADS] if (head := self._head(self.roots.project / path)) is not None
         }

@@ -61,6 +61,7 @@ class UserTool:
             priority=USER_PRIORITY,
             reads=self.effects.reads,
             writes=self.effects.writes,
+            special=True,
         )
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from artoo.contracts.memory import Calibration, CalibrationEntry
 from artoo.contracts.plan import Caution
 from artoo.contracts.tags import Pair, macro_pair, micro_pair, thing_pair, tool_pair
 from artoo.loops.medium.advice import Advice, advice_from, in_words, mentions, pairs_of
-from artoo.ports.tools import ToolSpec
+from artoo.ports.tools import Parameter, ToolSpec
 from artoo.prompts.segments import Segment
 
 READ = ToolSpec("read_file", "reads", (), 1)
@@ -102,6 +102,7 @@ def test_the_segments_of_the_prompt() -> None:
             known=("a.txt was found at /x/a.txt",),
         ),
         SPECS,
+        [tool_pair("glob")],
     )
     segments = advice.segments("- python")
     assert segments[Segment.PROCEDURES] == "- glob\n- read first"
@@ -111,12 +112,14 @@ def test_the_segments_of_the_prompt() -> None:
 
 
 def test_what_runs_anything_is_recommended_only_where_it_served() -> None:
-    """A shell or a program that did well elsewhere is no advice for this request; a tool of its own kind is."""
-    good = (entry(tool_pair("shell")), entry(tool_pair("shell:wc")), entry(tool_pair("glob")))
-    assert advice_from(Calibration(should_prefer=good), SPECS).prefer == ("glob",)
-    assert advice_from(Calibration(should_prefer=good), SPECS, [tool_pair("shell:wc")]).prefer == (
+    """A general tool or a program that did well elsewhere is no advice for this request; a tool of the person's is."""
+    own = ToolSpec("look_up", "looks up a customer", (Parameter("name", "a name"),), 100, special=True)
+    good = tuple(entry(tool_pair(name)) for name in ("shell", "shell:wc", "glob", "look_up"))
+    specs = (*SPECS, own)
+    assert advice_from(Calibration(should_prefer=good), specs).prefer == ("look_up",)
+    assert advice_from(Calibration(should_prefer=good), specs, [tool_pair("shell:wc")]).prefer == (
         "shell:wc",
-        "glob",
+        "look_up",
     )
 
 

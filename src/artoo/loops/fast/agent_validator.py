@@ -25,7 +25,15 @@ from artoo.loops.fast.checks import run_check
 from artoo.loops.fast.correction import correction_for
 from artoo.loops.fast.evidence import Finding, assess
 from artoo.loops.fast.report import ValidationReport, numbered, usable_judgements
-from artoo.loops.fast.request_rules import absent_inputs, elsewhere, may_name_files, uncomputed, unread_input
+from artoo.loops.fast.request_rules import (
+    UNCOMPUTED,
+    absent_inputs,
+    elsewhere,
+    may_name_files,
+    names_only,
+    uncomputed,
+    unread_input,
+)
 from artoo.loops.fast.second_look import SecondLook
 from artoo.loops.named_files import named_directories
 from artoo.loops.role import listen
@@ -50,12 +58,17 @@ class _Record:
     around: Surroundings | None = None
     figures: list[ExecutionResult] = field(default_factory=list[ExecutionResult])
 
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """What was computed so far, in earlier rounds and in this one."""
+        return (*self.subtask.unconfirmed, *(result.output for result in self.figures))
+
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
     """`final`: no correction can help. `hopeless`: no other plan can either. `again`: only a second way is due.
 
-    `mendable`: the right tool was used on the wrong thing.
+    `mendable`: the right tool was used on the wrong thing. `by_program`: what ran could only show, not compute.
     """
 
     verdicts: tuple[CriterionVerdict, ...]
@@ -64,6 +77,7 @@ class _Judged:
     hopeless: bool = False
     again: bool = False
     mendable: bool = False
+    by_program: bool = False
 
     @property
     def failed(self) -> tuple[CriterionVerdict, ...]:
@@ -131,18 +145,18 @@ class AgentValidator:
         wanted = self._second_look.wanted(small_model=result.small_model)
         last = judged.final or result.attempt > self._max_retries
         if judged.failed:
-            unrefuted = last and not judged.hopeless and len(record.figures) == 1
+            unrefuted = last and not judged.hopeless and len(record.figures) == 1 == len(record.answers)
             return _Judged((second_look.unrefuted(),)) if unrefuted else judged
         if not wanted or not second_look.deserved(record.subtask.intent, result):
             return judged
         record.figures.append(result)
-        confirmed = second_look.verdict_of(record.figures)
+        confirmed = second_look.confirmed(record.figures, record.subtask.unconfirmed)
         if confirmed is not None:
             record.figures = [confirmed]
             return judged
-        if last and len(record.figures) == 1:
+        if last and len(record.answers) == 1:
             return judged
-        return _Judged((*judged.verdicts, second_look.open_verdict(record.figures)), again=True)
+        return _Judged((*judged.verdicts, second_look.open_verdict(record.answers)), again=True)
 
     async def _judge(self, record: _Record, result: ExecutionResult, cause: Envelope) -> _Judged:
         """The order of SPEC section 3; what an earlier step decided, a later one does not touch."""
@@ -172,6 +186,7 @@ class AgentValidator:
             final=hopeless,
             hopeless=hopeless,
             mendable=bool(findings) and all(finding.mendable for finding in findings),
+            by_program=any(finding.rule == UNCOMPUTED for finding in findings),
         )
 
     async def _checked(self, criteria: Sequence[Criterion], result: ExecutionResult) -> dict[int, CriterionVerdict]:
@@ -198,7 +213,12 @@ class AgentValidator:
         else:
             assessment = await asyncio.to_thread(assess, result.output, calls, intent=intent)
         places = [name for name in named_directories(intent) if (await self._source.file(name)).is_directory]
-        rules = (uncomputed(intent, calls), unread_input(intent, calls), elsewhere(places, calls))
+        rules = (
+            uncomputed(intent, calls),
+            names_only(intent, calls),
+            unread_input(intent, calls),
+            elsewhere(places, calls),
+        )
         return [*assessment.findings, *(finding for finding in rules if finding is not None)]
 
     async def _absent_input(self, record: _Record, result: ExecutionResult) -> Finding | None:
@@ -235,7 +255,8 @@ def _correction(record: _Record, result: ExecutionResult, judged: _Judged) -> Co
     if judged.again:
         return second_look.signal(result)
     advice = "\n".join((*_where_it_is(record), judged.advice))
-    return correction_for(result, judged.failed, advice, mendable=judged.mendable)
+    signal = correction_for(result, judged.failed, advice, mendable=judged.mendable)
+    return signal.model_copy(update={"by_program": True}) if judged.by_program else signal
 
 
 def _where_it_is(record: _Record) -> list[str]:
@@ -284,4 +305,5 @@ def _outcome(record: _Record, result: ExecutionResult, judged: _Judged) -> SubTa
         tool_calls=tuple(record.calls),
         infrastructure=result.infrastructure,
         hopeless=judged.hopeless,
+        unconfirmed=record.answers if failed else (),
     )

@@ -28,6 +28,9 @@ from artoo.prompts.segments import Segment
 _SHOWN_CALLS = 6
 _SHOWN_OUTPUT = 1_200
 _STEP_TOKENS = 800
+_REPEATED = "this exact call was made before; do it another way"
+"""At temperature 0 a small model makes it again, so the tool is not offered again in this attempt."""
+
 _SELF_EVIDENT = (OutputMatches, ToolSucceeded)
 """Checks that follow from any good answer; naming them leads a small model astray."""
 
@@ -110,7 +113,9 @@ class Executor:
             call = await self._call(by_name[step.tool], step)
             attempt.calls.append(call)
             self._publish_call(subtask, attempt, call, cause)
-            if step.is_final:
+            repeated = call.reason == _REPEATED
+            specs = tuple(spec for spec in specs if not (repeated and spec.name == step.tool))
+            if not specs or (step.is_final and not repeated):
                 return _finished(subtask, attempt, call)
         return _result(subtask, attempt, "uncertain", f"no result after {self._limits.steps} steps")
 
@@ -120,8 +125,10 @@ class Executor:
         At temperature 0 a small model repeats its command whatever the correction says.
         """
         specs = self._toolbox.specs
-        if correction is None or correction.switch_from is None:
+        if correction is None:
             return specs
+        if correction.by_program:
+            specs = tuple(spec for spec in specs if spec.languages) or specs
         left = tuple(spec for spec in specs if spec.name != correction.switch_from)
         return left if any(spec.languages for spec in left) else specs
 
@@ -157,7 +164,7 @@ class Executor:
                 target=step.input,
                 input=(step.body or step.input)[:2_000],
                 status=CallStatus.REFUSED,
-                reason="this exact call was made before; do it another way",
+                reason=_REPEATED,
             )
         self._seen.add(key)
         return await self._toolbox.call(spec.name, arguments_for(spec, step.input, step.body))

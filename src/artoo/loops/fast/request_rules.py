@@ -15,6 +15,9 @@ from artoo.contracts.execution import CallStatus, FailureClass, ToolCall
 from artoo.loops.fast.evidence import Finding
 from artoo.loops.named_files import named_files
 
+UNCOMPUTED = "uncomputed"
+"""The rule whose remedy is a program."""
+
 _COMPUTED = re.compile(
     r"\b(?:sum|total|average|mean|median|percentage|standard deviation)\b|求和|总和|合计|平均|百分比|总计",
     re.IGNORECASE,
@@ -24,10 +27,20 @@ _ABOUT_EXISTENCE = re.compile(
     r"|\blocate\b|存在|有没有|在哪|查找|寻找",
     re.IGNORECASE,
 )
+_ABOUT_CONTENT = re.compile(
+    r"\b(?:contain|mention|include)\w*\s+(?:the\s+)?(?:exact\s+)?"
+    r"(?:text|word|words|string|phrase|line|term|expression|[\"'`“‘「])"
+    r"|(?:包含|含有|写着|写有|提到|出现)(?:了)?\s*(?:文字|文本|字符串|单词|字样|一行|[“‘「\"'`])",
+    re.IGNORECASE,
+)
+_ABOUT_NAMES = re.compile(r"\b(?:file)?names?\b[^.?!]{0,40}$|名(?:称|字)?(?:里|中)?[^。？！]{0,10}$", re.IGNORECASE)
 _ENDING = re.compile(r"\.[A-Za-z0-9]")
 _PATTERN = re.compile(r"[\w./~-]*[*?\[][\w./*?\[\]~-]*")
 _LOOKING = frozenset({"find_files", "find_text", "glob", "read_file", "write_file", "search"})
 """Tools that show what is there and compute nothing."""
+
+_SEEING_NAMES = frozenset({"glob", "find_files", "shell:find", "shell:fd", "shell:ls", "shell:locate"})
+"""Identities that list files without looking into them."""
 
 
 def uncomputed(intent: str, calls: Sequence[ToolCall]) -> Finding | None:
@@ -38,12 +51,25 @@ def uncomputed(intent: str, calls: Sequence[ToolCall]) -> Finding | None:
         return None
     identities = tuple(dict.fromkeys(identity for call in calls for identity in call.identity))
     return Finding(
-        "uncomputed",
+        UNCOMPUTED,
         "the figure has to be computed by a program (python or shell), but none ran well",
         FailureClass.LOGICAL,
         identities,
         contradicts=False,
     )
+
+
+def names_only(intent: str, calls: Sequence[ToolCall]) -> Finding | None:
+    """A request about what files contain, answered from their names: a list of files is no search in them."""
+    asked = _ABOUT_CONTENT.search(intent)
+    ran = [call for call in calls if call.status is CallStatus.OK]
+    if asked is None or not ran or _ABOUT_NAMES.search(intent[: asked.start()]):
+        return None
+    identities = tuple(dict.fromkeys(identity for call in ran for identity in call.identity))
+    if not _SEEING_NAMES.issuperset(identities):
+        return None
+    message = "the request is about what files contain, but only their names were looked at; search their text"
+    return Finding("names_only", message, FailureClass.LOGICAL, identities)
 
 
 def may_name_files(intent: str) -> bool:

@@ -67,24 +67,25 @@ def deserved(intent: str, result: ExecutionResult) -> bool:
     )
 
 
-def agree(one: ExecutionResult, other: ExecutionResult) -> bool:
-    """Whether two results give the same figures; one may say more around them than the other."""
-    a, b = figures_of(one.output), figures_of(other.output)
+def agree(one: str, other: str) -> bool:
+    """Whether two answers give the same figures; one may say more around them than the other."""
+    a, b = figures_of(one), figures_of(other)
     return bool(a and b) and (a <= b or b <= a)
 
 
-def verdict_of(results: Sequence[ExecutionResult]) -> ExecutionResult | None:
-    """The first result that another one confirms, or None."""
+def confirmed(results: Sequence[ExecutionResult], earlier: Sequence[str]) -> ExecutionResult | None:
+    """The first result whose figures another one, or an answer of an earlier round, gives too; or None."""
     for index, one in enumerate(results):
-        if any(agree(one, other) for other in results[index + 1 :]):
+        others = (*(other.output for other in results[index + 1 :]), *earlier)
+        if any(agree(one.output, other) for other in others):
             return one
     return None
 
 
-def open_verdict(results: Sequence[ExecutionResult]) -> CriterionVerdict:
+def open_verdict(answers: Sequence[str]) -> CriterionVerdict:
     """The criterion while no two ways agree."""
-    shown = " / ".join(result.output.strip()[:80] for result in results)
-    said = f"different ways gave {shown}" if len(results) > 1 else f"only one way was tried: {shown}"
+    shown = " / ".join(answer.strip()[:80] for answer in answers)
+    said = f"different ways gave {shown}" if len(answers) > 1 else f"only one way was tried: {shown}"
     return _verdict("fail", said)
 
 
@@ -104,6 +105,7 @@ def signal(result: ExecutionResult) -> CorrectionSignal:
         failed_criterion=TWO_WAYS_AGREE,
         failure_class=FailureClass.LOGICAL,
         switch_from=last.tool if last is not None else None,
+        by_program=True,
     )
 
 

@@ -79,7 +79,8 @@ def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collectio
 
     Enforced are pairs and rules that name a tool, as long as something is left that reads and writes. One bad
     experience with what runs any program (python, a shell) says little about the next program: that is a caution.
-    Likewise a program is recommended only where it served before: `wc` did well, but not at everything.
+    Likewise a general tool or a program is recommended only where it served before: `find_text` did well, but not
+    at adding up, and a small model takes every line of advice. The person's own tools are recommended as such.
     """
     wide = [entry for entry in found.must_not if _is_enforced(entry, specs) and target_of(entry.pair) is None]
     blocked = keeping_hands([tool_of(entry.pair) or "" for entry in wide], specs)
@@ -138,7 +139,7 @@ def _is_telling(entry: CalibrationEntry, specs: Sequence[ToolSpec], worked: Coll
     identity = tool_of(entry.pair)
     if entry.rule_id is not None or identity is None or target_of(entry.pair) is not None or entry.pair in worked:
         return True
-    return any(spec.name == identity and not spec.languages for spec in specs)
+    return any(spec.name == identity and spec.special for spec in specs)
 
 
 def _preferred(entry: CalibrationEntry) -> str:

@@ -33,6 +33,7 @@ class Dispatcher:
         self._ids = ids
         self._round = _Round([])
         self._finished: dict[str, SubTaskOutcome] = {}
+        self._unconfirmed: dict[str, tuple[str, ...]] = {}
 
     async def run(self) -> None:
         """Dispatches until the port closes."""
@@ -78,6 +79,7 @@ class Dispatcher:
                 must_not=plan.must_not,
                 cautions=plan.cautions,
                 preferred_tool=planned.tool,
+                unconfirmed=self._unconfirmed.get(planned.intent, ()),
             )
             for planned in plan.subtasks
         ]
@@ -90,6 +92,7 @@ class Dispatcher:
             self._finished[outcome.subtask_id] = outcome
         else:
             self._round.failed = True
+            self._unconfirmed[outcome.intent] = outcome.unconfirmed
         if not self._round.running and not self._round.failed:
             self._start_next(cause)
 

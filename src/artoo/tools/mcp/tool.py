@@ -45,6 +45,7 @@ class McpTool:
             parameters=self._parameters(),
             priority=MCP_PRIORITY,
             writes=not self.read_only,
+            special=True,
         )
 
     @property
