@@ -12,8 +12,9 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.runtime.config import Config
 from artoo.runtime.config_environment import variables
-from artoo.runtime.config_file import LARGEST_FILE, load_config, read_config
+from artoo.runtime.config_file import load_config, read_config
 from artoo.runtime.home import default_home
+from artoo.settings.text_file import LARGEST_FILE
 
 SEED = """\
 runtime:
@@ -233,14 +234,14 @@ def test_hyperparameters_are_those_of_the_control_law() -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Whatever stands in the file, the answer is a configuration or a ConfigurationError."""
-    from artoo.runtime.config_places import Places
-    from artoo.runtime.config_problems import problems_of
-    from artoo.runtime.config_yaml import parse
+    from artoo.settings.places import Places
+    from artoo.settings.problems import problems_of
+    from artoo.settings.yaml_file import parse
 
     try:
         tree, places = parse(text, Path("config.yaml"))
     except ConfigurationError:
         return
     assert isinstance(places, Places)
-    for problem in problems_of(tree, places):
+    for problem in problems_of(tree, places, Config):
         assert str(problem).startswith("config.yaml:")

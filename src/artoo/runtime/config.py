@@ -14,10 +14,10 @@ from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.runtime.config_base import Number, Section, Whole
 from artoo.runtime.config_seed import AgentRuntime
 from artoo.runtime.home import default_home
 from artoo.runtime.options import check_policy_line
+from artoo.settings.sections import Number, Section, Whole
 
 
 def _lines(given: object) -> object:
@@ -109,11 +109,33 @@ class Control(Section):
         )
 
 
+class ModelPrice(Section):
+    """Money for a million tokens of one model. `cached`: prompt tokens that the server had cached;
+    None: as any other.
+    """
+
+    prompt: Number = Field(ge=0)
+    cached: Number | None = Field(default=None, ge=0)
+    completion: Number = Field(ge=0)
+
+
+class Prices(Section):
+    """What models cost, by the name under which they are asked. `currency` is a label: nothing is converted.
+
+    The embedded model costs nothing. Without prices no cost is shown.
+    """
+
+    currency: str = Field(default="USD", min_length=1, max_length=12)
+    models: dict[str, ModelPrice] = Field(default_factory=dict[str, ModelPrice])
+
+
 class Limits(Section):
     """What one task may use at most. Tokens count prompt and completion; None: not limited.
 
-    `subtasks` bounds one plan, `steps` one attempt at a subtask, `subtask_seconds` all its attempts,
-    `tool_seconds` one tool call.
+    `money` is in the currency of `prices`, and needs the price of every model that is used.
+
+    `subtasks` bounds one plan, `steps` one attempt at a subtask, `subtask_seconds` all its attempts
+    together (not the judging between them), `tool_seconds` one tool call.
     """
 
     subtasks: Whole = Field(default=8, ge=1, le=64)
@@ -122,6 +144,7 @@ class Limits(Section):
     tool_seconds: Number = Field(default=60.0, gt=0, le=86_400)
     calls: Whole | None = Field(default=100, ge=1)
     tokens: Whole | None = Field(default=1_000_000, ge=1)
+    money: Number | None = Field(default=None, gt=0)
 
 
 class Memory(Section):
@@ -142,6 +165,23 @@ class Undo(Section):
 
     days: Number = Field(default=30.0, gt=0, le=3_650)
     megabytes: Whole = Field(default=4_096, ge=1, le=1 << 20)
+
+
+class Log(Section):
+    """How long task logs are kept: `keep_days`, and `keep_megabytes` of all together, whichever is first.
+
+    Of a task that runs, or was cut off lately, the log stays.
+    """
+
+    keep_days: Number = Field(default=90.0, gt=0, le=3_650)
+    keep_megabytes: Whole = Field(default=4_096, ge=1, le=1 << 20)
+
+
+class LayerSettings(Section):
+    """The private copy of the project in which an agent's task works: how much it may hold."""
+
+    files: Whole = Field(default=50_000, ge=1, le=10_000_000)
+    megabytes: Whole = Field(default=2_048, ge=1, le=1 << 20)
 
 
 class McpEntry(Section):
@@ -169,11 +209,14 @@ class Config(Section):
     embedded: Embedded = Field(default_factory=Embedded.model_construct)
     control: Control = Field(default_factory=Control.model_construct)
     limits: Limits = Field(default_factory=Limits.model_construct)
+    prices: Prices = Field(default_factory=Prices.model_construct)
     workspace: Path = Path("~/artoo_workspace")
     allow: Annotated[tuple[str, ...], BeforeValidator(_lines)] = ()
     memory: Memory = Field(default_factory=Memory.model_construct)
     mcp_servers: dict[str, McpEntry] = Field(default_factory=dict[str, McpEntry])
     undo: Undo = Field(default_factory=Undo.model_construct)
+    log: Log = Field(default_factory=Log.model_construct)
+    layers: LayerSettings = Field(default_factory=LayerSettings.model_construct)
     runtime: AgentRuntime = Field(default_factory=AgentRuntime.model_construct)
 
     _home: Path = PrivateAttr(default_factory=lambda: default_home(os.environ))

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pydantic import BaseModel
 
 from artoo.runtime.config import Config
-from artoo.runtime.config_places import Place, Places, Problem, Route, Tree, Value
+from artoo.settings.places import Place, Places, Problem, Route, Tree, Value
 
 PREFIX, JOINT = "ARTOO_", "__"
 

@@ -6,7 +6,8 @@ from typing import Literal, get_args
 
 from pydantic import Field, field_validator
 
-from artoo.runtime.config_base import Section, Whole
+from artoo.agents.pulse import LONGEST_PULSE, SHORTEST_PULSE
+from artoo.settings.sections import Section, Whole
 
 State = Literal[
     "pending",
@@ -21,9 +22,6 @@ State = Literal[
 ]
 Partition = Literal["outbox", "inbox", "archive"]
 Priority = Literal["critical", "standard", "background"]
-
-SHORTEST_PULSE, LONGEST_PULSE = 60, 300
-"""Seconds between two pulses of a heartbeat: shorter storms the model, longer leaves mail lying."""
 
 
 def _exactly(names: tuple[str, ...], given: tuple[str, ...], what: str) -> None:

@@ -1,0 +1,65 @@
+"""Patience with a model that is throttled or away: exponential, with jitter, bounded, forgotten on success."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+LONGEST_BACKOFF = 3_600.0
+"""Seconds: whatever happened, an agent tries again within the hour."""
+
+
+class Backoff:
+    """Times are seconds of a steady clock. `jitter` returns a number in [0, 1), like `random.Random().random`.
+
+    The n-th failure in a row waits between half and all of `first` · 2ⁿ⁻¹ seconds, at most `longest`. Agents of
+    one endpoint may share one of these: it is the endpoint that is throttled, not the agent.
+    """
+
+    def __init__(self, first: float, jitter: Callable[[], float], *, longest: float = LONGEST_BACKOFF) -> None:
+        self._first = first
+        self._jitter = jitter
+        self._longest = longest
+        self._failures = 0
+        self._until = 0.0
+        self._why = ""
+
+    def separate(self) -> Backoff:
+        """Another one of the same kind, for failures that are not the endpoint's."""
+        return Backoff(self._first, self._jitter, longest=self._longest)
+
+    def failed(self, now: float, why: str) -> float:
+        """Counts a failure and returns for how many seconds nothing should be tried."""
+        ceiling = min(self._longest, self._first * 2.0 ** min(self._failures, 32))
+        self._failures += 1
+        delay = ceiling * (0.5 + 0.5 * self._jitter())
+        self._until, self._why = now + delay, why
+        return delay
+
+    def succeeded(self) -> None:
+        """The model answered: the next failure is a first one again."""
+        self._failures, self._until, self._why = 0, 0.0, ""
+
+    def waiting(self, now: float) -> str | None:
+        """Why nothing may be tried now; None when it may. The text stays the same while one wait lasts."""
+        if now >= self._until:
+            return None
+        return f"backing off after {self._failures} in a row: {self._why}"
+
+
+class WakeAllowance:
+    """How often mail may wake an agent: `most` times at once, refilled evenly within `interval` seconds."""
+
+    def __init__(self, most: int, interval: float) -> None:
+        self._most = most
+        self._rate = most / interval
+        self._left = float(most)
+        self._at = 0.0
+
+    def take(self, now: float) -> bool:
+        """Uses up one wake. False when a storm has used them all: the next pulse will look."""
+        self._left = min(float(self._most), self._left + max(0.0, now - self._at) * self._rate)
+        self._at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True

@@ -1,0 +1,313 @@
+"""The board of governed tasks: durable, one for all processes of a home (SPEC section 11).
+
+What workers do is in `work.py`, what reviewers do in `reviews.py`; both are reached from here. Every method raises
+MoveRefused or ActorRefused, each with what would be allowed, and then nothing has changed; or ActivityStoreError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Literal
+
+from artoo.agents.board_rows import (
+    ANYBODY,
+    LONGEST_NOTE,
+    add_note,
+    clipped,
+    find,
+    move,
+    mover_of,
+    queue,
+    record_change,
+    record_move,
+    task_of,
+)
+from artoo.agents.database import Database
+from artoo.agents.governance import (
+    SEED_POLICIES,
+    Policies,
+    check_complexity,
+    check_own,
+    check_steward,
+    way_to_cancel,
+)
+from artoo.agents.reviews import Reviews
+from artoo.agents.steady import moment
+from artoo.agents.transaction import Reading, Row, Writing, storable
+from artoo.agents.work import Work
+from artoo.contracts.agents import (
+    OPERATOR,
+    BoardState,
+    BoardTask,
+    Complexity,
+    Priority,
+    TaskChanged,
+    TaskMoved,
+)
+from artoo.contracts.errors import ActorRefused, MoveRefused
+from artoo.ports.ids import Ids
+
+MOST_TASKS = 10_000
+"""Tasks on the board that are not archived."""
+
+LONGEST_TEXT = 20_000
+"""Characters of a task's text, as the contract has it."""
+
+_Kind = Literal["priority", "complexity", "assignee", "reviewer", "released"]
+_Change = Callable[[Writing, BoardTask], None]
+
+_ASSIGNABLE = frozenset({BoardState.PENDING, BoardState.BLOCKED, BoardState.FAILED, BoardState.REJECTED})
+
+
+class Board:
+    """Tasks and who may do what with them. `actor` is an agent's name, `operator`, `runtime` or `policy`."""
+
+    def __init__(self, database: Database, ids: Ids, *, policies: Policies = SEED_POLICIES) -> None:
+        self._database = database
+        self._ids = ids
+        self._policies = policies
+        self.work = Work(database, ids, policies)
+        self.reviews = Reviews(database, ids, policies)
+
+    async def add(
+        self,
+        text: str,
+        actor: str,
+        *,
+        priority: Priority = Priority.STANDARD,
+        complexity: Complexity | None = None,
+        assignee: str | None = None,
+        project: str = "",
+    ) -> BoardTask:
+        """Puts a new task on the board, pending. `assignee` None: whoever may take it."""
+        task_id, text = self._ids.new(), storable(text)
+        if storable(project) != project:
+            raise MoveRefused(f"The project {project!r} has a name that is no UTF-8; rename the directory.")
+        if not text.strip() or len(text) > LONGEST_TEXT:
+            raise MoveRefused(
+                f"A task needs a text of 1 to {LONGEST_TEXT} characters, this one has {len(text.strip())};"
+                " put what is long into a file and name it."
+            )
+
+        def work(writing: Writing) -> BoardTask:
+            _check_addition(writing, actor, assignee)
+            if complexity is not None:
+                check_complexity(task_id, actor)
+            writing.run(
+                "INSERT INTO tasks (id, text, state, priority, complexity, assignee, creator, open_to_all, project,"
+                " queue, queued_us, created_at_us, updated_at_us)"
+                " VALUES (?, ?, 'pending', ?, ?, ?, ?, ?, ?, 0, 0, ?, ?)",
+                (
+                    *(task_id, text, priority.value, complexity.value if complexity else None, assignee, actor),
+                    *(int(assignee is None), project, writing.now_us, writing.now_us),
+                ),
+            )
+            queue(writing, task_id)
+            record_move(writing, task_id, None, BoardState.PENDING, actor, "added")
+            return find(writing, task_id)
+
+        return await self._database.write(work)
+
+    async def get(self, task_id: str) -> BoardTask:
+        """The task as it stands."""
+        return await self._database.read(lambda reading: find(reading, task_id))
+
+    async def list(
+        self,
+        states: Collection[BoardState] | None = None,
+        *,
+        assignee: str | None = None,
+        limit: int = 1_000,
+    ) -> tuple[BoardTask, ...]:
+        """Tasks in these states (None: all but archived), the newest last, at most `limit` of the newest."""
+        wanted = [state.value for state in (set(BoardState) - {BoardState.ARCHIVED} if states is None else states)]
+
+        def work(reading: Reading) -> tuple[BoardTask, ...]:
+            marks = ", ".join("?" * len(wanted))
+            rows = reading.all(
+                f"SELECT * FROM tasks WHERE state IN ({marks}) AND (? IS NULL OR assignee = ?)"
+                " ORDER BY created_at_us DESC, id DESC LIMIT ?",
+                (*wanted, assignee, assignee, limit),
+            )
+            return tuple(task_of(row) for row in reversed(rows))
+
+        return await self._database.read(work)
+
+    async def log(self, task_id: str) -> tuple[TaskMoved | TaskChanged, ...]:
+        """Everything that was done with a task, in order, from its addition on."""
+
+        def work(reading: Reading) -> tuple[TaskMoved | TaskChanged, ...]:
+            find(reading, task_id)
+            moves = reading.all("SELECT * FROM transitions WHERE board_task = ?", (task_id,))
+            changes = reading.all("SELECT * FROM task_changes WHERE board_task = ?", (task_id,))
+            kept = [(row["position"], _moved(row)) for row in moves]
+            kept += [(row["position"], _changed(row)) for row in changes]
+            return tuple(record for _, record in sorted(kept, key=lambda entry: entry[0]))
+
+        return await self._database.read(work)
+
+    async def set_priority(self, task_id: str, priority: Priority, actor: str) -> BoardTask:
+        """The operator's."""
+
+        def work(writing: Writing, task: BoardTask) -> None:
+            check_own(task_id, mover_of(writing, actor), "the priority of a task")
+            writing.run("UPDATE tasks SET priority = ? WHERE id = ?", (priority.value, task_id))
+            writing.arrived(ANYBODY)
+            _record(writing, task, "priority", actor, f"{task.priority.value} -> {priority.value}")
+
+        return await self._change(task_id, work)
+
+    async def set_complexity(self, task_id: str, complexity: Complexity | None, actor: str) -> BoardTask:
+        """The operator's or a rule's (`policy`), never an agent's. A submission in review stays in review."""
+
+        def work(writing: Writing, task: BoardTask) -> None:
+            check_complexity(task_id, actor)
+            writing.run(
+                "UPDATE tasks SET complexity = ? WHERE id = ?", (complexity.value if complexity else None, task_id)
+            )
+            before, after = (value.value if value else "unset" for value in (task.complexity, complexity))
+            _record(writing, task, "complexity", actor, f"{before} -> {after}")
+
+        return await self._change(task_id, work)
+
+    async def assign(self, task_id: str, assignee: str | None, actor: str) -> BoardTask:
+        """The operator's. Not while somebody works on the task or its submission waits for review."""
+
+        def work(writing: Writing, task: BoardTask) -> None:
+            check_own(task_id, mover_of(writing, actor), "who works on a task")
+            if task.state not in _ASSIGNABLE:
+                raise MoveRefused(
+                    f"Task {task_id} is {task.state.value} and cannot be given to another now;"
+                    " block or reject it first."
+                )
+            _check_assignee(writing, assignee)
+            # What one agent began, another does not resume under its own name.
+            writing.run(
+                "UPDATE tasks SET assignee = ?, open_to_all = ?, run = CASE WHEN assignee IS ? THEN run END"
+                " WHERE id = ?",
+                (assignee, int(assignee is None), assignee, task_id),
+            )
+            writing.arrived(ANYBODY)
+            _record(writing, task, "assignee", actor, f"{task.assignee or 'anybody'} -> {assignee or 'anybody'}")
+
+        return await self._change(task_id, work)
+
+    async def set_reviewer(self, task_id: str, reviewer: str | None, actor: str) -> BoardTask:
+        """The operator's: only this agent, and the operator, may review it. None: whoever may."""
+
+        def work(writing: Writing, task: BoardTask) -> None:
+            check_own(task_id, mover_of(writing, actor), "who reviews a task")
+            if reviewer is not None and reviewer != OPERATOR:
+                named = mover_of(writing, reviewer)
+                if named.trust is None or not self._policies[named.trust].can_approve:
+                    raise ActorRefused(f"{reviewer} may not review: its trust level approves nothing.")
+            writing.run("UPDATE tasks SET reviewer = ? WHERE id = ?", (reviewer, task_id))
+            writing.arrived(ANYBODY)
+            _record(writing, task, "reviewer", actor, f"{task.reviewer or 'anybody'} -> {reviewer or 'anybody'}")
+
+        return await self._change(task_id, work)
+
+    async def release(self, task_id: str, actor: str, note: str = "") -> BoardTask:
+        """What blocked a task is gone: it may be taken again. `note` reaches who takes it."""
+
+        def work(writing: Writing, task: BoardTask) -> None:
+            check_steward(task_id, mover_of(writing, actor), "released")
+            if task.state is not BoardState.BLOCKED:
+                raise MoveRefused(f"Task {task_id} is {task.state.value}; only a blocked task can be released.")
+            if note.strip():
+                add_note(writing, task, f"{actor}: {note}")
+            queue(writing, task_id)
+            writing.run("UPDATE tasks SET resumable = 1 WHERE id = ?", (task_id,))
+            _record(writing, task, "released", actor, note)
+
+        return await self._change(task_id, work)
+
+    async def retry(self, task_id: str, actor: str, note: str = "") -> BoardTask:
+        """From failed or rejected back to pending. `note` reaches who works on it next."""
+
+        def work(writing: Writing) -> BoardTask:
+            check_steward(task_id, mover_of(writing, actor), "tried again")
+            task = move(writing, find(writing, task_id), BoardState.PENDING, actor, note)
+            if note.strip():
+                add_note(writing, task, f"{actor}: {note}")
+            return find(writing, task_id)
+
+        return await self._database.write(work)
+
+    async def cancel(self, task_id: str, actor: str, reason: str = "") -> BoardTask:
+        """The operator's. From in_progress it goes through blocked, from review through rejected, attributed.
+
+        Whoever works on it learns so when they renew their claim or hand in.
+        """
+
+        def work(writing: Writing) -> BoardTask:
+            check_own(task_id, mover_of(writing, actor), "cancelling a task")
+            task = find(writing, task_id)
+            for state in way_to_cancel(task.state):
+                task = move(writing, task, state, actor, reason or "cancelled")
+            return task
+
+        return await self._database.write(work)
+
+    async def archive(self, task_id: str, actor: str) -> BoardTask:
+        """From completed or cancelled; the end of every task."""
+
+        def work(writing: Writing) -> BoardTask:
+            check_steward(task_id, mover_of(writing, actor), "archived")
+            return move(writing, find(writing, task_id), BoardState.ARCHIVED, actor)
+
+        return await self._database.write(work)
+
+    async def _change(self, task_id: str, change: _Change) -> BoardTask:
+        def work(writing: Writing) -> BoardTask:
+            change(writing, find(writing, task_id))
+            return find(writing, task_id)
+
+        return await self._database.write(work)
+
+
+def _check_addition(writing: Writing, actor: str, assignee: str | None) -> None:
+    adder = mover_of(writing, actor)
+    if adder.idle:
+        raise ActorRefused(f"Agent {actor} may not add tasks: {adder.idle}.")
+    _check_assignee(writing, assignee)
+    if writing.count("SELECT count(*) FROM tasks WHERE state <> 'archived'") >= MOST_TASKS:
+        raise MoveRefused(f"The board is full: {MOST_TASKS} tasks that are not archived. Archive or cancel some.")
+
+
+def _check_assignee(reading: Reading, assignee: str | None) -> None:
+    if assignee is not None and assignee != OPERATOR and mover_of(reading, assignee).trust is None:
+        raise ActorRefused(f"A task cannot be {assignee}'s; name an agent, or the operator.")
+
+
+def _record(writing: Writing, task: BoardTask, change: _Kind, actor: str, detail: str) -> None:
+    record_change(
+        writing,
+        TaskChanged(
+            board_task=task.id, change=change, actor=actor, detail=clipped(detail, LONGEST_NOTE), at=writing.now
+        ),
+    )
+
+
+def _moved(row: Row) -> TaskMoved:
+    return TaskMoved(
+        event=row["event"],
+        board_task=row["board_task"],
+        before=None if row["before"] is None else BoardState(row["before"]),
+        after=BoardState(row["after"]),
+        actor=row["actor"],
+        reason=row["reason"],
+        at=moment(row["at_us"]),
+        by_policy=bool(row["by_policy"]),
+    )
+
+
+def _changed(row: Row) -> TaskChanged:
+    return TaskChanged(
+        event=row["event"],
+        board_task=row["board_task"],
+        change=row["change"],
+        actor=row["actor"],
+        detail=row["detail"],
+        at=moment(row["at_us"]),
+    )

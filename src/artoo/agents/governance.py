@@ -1,0 +1,182 @@
+"""Who may move a task where: the state machine, trust and review, as pure functions (SPEC section 11; seed 004).
+
+Nothing else decides about moves. `board` and its neighbours ask here, inside the transaction that makes the move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from artoo.contracts.agents import OPERATOR, POLICY, RUNTIME, BoardState, BoardTask, Complexity, TrustLevel
+from artoo.contracts.errors import ActorRefused, MoveRefused
+
+S = BoardState
+
+TRANSITIONS: Mapping[BoardState, frozenset[BoardState]] = MappingProxyType(
+    {
+        S.PENDING: frozenset({S.IN_PROGRESS, S.CANCELLED}),
+        S.IN_PROGRESS: frozenset({S.BLOCKED, S.REVIEW, S.FAILED}),
+        S.BLOCKED: frozenset({S.IN_PROGRESS, S.CANCELLED}),
+        S.REVIEW: frozenset({S.COMPLETED, S.REJECTED}),
+        S.COMPLETED: frozenset({S.ARCHIVED}),
+        S.FAILED: frozenset({S.PENDING, S.CANCELLED}),
+        S.REJECTED: frozenset({S.PENDING, S.CANCELLED}),
+        S.CANCELLED: frozenset({S.ARCHIVED}),
+        S.ARCHIVED: frozenset(),
+    }
+)
+"""The nine states and every move between them; there are no others."""
+
+Threshold = Literal["all", "complex", "critical", "none"]
+
+_REVIEWED: Mapping[Threshold, frozenset[Complexity]] = MappingProxyType(
+    {
+        "all": frozenset(Complexity),
+        "complex": frozenset({Complexity.COMPLEX, Complexity.CRITICAL}),
+        "critical": frozenset({Complexity.CRITICAL}),
+        "none": frozenset(),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TrustPolicy:
+    """Which submissions of an agent are reviewed, and whether it may approve those of others."""
+
+    review_threshold: Threshold
+    can_approve: bool = False
+
+
+Policies = Mapping[TrustLevel, TrustPolicy]
+
+SEED_POLICIES: Policies = MappingProxyType(
+    {
+        TrustLevel.PROBATION: TrustPolicy("all"),
+        TrustLevel.STANDARD: TrustPolicy("complex"),
+        TrustLevel.TRUSTED: TrustPolicy("critical"),
+        TrustLevel.SENIOR: TrustPolicy("none", can_approve=True),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """Somebody who asks for a move: the operator, artoo itself (`trust` None), or an agent.
+
+    `idle`: why an agent may not work now (paused, stopped), empty when it may.
+    """
+
+    name: str
+    trust: TrustLevel | None = None
+    idle: str = ""
+
+    @property
+    def is_operator(self) -> bool:
+        """The person."""
+        return self.name == OPERATOR
+
+    @property
+    def is_runtime(self) -> bool:
+        """artoo itself."""
+        return self.name == RUNTIME
+
+
+def check_transition(task_id: str, before: BoardState, after: BoardState) -> None:
+    """Raises MoveRefused unless the table has this move."""
+    if after in TRANSITIONS[before]:
+        return
+    allowed = ", ".join(sorted(TRANSITIONS[before])) or "nothing: it is over"
+    raise MoveRefused(
+        f"Task {task_id} is {before.value} and cannot become {after.value}; what may follow is {allowed}."
+    )
+
+
+def weight(complexity: Complexity | None) -> Complexity:
+    """Unset counts as critical."""
+    return Complexity.CRITICAL if complexity is None else complexity
+
+
+def needs_review(policies: Policies, submitter: Mover, complexity: Complexity | None) -> bool:
+    """True when a second pair of eyes must approve what `submitter` hands in."""
+    if submitter.is_operator:
+        return False
+    if submitter.trust is None:
+        return True
+    return weight(complexity) in _REVIEWED[policies[submitter.trust].review_threshold]
+
+
+def check_worker(task: BoardTask, mover: Mover) -> None:
+    """Raises ActorRefused unless `mover` may take this task."""
+    if mover.name in (RUNTIME, POLICY):
+        raise ActorRefused(f"Task {task.id}: {mover.name} does no work; an agent or the operator takes a task.")
+    if mover.idle:
+        raise ActorRefused(f"Agent {mover.name} may not take tasks: {mover.idle}.")
+    if task.assignee is not None and task.assignee != mover.name:
+        raise ActorRefused(
+            f"Task {task.id} is {task.assignee}'s, not {mover.name}'s."
+            f" The operator can give it away: artoo task move {task.id} --to {mover.name}"
+        )
+
+
+def check_holder(task: BoardTask, mover: Mover, doing: str) -> None:
+    """Raises ActorRefused unless `mover` is who works on the task, the operator, or artoo itself."""
+    if mover.is_operator or mover.is_runtime or task.assignee == mover.name:
+        return
+    raise ActorRefused(
+        f"Task {task.id} cannot be {doing} by {mover.name}: only {task.assignee or 'nobody'}, who works on it,"
+        " and the operator may."
+    )
+
+
+def check_reviewer(policies: Policies, task: BoardTask, mover: Mover) -> None:
+    """Raises ActorRefused unless `mover` may approve or reject this submission."""
+    if mover.is_operator:
+        return
+    if mover.trust is None or not policies[mover.trust].can_approve:
+        who = "artoo itself" if mover.trust is None else f"{mover.name}, who is {mover.trust.value},"
+        able = ", ".join(level.value for level in policies if policies[level].can_approve)
+        raise ActorRefused(
+            f"Task {task.id} cannot be reviewed by {who}: only the operator and agents that are"
+            f" {able or '(no level)'} may."
+        )
+    if mover.idle:
+        raise ActorRefused(f"Agent {mover.name} may not review: {mover.idle}.")
+    if task.reviewer is not None and task.reviewer != mover.name:
+        raise ActorRefused(f"Task {task.id} is reviewed by {task.reviewer}, not by {mover.name}.")
+    if task.assignee == mover.name and needs_review(policies, mover, task.complexity):
+        raise ActorRefused(
+            f"Task {task.id} is {mover.name}'s own submission, which somebody else must review; ask the operator."
+        )
+
+
+def check_own(task_id: str, mover: Mover, what: str) -> None:
+    """Raises ActorRefused unless `mover` is the operator: `what` is theirs alone."""
+    if not mover.is_operator:
+        raise ActorRefused(f"Task {task_id}: {what} is the operator's, not {mover.name}'s.")
+
+
+def check_steward(task_id: str, mover: Mover, what: str) -> None:
+    """Raises ActorRefused unless `mover` is the operator or artoo itself."""
+    if not (mover.is_operator or mover.is_runtime):
+        raise ActorRefused(f"Task {task_id} cannot be {what} by {mover.name}: only the operator and artoo may.")
+
+
+def check_complexity(task_id: str, name: str) -> None:
+    """Raises ActorRefused unless complexity is set by the operator or by a rule (`policy`)."""
+    if name not in (OPERATOR, POLICY):
+        raise ActorRefused(
+            f"Task {task_id}: its complexity decides who must review it, so the operator or a rule sets it,"
+            f" not {name}. Until then it counts as critical."
+        )
+
+
+def way_to_cancel(state: BoardState) -> tuple[BoardState, ...]:
+    """The moves from `state` to cancelled: by way of blocked or rejected where there is none at once.
+
+    A task that is over (completed, archived) or cancelled gives the direct move, which the table refuses.
+    """
+    through = {S.IN_PROGRESS: S.BLOCKED, S.REVIEW: S.REJECTED}.get(state)
+    return (through, S.CANCELLED) if through is not None else (S.CANCELLED,)

@@ -1,0 +1,93 @@
+"""Records on their way to the stream: laid down with what they record, published afterwards, lost never.
+
+A record that was published and not yet taken out when the process died is published once more, under the same
+`event`: whoever counts records counts each event once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from artoo.agents import holders
+from artoo.agents.database import Database
+from artoo.agents.ports import Publish
+from artoo.agents.steady import seconds_us
+from artoo.agents.transaction import Reading, Writing
+from artoo.contracts import agents
+from artoo.contracts.base import Contract
+from artoo.contracts.errors import ActivityStoreError
+from artoo.contracts.roles import Role
+
+BATCH = 256
+ORPHANED_SECONDS = 60.0
+"""After this long another process publishes what the one that wrote it has not."""
+
+
+class _Waiting(NamedTuple):
+    sequence: int
+    role: Role
+    subject: str
+    payload: Contract
+
+
+class Outbox:
+    """Publishes what this process wrote, and what dead processes left."""
+
+    def __init__(
+        self, database: Database, publish: Publish, *, is_dead: Callable[[str], bool] = holders.is_dead
+    ) -> None:
+        self._database = database
+        self._publish = publish
+        self._is_dead = is_dead
+        self._one_at_a_time = asyncio.Lock()
+
+    async def drain(self) -> int:
+        """Publishes everything that waits, in order; how many. Raises ActivityStoreError."""
+        async with self._one_at_a_time:
+            total = 0
+            while waiting := await self._database.read(self._due):
+                for item in waiting:
+                    self._publish(item.role, item.subject, item.payload)
+                await self._database.write(lambda writing, done=waiting: _take_out(writing, done))
+                total += len(waiting)
+            return total
+
+    async def run(self) -> None:
+        """Publishes what is written from now on, until cancelled; what earlier processes left comes first."""
+        written = asyncio.Event()
+        written.set()
+        forget = self._database.on_written(written.set)
+        try:
+            while True:
+                await written.wait()
+                written.clear()
+                await self.drain()
+        finally:
+            forget()
+
+    def _due(self, reading: Reading) -> list[_Waiting]:
+        rows = reading.all("SELECT * FROM events ORDER BY sequence LIMIT ?", (BATCH,))
+        others = {row["holder"] for row in rows} - {reading.holder}
+        dead = {holder for holder in others if self._is_dead(holder)}
+        orphaned = reading.steady_us - seconds_us(ORPHANED_SECONDS)
+        return [
+            _Waiting(row["sequence"], Role(row["role"]), row["subject"], _payload(row["kind"], row["payload"]))
+            for row in rows
+            if row["holder"] not in others or row["holder"] in dead or row["since_us"] <= orphaned
+        ]
+
+
+def _take_out(writing: Writing, published: list[_Waiting]) -> None:
+    for item in published:
+        writing.run("DELETE FROM events WHERE sequence = ?", (item.sequence,))
+
+
+def _payload(kind: str, text: str) -> Contract:
+    found: object = getattr(agents, kind, None)
+    if not (isinstance(found, type) and issubclass(found, Contract)):
+        raise ActivityStoreError(
+            f"The activity database holds a record of kind {kind!r}, which this artoo does not know; update artoo."
+        )
+    return found.model_validate_json(text)

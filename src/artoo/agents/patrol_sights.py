@@ -1,0 +1,85 @@
+"""What the conditions of a patrol look at, each as a short mark that changes when there is something new."""
+
+from __future__ import annotations
+
+import asyncio
+import glob
+import hashlib
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Protocol
+
+from artoo.agents.database import Database
+from artoo.agents.patrol_conditions import FilesChanged, FilesThere, Holds, NewMail, TasksPending, When
+from artoo.agents.transaction import Reading
+from artoo.contracts.criteria import CommandSucceeds, FileMatches
+
+MOST_FILES = 10_000
+"""Files that one pattern may match and still be told apart."""
+HOLDS = "holds"
+
+
+class Sights(Protocol):
+    """How a condition is looked at."""
+
+    async def mark(self, when: When) -> str:
+        """A text that is empty while there is nothing, and differs when there is something new. Never a model."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """Implements `Sights` for one agent: files below `root`, checks by `holds`, mail and tasks in the database.
+
+    `holds` decides a check read-only (the same code that decides criteria).
+    """
+
+    agent: str
+    root: Path
+    database: Database
+    holds: Callable[[FileMatches | CommandSucceeds], Awaitable[bool]]
+
+    async def mark(self, when: When) -> str:
+        """See Sights. Raises ActivityStoreError."""
+        match when:
+            case FilesThere(pattern) | FilesChanged(pattern):
+                return await asyncio.to_thread(mark_of_files, self.root, pattern)
+            case Holds(check):
+                return HOLDS if await self.holds(check) else ""
+            case NewMail():
+                return await self.database.read(self._newest_mail)
+            case TasksPending():
+                return await self.database.read(self._newest_task)
+
+    def _newest_mail(self, reading: Reading) -> str:
+        row = reading.one(
+            "SELECT id FROM mails WHERE recipient = ? AND partition <> 'outbox' ORDER BY position DESC LIMIT 1",
+            (self.agent,),
+        )
+        return "" if row is None else str(row["id"])
+
+    def _newest_task(self, reading: Reading) -> str:
+        row = reading.one(
+            "SELECT id FROM tasks WHERE assignee = ? OR assignee IS NULL ORDER BY queue DESC LIMIT 1",
+            (self.agent,),
+        )
+        return "" if row is None else str(row["id"])
+
+
+def mark_of_files(root: Path, pattern: str) -> str:
+    """A digest of name, size and time of every file that matches, empty when none does. Blocks."""
+    full = os.path.join(root, os.path.expanduser(pattern))  # noqa: PTH111, PTH118
+    matches = sorted(islice(glob.iglob(full), MOST_FILES))  # noqa: PTH207
+    seen = [told for path in matches if (told := _told(path)) is not None]
+    return hashlib.sha256("\0".join(seen).encode("utf-8", "surrogateescape")).hexdigest()[:32] if seen else ""
+
+
+def _told(path: str) -> str | None:
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    return f"{path} {status.st_size} {status.st_mtime_ns}"

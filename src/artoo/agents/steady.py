@@ -1,0 +1,62 @@
+"""A clock that never goes back, kept in the database: by it things wait, grow old and run out.
+
+The wall clock may jump: somebody sets it, a virtual machine is restored. When it is behind what the database has
+seen, the steady clock goes on from there, and the jump is recorded. What people read (`at`) is the wall clock.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from datetime import UTC, datetime, timedelta
+
+logger = logging.getLogger(__name__)
+
+TOLERANCE_US = 2_000_000
+"""Processes read the clock a little before they write: this much is no jump."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def microseconds(moment: datetime) -> int:
+    """Whole microseconds since 1970 UTC, exactly."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment(us: int) -> datetime:
+    """The inverse of `microseconds`."""
+    return _EPOCH + timedelta(microseconds=us)
+
+
+def seconds_us(seconds: float) -> int:
+    """Seconds as whole microseconds."""
+    return round(seconds * 1_000_000)
+
+
+def advance(connection: sqlite3.Connection, wall_us: int) -> int:
+    """The steady clock's time (µs), moved on to `wall_us`, within a write transaction. Records a jump back."""
+    last, ahead = _read(connection)
+    now = wall_us + ahead
+    if now < last - TOLERANCE_US:
+        back = last - now
+        ahead += back
+        connection.execute("INSERT INTO clock_jumps (at_us, back_us) VALUES (?, ?)", (wall_us, back))
+        logger.warning(
+            "the clock went back by %.1f s; waiting times and leases go on as if it had not", back / 1_000_000
+        )
+        now = last
+    now = max(now, last)
+    connection.execute("UPDATE steady SET last_us = ?, ahead_us = ?", (now, ahead))
+    return now
+
+
+def peek(connection: sqlite3.Connection, wall_us: int) -> int:
+    """The steady clock's time (µs) for a reader, which moves nothing."""
+    last, ahead = _read(connection)
+    return max(wall_us + ahead, last)
+
+
+def _read(connection: sqlite3.Connection) -> tuple[int, int]:
+    last, ahead = connection.execute("SELECT last_us, ahead_us FROM steady").fetchone()
+    return last, ahead

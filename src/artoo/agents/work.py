@@ -1,0 +1,223 @@
+"""The worker's side of the board: taking a task under a lease, and every way in which work on it ends.
+
+A claim belongs to a process. While it works it renews; when it dies, or stops renewing, `recover` takes the task
+back through `blocked`, attributed to `runtime`, and whoever it belongs to may take it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from artoo.agents import holders
+from artoo.agents.board_rows import (
+    ANYBODY,
+    LONGEST_SUMMARY,
+    TaskClaim,
+    add_note,
+    check_claim,
+    clipped,
+    end_claim,
+    find,
+    find_row,
+    lease,
+    move,
+    mover_of,
+    queue,
+    task_of,
+)
+from artoo.agents.database import Database
+from artoo.agents.governance import Mover, Policies, check_holder, check_worker, needs_review
+from artoo.agents.steady import seconds_us
+from artoo.agents.transaction import Writing
+from artoo.contracts.agents import POLICY, RUNTIME, BoardState, BoardTask
+from artoo.contracts.errors import ActorRefused, MoveRefused
+from artoo.ports.ids import Ids
+
+LEASE_SECONDS = 60.0
+"""How long a claim holds without being renewed; renew three times as often."""
+
+MOST_INTERRUPTIONS = 10
+"""A task that took so many processes down with it fails; the operator may try it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What was taken back from processes that are gone: tasks (work), tasks (reviews)."""
+
+    work: tuple[str, ...] = ()
+    reviews: tuple[str, ...] = ()
+
+
+class Work:
+    """See Board. `claim` is what `take` returned; a claim that is over raises ClaimLost."""
+
+    def __init__(self, database: Database, ids: Ids, policies: Policies) -> None:
+        self._database = database
+        self._ids = ids
+        self._policies = policies
+
+    async def take(self, task_id: str, actor: str, *, lease_seconds: float = LEASE_SECONDS) -> TaskClaim:
+        """Begins to work on a task: from pending, or from blocked when it was interrupted or released.
+
+        One process of all gets it; the others MoveRefused. The operator's claim never runs out.
+        """
+        token = self._ids.new()
+        return await self._database.write(
+            lambda writing: take_in(writing, task_id, actor, token, seconds_us(lease_seconds))
+        )
+
+    async def renew(self, claim: TaskClaim, *, lease_seconds: float = LEASE_SECONDS) -> None:
+        """The process still works on it (or reviews it)."""
+
+        def work(writing: Writing) -> None:
+            check_claim(find_row(writing, claim.task.id), claim.token)
+            writing.run(
+                "UPDATE tasks SET lease_us = ? WHERE id = ? AND lease_us IS NOT NULL",
+                (writing.steady_us + seconds_us(lease_seconds), claim.task.id),
+            )
+
+        await self._database.write(work)
+
+    async def began(self, claim: TaskClaim, run: str) -> None:
+        """Notes the dual loop's task that works on it, so that another process can resume that."""
+
+        def work(writing: Writing) -> None:
+            _held(writing, claim)
+            writing.run("UPDATE tasks SET run = ? WHERE id = ?", (run, claim.task.id))
+
+        await self._database.write(work)
+
+    async def submit(self, claim: TaskClaim, summary: str) -> BoardTask:
+        """Hands the result in: to review, and on to completed at once where trust demands no review.
+
+        That approval is recorded as the policy's.
+        """
+
+        def work(writing: Writing) -> BoardTask:
+            task = _held(writing, claim)
+            submitter = mover_of(writing, claim.agent)
+            writing.run(
+                "UPDATE tasks SET summary = ?, submission = submission + 1 WHERE id = ?",
+                (clipped(summary, LONGEST_SUMMARY), task.id),
+            )
+            task = move(writing, task, BoardState.REVIEW, claim.agent, f"submission {task.submission + 1}")
+            if needs_review(self._policies, submitter, task.complexity):
+                return task
+            return move(writing, task, BoardState.COMPLETED, POLICY, _no_review(submitter, task), by_policy=True)
+
+        return await self._database.write(work)
+
+    async def fail(self, claim: TaskClaim, reason: str, summary: str = "") -> BoardTask:
+        """The work came to an end without a result."""
+
+        def work(writing: Writing) -> BoardTask:
+            task = _held(writing, claim)
+            if summary:
+                writing.run(
+                    "UPDATE tasks SET summary = ? WHERE id = ?", (clipped(summary, LONGEST_SUMMARY), task.id)
+                )
+            return move(writing, task, BoardState.FAILED, claim.agent, reason)
+
+        return await self._database.write(work)
+
+    async def hold_up(self, claim: TaskClaim, reason: str) -> BoardTask:
+        """The worker cannot go on until somebody helps: blocked until released."""
+        return await self._database.write(
+            lambda writing: move(writing, _held(writing, claim), BoardState.BLOCKED, claim.agent, reason)
+        )
+
+    async def give_back(self, claim: TaskClaim, reason: str) -> BoardTask:
+        """The process stops working, not the task: blocked by `runtime`, to be taken again at any time."""
+
+        def work(writing: Writing) -> BoardTask:
+            return _interrupted(writing, _held(writing, claim), reason)
+
+        return await self._database.write(work)
+
+    async def block(self, task_id: str, actor: str, reason: str) -> BoardTask:
+        """Stops work on a task from outside: the operator, or artoo itself. Its worker's claim is over."""
+
+        def work(writing: Writing) -> BoardTask:
+            mover, task = mover_of(writing, actor), find(writing, task_id)
+            _check_outsider(task, mover)
+            return move(writing, task, BoardState.BLOCKED, actor, reason)
+
+        return await self._database.write(work)
+
+    async def recover(self, is_dead: Callable[[str], bool] = holders.is_dead) -> Recovered:
+        """Takes back what processes held that are gone or no longer renew. Run it at start and at every pulse."""
+
+        def work(writing: Writing) -> Recovered:
+            rows = writing.all("SELECT id, state, holder, lease_us FROM tasks WHERE holder IS NOT NULL")
+            working: list[str] = []
+            reviewing: list[str] = []
+            for row in rows:
+                ran_out = row["lease_us"] <= writing.steady_us
+                if not ran_out and not is_dead(row["holder"]):
+                    continue
+                if row["state"] == BoardState.REVIEW:
+                    end_claim(writing, row["id"])
+                    writing.arrived(ANYBODY)
+                    reviewing.append(row["id"])
+                else:
+                    _take_back(writing, row["id"], ran_out=ran_out)
+                    working.append(row["id"])
+            return Recovered(tuple(working), tuple(reviewing))
+
+        return await self._database.write(work)
+
+
+def take_in(writing: Writing, task_id: str, actor: str, token: str, lease_us: int) -> TaskClaim:
+    """`Work.take` within a transaction."""
+    row = find_row(writing, task_id)
+    task, mover = task_of(row), mover_of(writing, actor)
+    check_worker(task, mover)
+    if task.state is BoardState.BLOCKED and not row["resumable"] and not mover.is_operator:
+        raise MoveRefused(f"Task {task_id} is blocked; the operator releases it first: artoo task move.")
+    move(writing, task, BoardState.IN_PROGRESS, actor, "taken up again" if row["resumable"] else "taken")
+    writing.run("UPDATE tasks SET assignee = ? WHERE id = ?", (actor, task_id))
+    lease(writing, task_id, token, actor, None if mover.is_operator else lease_us)
+    return TaskClaim(find(writing, task_id), token, actor, resumed=task.state is BoardState.BLOCKED)
+
+
+def _held(writing: Writing, claim: TaskClaim) -> BoardTask:
+    """The task under this claim. Raises ClaimLost when it is so no longer."""
+    row = find_row(writing, claim.task.id)
+    check_claim(row, claim.token)
+    task = task_of(row)
+    check_holder(task, mover_of(writing, claim.agent), "worked on")
+    return task
+
+
+def _check_outsider(task: BoardTask, mover: Mover) -> None:
+    """An agent ends its own work by its claim, which proves that it is the process that works."""
+    if not (mover.is_operator or mover.is_runtime):
+        raise ActorRefused(
+            f"Task {task.id} cannot be stopped by {mover.name}: only the operator may, or whoever works on it."
+        )
+
+
+def _interrupted(writing: Writing, task: BoardTask, reason: str) -> BoardTask:
+    move(writing, task, BoardState.BLOCKED, RUNTIME, reason)
+    writing.run("UPDATE tasks SET resumable = 1 WHERE id = ?", (task.id,))
+    queue(writing, task.id)
+    return find(writing, task.id)
+
+
+def _take_back(writing: Writing, task_id: str, *, ran_out: bool) -> None:
+    task = find(writing, task_id)
+    reason = "its worker's claim ran out" if ran_out else "the process that worked on it ended without a word"
+    writing.run("UPDATE tasks SET interruptions = interruptions + 1 WHERE id = ?", (task_id,))
+    count = writing.count("SELECT interruptions FROM tasks WHERE id = ?", (task_id,))
+    if count < MOST_INTERRUPTIONS:
+        _interrupted(writing, task, reason)
+        return
+    add_note(writing, task, f"{RUNTIME}: {reason}, for the {count}th time")
+    move(writing, task, BoardState.FAILED, RUNTIME, f"{reason}, for the {count}th time")
+
+
+def _no_review(submitter: Mover, task: BoardTask) -> str:
+    who = submitter.name if submitter.trust is None else f"{submitter.name} is {submitter.trust.value}"
+    what = "unset" if task.complexity is None else task.complexity.value
+    return f"{who}, the task is {what}: no review demanded"

@@ -1,0 +1,136 @@
+"""Turns what Pydantic finds wrong into sentences for a person, each at its line."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from artoo.settings.places import Places, Problem, Route, Tree, dotted
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+SECRET_NAMES = frozenset({"api_key", "apikey", "key", "token", "secret", "password"})
+SHOWN = 60
+"""Characters of a wrong value that a message repeats."""
+
+
+def problems_of(
+    tree: Tree, places: Places, model: type[BaseModel], whole: str = "the configuration"
+) -> list[Problem]:
+    """Every unknown key and bad value of `tree` as a `model`, each where it stands. `whole`: what the file is."""
+    try:
+        model.model_validate(tree)
+    except ValidationError as error:
+        return [_problem(detail, places, model, whole) for detail in error.errors(include_url=False)]
+    return []
+
+
+def report(problems: list[Problem], whole: str = "the configuration") -> str:
+    """All problems, one a line, in the order of the file."""
+    ordered = sorted(problems, key=lambda problem: problem.order)
+    if len(ordered) == 1:
+        return str(ordered[0])
+    return "\n".join([f"{whole} has {len(ordered)} problems:", *(f"  {problem}" for problem in ordered)])
+
+
+def _problem(detail: ErrorDetails, places: Places, model: type[BaseModel], whole: str) -> Problem:
+    route: Route = detail["loc"]
+    if detail["type"] == "extra_forbidden":
+        return places.problem(route, _unknown(route, model, whole), at_key=True)
+    return places.problem(route, _bad(route, detail, whole))
+
+
+def _unknown(route: Route, model: type[BaseModel], whole: str) -> str:
+    name = str(route[-1])
+    if name.lower() in SECRET_NAMES:
+        return (
+            f"{dotted(route)} is not a setting: keys do not belong in this file;"
+            " write api_key_env: NAME, the environment variable that holds it"
+        )
+    known = _names_at(route[:-1], model)
+    near = get_close_matches(name, known, n=1, cutoff=0.6)
+    around = dotted(route[:-1]) or whole
+    hint = f"did you mean {near[0]}?" if near else f"{around} knows: {', '.join(known)}"
+    return f"{dotted(route)} is not a setting; {hint}"
+
+
+def _bad(route: Route, detail: ErrorDetails, whole: str) -> str:
+    name = dotted(route) or whole
+    wanted = _wanted(detail)
+    given: object = detail["input"]
+    if route and route[-1] == "api_key_env":
+        return f"{name} must be the name of an environment variable, never the key itself"
+    if route and route[-1] == "base_url":
+        return f"{name} must be an address like http://localhost:11434/v1, without a user name or key in it"
+    if isinstance(given, dict | list | tuple | BaseModel):
+        return f"{name} {wanted}"
+    shown = "empty" if given is None else repr(given)
+    shown = shown if len(shown) <= SHOWN else shown[: SHOWN - 1] + "…"
+    return f"{name} is {shown}, but {wanted}{_near_choice(detail)}"
+
+
+_WANTED = {
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "string_type": "must be text",
+    "string_too_short": "must not be empty",
+    "path_type": "must be a path",
+    "tuple_type": "must be a list",
+    "model_type": "must be a section of the form `name: value`",
+    "model_attributes_type": "must be a section of the form `name: value`",
+    "missing": "is missing",
+}
+_BOUNDS = {
+    "greater_than": ("above", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("below", "lt"),
+    "less_than_equal": ("at most", "le"),
+}
+
+
+def _wanted(detail: ErrorDetails) -> str:
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind in _BOUNDS:
+        words, key = _BOUNDS[kind]
+        return f"must be {words} {context[key]}"
+    if kind == "literal_error":
+        return f"must be {context['expected']}"
+    if kind == "value_error":
+        return str(context["error"])
+    return _WANTED.get(kind, detail["msg"][:1].lower() + detail["msg"][1:])
+
+
+def _near_choice(detail: ErrorDetails) -> str:
+    """`; did you mean …?` for a misspelt choice."""
+    if detail["type"] != "literal_error":
+        return ""
+    choices = [choice.strip("' ") for choice in detail.get("ctx", {})["expected"].replace(" or ", ",").split(",")]
+    near = get_close_matches(str(detail["input"]), choices, n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _names_at(route: Route, model: type[BaseModel]) -> list[str]:
+    """The names of the settings in the section at `route`."""
+    section, keys = model, iter(route)
+    for key in keys:
+        field = next(
+            (field for name, field in section.model_fields.items() if key in (name, field.alias)),
+            None,
+        )
+        inner: object = field.annotation if field is not None else None
+        if get_origin(inner) is dict:  # names of the person's own, each with a section
+            next(keys, None)
+            inner = get_args(inner)[1]
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return []
+        section = inner
+    return [field.alias or name for name, field in section.model_fields.items()]

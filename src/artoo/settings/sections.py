@@ -1,0 +1,38 @@
+"""What all settings have in common: frozen sections that refuse unknown keys, and careful number types."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+
+
+class Section(BaseModel):
+    """A mapping of a file of settings. `defer_build`: a validator is built when it is first needed.
+
+    Defaults are made with `model_construct`, so that a process without settings of its own builds none.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", defer_build=True, populate_by_name=True, allow_inf_nan=False
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_is_default(cls, given: object) -> object:
+        """A section of which every line is commented out reads as nothing: all defaults."""
+        return {} if given is None else given
+
+
+def _not_a_truth_value(given: object) -> object:
+    """YAML reads `yes` and `on` as true, and Python counts true as 1: a number must be written as one."""
+    if isinstance(given, bool):
+        raise ValueError("must be a number")  # noqa: TRY004 - Pydantic turns only ValueError into a problem
+    return given
+
+
+Whole = Annotated[int, BeforeValidator(_not_a_truth_value)]
+"""A whole number, never a truth value."""
+
+Number = Annotated[float, BeforeValidator(_not_a_truth_value)]
+"""A finite number, never a truth value."""

@@ -1,0 +1,33 @@
+"""A file of settings as text: small, UTF-8, and told apart from one that is not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from artoo.contracts.errors import ConfigurationError
+
+LARGEST_FILE = 256 * 1024
+"""Bytes. Settings are a page or two; anything larger is some other file."""
+
+
+def bytes_of(path: Path) -> bytes | None:
+    """The file's content, None when there is none. Raises ConfigurationError: unreadable, too large."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
+    if len(raw) > LARGEST_FILE:
+        raise ConfigurationError(f"{path} is larger than {LARGEST_FILE} bytes; is it a file of settings?")
+    return raw
+
+
+def decoded(raw: bytes, path: Path) -> str:
+    """The text of a file's content. Raises ConfigurationError with the line that is not UTF-8."""
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ConfigurationError(f"{path}:{line}: not UTF-8 text; save the file as UTF-8") from error

@@ -1,0 +1,92 @@
+"""YAML into plain values, keeping the line and column of every key and value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.settings.places import Place, Places, Route, Tree, Value, dotted
+
+DEEPEST, LARGEST = 12, 5_000
+"""Levels and values of a file that are read: aliases could make a small file unfold without end."""
+
+
+class _Reader(yaml.SafeLoader):
+    """PyYAML's safe loader; a class of our own because its scalar constructors are used one node at a time."""
+
+
+def parse(text: str, path: Path) -> tuple[Tree, Places]:
+    """Values and places of a file's text. Raises ConfigurationError with line and column on bad syntax."""
+    try:
+        reader = _Reader(text)
+        return _Walk(reader, path).tree(reader.get_single_node())
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark is not None else str(path)
+        raise ConfigurationError(f"{where}: not valid YAML: {error.problem or error.context}") from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise ConfigurationError(f"{path}:{line}: a character that YAML does not allow") from error
+
+
+class _Walk:
+    """One pass over the nodes of a file."""
+
+    def __init__(self, reader: _Reader, path: Path) -> None:
+        self._reader = reader
+        self._places = Places(path)
+        self._seen = 0
+
+    def tree(self, root: Node | None) -> tuple[Tree, Places]:
+        """The whole file; a file of comments only is empty."""
+        if root is None:
+            return {}, self._places
+        if not isinstance(root, MappingNode):
+            raise ConfigurationError(f"{self._places.path}:1:1: must be settings of the form `name: value`")
+        return self._mapping(root, ()), self._places
+
+    def _value(self, node: Node, route: Route) -> Value:
+        self._seen += 1
+        if self._seen > LARGEST or len(route) > DEEPEST:
+            raise ConfigurationError(f"{self._places.path}: too large or too deep for a file of settings")
+        self._places.values[route] = _place(node)
+        if isinstance(node, MappingNode):
+            return self._mapping(node, route)
+        if isinstance(node, SequenceNode):
+            return [self._value(item, (*route, index)) for index, item in enumerate(node.value)]
+        return self._scalar(node, route)
+
+    def _mapping(self, node: MappingNode, route: Route) -> Tree:
+        values: Tree = {}
+        for key_node, value_node in node.value:
+            key = str(key_node.value) if isinstance(key_node, ScalarNode) else ""
+            if not key:
+                self._complain(key_node, "a name of a setting must be a word")
+            elif key in values:
+                first = self._places.keys[(*route, key)].line
+                self._complain(
+                    key_node, f"{dotted((*route, key))} stands here a second time (first in line {first})"
+                )
+            else:
+                self._places.keys[(*route, key)] = _place(key_node)
+                values[key] = self._value(value_node, (*route, key))
+        return values
+
+    def _scalar(self, node: Node, route: Route) -> Value:
+        """A number, truth value, nothing, or text; anything else that YAML knows (dates, tags) stays text."""
+        try:
+            value: object = self._reader.construct_object(node)  # pyright: ignore[reportUnknownMemberType]
+        except (yaml.constructor.ConstructorError, ValueError):
+            self._complain(node, f"{dotted(route)} has a value of a kind that settings do not have")
+            return str(node.value)
+        return value if value is None or isinstance(value, str | int | float | bool) else str(node.value)
+
+    def _complain(self, node: Node, what: str) -> None:
+        self._places.problems.append(self._places.problem_at(_place(node), what))
+
+
+def _place(node: Node) -> Place:
+    return Place(line=node.start_mark.line + 1, column=node.start_mark.column + 1)
