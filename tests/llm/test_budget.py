@@ -9,13 +9,17 @@ from hypothesis import strategies as st
 from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid, ModelRefused, ModelUnreachable
 from artoo.contracts.events import Usage
 from artoo.contracts.solution import Cost
-from artoo.llm.budget import Budget, BudgetedModel
+from artoo.llm.budget import Budget, BudgetedModel, Demand
+from artoo.llm.client import EndpointModel
+from artoo.llm.http import HttpTransport
 from artoo.testing import (
     Asked,
+    FakeClock,
     Reply,
     ScriptedModel,
     ScriptedServer,
     cut,
+    forbid_real_models,
     server_error,
     slow,
     stall,
@@ -61,16 +65,41 @@ async def test_the_repair_is_a_call_of_its_own():
 
 
 async def test_refused_requests_are_free_and_lost_ones_count():
-    """A 4xx cost nothing; a call that never came back may have, and counts."""
+    """A 4xx or 5xx cost nothing; each request that never came back may have cost its prompt, and counts."""
     budget = Budget(max_calls=10)
-    script = {"Step": [server_error(400, "no"), stall(), stall(), stall(), stall()]}
+    script = {"Step": [server_error(400, "no"), *[server_error(503)] * 4, stall(), stall(), stall(), STEP]}
     model = BudgetedModel(ScriptedModel(script), budget)
     with pytest.raises(ModelRefused):
         await model.ask(question())
-    assert budget.cost() == Cost()
     with pytest.raises(ModelUnreachable):
         await model.ask(question())
-    assert budget.cost() == Cost(llm_calls=1)
+    assert budget.cost() == Cost()
+    answer = await model.ask(question())
+    cost = budget.cost()
+    assert (cost.llm_calls, answer.requests, answer.billed) == (4, 4, 4)
+    assert answer.usage.estimated
+    assert cost.prompt_tokens == answer.usage.prompt_tokens > 0
+
+
+async def test_retries_stop_at_the_budget():
+    """Lost answers are asked for again only while the budget has calls; the error says what was used."""
+    budget = Budget(max_calls=2)
+    with ScriptedModel({"Step": [stall(), stall()]}) as model, pytest.raises(BudgetExhausted) as caught:
+        await BudgetedModel(model, budget).ask(question())
+    assert budget.cost().llm_calls == 2
+    assert caught.value.spent is not None
+    assert (caught.value.spent.billed, caught.value.spent.requests) == (2, 2)
+
+
+async def test_a_server_that_is_not_there_costs_nothing():
+    """Where no connection came about, nothing was sent: the error is the server's, not the budget's."""
+    budget = Budget(max_calls=1)
+    transport = HttpTransport("http://127.0.0.1:9/v1")
+    shared = EndpointModel(transport, "absent", FakeClock(auto_advance=True))
+    with forbid_real_models(allow=True), pytest.raises(ModelUnreachable, match="cannot connect"):
+        await BudgetedModel(shared, budget).ask(question())
+    await shared.close()
+    assert budget.cost() == Cost()
 
 
 async def test_bad_answers_cost_too():
@@ -97,29 +126,29 @@ async def test_a_cancelled_call_frees_its_reservation():
         with pytest.raises(asyncio.CancelledError):
             await asking
     assert budget.cost().llm_calls == 1
-    await asyncio.wait_for(budget.reserve(9_000), 1)
+    await asyncio.wait_for(budget.reserve(Demand(9_000)), 1)
 
 
 async def test_a_resumed_task_starts_with_what_it_spent():
     """Calls before the resume count against the limit."""
     budget = Budget(max_calls=3, spent=Cost(llm_calls=3, tool_calls=4))
     with pytest.raises(BudgetExhausted):
-        await budget.reserve(1)
+        await budget.reserve(Demand(1))
     assert budget.cost().tool_calls == 4
 
 
 async def test_waiting_for_tokens_ends_when_calls_turn_out_cheap():
     """A call that would not fit beside one under way gets its turn when that one used less than it reserved."""
     budget = Budget(max_tokens=1_000)
-    first = await budget.reserve(900)
-    second = asyncio.ensure_future(budget.reserve(900))
+    first = await budget.reserve(Demand(900))
+    second = asyncio.ensure_future(budget.reserve(Demand(900)))
     await asyncio.sleep(0)
     assert not second.done()
     budget.settle(first, Usage(prompt_tokens=50, completion_tokens=10))
-    assert (await second).tokens == 900
+    assert (await second).demand.tokens == 900
     budget.settle(await second, Usage(prompt_tokens=900, completion_tokens=500))
     with pytest.raises(BudgetExhausted, match="1000 tokens") as caught:
-        await budget.reserve(1)
+        await budget.reserve(Demand(1))
     assert caught.value.budget == "tokens"
 
 
@@ -134,7 +163,7 @@ def test_tokens_overshoot_by_one_call_at_most(limit: int, calls: list[tuple[int,
 
     async def one(budget: Budget, most: int, share: int, turns: int) -> None:
         try:
-            reservation = await budget.reserve(most)
+            reservation = await budget.reserve(Demand(most))
         except BudgetExhausted:
             return
         for _ in range(turns):

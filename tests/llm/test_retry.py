@@ -26,14 +26,12 @@ class Server:
         self.counted = 0
 
     async def post(self, timeout: float) -> TransportReply:
+        self.counted += 1
         self.timeouts.append(timeout)
         answer = self.answers.pop(0)
         if isinstance(answer, ModelUnreachable):
             raise answer
         return answer
-
-    def count(self) -> None:
-        self.counted += 1
 
 
 def lost() -> ModelUnreachable:
@@ -65,7 +63,7 @@ async def test_waits_grow_with_jitter():
     """Each wait lies in the upper half of a span that doubles up to its bound."""
     clock, server = FakeClock(auto_advance=True), Server(*[reply(500)] * 6, reply(200))
     policy = RetryPolicy(attempts=7, first_wait=1, longest_wait=4)
-    result = await Retrier(policy, clock, Random(1)).send(server.post, server.count)
+    result = await Retrier(policy, clock, Random(1)).send(server.post)
     assert (result.status, server.counted) == (200, 7)
     for waited, span in zip(clock.slept, [1, 2, 4, 4, 4, 4], strict=True):
         assert span / 2 <= waited <= span
@@ -88,25 +86,25 @@ async def test_waits_grow_with_jitter():
 async def test_retry_after_is_honoured_and_capped(headers: dict[str, str], least: float, most: float):
     """Seconds, dates and milliseconds: never earlier than asked, a little later, never later than the cap."""
     clock, server = FakeClock(auto_advance=True), Server(reply(429, None, **headers), reply(200))
-    await Retrier(RetryPolicy(), clock, Random(2)).send(server.post, server.count)
+    await Retrier(RetryPolicy(), clock, Random(2)).send(server.post)
     assert least <= clock.slept[0] <= most
 
 
 async def test_attempts_are_bounded():
     """The last reply, or the last error, is what comes back."""
     clock, server = FakeClock(auto_advance=True), Server(lost(), reply(500), reply(503))
-    result = await Retrier(RetryPolicy(attempts=3), clock, Random(1)).send(server.post, server.count)
+    result = await Retrier(RetryPolicy(attempts=3), clock, Random(1)).send(server.post)
     assert (result.status, server.counted) == (503, 3)
     server = Server(reply(500), lost())
     with pytest.raises(ModelUnreachable, match="lost"):
-        await Retrier(RetryPolicy(attempts=2), clock, Random(1)).send(server.post, server.count)
+        await Retrier(RetryPolicy(attempts=2), clock, Random(1)).send(server.post)
 
 
 async def test_total_time_is_bounded():
     """No wait starts that would end after the total time, and no call may take longer than what is left."""
     clock, server = FakeClock(auto_advance=True), Server(*[reply(429, None, retry_after="40")] * 5)
     policy = RetryPolicy(attempts=5, total=100, per_call=90)
-    result = await Retrier(policy, clock, Random(1)).send(server.post, server.count)
+    result = await Retrier(policy, clock, Random(1)).send(server.post)
     assert (result.status, server.counted) == (429, 3)
     assert server.timeouts[0] == 90
     assert server.timeouts[2] < 20
@@ -116,7 +114,7 @@ async def test_lasting_faults_are_not_tried_again():
     """A missing model file does not appear by waiting."""
     clock, server = FakeClock(auto_advance=True), Server(ModelUnreachable("no model file"))
     with pytest.raises(ModelUnreachable):
-        await Retrier(RetryPolicy(), clock, Random(1)).send(server.post, server.count)
+        await Retrier(RetryPolicy(), clock, Random(1)).send(server.post)
     assert (server.counted, clock.slept) == (1, [])
 
 

@@ -42,6 +42,7 @@ from artoo.contracts.solution import (
 )
 from artoo.ports.spool import Gap
 from artoo.tasklog.layout import LogLimits
+from artoo.tasklog.lock import TaskLock
 
 
 def planned(name: str, intent: str) -> SubTask:
@@ -252,6 +253,8 @@ async def test_the_list_of_tasks(tmp_path: Path) -> None:
         assert lines[2].split() == ["abc", "2026-05-04", "03:02", "accept", "count", "the", "files"]
     found = json.loads(artoo_log(tmp_path, "list", "--json", "-n", "5").output)
     assert [(one["task_id"], one["ending"]) for one in found] == [("abd", "not ended"), ("abc", "accept")]
+    with TaskLock(tmp_path, "abd"):
+        assert artoo_log(tmp_path, "list").output.splitlines()[1].split()[3] == "running"
 
 
 async def test_a_task_that_goes_on_is_shown(tmp_path: Path) -> None:

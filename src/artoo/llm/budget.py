@@ -3,132 +3,286 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from artoo.contracts.errors import BudgetExhausted
-from artoo.contracts.events import Usage
-from artoo.contracts.solution import Cost
+from artoo.contracts.errors import BudgetExhausted, ModelError, Spent
+from artoo.contracts.events import ModelCalled, Usage
+from artoo.contracts.solution import Cost, Money
+from artoo.llm.prices import PriceList
 from artoo.ports.model import Answer, Question
 
 T = TypeVar("T", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
-class Reservation:
-    """Room for one call: at most this many tokens, prompt and answer together."""
+class Demand:
+    """The most that one request can use. `model` is the name that it is asked by: prices go by that."""
 
-    tokens: int
+    prompt_tokens: int
+    completion_tokens: int = 0
+    model: str = ""
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion together."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Room for one request. `money` is the most that it can cost; 0 where its price is not known."""
+
+    demand: Demand
+    money: float = 0.0
 
 
 class Meter(Protocol):
-    """Is asked before every call to a model, the repair included, and told afterwards what it used."""
+    """Is asked before every request to a model, retries and the repair included, and told what it used."""
 
-    async def reserve(self, tokens: int) -> Reservation:
-        """Makes room for one call. Raises BudgetExhausted."""
+    async def reserve(self, demand: Demand) -> Reservation:
+        """Makes room for one request. Raises BudgetExhausted."""
         ...
 
-    def settle(self, reservation: Reservation, usage: Usage) -> None:
-        """The call was made and used this much."""
+    def settle(self, reservation: Reservation, usage: Usage) -> float | None:
+        """The request was made and used this much. Returns what it cost; None: it has no price."""
         ...
 
     def release(self, reservation: Reservation) -> None:
-        """The server refused the call; it cost nothing."""
+        """The request was refused, or never left; it cost nothing."""
         ...
 
 
 class Unmetered:
-    """Lets every call pass."""
+    """Lets every request pass."""
 
-    async def reserve(self, tokens: int) -> Reservation:
+    async def reserve(self, demand: Demand) -> Reservation:
         """Always room."""
-        return Reservation(tokens)
+        return Reservation(demand)
 
-    def settle(self, reservation: Reservation, usage: Usage) -> None:
+    def settle(self, reservation: Reservation, usage: Usage) -> float | None:
         """Nothing to count."""
+        return None
 
     def release(self, reservation: Reservation) -> None:
         """Nothing to give back."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Account:
+    """One thing that is limited, as it looks to one request."""
+
+    name: str
+    unit: str
+    limit: float | None
+    used: float
+    reserved: float
+    wanted: float
+
+    @property
+    def spent(self) -> bool:
+        """Waiting cannot help: it is used up, and the request wants some of it."""
+        return self.limit is not None and self.wanted > 0 and self.used >= self.limit
+
+    @property
+    def fits(self) -> bool:
+        """The limit holds even if everything under way uses all that it may."""
+        return self.limit is None or self.used + self.reserved + self.wanted <= self.limit
+
+
 class Budget:
     """Limits of one task; None: no limit. `spent` is what it used before (a resumed task).
 
-    Calls never exceed their limit. Tokens are known only after a call, so each call reserves the most that it can
-    use; a call that does not fit waits for those under way, which mostly use less, and the last one that starts
-    with anything left may overshoot, alone.
+    Calls never exceed their limit. Tokens and money are known only after a call, so each reserves the most that
+    it can use; one that does not fit waits, first come, first served, for those under way, which mostly use
+    less, and the last one that starts with anything left may overshoot, alone. `max_money` needs `prices`; with
+    prices and no limit the cost is only counted.
     """
 
     def __init__(
-        self, *, max_calls: int | None = None, max_tokens: int | None = None, spent: Cost | None = None
+        self,
+        *,
+        max_calls: int | None = None,
+        max_tokens: int | None = None,
+        max_money: float | None = None,
+        prices: PriceList | None = None,
+        spent: Cost | None = None,
     ) -> None:
+        if max_money is not None and prices is None:
+            raise ValueError("a budget of money needs prices")
         self._max_calls = max_calls
         self._max_tokens = max_tokens
-        self._spent = spent or Cost()
-        self._reserved_calls = 0
-        self._reserved_tokens = 0
-        self._freed = asyncio.Event()
+        self._max_money = max_money
+        self._prices = prices
+        spent = spent or Cost()
+        if prices is not None and spent.money is None:
+            spent = spent.model_copy(update={"money": Money(currency=prices.currency)})
+        self._spent = spent
+        self._calls = 0
+        self._tokens = 0
+        self._money = 0.0
+        self._waiting: deque[tuple[Reservation, asyncio.Future[None]]] = deque()
 
     def cost(self) -> Cost:
-        """Model calls and tokens used so far (the other figures of Cost stay as they were given)."""
+        """Calls, tokens and money used so far (the other figures of Cost stay as they were given)."""
         return self._spent
 
-    async def reserve(self, tokens: int) -> Reservation:
-        """See Meter. Waits only for calls that are under way."""
-        while not self._fits(tokens):
-            self._freed.clear()
-            await self._freed.wait()
-        self._reserved_calls += 1
-        self._reserved_tokens += tokens
-        return Reservation(tokens)
+    @property
+    def idle(self) -> bool:
+        """True when nothing is reserved and nobody waits."""
+        return self._calls == 0 and self._tokens == 0 and not self._waiting
 
-    def settle(self, reservation: Reservation, usage: Usage) -> None:
+    async def reserve(self, demand: Demand) -> Reservation:
+        """See Meter. Waits only for requests that are under way."""
+        reservation = Reservation(demand, self._most_money(demand))
+        if not self._waiting and self._fits(reservation):
+            self._take(reservation)
+            return reservation
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append((reservation, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                self.release(reservation)
+            else:
+                self._admit()  # whoever stood behind may be first now
+            raise
+        return reservation
+
+    def settle(self, reservation: Reservation, usage: Usage) -> float | None:
         """See Meter."""
         spent = self._spent
+        cost = self._price_of(reservation, usage)
         self._spent = spent.model_copy(
             update={
                 "llm_calls": spent.llm_calls + 1,
                 "prompt_tokens": spent.prompt_tokens + usage.prompt_tokens,
                 "cached_tokens": spent.cached_tokens + usage.cached_tokens,
                 "completion_tokens": spent.completion_tokens + usage.completion_tokens,
+                "money": spent.money.plus(cost) if spent.money is not None else None,
             }
         )
         self.release(reservation)
+        return cost
 
     def release(self, reservation: Reservation) -> None:
         """See Meter."""
-        self._reserved_calls -= 1
-        self._reserved_tokens -= reservation.tokens
-        self._freed.set()
+        self._calls -= 1
+        self._tokens -= reservation.demand.tokens
+        # Sums of fractions: what is left over when nothing is reserved is rounding, not money.
+        self._money = self._money - reservation.money if self._calls else 0.0
+        self._admit()
 
-    def _fits(self, tokens: int) -> bool:
-        """True: go; False: wait for a call under way. Raises BudgetExhausted when waiting cannot help."""
-        used = self._spent.prompt_tokens + self._spent.completion_tokens
-        if self._max_calls is not None and self._spent.llm_calls >= self._max_calls:
-            raise BudgetExhausted(
-                f"the task's budget of {self._max_calls} model calls is spent; raise it with --budget",
-                budget="calls",
-            )
-        if self._max_tokens is not None and used >= self._max_tokens:
-            raise BudgetExhausted(
-                f"the task's budget of {self._max_tokens} tokens is spent ({used} used); raise it with --budget",
-                budget="tokens",
-            )
-        if self._reserved_calls == 0:
+    def _take(self, reservation: Reservation) -> None:
+        self._calls += 1
+        self._tokens += reservation.demand.tokens
+        self._money += reservation.money
+
+    def _admit(self) -> None:
+        """Lets in whoever waits, in order, as far as there is room; tells them when there never will be."""
+        while self._waiting:
+            reservation, turn = self._waiting[0]
+            if turn.done():  # cancelled while it waited
+                self._waiting.popleft()
+                continue
+            try:
+                if not self._fits(reservation):
+                    return
+            except BudgetExhausted as error:
+                turn.set_exception(error)
+            else:
+                self._take(reservation)
+                turn.set_result(None)
+            self._waiting.popleft()
+
+    def _fits(self, reservation: Reservation) -> bool:
+        """True: go; False: wait for a request under way. Raises BudgetExhausted when waiting cannot help."""
+        if self._ample(reservation):
             return True
-        calls_fit = self._max_calls is None or self._spent.llm_calls + self._reserved_calls < self._max_calls
-        tokens_fit = self._max_tokens is None or used + self._reserved_tokens + tokens <= self._max_tokens
-        return calls_fit and tokens_fit
+        accounts = self._accounts(reservation)
+        for account in accounts:
+            if account.spent:
+                raise BudgetExhausted(
+                    f"the task's budget of {account.limit:g} {account.unit} is spent ({account.used:g} used); "
+                    f"raise it with --budget {account.name}=…",
+                    budget=account.name,
+                )
+        return self._calls == 0 or all(account.fits for account in accounts)
+
+    def _ample(self, reservation: Reservation) -> bool:
+        """Whether every account fits, which implies that none is spent: asked first, before every request."""
+        spent, demand = self._spent, reservation.demand
+        tokens = spent.prompt_tokens + spent.completion_tokens + self._tokens + demand.tokens
+        return (
+            self._max_money is None
+            and (self._max_calls is None or spent.llm_calls + self._calls < self._max_calls)
+            and (self._max_tokens is None or tokens <= self._max_tokens)
+        )
+
+    def _accounts(self, reservation: Reservation) -> tuple[_Account, ...]:
+        spent, money = self._spent, self._spent.money
+        tokens = spent.prompt_tokens + spent.completion_tokens
+        return (
+            _Account("calls", "model calls", self._max_calls, spent.llm_calls, self._calls, 1),
+            _Account("tokens", "tokens", self._max_tokens, tokens, self._tokens, reservation.demand.tokens),
+            _Account(
+                "money",
+                money.currency if money is not None else "",
+                self._max_money,
+                money.amount if money is not None else 0.0,
+                self._money,
+                reservation.money,
+            ),
+        )
+
+    def _most_money(self, demand: Demand) -> float:
+        """Raises ConfigurationError when money is limited and nobody said what the model costs."""
+        if self._prices is not None and self._max_money is not None:
+            self._prices.demand_all((demand.model,))
+        price = self._prices.price(demand.model) if self._prices is not None else None
+        return price.at_most(demand.prompt_tokens, demand.completion_tokens) if price is not None else 0.0
+
+    def _price_of(self, reservation: Reservation, usage: Usage) -> float | None:
+        price = self._prices.price(reservation.demand.model) if self._prices is not None else None
+        return price.of(usage) if price is not None else None
 
 
 class MeteredModel(Protocol):
-    """A model whose every call can be metered."""
+    """A model whose every request can be metered."""
 
     async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
-        """As `Model.ask`; `meter` is asked before each call to the server."""
+        """As `Model.ask`; `meter` is asked before each request to the server."""
         ...
+
+
+class _Tab:
+    """The budget as one question sees it, noting what that question alone has cost."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self.billed = 0
+        self.money: float | None = None
+
+    async def reserve(self, demand: Demand) -> Reservation:
+        """See Meter."""
+        return await self._budget.reserve(demand)
+
+    def settle(self, reservation: Reservation, usage: Usage) -> float | None:
+        """See Meter."""
+        cost = self._budget.settle(reservation, usage)
+        self.billed += 1
+        if cost is not None:
+            self.money = (self.money or 0.0) + cost
+        return cost
+
+    def release(self, reservation: Reservation) -> None:
+        """See Meter."""
+        self._budget.release(reservation)
 
 
 class BudgetedModel:
@@ -139,5 +293,30 @@ class BudgetedModel:
         self._budget = budget
 
     async def ask(self, question: Question[T]) -> Answer[T]:
-        """See Model. Raises BudgetExhausted before the call that the budget has no room for."""
-        return await self._model.ask(question, meter=self._budget)
+        """See Model. Raises BudgetExhausted before the request that the budget has no room for."""
+        tab = _Tab(self._budget)
+        try:
+            answer = await self._model.ask(question, meter=tab)
+        except (ModelError, BudgetExhausted) as error:
+            error.spent = replace(error.spent or Spent(), billed=tab.billed, money=tab.money)
+            raise
+        return replace(answer, billed=tab.billed, money=tab.money)
+
+
+def cost_of(calls: Iterable[ModelCalled], prices: PriceList | None = None) -> Cost:
+    """What these logged calls took out of a budget: the `spent` with which a resumed task begins.
+
+    `prices`: those of now; their currency labels the sum. Amounts are those that were paid then.
+    """
+    cost, money = Cost(), Money(currency=prices.currency) if prices is not None else None
+    for call in calls:
+        usage = call.usage
+        cost = Cost(
+            llm_calls=cost.llm_calls + call.billed,
+            prompt_tokens=cost.prompt_tokens + usage.prompt_tokens,
+            cached_tokens=cost.cached_tokens + usage.cached_tokens,
+            completion_tokens=cost.completion_tokens + usage.completion_tokens,
+        )
+        if money is not None and call.billed:
+            money = money.plus(call.money)
+    return cost.model_copy(update={"money": money})

@@ -9,14 +9,21 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Generic, TypeVar
+from typing import Generic, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
-from artoo.contracts.errors import ModelAnswerInvalid, ModelError, ModelRefused, ModelUnreachable, Spent
+from artoo.contracts.errors import (
+    BudgetExhausted,
+    ModelAnswerInvalid,
+    ModelError,
+    ModelRefused,
+    ModelUnreachable,
+    Spent,
+)
 from artoo.contracts.events import Usage
-from artoo.llm.budget import Meter, Unmetered
+from artoo.llm.budget import Demand, Meter, Unmetered
 from artoo.llm.completion import Completion, completion_of, error_of, status_of
 from artoo.llm.dialect import Dialect, DialectMemory, NoDialectMemory, Wire
 from artoo.llm.reading import Unreadable, read_answer
@@ -26,6 +33,7 @@ from artoo.llm.request import (
     body_for,
     estimated_tokens,
     messages_for,
+    most_tokens,
     repair_messages,
     wire_for,
 )
@@ -53,9 +61,8 @@ class _Asking(Generic[T]):
     requests: int = 0
     usage: Usage = field(default_factory=Usage)
     model: str = ""
-
-    def count_request(self) -> None:
-        self.requests += 1
+    completion: Completion | None = None
+    """What the last reply holds, read once: for the account and for the answer."""
 
     def add(self, usage: Usage) -> None:
         self.usage = Usage(
@@ -75,6 +82,15 @@ class _Asking(Generic[T]):
             model=self.model,
             wire=self.wire.value,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One request as it will be sent, and the most that it can use."""
+
+    body: dict[str, object]
+    messages: list[Message]
+    demand: Demand
 
 
 class EndpointModel:
@@ -110,14 +126,14 @@ class EndpointModel:
         self._identifying = asyncio.Lock()
 
     async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
-        """See `artoo.ports.model.Model`. `meter` is asked before each call, the repair included."""
+        """See `artoo.ports.model.Model`. `meter` is asked before each request: retries and the repair too."""
         started = self._clock.monotonic()
         asking = _Asking(question, meter or Unmetered(), model=self._model)
         if question.body_field is not None or self._traits.compact:
             await self._identify()
         try:
             value, text, repaired = await self._answer(asking)
-        except ModelError as error:
+        except (ModelError, BudgetExhausted) as error:
             error.spent = asking.spent()
             raise
         return Answer(
@@ -157,39 +173,21 @@ class EndpointModel:
             ) from unreadable
 
     async def _complete(self, asking: _Asking[T], bad: tuple[str, str] | None, max_tokens: int) -> Completion:
-        """One call: reserved, sent in the server's dialect, settled."""
-        question = asking.question
-        max_tokens += self._room_for_thoughts
-        most = estimated_tokens(question.system, question.user, *(bad or ())) + max_tokens
-        reservation = await asking.meter.reserve(most)
-        used: Usage | None = Usage()  # a call that got lost may have cost something: it counts as a call
-        try:
-            reply, prompt = await self._send(asking, bad, max_tokens)
-            completion = self._completed(reply)
-            used = completion.usage or _estimated(prompt, completion)
-            asking.add(used)
-            asking.model = completion.model or self._model
-            if completion.thought:
-                self._room_for_thoughts = _ROOM_FOR_THOUGHTS
-        except ModelRefused as error:
-            used = None if error.status != 200 else used
-            raise
-        finally:
-            if used is None:
-                asking.meter.release(reservation)
-            else:
-                asking.meter.settle(reservation, used)
+        """One answer, in the server's dialect. Raises ModelUnreachable, ModelRefused, BudgetExhausted."""
+        reply = await self._send(asking, bad, max_tokens + self._room_for_thoughts)
+        completion = asking.completion or self._failed(reply)
+        asking.model = completion.model or self._model
+        if completion.thought:
+            self._room_for_thoughts = _ROOM_FOR_THOUGHTS
         if completion.refusal:
             raise ModelRefused(
-                f"{asking.model} declined to answer ({question.contract}): {completion.refusal[:300]}; "
+                f"{asking.model} declined to answer ({asking.question.contract}): {completion.refusal[:300]}; "
                 "rephrase the request or use another model",
                 status=200,
             )
         return completion
 
-    async def _send(
-        self, asking: _Asking[T], bad: tuple[str, str] | None, max_tokens: int
-    ) -> tuple[TransportReply, list[Message]]:
+    async def _send(self, asking: _Asking[T], bad: tuple[str, str] | None, max_tokens: int) -> TransportReply:
         """Sends, and sends again in a weaker form while the server objects to the form."""
         question = asking.question
         for attempt in range(1, _MOST_DIALECTS + 1):
@@ -207,14 +205,36 @@ class EndpointModel:
                 traits=self._traits,
                 max_tokens=max_tokens,
             )
-            reply = await self._retrier.send(
-                lambda timeout, body=body: self._transport.post(body, timeout=timeout), asking.count_request
-            )
+            request = _Request(body, messages, Demand(most_tokens(messages, body), max_tokens, self._model))
+            reply = await self._retrier.send(lambda timeout, request=request: self._post(asking, request, timeout))
             other = dialect.after(reply, asking.wire)
             if other is None or attempt == _MOST_DIALECTS:
-                return reply, messages
+                return reply
             await self._adopt(dialect, other)
         raise AssertionError("unreachable: the last attempt returns")
+
+    async def _post(self, asking: _Asking[T], request: _Request, timeout: float) -> TransportReply:
+        """One request: reserved, sent, settled by what it used.
+
+        What was sent and never answered may have been charged: its prompt counts, by estimate.
+        """
+        reservation = await asking.meter.reserve(request.demand)
+        asking.requests += 1
+        used: Usage | None = Usage(prompt_tokens=_estimate(request.messages), estimated=True)
+        try:
+            reply = await self._transport.post(request.body, timeout=timeout)
+            asking.completion = completion_of(reply) if status_of(reply) == 200 else None
+            used = _used(request.messages, reply, asking.completion)
+        except ModelUnreachable as error:
+            used = used if error.sent else None
+            raise
+        finally:
+            if used is None:
+                asking.meter.release(reservation)
+            else:
+                asking.add(used)
+                asking.meter.settle(reservation, used)
+        return reply
 
     async def _adopt(self, before: Dialect, other: Dialect) -> None:
         """Takes over what a refusal taught, unless a parallel call learnt it first."""
@@ -225,11 +245,9 @@ class EndpointModel:
             missing = tuple(name for name in other.without if name not in self._dialect.without)
             self._dialect = replace(self._dialect, without=(*self._dialect.without, *missing))
 
-    def _completed(self, reply: TransportReply) -> Completion:
+    def _failed(self, reply: TransportReply) -> NoReturn:
+        """Raises what a reply without a completion means."""
         status = status_of(reply)
-        completion = completion_of(reply) if status == 200 else None
-        if completion is not None:
-            return completion
         where, said = self._transport.name, error_of(reply)
         if status == 200 or (is_transient(reply) and status >= 500):
             raise ModelUnreachable(
@@ -274,12 +292,19 @@ def _with_length(problem: str, completion: Completion) -> str:
     return f"{problem} (the answer reached its token limit and was cut off; be shorter)"
 
 
-def _estimated(prompt: list[Message], completion: Completion) -> Usage:
-    return Usage(
-        prompt_tokens=estimated_tokens(*(message["content"] for message in prompt)),
-        completion_tokens=estimated_tokens(completion.text),
-        estimated=True,
+def _used(prompt: list[Message], reply: TransportReply, completion: Completion | None) -> Usage | None:
+    """What an answer used, by estimate when the server did not count; None: a refusal, which costs nothing."""
+    if status_of(reply) != 200:
+        return None
+    if completion is None:
+        return Usage(prompt_tokens=_estimate(prompt), estimated=True)
+    return completion.usage or Usage(
+        prompt_tokens=_estimate(prompt), completion_tokens=estimated_tokens(completion.text), estimated=True
     )
+
+
+def _estimate(prompt: list[Message]) -> int:
+    return estimated_tokens(*(message["content"] for message in prompt))
 
 
 def _model_bytes(reply: TransportReply) -> int | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import urllib.request
 from collections.abc import Mapping
+from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -75,7 +76,7 @@ class HttpTransport:
 
     async def _request(self, method: str, path: str, data: bytes | None, timeout: float) -> TransportReply:
         session, places = self._connected()
-        limits = aiohttp.ClientTimeout(total=timeout, connect=min(timeout, _CONNECT_SECONDS))
+        limits = _limits(timeout)
         async with places:
             try:
                 # A redirect would carry the key to another host: it is reported, not followed.
@@ -93,6 +94,7 @@ class HttpTransport:
                     f"no connection to {self._base} within {limits.connect:g} s; "
                     "is the server running and the network up?",
                     transient=True,
+                    sent=False,
                 ) from error
             except TimeoutError as error:
                 raise ModelUnreachable(
@@ -105,6 +107,7 @@ class HttpTransport:
                     f"cannot connect to {self._base} ({error.os_error.strerror or error.os_error}); "
                     "is the server running and the base URL right?",
                     transient=True,
+                    sent=False,
                 ) from error
             except (aiohttp.ClientError, ConnectionError) as error:
                 raise ModelUnreachable(
@@ -141,8 +144,13 @@ class HttpTransport:
         return bytes(kept)
 
 
+@lru_cache(maxsize=16)
+def _limits(timeout: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=timeout, connect=min(timeout, _CONNECT_SECONDS))
+
+
 def _reply(response: aiohttp.ClientResponse, raw: bytes) -> TransportReply:
-    headers = {key.lower(): value for key, value in response.headers.items()}
+    headers = response.headers  # names in any case: aiohttp's mapping does not mind
     try:
         body: Json = orjson.loads(raw)
     except orjson.JSONDecodeError:

@@ -17,6 +17,7 @@ from artoo.ports.model import AnswerForm, Question
 T = TypeVar("T", bound=BaseModel)
 Message = dict[str, str]
 _REPAIR_KEEPS = 2_000
+_FRAME = 16
 _WARMER, _HOTTEST = 0.3, 0.9
 """Each further variant samples a little more freely: a small model that is made hot at once loses the thread."""
 
@@ -111,7 +112,21 @@ def repair_messages(
 
 def estimated_tokens(*texts: str) -> int:
     """Tokens of these texts by rule of thumb: four bytes of UTF-8 each, which suits English and Chinese alike."""
-    return sum(len(text.encode(errors="replace")) for text in texts) // 4
+    return sum(map(_bytes, texts)) // 4
+
+
+def most_tokens(messages: list[Message], body: dict[str, object]) -> int:
+    """Tokens that the prompt has at most: one a byte, which no tokenizer exceeds, and some for each frame.
+
+    A schema counts, because servers may write it into the prompt.
+    """
+    schema = orjson.dumps(body.get("response_format"))
+    return len(schema) + sum(_bytes(each["content"]) + _FRAME for each in messages)
+
+
+def _bytes(text: str) -> int:
+    """Length in UTF-8; of plain English without a copy."""
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
 @lru_cache(maxsize=256)

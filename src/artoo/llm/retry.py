@@ -45,19 +45,16 @@ class Retrier:
         self._clock = clock
         self._random = random
 
-    async def send(
-        self, post: Callable[[float], Awaitable[TransportReply]], count: Callable[[], None]
-    ) -> TransportReply:
+    async def send(self, post: Callable[[float], Awaitable[TransportReply]]) -> TransportReply:
         """The first reply that is not transient, or the last one of all when attempts or time run out.
 
-        `post` gets the seconds that it may take; `count` is called once per request. Raises ModelUnreachable when
+        `post` gets the seconds that it may take. Raises ModelUnreachable when
         the last attempt got no answer at all.
         """
         policy, end = self._policy, self._clock.monotonic() + self._policy.total
         for attempt in range(1, policy.attempts + 1):
             left = end - self._clock.monotonic()
             last = attempt == policy.attempts
-            count()
             try:
                 reply = await post(min(policy.per_call, max(left, 0.001)))
             except ModelUnreachable as error:

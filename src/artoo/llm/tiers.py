@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
-from artoo.llm.budget import Meter
 from artoo.llm.settings import Endpoint, ModelSettings
 from artoo.ports.model import Answer, Question, Tier
 
 if TYPE_CHECKING:
+    from artoo.llm.budget import Meter
     from artoo.llm.client import EndpointModel
 
 T = TypeVar("T", bound=BaseModel)

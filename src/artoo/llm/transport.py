@@ -15,7 +15,8 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 @dataclass(frozen=True, slots=True)
 class TransportReply:
-    """One answer of a server: HTTP status, lower-case headers, and the decoded body (None if it was no JSON)."""
+    """One answer of a server: HTTP status, headers (found by lower-case names), and the decoded body (None if it
+    was no JSON)."""
 
     status: int
     headers: Mapping[str, str]

@@ -1,0 +1,57 @@
+"""What calls to language models cost in money, by the prices that the operator wrote down (SPEC section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.events import Usage
+
+PER = 1_000_000
+"""Tokens that a price is for, as vendors write their lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Money for a million tokens: of the prompt, of its cached part, of the completion. Each ≥ 0."""
+
+    prompt: float
+    cached: float
+    completion: float
+
+    def of(self, usage: Usage) -> float:
+        """What a call with this usage costs. Cached tokens are a part of the prompt's."""
+        cached = min(usage.cached_tokens, usage.prompt_tokens)
+        fresh = usage.prompt_tokens - cached
+        return (fresh * self.prompt + cached * self.cached + usage.completion_tokens * self.completion) / PER
+
+    def at_most(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """What a call with at most these tokens costs at most, whatever of it is cached."""
+        dearest = max(self.prompt, self.cached)
+        return (prompt_tokens * dearest + completion_tokens * self.completion) / PER
+
+
+FREE = Price(0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class PriceList:
+    """Prices by the model's name as it is asked for. `currency` is a label; nothing is converted."""
+
+    currency: str
+    models: Mapping[str, Price] = field(default_factory=dict[str, Price])
+
+    def price(self, model: str) -> Price | None:
+        """The price of a model; None: nobody said what it costs."""
+        return self.models.get(model)
+
+    def demand_all(self, models: tuple[str, ...]) -> None:
+        """Raises ConfigurationError naming those of `models` that have no price."""
+        unknown = [name for name in dict.fromkeys(models) if name not in self.models]
+        if unknown:
+            raise ConfigurationError(
+                f"a budget of money needs the price of every model, and {', '.join(unknown)} has none; "
+                f"write it below prices.models in the configuration, as in `{unknown[0]}: "
+                "{prompt: 0.5, cached: 0.1, completion: 1.5}` (per million tokens; 0 for a model of your own)"
+            )

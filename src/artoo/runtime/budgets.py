@@ -1,0 +1,63 @@
+"""From configuration and options to the budget of one task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from artoo.contracts.solution import Cost
+from artoo.llm.budget import Budget
+from artoo.llm.prices import FREE, Price, PriceList
+from artoo.runtime.config import Config, ModelPrice
+from artoo.runtime.config_endpoints import TIERS, endpoint
+from artoo.runtime.options import Budgets
+
+EMBEDDED = "embedded"
+"""The name under which the model on this machine is asked; it costs nothing."""
+
+
+def open_budget(
+    config: Config,
+    wanted: Budgets,
+    environ: Mapping[str, str],
+    *,
+    given_model: bool = False,
+    spent: Cost | None = None,
+) -> Budget:
+    """The budget of one task; `spent` is what it used before (a resumed one).
+
+    Raises ConfigurationError when money is limited and a configured model has no price. Which models a
+    `given_model` asks is known only when it does: its first call without a price fails the same way.
+    """
+    limits = config.limits
+    money = wanted.money or limits.money
+    prices = price_list(config)
+    if money is not None:
+        prices = prices or PriceList(config.prices.currency, {EMBEDDED: FREE})
+        if not given_model:
+            prices.demand_all(model_names(config, environ))
+    return Budget(
+        max_calls=wanted.calls or limits.calls,
+        max_tokens=wanted.tokens or limits.tokens,
+        max_money=money,
+        prices=prices,
+        spent=spent,
+    )
+
+
+def price_list(config: Config) -> PriceList | None:
+    """The configured prices; None: there are none, and no cost is shown."""
+    if not config.prices.models:
+        return None
+    priced = {name: _price(entry) for name, entry in config.prices.models.items()}
+    return PriceList(config.prices.currency, {EMBEDDED: FREE, **priced})
+
+
+def model_names(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The models of both tiers, as they are asked for. Raises ConfigurationError for half-named endpoints."""
+    chosen = (endpoint(config, tier, environ) for tier in TIERS)
+    return tuple(dict.fromkeys(EMBEDDED if each is None else each.model for each in chosen))
+
+
+def _price(entry: ModelPrice) -> Price:
+    cached = entry.prompt if entry.cached is None else entry.cached
+    return Price(entry.prompt, cached, entry.completion)

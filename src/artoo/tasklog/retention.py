@@ -1,0 +1,132 @@
+"""Old task logs are forgotten: by age, then the oldest while there are too many bytes. For a worker thread.
+
+A log that is still needed stays, whatever its size: of a task that runs, and of one that was cut off lately and
+could be resumed. A log goes whole or not at all: it is renamed first, so no reader meets half of one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.contracts.errors import TaskRunning
+from artoo.tasklog.layout import parts_of, tasks_directory
+from artoo.tasklog.lock import TaskLock, is_running
+from artoo.tasklog.reader import has_ended
+
+logger = logging.getLogger(__name__)
+
+DAY_SECONDS = 86_400.0
+RESUMABLE_DAYS = 14.0
+"""How long a task that did not end keeps its log although room is needed."""
+UNTOUCHED_SECONDS = 3_600.0
+"""What was written this lately never goes for room: somebody is about to read it."""
+MOST_SECONDS = 2.0
+"""A start that finds a great many old logs leaves the rest to the next one."""
+
+_GOING = ".going-"
+
+
+@dataclass(frozen=True, slots=True)
+class KeepLogs:
+    """How long, and how much of all logs together."""
+
+    days: float
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What a pass removed. `finished` False: it stopped at its time limit. `names` are the logs' directories."""
+
+    logs: int = 0
+    bytes: int = 0
+    finished: bool = True
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    directory: Path
+    written: float
+    size: int
+
+
+def forget_logs(home: Path, keep: KeepLogs, now: float | None = None) -> Forgotten:
+    """Removes what `keep` does not cover. `now`: seconds of the epoch, the machine's by default. Raises OSError."""
+    moment = time.time() if now is None else now
+    ends = time.monotonic() + MOST_SECONDS
+    _finish_earlier(home)
+    logs = sorted(_logs(home), key=lambda log: log.written)
+    total = sum(log.size for log in logs)
+    removed: list[str] = []
+    freed = 0
+    for log in logs:
+        if time.monotonic() > ends:
+            return Forgotten(len(removed), freed, finished=False, names=tuple(removed))
+        old = log.written < moment - keep.days * DAY_SECONDS
+        if not old and (total <= keep.total_bytes or _needed(log, moment)):
+            continue
+        if _remove(home, log):
+            total -= log.size
+            freed += log.size
+            removed.append(log.directory.name)
+    return Forgotten(len(removed), freed, names=tuple(removed))
+
+
+def _logs(home: Path) -> list[_Log]:
+    """Every task's directory with its age and size; one that goes away meanwhile is left out."""
+    root = tasks_directory(home)
+    if not root.is_dir():
+        return []
+    found: list[_Log] = []
+    for entry in os.scandir(root):
+        if entry.name.startswith(".") or not entry.is_dir(follow_symlinks=False):
+            continue
+        try:
+            found.append(_measured(Path(entry.path)))
+        except FileNotFoundError:
+            continue
+    return found
+
+
+def _measured(directory: Path) -> _Log:
+    parts = parts_of(directory)
+    written = parts[-1].stat().st_mtime if parts else directory.stat().st_mtime
+    size = 0
+    for folder in (directory, directory / "blobs"):
+        if folder.is_dir():
+            size += sum(
+                entry.stat().st_size for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False)
+            )
+    return _Log(directory, written, size)
+
+
+def _needed(log: _Log, now: float) -> bool:
+    """Whether a log that is not old may not go for room."""
+    age = now - log.written
+    return age < UNTOUCHED_SECONDS or (age < RESUMABLE_DAYS * DAY_SECONDS and not has_ended(log.directory))
+
+
+def _remove(home: Path, log: _Log) -> bool:
+    """False: the task runs, or its log went away meanwhile."""
+    if is_running(log.directory):
+        return False
+    going = log.directory.with_name(f"{_GOING}{log.directory.name}")
+    try:
+        with TaskLock(home, log.directory.name):
+            log.directory.rename(going)
+    except (TaskRunning, FileNotFoundError):
+        return False
+    shutil.rmtree(going, ignore_errors=True)
+    return True
+
+
+def _finish_earlier(home: Path) -> None:
+    """Removes what an earlier pass had renamed when it was cut off."""
+    for left in tasks_directory(home).glob(f"{_GOING}*"):
+        shutil.rmtree(left, ignore_errors=True)

@@ -1,0 +1,68 @@
+"""Who answers a tier's questions, in the words of the conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from artoo.telemetry import conventions as c
+
+_PROVIDERS = (
+    ("openai.azure.com", "azure.ai.openai"),
+    ("openai.com", "openai"),
+    ("anthropic.com", "anthropic"),
+    ("cohere.com", "cohere"),
+    ("cohere.ai", "cohere"),
+    ("deepseek.com", "deepseek"),
+    ("generativelanguage.googleapis.com", "gcp.gemini"),
+    ("aiplatform.googleapis.com", "gcp.vertex_ai"),
+    ("groq.com", "groq"),
+    ("mistral.ai", "mistral_ai"),
+    ("moonshot.ai", "moonshot_ai"),
+    ("moonshot.cn", "moonshot_ai"),
+    ("perplexity.ai", "perplexity"),
+    ("x.ai", "x_ai"),
+)
+"""Ends of host names, and the well-known values of `gen_ai.provider.name`."""
+
+COMPATIBLE = "openai_compatible"
+"""Provider of every other server that speaks OpenAI's format."""
+
+EMBEDDED = "llama.cpp"
+"""Provider of the model in this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A model, as it is asked for, and its server; empty values are not known. `local`: in this process."""
+
+    provider: str = COMPATIBLE
+    model: str = ""
+    address: str = ""
+    port: int = 0
+    local: bool = False
+
+    def attributes(self) -> dict[str, str | int]:
+        """What spans and measurements of a call have in common."""
+        found: dict[str, str | int] = {c.OPERATION: c.CHAT, c.PROVIDER: self.provider}
+        if self.model:
+            found[c.REQUEST_MODEL] = self.model
+        if self.address:
+            found |= {c.SERVER_ADDRESS: self.address, c.SERVER_PORT: self.port}
+        return found
+
+
+Peers = Mapping[str, Peer]
+"""By tier (`brain`, `tool`)."""
+
+
+def peer_of(base_url: str | None, model: str) -> Peer:
+    """The peer of an endpoint; `base_url` None: the embedded model."""
+    if base_url is None:
+        return Peer(EMBEDDED, model, local=True)
+    parts = urlsplit(base_url)
+    host = parts.hostname or ""
+    ends = (name for end, name in _PROVIDERS if host == end or host.endswith(f".{end}"))
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return Peer(next(ends, COMPATIBLE), model, host, port)

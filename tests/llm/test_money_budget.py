@@ -1,0 +1,301 @@
+"""Budgets of money, and what holds for every budget however many askers share it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from artoo.contracts.errors import BudgetExhausted, ConfigurationError
+from artoo.contracts.events import ModelCalled, Usage
+from artoo.contracts.roles import Role
+from artoo.contracts.solution import Cost, Money
+from artoo.llm.budget import Budget, BudgetedModel, Demand, cost_of
+from artoo.llm.prices import Price, PriceList
+from artoo.testing import Asked, Reply, ScriptedModel, ScriptedServer, cut, slow
+
+from .asking import STEP, client_of, question
+
+PRICES = PriceList("EUR", {"m": Price(2.0, 0.5, 10.0), "scripted": Price(2.0, 0.5, 10.0), "own": Price(0, 0, 0)})
+
+
+def money_of(budget: Budget) -> Money:
+    money = budget.cost().money
+    assert money is not None
+    return money
+
+
+def test_a_price_is_per_million_tokens() -> None:
+    """Fresh prompt, cached prompt and completion each have their own price, as in vendors' lists."""
+    price = Price(prompt=3.0, cached=0.3, completion=15.0)
+    assert price.of(Usage(prompt_tokens=1_000_000)) == 3.0
+    used = Usage(prompt_tokens=2_000_000, cached_tokens=1_000_000, completion_tokens=100_000)
+    assert price.of(used) == pytest.approx(3.0 + 0.3 + 1.5)
+
+
+@given(
+    prompt=st.integers(0, 10**6),
+    cached=st.integers(0, 10**6),
+    completion=st.integers(0, 10**6),
+    prices=st.tuples(*[st.floats(0, 100)] * 3),
+)
+@settings(deadline=None)
+def test_no_usage_costs_more_than_was_reserved(
+    prompt: int, cached: int, completion: int, prices: tuple[float, float, float]
+) -> None:
+    """Whatever part of the prompt was cached, the reservation of the same tokens covers it."""
+    price = Price(*prices)
+    usage = Usage(prompt_tokens=prompt, cached_tokens=cached, completion_tokens=completion)
+    assert price.of(usage) <= price.at_most(prompt, completion) * (1 + 1e-9) + 1e-12
+
+
+async def test_money_is_counted_and_labelled() -> None:
+    """With prices and no limit, the cost of answer, repair and all stands in the cost and with the answer."""
+    budget = Budget(prices=PRICES)
+    with ScriptedModel({"Step": [cut(STEP), STEP]}) as model:
+        answer = await BudgetedModel(model, budget).ask(question())
+    money = money_of(budget)
+    expected = PRICES.models["scripted"].of(answer.usage)
+    assert (money.currency, money.unpriced_calls, answer.billed) == ("EUR", 0, 2)
+    assert money.amount == pytest.approx(expected)
+    assert answer.money == pytest.approx(expected)
+
+
+async def test_no_prices_no_money() -> None:
+    """Without prices there is no amount, not one of zero."""
+    budget = Budget()
+    answer = await BudgetedModel(ScriptedModel(lambda asked: STEP), budget).ask(question())
+    assert budget.cost().money is None
+    assert answer.money is None
+
+
+async def test_a_model_without_price_is_counted_as_such() -> None:
+    """Without a limit an unknown price does not become zero in silence: the calls are named beside the amount."""
+    budget = Budget(prices=PriceList("EUR", {}))
+    await BudgetedModel(ScriptedModel(lambda asked: STEP), budget).ask(question())
+    assert money_of(budget) == Money(currency="EUR", unpriced_calls=1)
+
+
+async def test_a_limit_needs_the_price() -> None:
+    """With a limit, a model that nobody priced is an error that says what to write."""
+    budget = Budget(max_money=1.0, prices=PriceList("EUR", {}))
+    with pytest.raises(ConfigurationError, match=r"scripted has none.*prices\.models"):
+        await BudgetedModel(ScriptedModel(lambda asked: STEP), budget).ask(question())
+    with pytest.raises(ValueError, match="prices"):
+        Budget(max_money=1.0)
+
+
+async def test_spent_money_ends_paid_calls_only() -> None:
+    """When the money is gone, a model that costs nothing may still be asked."""
+    budget = Budget(max_money=0.001, prices=PRICES)
+    budget.settle(await budget.reserve(Demand(1_000, 0, "m")), Usage(prompt_tokens=1_000))
+    with pytest.raises(BudgetExhausted, match=r"0\.001 EUR is spent.*--budget money=") as caught:
+        await budget.reserve(Demand(10, 10, "m"))
+    assert caught.value.budget == "money"
+    await budget.reserve(Demand(10_000, 10, "own"))
+
+
+async def test_a_resumed_task_goes_on_with_its_bill() -> None:
+    """What the log says was paid counts against the limit, and is added to."""
+    calls = [
+        ModelCalled(
+            role=Role.EXECUTOR,
+            contract="Step",
+            tier="tool",
+            model="m",
+            system="",
+            user="",
+            money=amount,
+            billed=billed,
+        )
+        for amount, billed in ((0.25, 1), (0.5, 2), (None, 0))
+    ]
+    spent = cost_of(calls, PRICES)
+    assert spent == Cost(llm_calls=3, money=Money(amount=0.75, currency="EUR"))
+    assert cost_of(calls).money is None
+    budget = Budget(max_money=0.75, prices=PRICES, spent=spent)
+    with pytest.raises(BudgetExhausted):
+        await budget.reserve(Demand(1, 1, "m"))
+
+
+async def test_the_first_to_wait_is_the_first_to_go() -> None:
+    """A large request is not overtaken for ever by small ones that would still fit."""
+    budget, order = Budget(max_tokens=1_000), list[str]()
+    first = await budget.reserve(Demand(600))
+
+    async def ask(name: str, tokens: int) -> None:
+        reservation = await budget.reserve(Demand(tokens))
+        order.append(name)
+        budget.release(reservation)
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        group.create_task(ask("large", 900))
+        await asyncio.sleep(0)
+        group.create_task(ask("small", 10))
+        await asyncio.sleep(0)
+        assert order == []
+        budget.release(first)
+    assert order == ["large", "small"]
+
+
+async def test_who_waits_hears_that_nothing_is_left() -> None:
+    """A call that used everything up wakes all who wait, with the reason."""
+    budget = Budget(max_tokens=1_000)
+    first = await budget.reserve(Demand(900))
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        waiting = [group.create_task(refused(budget, 500)) for _ in range(3)]
+        await asyncio.sleep(0)
+        budget.settle(first, Usage(prompt_tokens=1_000))
+    assert [task.result() for task in waiting] == ["tokens"] * 3
+
+
+async def refused(budget: Budget, tokens: int) -> str:
+    with pytest.raises(BudgetExhausted) as caught:
+        await budget.reserve(Demand(tokens))
+    return caught.value.budget
+
+
+@pytest.mark.parametrize("granted", [False, True])
+async def test_cancelling_who_waits_leaves_room(granted: bool) -> None:
+    """A waiter that is cancelled holds nothing, not even when its turn had just come, and lets the next one in."""
+    budget = Budget(max_tokens=1_000)
+    first = await budget.reserve(Demand(900))
+    large = asyncio.ensure_future(budget.reserve(Demand(950)))
+    await asyncio.sleep(0)
+    small = asyncio.ensure_future(budget.reserve(Demand(100)))
+    await asyncio.sleep(0)
+    if granted:
+        budget.release(first)
+    large.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await large
+    async with asyncio.timeout(5):
+        assert (await small).demand.tokens == 100
+
+
+@dataclass(slots=True)
+class Bill:
+    """What a fake server charged, and how much of it for the dearest call."""
+
+    prices: list[float] = field(default_factory=list[float])
+    tokens: list[int] = field(default_factory=list[int])
+    cancelled: int = 0
+
+
+CALLS = st.lists(
+    st.tuples(
+        st.integers(1, 400),  # prompt tokens at most
+        st.integers(1, 400),  # completion tokens at most
+        st.integers(0, 100),  # how much of that is really used, in percent
+        st.integers(0, 100),  # how much of the prompt was cached
+        st.integers(0, 4),  # turns of the loop that it takes
+        st.sampled_from(["ok", "ok", "ok", "refused", "cancelled"]),
+    ),
+    max_size=40,
+)
+
+
+@given(
+    calls=CALLS,
+    money=st.one_of(st.none(), st.floats(0.0001, 0.02)),
+    tokens=st.one_of(st.none(), st.integers(1, 4_000)),
+    most_calls=st.one_of(st.none(), st.integers(1, 30)),
+)
+@settings(max_examples=150, deadline=None)
+def test_no_budget_is_overshot_by_more_than_one_call(
+    calls: list[tuple[int, int, int, int, int, str]],
+    money: float | None,
+    tokens: int | None,
+    most_calls: int | None,
+) -> None:
+    """Many askers, random costs, refusals and cancellations: without its last call every limit would have held,
+    calls are never exceeded, nobody waits for ever, and nothing stays reserved."""
+    bill = Bill()
+
+    async def one(budget: Budget, call: tuple[int, int, int, int, int, str]) -> None:
+        prompt, completion, share, cached, turns, ending = call
+        try:
+            reservation = await budget.reserve(Demand(prompt, completion, "m"))
+        except BudgetExhausted:
+            return
+        used: Usage | None = Usage(
+            prompt_tokens=prompt * share // 100,
+            cached_tokens=prompt * share * cached // 10_000,
+            completion_tokens=completion * share // 100,
+        )
+        try:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            if ending == "cancelled":
+                raise asyncio.CancelledError
+            used = None if ending == "refused" else used
+        finally:
+            if used is None:
+                budget.release(reservation)
+            else:
+                bill.prices.append(budget.settle(reservation, used) or 0.0)
+                bill.tokens.append(used.prompt_tokens + used.completion_tokens)
+
+    async def run() -> Budget:
+        budget = Budget(max_calls=most_calls, max_tokens=tokens, max_money=money, prices=PRICES)
+        async with asyncio.timeout(20):
+            await asyncio.gather(*(one(budget, call) for call in calls), return_exceptions=True)
+            if most_calls is None and tokens is None and money is None:
+                assert len(bill.prices) == sum(call[-1] != "refused" for call in calls)
+        return budget
+
+    budget = asyncio.run(run())
+    assert budget.cost().llm_calls == len(bill.prices)
+    assert money_of(budget).amount == pytest.approx(sum(bill.prices))
+    assert most_calls is None or len(bill.prices) <= most_calls
+    for limit, used in ((tokens, bill.tokens), (money, bill.prices)):
+        assert limit is None or sum(used) <= limit or sum(used) - max(used) < limit
+    assert budget.idle
+
+
+async def test_forty_parallel_questions_over_http_stay_within_one_call() -> None:
+    """The real client over a real server, answers of very different lengths, some to be repaired: the money holds."""
+
+    def answering(asked: Asked) -> Reply:
+        length = 40 * (int(asked.user) * 7919 % 23)
+        text = '{"tool": "' + "x" * length + '"' + ("" if int(asked.user) % 5 == 0 else "}")
+        return Reply(text=text, delay=0.001 * (int(asked.user) % 3))
+
+    limit = 0.02
+    budget = Budget(max_money=limit, prices=PRICES)
+    paid: list[float] = []
+    async with ScriptedServer(answering) as server, client_of(server) as shared:
+        model = BudgetedModel(shared, budget)
+
+        async def ask(number: int) -> None:
+            answer = await model.ask(question(user=str(number), max_tokens=300))
+            paid.append((answer.money or 0.0) / answer.billed)
+
+        results = await asyncio.gather(*(ask(number) for number in range(40)), return_exceptions=True)
+    spent = [result for result in results if isinstance(result, BudgetExhausted)]
+    assert spent and {error.budget for error in spent} == {"money"}
+    dearest = PRICES.models["m"].at_most(2_000, 300)
+    assert limit <= money_of(budget).amount < limit + dearest
+    assert budget.idle
+
+
+async def test_a_cancelled_question_pays_for_its_prompt() -> None:
+    """A server that is left alone may still charge: the prompt counts, by estimate, and its room is free again."""
+    budget, arrived = Budget(prices=PRICES), asyncio.Event()
+
+    def answering(asked: Asked) -> Reply:
+        arrived.set()
+        return slow(STEP, 30)
+
+    async with ScriptedServer(answering) as server, client_of(server) as shared:
+        asking = asyncio.ensure_future(BudgetedModel(shared, budget).ask(question()))
+        await arrived.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    assert budget.cost().prompt_tokens > 0
+    assert money_of(budget).amount > 0
+    assert budget.idle
