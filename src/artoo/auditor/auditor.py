@@ -1,0 +1,287 @@
+"""R6: watches everything that is said, puts it on record, and reports to the operator; it speaks to no agent.
+
+    spool ──► Watch ──► Window, Drift ──► report
+        └───► Trail (one hash chain a process) ──► anchors
+
+All of it runs in worker threads, behind the stream. Nothing that goes wrong here reaches a task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from artoo.auditor.drift import Drift
+from artoo.auditor.law import Law
+from artoo.auditor.layout import TrailLimits, audit_directory, chains_in
+from artoo.auditor.reconcile import Logs, dead, reread
+from artoo.auditor.retention import retire
+from artoo.auditor.stats import Stats, Trigger
+from artoo.auditor.trail import Trail, encoded, finding_record, gap_record, header_record, log_record, report_record
+from artoo.auditor.watch import Watch
+from artoo.auditor.window import Window
+from artoo.contracts.audit import AuditReport, Finding
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import StreamClosed
+from artoo.ports.clock import Clock
+from artoo.ports.spool import Gap, Spool
+
+logger = logging.getLogger(__name__)
+
+BATCH = 2_048
+PAUSE_SECONDS = 0.25
+"""How long messages gather before they are looked at: the Auditor works while tasks wait for their models."""
+QUIET_SECONDS = 0.01
+MOST_PAUSES = 50
+REPORT_EVERY = timedelta(minutes=5)
+STORE_SECONDS = 10.0
+"""Longest time between two stores of the statistics while something happens: what a crash may cost of them."""
+TIDY_EVERY = timedelta(days=1)
+
+
+MOST_POINTS = 64
+"""Of one task log's file, between two writes of the trail. The nearer they lie, the nearer a change is named."""
+
+
+class Auditor:
+    """Consumes a spool of the whole stream. `run` and `keep_statistics` belong into the runtime's task group.
+
+    `logs` give back what was said of tasks before; `law` is what a task is held to until it says otherwise. Files
+    appear below `home` with the first message.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        spool: Spool,
+        clock: Clock,
+        logs: Logs,
+        *,
+        law: Law | None = None,
+        limits: TrailLimits | None = None,
+        report_every: timedelta = REPORT_EVERY,
+        started: datetime | None = None,
+    ) -> None:
+        """`started`: when this process began to be audited; what was said before, another one has said."""
+        self._started = started or clock.now()
+        self._forgotten_before = 0
+        self._directory = audit_directory(home)
+        self._spool = spool
+        self._clock = clock
+        self._logs = logs
+        self._limits = limits or TrailLimits()
+        self._every = report_every
+        self._watch = Watch(law=law, recall=logs.messages, drift=Drift())
+        self._trail = Trail(self._directory, self._limits)
+        self._stats = Stats(self._directory)
+        self._window = Window(clock.now())
+        self._task_logs: dict[tuple[str, str], list[tuple[int, str]]] = {}
+        self._forgotten: deque[str] = deque()
+        self._working = threading.Lock()
+        self._taken = 0
+        self._begun = False
+        self._closed = False
+        self._ended = False
+        self._hurry = asyncio.Event()
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    @property
+    def trail(self) -> Trail:
+        """This process's chain."""
+        return self._trail
+
+    async def run(self) -> None:
+        """Takes everything until the spool is finished and empty; then closes the chain."""
+        try:
+            while True:
+                await self._spool.wait()
+                await self._pause()
+                while batch := self._spool.take(BATCH):
+                    await self._take(batch)
+        except StreamClosed:
+            logger.debug("the Auditor has seen %d messages", self._taken)
+            await asyncio.to_thread(self._close)
+        finally:
+            self._ended = True
+            self._release()
+            self._close()
+
+    async def keep_statistics(self) -> None:
+        """Stores the statistics while something happens, and reports when a window is over. Until cancelled."""
+        while True:
+            await self._clock.sleep(STORE_SECONDS)
+            if self._begun:
+                await asyncio.to_thread(self._store, None)
+
+    async def flush(self) -> None:
+        """Returns when everything that was published before this call is on record."""
+        target = self._spool.accepted
+        if self._taken >= target or self._ended:
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.append((target, waiter))
+        self._hurry.set()
+        await waiter
+
+    async def report(self) -> AuditReport:
+        """What happened since the last report, up to this moment. The next window begins."""
+        await self.flush()
+        report = await asyncio.to_thread(self._store, "on-demand")
+        return report if report is not None else self._window.report("on-demand", self._clock.now())
+
+    def note_log(self, task_id: str, file: str, size: int, digest: str) -> None:
+        """A task log has grown: its file's first `size` bytes have this sha256. From any thread; never waits."""
+        points = self._task_logs.setdefault((task_id, file), [])
+        points.append((size, digest))
+        if len(points) > MOST_POINTS:
+            del points[::2]
+
+    def note_forgotten(self, tasks: Sequence[str]) -> None:
+        """The logs of these tasks were removed because they were old, not because somebody wanted them gone."""
+        self._forgotten.extend(tasks)
+
+    # --- on the event loop ----------------------------------------------------------------------------------
+
+    async def _pause(self) -> None:
+        """Lets messages gather, and then waits for the end of a burst, which is short: roles wait for models."""
+        seconds, heard = PAUSE_SECONDS, -1
+        for _ in range(MOST_PAUSES):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._hurry.wait()
+                    return
+            if heard == self._spool.accepted:
+                return
+            seconds, heard = QUIET_SECONDS, self._spool.accepted
+
+    async def _take(self, batch: Sequence[Envelope | Gap]) -> None:
+        await asyncio.to_thread(self._record, batch)
+        self._taken += sum(item.count if isinstance(item, Gap) else 1 for item in batch)
+        self._release()
+
+    def _release(self) -> None:
+        still: list[tuple[int, asyncio.Future[None]]] = []
+        for target, waiter in self._waiting:
+            if target > self._taken and not self._ended:
+                still.append((target, waiter))
+            elif not waiter.done():
+                waiter.set_result(None)
+        self._waiting = still
+        if not still:
+            self._hurry.clear()
+
+    # --- in a worker thread ---------------------------------------------------------------------------------
+
+    def _record(self, batch: Sequence[Envelope | Gap]) -> None:
+        with self._working:
+            now = self._clock.now()
+            records: list[bytes] = []
+            ended = False
+            for item in batch:
+                time.sleep(0)  # the event loop may have the interpreter now, and need not wait 5 ms for it
+                if isinstance(item, Gap):
+                    records.append(gap_record(item, now))
+                    self._window.lost(item.count)
+                    findings = self._watch.gap(item, now)
+                else:
+                    records.append(header_record(item))
+                    self._window.observe(item)
+                    findings = self._watch.observe(item)
+                    ended = ended or item.kind == "FinalResult"
+                records.extend(map(self._found, findings))
+            records.extend(self._log_records(now))
+            self._trail.write(records, now, anchor=ended)
+            if not self._begun:
+                self._begin(now)
+
+    def _found(self, finding: Finding) -> bytes:
+        self._window.add(finding)
+        level = logging.WARNING if finding.nature == "violation" else logging.INFO
+        logger.log(level, "audit: %s: %s (task %s)", finding.rule, finding.what, finding.task_id or "none")
+        return finding_record(finding)
+
+    def _log_records(self, at: datetime) -> list[bytes]:
+        """What the task logs have reported since, each file once."""
+        taken: list[bytes] = []
+        while self._task_logs:
+            (task, file), points = self._task_logs.popitem()
+            taken.append(log_record(task, file, points, at))
+        while self._forgotten:
+            taken.append(encoded({"type": "log_forgotten", "at": at, "task": self._forgotten.popleft()}))
+        return taken
+
+    def _begin(self, at: datetime) -> None:
+        """After the first record: the long run, and what earlier processes have left."""
+        self._begun = True
+        try:
+            before = self._stats.begin(self._trail.chain, self._trail.anchors, at)
+            self._watch.drift.load(self._stats.bands(at))
+            for chain, parts in dead(self._directory, before):
+                self._settle(chain, parts, at)
+            gone = [chain for chain in before if chain not in chains_in(self._directory)]
+            if gone:
+                self._stats.end(gone, self._trail.anchors, at)
+            if self._stats.due_to_tidy(TIDY_EVERY, at):
+                retire(
+                    self._directory,
+                    self._limits,
+                    self._trail.chain,
+                    at,
+                    lambda chain, head: self._trail.anchor_other(chain, "retired", head, at),
+                )
+        except OSError as error:
+            logger.warning("the Auditor cannot keep its statistics in %s: %s", self._directory, error)
+
+    def _settle(self, chain: str, parts: list[Path], at: datetime) -> None:
+        """A chain whose process died: what it missed goes on record here."""
+        missed = reread(self._directory, chain, parts, self._logs, self._started)
+        if missed is not None:
+            for finding in missed.findings:
+                self._window.add(finding)
+            self._trail.write(missed.records, at)
+            self._trail.anchor_other(chain, "died", missed.head, at)
+        self._stats.end([chain], self._trail.anchors, at)
+
+    def _store(self, report: Trigger | None) -> AuditReport | None:
+        with self._working:
+            now = self._clock.now()
+            self._trail.write(self._log_records(now), now)
+            window, self._window = self._window, Window(now)
+            forgotten = self._watch.forgotten + self._watch.withheld
+            if forgotten > self._forgotten_before:
+                window.counts["forgotten"] += forgotten - self._forgotten_before
+                self._forgotten_before = forgotten
+            if report is None and window.empty and not self._watch.drift.blocks:
+                return None
+            try:
+                stored = self._stats.store(
+                    window, self._watch.drift, self._trail.anchors, now, report=report, every=self._every
+                )
+            except OSError as error:
+                logger.warning("the Auditor cannot keep its statistics in %s: %s", self._directory, error)
+                window.merge(self._window)
+                self._window = window
+                return None if report is None else window.report(report, now)
+            if stored is not None:
+                self._trail.write([report_record(stored)], now)
+            return stored
+
+    def _close(self) -> None:
+        """Ends the chain. Idempotent; waits for a batch that a cancelled `run` left with its worker thread."""
+        with self._working:
+            if not self._begun or self._closed:
+                return
+            self._closed = True
+        self._store(None)
+        with self._working:
+            now = self._clock.now()
+            self._trail.close(now)
+            with suppress(OSError):
+                self._stats.end([self._trail.chain], self._trail.anchors, now)

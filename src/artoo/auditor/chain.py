@@ -1,0 +1,73 @@
+"""Lines of which each holds the hash of the one before: what is changed, removed or moved breaks the chain.
+
+    {"n":17,"prev":"<sha256>","hash":"<sha256>", … the record … }
+
+`n` counts from 1, `hash` is the sha256 of `n`, `prev` and the record as written. The first `prev` is 64 zeros.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import orjson
+
+NOTHING = "0" * 64
+"""What the first line of a chain follows."""
+
+_LINE = re.compile(rb'\{"n":(\d{1,18}),"prev":"([0-9a-f]{64})","hash":"([0-9a-f]{64})",(.*)\}', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a chain stands: how many lines it has, and the hash of the last."""
+
+    count: int = 0
+    hash: str = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One line of a chain, as it stands there. `sound`: its own hash is right."""
+
+    number: int
+    previous: str
+    hash: str
+    sound: bool
+    record: bytes
+
+    def fields(self) -> dict[str, object]:
+        """The record. Only of a sound link."""
+        found: dict[str, object] = orjson.loads(self.record)
+        return found
+
+
+def add(head: Head, record: Mapping[str, object]) -> tuple[bytes, Head]:
+    """The next line (with its line end) of a chain that stands at `head`, and where it stands then.
+
+    `record` is not empty and holds JSON values, dates or nested mappings.
+    """
+    return add_encoded(head, orjson.dumps(record))
+
+
+def add_encoded(head: Head, record: bytes) -> tuple[bytes, Head]:
+    """`add` for a record that is a JSON object already."""
+    number = head.count + 1
+    digest = _digest(number, head.hash, record)
+    line = b'{"n":%d,"prev":"%s","hash":"%s",%s\n' % (number, head.hash.encode(), digest.encode(), record[1:])
+    return line, Head(number, digest)
+
+
+def link_of(line: bytes) -> Link | None:
+    """A line (without its line end) as a link; None when it is none."""
+    match = _LINE.fullmatch(line)
+    if match is None:
+        return None
+    number, previous, own, rest = int(match[1]), match[2].decode(), match[3].decode(), b"{" + match[4] + b"}"
+    return Link(number, previous, own, _digest(number, previous, rest) == own, rest)
+
+
+def _digest(number: int, previous: str, record: bytes) -> str:
+    return hashlib.sha256(b"%d:%s:%s" % (number, previous.encode(), record)).hexdigest()

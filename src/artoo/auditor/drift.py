@@ -1,0 +1,151 @@
+"""Role drift: a role's own figures leave the band in which they have been for long (paper, section 8).
+
+Each figure (a rate, a number of corrections, the logarithm of a latency) is kept as a running mean and variance
+over roughly its last `MEMORY` samples. New samples are gathered into blocks of `BLOCK`; a full one whose mean lies
+`SIGMAS` standard errors and at least the figure's least effect from the long run is reported once, until a block
+lies within the band again. Then the block becomes part of the long run. Nothing is judged before `ENOUGH` samples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from artoo.contracts.audit import Finding
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.events import ModelCalled
+from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCalled
+from artoo.contracts.plan import Plan, PlanRefused
+from artoo.contracts.solution import Directive, FinalResult
+
+BLOCK = 30
+ENOUGH = 300
+MEMORY = 2_000
+SIGMAS = 4.5
+MOST_FIGURES = 256
+
+_RATE, _COUNT, _LATENCY = 0.15, 0.3, math.log(1.5)
+"""Least effects: fifteen percentage points, a third of a correction, half as long again."""
+
+_LEAST_DEVIATION = {_RATE: 0.05, _COUNT: 0.1, _LATENCY: 0.1}
+
+Sample = tuple[str, float, float]
+"""Name of a figure (`role/measure`), its value, its least effect."""
+
+
+@dataclass(slots=True)
+class Band:
+    """The long run of one figure: how many samples count, their mean, their variance."""
+
+    count: float = 0.0
+    mean: float = 0.0
+    variance: float = 0.0
+
+    def merged(self, block: Sequence[float]) -> Band:
+        """With a block of new samples; old ones fade once there are more than `MEMORY`."""
+        added, old = len(block), min(self.count, MEMORY - len(block))
+        mean = sum(block) / added
+        spread = sum((value - mean) ** 2 for value in block)
+        total, apart = old + added, mean - self.mean
+        variance = (self.variance * old + spread + apart * apart * old * added / total) / total
+        return Band(total, self.mean + apart * added / total, variance)
+
+    def distance(self, mean: float, samples: int, least: float) -> float:
+        """How many standard errors a block's mean lies from the long run."""
+        deviation = max(math.sqrt(self.variance), _LEAST_DEVIATION[least])
+        return (mean - self.mean) / (deviation * math.sqrt(1 / samples + 1 / self.count))
+
+
+@dataclass(slots=True)
+class Drift:
+    """All figures of all roles. `blocks` are those that are full and not yet stored anywhere."""
+
+    bands: dict[str, Band] = field(default_factory=dict[str, Band])
+    blocks: list[tuple[str, tuple[float, ...]]] = field(default_factory=list[tuple[str, tuple[float, ...]]])
+    _gathering: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    _outside: set[str] = field(default_factory=set[str])
+
+    def observe(self, envelope: Envelope) -> Sequence[Finding]:
+        """Takes the figures of one message; what has drifted, if that shows now."""
+        samples = _samples(envelope)
+        if not samples:
+            return ()
+        return [found for sample in samples if (found := self._add(sample, envelope)) is not None]
+
+    def load(self, bands: Mapping[str, Sequence[float]]) -> None:
+        """Replaces the long run by a stored one: (count, mean, variance) by figure."""
+        self.bands = {name: Band(*values) for name, values in bands.items() if len(values) == 3}
+
+    def stored(self) -> dict[str, tuple[float, float, float]]:
+        """The inverse of `load`."""
+        return {name: (band.count, band.mean, band.variance) for name, band in self.bands.items()}
+
+    def _add(self, sample: Sample, envelope: Envelope) -> Finding | None:
+        name, value, least = sample
+        if name not in self._gathering and len(self._gathering) >= MOST_FIGURES:
+            return None
+        block = self._gathering.setdefault(name, [])
+        block.append(value)
+        if len(block) < BLOCK:
+            return None
+        full = tuple(block)
+        block.clear()
+        found = self._judge(name, full, least, envelope)
+        self.bands[name] = self.bands.get(name, Band()).merged(full)
+        if len(self.blocks) < MOST_FIGURES:
+            self.blocks.append((name, full))
+        return found
+
+    def _judge(self, name: str, block: Sequence[float], least: float, envelope: Envelope) -> Finding | None:
+        band = self.bands.get(name)
+        if band is None or band.count < ENOUGH:
+            return None
+        mean = sum(block) / len(block)
+        distance = band.distance(mean, len(block), least)
+        if abs(distance) < SIGMAS or abs(mean - band.mean) < least:
+            self._outside.discard(name)
+            return None
+        if name in self._outside:
+            return None
+        self._outside.add(name)
+        role, _, measure = name.partition("/")
+        before, now = _shown(band.mean, least), _shown(mean, least)
+        what = (
+            f"{role}: {measure} {before} in the long run ({band.count:.0f} samples), {now} in the last {len(block)}"
+        )
+        return Finding(rule="role_drift", nature="drift", what=f"{what} ({distance:+.1f} σ)", at=envelope.at)
+
+
+def _shown(value: float, least: float) -> str:
+    if least == _LATENCY:
+        return f"{math.expm1(value):.0f} ms"
+    return f"{value:.0%}" if least == _RATE else f"{value:.2f}"
+
+
+def _samples(envelope: Envelope) -> Sequence[Sample]:
+    match envelope.payload:
+        case ToolCalled(call=call):
+            failed = call.status not in (CallStatus.OK, CallStatus.REFUSED)
+            return [(f"executor/{call.tool} failures", float(failed), _RATE)]
+        case ModelCalled() as called:
+            return list(_of_call(called))
+        case SubTaskOutcome() as outcome:
+            return [
+                ("agent_validator/refused subtasks", float(outcome.status == "failed"), _RATE),
+                ("executor/corrections a subtask", float(outcome.corrections), _COUNT),
+            ]
+        case Plan() | PlanRefused():
+            return [("planner/refused plans", float(isinstance(envelope.payload, PlanRefused)), _RATE)]
+        case FinalResult() as result:
+            return [("solver/abandoned tasks", float(result.directive is Directive.ABANDON), _RATE)]
+        case _:
+            return ()
+
+
+def _of_call(called: ModelCalled) -> Iterable[Sample]:
+    role = called.role.value
+    yield f"{role}/failed model calls", float(called.error is not None), _RATE
+    yield f"{role}/repaired answers", float(called.repaired), _RATE
+    if called.error is None:
+        yield f"{role}/latency of a model call", math.log1p(max(0, called.duration_ms)), _LATENCY

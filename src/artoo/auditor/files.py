@@ -1,0 +1,74 @@
+"""Appending whole lines to a file, and reading them back: what chains and anchors have in common."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_TAIL = 64 * 1024
+
+
+def open_for_appending(path: Path) -> int:
+    """A descriptor; the file is made with mode 0600 when it is not there. Raises OSError."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+@contextmanager
+def open_for_reading(path: Path) -> Generator[tuple[int, int]]:
+    """A descriptor and the size of the file without a last line that is unfinished. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield descriptor, _whole_size(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def append(descriptor: int, block: bytes, size: int) -> None:
+    """Writes the block whole, or raises OSError and leaves the file at `size` bytes."""
+    done = 0
+    try:
+        while done < len(block):
+            done += os.write(descriptor, block[done:])
+    except OSError:
+        os.ftruncate(descriptor, size)
+        raise
+
+
+def cut_torn_line(descriptor: int) -> int:
+    """Removes a last line that a crash left unfinished; returns the size of the file."""
+    end = _whole_size(descriptor)
+    if end < os.fstat(descriptor).st_size:
+        os.ftruncate(descriptor, end)
+    return end
+
+
+def _whole_size(descriptor: int) -> int:
+    end = os.fstat(descriptor).st_size
+    while end > 0:
+        start = max(0, end - _TAIL)
+        newline = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0
+
+
+def last_line(descriptor: int, size: int) -> bytes | None:
+    """The last whole line of a file of `size` bytes that ends with a line end; None when it is empty."""
+    start, tail = size, b""
+    while start > 0 and tail.count(b"\n") < 2:
+        before = max(0, start - _TAIL)
+        tail = os.pread(descriptor, start - before, before) + tail
+        start = before
+    lines = tail.split(b"\n")
+    return lines[-2] if len(lines) > 1 else None
+
+
+def lines_of(path: Path) -> Iterator[tuple[bytes, bool]]:
+    """Every line without its line end, and whether it had one."""
+    with path.open("rb") as file:
+        for line in file:
+            whole = line.endswith(b"\n")
+            yield (line[:-1] if whole else line), whole

@@ -1,0 +1,56 @@
+"""Where the Auditor's files are, and what bounds them.
+
+    <home>/audit/audit-<chain>.jsonl         one chain a process: every message's header, findings, reports
+                 audit-<chain>.0001.jsonl    the next part of it, once the one before is full
+                 anchors.jsonl               heads and counts of all chains, itself a chain, shared by all processes
+                 audit_stats.json            the report window and the roles' long-run figures
+
+Files are 0600, the directory 0700. A chain's name begins with the time (UTC) at which its process began it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+AUDIT = "audit"
+ANCHORS = "anchors.jsonl"
+STATS = "audit_stats.json"
+
+_PART = re.compile(r"audit-(?P<chain>[0-9]{8}T[0-9]{12}-[0-9a-f]{8})(?:\.(?P<part>\d{4,}))?\.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class TrailLimits:
+    """`part`: bytes of one file. `total`: bytes of all chains; `days`: how long a closed one is kept."""
+
+    part: int = 64 * 1024 * 1024
+    total: int = 2 * 1024 * 1024 * 1024
+    days: float = 90.0
+
+
+def audit_directory(home: Path) -> Path:
+    """The Auditor's own directory."""
+    return home / AUDIT
+
+
+def part_path(directory: Path, chain: str, part: int) -> Path:
+    """The file of a part of a chain; parts count from 0."""
+    return directory / (f"audit-{chain}.jsonl" if part == 0 else f"audit-{chain}.{part:04d}.jsonl")
+
+
+def chains_in(directory: Path) -> dict[str, list[Path]]:
+    """Every chain with its parts in order, oldest chain first. Parts that are missing leave no hole here."""
+    found: dict[str, list[tuple[int, Path]]] = {}
+    if directory.is_dir():
+        for path in directory.iterdir():
+            match = _PART.fullmatch(path.name)
+            if match is not None:
+                found.setdefault(match["chain"], []).append((int(match["part"] or 0), path))
+    return {chain: [path for _, path in sorted(parts)] for chain, parts in sorted(found.items())}
+
+
+def size_of(parts: list[Path]) -> int:
+    """Bytes of these files."""
+    return sum(path.stat().st_size for path in parts)

@@ -1,0 +1,91 @@
+"""Reading the audit log while it is written: its last records, those that come, and reports of earlier windows."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from artoo.auditor.chain import Head, link_of
+from artoo.auditor.drift import Drift
+from artoo.auditor.files import lines_of
+from artoo.auditor.layout import audit_directory, chains_in
+from artoo.auditor.stats import Stats
+from artoo.auditor.trail import Trail, report_record
+from artoo.auditor.window import Window
+from artoo.contracts.audit import AuditReport
+
+Record = dict[str, object]
+
+
+@dataclass(slots=True)
+class Follower:
+    """The records of all chains of a home, from where it stands. Lines that are no sound links are left out."""
+
+    home: Path
+    _done: dict[Path, int] = field(default_factory=dict[Path, int])
+
+    def last(self, count: int) -> list[Record]:
+        """The last records there are, oldest first; `new` goes on after them."""
+        kept: deque[Record] = deque(maxlen=count)
+        kept.extend(self.new())
+        return sorted(kept, key=_moment)
+
+    def new(self) -> Iterator[Record]:
+        """What has come since the last call, each chain in its order."""
+        for parts in chains_in(audit_directory(self.home)).values():
+            for path in parts:
+                yield from self._new_in(path)
+
+    def _new_in(self, path: Path) -> Iterator[Record]:
+        done = self._done.get(path, 0)
+        if path.stat().st_size <= done:
+            return
+        with path.open("rb") as file:
+            file.seek(done)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return
+                self._done[path] = self._done.get(path, 0) + len(line)
+                link = link_of(line[:-1])
+                if link is not None and link.sound:
+                    yield link.fields()
+
+
+def _moment(record: Record) -> str:
+    return str(record.get("at", ""))
+
+
+def report_now(home: Path, at: datetime) -> AuditReport | None:
+    """The report of what was stored since the last one, on record in a chain of its own; None when there is no log.
+
+    A process that runs now stores what it sees every few seconds. Raises OSError.
+    """
+    directory = audit_directory(home)
+    if not directory.is_dir():
+        return None
+    trail = Trail(directory)
+    stats = Stats(directory)
+    report = stats.store(Window(at), Drift(), Head(), at, report="on-demand")
+    if report is not None:
+        trail.write([report_record(report)], at)
+        trail.close(at)
+    return report
+
+
+def earlier_reports(home: Path, count: int) -> list[AuditReport]:
+    """The last reports that are on record, oldest first."""
+    found: list[AuditReport] = []
+    for parts in reversed(chains_in(audit_directory(home)).values()):
+        here: list[AuditReport] = []
+        for path in parts:
+            for line, _ in lines_of(path):
+                link = link_of(line) if b'"type":"report"' in line else None
+                if link is not None and link.sound:
+                    here.append(AuditReport.model_validate(link.fields()["report"]))
+        found = [*here, *found]
+        if len(found) >= count:
+            break
+    return found[-count:]

@@ -1,0 +1,17 @@
+"""What must hold on a healthy stream, one small rule each. `artoo.auditor.watch` applies them."""
+
+from __future__ import annotations
+
+from artoo.auditor.rules import ending, envelopes, execution, fan_in, guards, judging, planning, solving
+from artoo.auditor.rules.rule import Rule
+
+ALL_RULES: tuple[Rule, ...] = (
+    *envelopes.RULES,
+    *planning.RULES,
+    *execution.RULES,
+    *judging.RULES,
+    *fan_in.RULES,
+    *solving.RULES,
+    *ending.RULES,
+    *guards.RULES,
+)

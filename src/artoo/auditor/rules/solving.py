@@ -1,0 +1,264 @@
+"""R7: every decision follows from its figures, the figures from the verdicts, the directive from the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from artoo.auditor import law as control
+from artoo.auditor.law import TOLERANCE, Counted, Terms
+from artoo.auditor.notes import TaskNotes
+from artoo.auditor.rules.rule import Rule, on
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.execution import SubTaskOutcome
+from artoo.contracts.solution import Decided, Directive, PlanDirective, ReplanRequest
+
+_ENDS = (Directive.ACCEPT, Directive.SUCCESS, Directive.ABANDON)
+_BLOCKING = (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH)
+_REFUSED = Counted(1.0, 1, 1, 0)
+"""A twice refused plan: D = 1, P = 1."""
+
+
+def _request(task: TaskNotes, envelope: Envelope) -> ReplanRequest | None:
+    return task.replans.get(envelope.cause_id or "")
+
+
+def _due(task: TaskNotes, envelope: Envelope) -> Counted | None:
+    """What the decision had to be computed from, when its cause says so."""
+    kind = task.cause_kind(envelope)
+    request = _request(task, envelope)
+    if request is not None:
+        return control.counted(request)
+    if kind == "PlanRefused":
+        return _REFUSED
+    return Counted(0.0, 0, 0, 0) if kind == "OutcomeSummary" else None
+
+
+def terms_of(decided: Decided) -> Terms:
+    """The three terms as the decision states them."""
+    return Terms(decided.loss.D, decided.loss.P, decided.loss.Omega)
+
+
+@on(Decided)
+def distance_differs(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
+    """A decision whose D is not what the verdicts add up to."""
+    due = _due(task, envelope)
+    if due is not None and abs(decided.loss.D - due.distance) > TOLERANCE:
+        yield f"D is {due.distance:.3f} by the verdicts; the decision says {decided.loss.D:.3f}"
+
+
+@on(Decided)
+def implausibility_differs(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
+    """A decision whose P, or the failures behind it, are not what the verdicts add up to."""
+    due = _due(task, envelope)
+    own = Counted(0.0, 0, decided.logical_failures, decided.environmental_failures)
+    if abs(decided.loss.P - own.implausibility) > TOLERANCE:
+        yield f"P is {own.implausibility:.3f} by its own failures; the decision says {decided.loss.P:.3f}"
+    if due is not None and (own.logical, own.environmental) != (due.logical, due.environmental):
+        said, real = f"{own.logical} + {own.environmental}", f"{due.logical} + {due.environmental}"
+        yield f"{real} failures are logical and environmental; the decision says {said}"
+
+
+@on(Decided)
+def cost_differs(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
+    """A decision whose Ω cannot follow from its replans and its time."""
+    least, most = control.cost_bounds(task.law, len(task.directives))
+    if decided.elapsed_ms is not None and task.budget_ms is not None:
+        share = min(1.0, max(0.0, decided.elapsed_ms) / max(1, round(task.budget_ms)))
+        least = most = least + task.law.w2 * share
+    if not least - TOLERANCE <= decided.loss.Omega <= most + TOLERANCE:
+        yield f"Ω is {least:.3f} to {most:.3f} in round {decided.round}; the decision says {decided.loss.Omega:.3f}"
+
+
+@on(Decided)
+def loss_differs(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
+    """A decision whose L does not follow from its own D, P and Ω."""
+    due = control.loss(task.law, terms_of(decided))
+    if abs(decided.loss.L - due) > TOLERANCE:
+        yield f"L is {due:.4f} by its own terms; the decision says {decided.loss.L:.4f}"
+
+
+@on(Decided)
+def gradient_differs(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
+    """A decision whose gradients do not follow from this round and the one before."""
+    equal, paper = control.gradients(task.law, terms_of(decided), task.before)
+    deciding = paper if task.law.paper_gradient else equal
+    for name, said, due in (
+        ("∇L at equal cost", decided.grad_equal_cost, equal),
+        ("the paper's ∇L", decided.grad_paper, paper),
+        ("the deciding ∇L", decided.grad_l, deciding),
+    ):
+        if abs(said - due) > TOLERANCE:
+            yield f"{name} is {due:+.4f}; the decision says {said:+.4f}"
+
+
+@on(Decided)
+def decision_against_the_law(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
+    """A decision other than the one that the cascade gives for these figures."""
+    due = _directive_due(task, decided, envelope)
+    if due is not None and decided.directive is not due:
+        yield f"the law says {due}; the decision is {decided.directive}"
+
+
+def _directive_due(task: TaskNotes, decided: Decided, envelope: Envelope) -> Directive | None:
+    kind, request = task.cause_kind(envelope), _request(task, envelope)
+    if kind == "OutcomeSummary":
+        return Directive.ACCEPT
+    if request is not None and request.stopped_by is not None:
+        return Directive.ABANDON
+    if request is not None or kind == "PlanRefused":
+        terms, stopped = terms_of(decided), _stopped_before(task)
+        if stopped:
+            return Directive.ABANDON
+        may = len(task.directives) < task.law.max_replans
+        ruled = control.ruling(task.law, terms, decided.grad_l, request, task.worsening)
+        return ruled.directive if may or ruled.directive in _ENDS else Directive.ABANDON
+    return Directive.ABANDON
+
+
+def _stopped_before(task: TaskNotes) -> bool:
+    """Whether the last thing that R4b said was that work was stopped."""
+    last = next(reversed(task.replans.values()), None)
+    return last is not None and last.stopped_by is not None
+
+
+@on(Decided)
+def suspicion_differs(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
+    """A decision that hides, or invents, the paper's cell 6: a loss that falls on a wrong approach."""
+    due = control.suspicious(task.law, terms_of(decided), decided.grad_l)
+    if decided.suspicious != due:
+        yield f"the decision is {'' if due else 'not '}suspicious, and says otherwise"
+
+
+@on(Decided, nature="anomaly")
+def suspicious_improvement(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
+    """The paper's cell 6: the loss falls although the approach is wrong. R7 marks it for the operator."""
+    if decided.suspicious:
+        yield f"round {decided.round}: ∇L {decided.grad_l:+.3f} with P {decided.loss.P:.2f}"
+
+
+@on(Decided)
+def decided_out_of_turn(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
+    """A decision for another round than the one under way."""
+    if decided.round != task.number:
+        yield f"a decision for round {decided.round} in round {task.number}"
+
+
+@on(Decided, nature="anomaly")
+def ggs_thrashing(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
+    """break_symmetry in consecutive rounds with D not falling: replanning moves, and the result does not."""
+    if decided.directive is not Directive.BREAK_SYMMETRY or not task.directives:
+        return
+    before = task.directives[-1]
+    if before.directive is Directive.BREAK_SYMMETRY and decided.loss.D >= before.loss.D - TOLERANCE:
+        moved = f"D {before.loss.D:.2f} → {decided.loss.D:.2f}"
+        yield f"break_symmetry in rounds {decided.round - 1} and {decided.round}, {moved}"
+
+
+@on(PlanDirective)
+def directive_undecided(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
+    """A directive without a decision, or other than the decision."""
+    found = next((decided for decided, cause in reversed(task.decided) if cause == envelope.cause_id), None)
+    if found is None:
+        yield f"{directive.directive} without a decision about what it answers"
+    elif directive.directive is not found.directive:
+        yield f"the decision is {found.directive}; the directive says {directive.directive}"
+
+
+@on(PlanDirective)
+def directive_after_the_end(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
+    """A directive that goes on after a decision that ends the task."""
+    if directive.directive in _ENDS or directive.directive is Directive.INIT:
+        yield f"{directive.directive} directs nobody"
+    elif task.decided and task.decided[-1][0].directive in _ENDS:
+        yield f"{directive.directive} after the decision to {task.decided[-1][0].directive}"
+
+
+@on(PlanDirective)
+def directive_figures_differ(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
+    """A directive with other figures than the decision, or out of turn."""
+    if not task.decided:
+        return
+    decided = task.decided[-1][0]
+    wrong = {
+        "the loss": directive.loss != decided.loss,
+        "∇L": directive.grad_l != decided.grad_l,
+        "the budget pressure": abs(directive.budget_pressure - decided.loss.Omega) > TOLERANCE,
+        "the failure class": directive.failure_class != _class(decided),
+        "the suspicion": directive.suspicious != decided.suspicious,
+        "the round": directive.round != task.number + 1,
+        "the previous directive": directive.prev_directive is not _previous(task),
+    }
+    named = [name for name, differs in wrong.items() if differs]
+    if named:
+        yield f"the directive says otherwise than the decision about {', '.join(named)}"
+
+
+def _class(decided: Decided) -> str:
+    if decided.logical_failures == decided.environmental_failures:
+        return "mixed"
+    return "logical" if decided.logical_failures > decided.environmental_failures else "environmental"
+
+
+def _previous(task: TaskNotes) -> Directive:
+    return task.directives[-1].directive if task.directives else Directive.INIT
+
+
+@on(PlanDirective)
+def blocked_without_cause(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
+    """A directive that blocks tools for another reason than a wrong approach, or tools that did not fail."""
+    if not directive.blocked_tools:
+        return
+    if directive.directive not in _BLOCKING:
+        yield f"{directive.directive} blocks {', '.join(directive.blocked_tools[:5])}"
+    cited = {identity for outcome in directive.failed for identity in _cited(outcome)}
+    innocent = [identity for identity in directive.blocked_tools if identity not in cited]
+    if innocent:
+        yield f"{', '.join(innocent[:5])} is blocked and did not fail"
+
+
+def _cited(outcome: SubTaskOutcome) -> Iterator[str]:
+    for verdict in outcome.criteria_verdicts:
+        yield from verdict.identities
+    for call in outcome.tool_calls:
+        yield from call.identity
+
+
+@on(PlanDirective)
+def blocked_targets_forgotten(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
+    """A directive that no longer blocks a target which an earlier one blocked: they add up over the task."""
+    if task.directives:
+        gone = [each for each in task.directives[-1].blocked_targets if each not in directive.blocked_targets]
+        if gone:
+            yield f"{gone[0][1]!r} was blocked for {gone[0][0]} and is not any more"
+
+
+@on(PlanDirective)
+def directive_outcomes_differ(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
+    """A directive that calls a failed subtask standing, or one with outcomes that no validator published."""
+    published = task.outcomes()
+    for outcome in directive.standing:
+        if outcome.status != "matched" or published.get(outcome.subtask_id) != outcome:
+            yield f"subtask {outcome.subtask_id} does not stand as the directive says"
+    for outcome in directive.failed:
+        if outcome.status != "failed" or published.get(outcome.subtask_id) != outcome:
+            yield f"subtask {outcome.subtask_id} did not fail as the directive says"
+
+
+RULES: tuple[Rule, ...] = (
+    distance_differs,
+    implausibility_differs,
+    cost_differs,
+    loss_differs,
+    gradient_differs,
+    decision_against_the_law,
+    suspicion_differs,
+    suspicious_improvement,
+    decided_out_of_turn,
+    ggs_thrashing,
+    directive_undecided,
+    directive_after_the_end,
+    directive_figures_differ,
+    blocked_without_cause,
+    blocked_targets_forgotten,
+    directive_outcomes_differ,
+)

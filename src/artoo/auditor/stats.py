@@ -1,0 +1,163 @@
+"""What outlives a process: the report window and the roles' long-run figures (`audit_stats.json`).
+
+The file is shared by all processes of a home. Each keeps what is new since it stored last, and adds that under a
+lock: read, add, write anew, rename. So the file is whole or it is the one before.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections import Counter
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from artoo.auditor.chain import NOTHING, Head
+from artoo.auditor.drift import Band, Drift
+from artoo.auditor.layout import STATS
+from artoo.auditor.window import Window
+from artoo.contracts.audit import AuditReport
+from artoo.contracts.base import Contract
+
+VERSION = 1
+
+Trigger = Literal["periodic", "on-demand"]
+
+
+class StoredWindow(Contract):
+    """A `Window` as it is stored."""
+
+    start: datetime
+    counts: dict[str, int] = Field(default_factory=dict[str, int])
+    tasks: dict[str, list[float]] = Field(default_factory=dict[str, list[float]])
+    listed: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])
+
+
+class SeenHead(Contract):
+    """A `Head` as it is stored."""
+
+    count: int = 0
+    head: str = NOTHING
+
+
+class Stored(Contract):
+    """The whole file. `bands` are count, mean and variance by figure; `anchors` the head of the anchors file;
+    `open` the chains that have begun and not ended; `tidied` when old chains were last looked for.
+    """
+
+    artoo_audit_stats: int = VERSION
+    window: StoredWindow
+    bands: dict[str, tuple[float, float, float]] = Field(default_factory=dict[str, tuple[float, float, float]])
+    anchors: SeenHead = Field(default_factory=SeenHead)
+    open: tuple[str, ...] = ()
+    tidied: datetime | None = None
+
+
+class Stats:
+    """The statistics of one home. Blocking; raises OSError. A file that cannot be read counts as none."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._path = directory / STATS
+
+    def begin(self, chain: str, anchors: Head, at: datetime) -> tuple[str, ...]:
+        """A chain begins. Returns those that had begun before and not ended: of other processes, or dead ones."""
+        with self._locked():
+            stored = self._read(at)
+            self._write(stored.model_copy(update={"open": (*stored.open, chain)}), anchors)
+        return stored.open
+
+    def end(self, chains: Collection[str], anchors: Head, at: datetime) -> None:
+        """Chains have ended."""
+        with self._locked():
+            stored = self._read(at)
+            still = tuple(each for each in stored.open if each not in chains)
+            self._write(stored.model_copy(update={"open": still}), anchors)
+
+    def due_to_tidy(self, every: timedelta, at: datetime) -> bool:
+        """Whether nobody has looked for old chains for so long; if so, it counts as looked for now."""
+        with self._locked():
+            stored = self._read(at)
+            if stored.tidied is not None and at - stored.tidied < every:
+                return False
+            self._write(stored.model_copy(update={"tidied": at}), Head())
+        return True
+
+    def bands(self, at: datetime) -> dict[str, tuple[float, float, float]]:
+        """The long run, as far as it is stored."""
+        return self._read(at).bands
+
+    def store(
+        self,
+        window: Window,
+        drift: Drift,
+        anchors: Head,
+        at: datetime,
+        *,
+        report: Trigger | None = None,
+        every: timedelta = timedelta.max,
+    ) -> AuditReport | None:
+        """Adds what is new: a window, and blocks of figures, of which `drift` then holds none any more.
+
+        With `report`, or when the window has lasted for `every`, the window is reported and begins anew.
+        """
+        with self._locked():
+            stored = self._read(at)
+            whole = _window(stored.window)
+            if not window.empty:
+                whole.merge(window)
+            trigger = report or ("periodic" if at - whole.start >= every and not whole.empty else None)
+            kept = whole if trigger is None else Window(at)
+            self._write(
+                stored.model_copy(update={"window": _stored(kept), "bands": _merged(stored, drift)}), anchors
+            )
+        return whole.report(trigger, at) if trigger is not None else None
+
+    def _read(self, at: datetime) -> Stored:
+        """A file that is not there, or that nobody can read, is an empty one."""
+        try:
+            return Stored.model_validate_json(self._path.read_bytes())
+        except (FileNotFoundError, ValidationError):
+            return Stored(window=StoredWindow(start=at))
+
+    def _write(self, stored: Stored, anchors: Head) -> None:
+        if anchors.count > stored.anchors.count:
+            stored = stored.model_copy(update={"anchors": SeenHead(count=anchors.count, head=anchors.hash)})
+        unfinished = self._path.with_suffix(f".{os.getpid()}.new")
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(stored.model_dump_json().encode())
+        unfinished.replace(self._path)
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(self._directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def _window(stored: StoredWindow) -> Window:
+    return Window(stored.start, Counter(stored.counts), dict(stored.tasks), dict(stored.listed))
+
+
+def _stored(window: Window) -> StoredWindow:
+    return StoredWindow(start=window.start, counts=dict(window.counts), tasks=window.tasks, listed=window.listed)
+
+
+def _merged(stored: Stored, drift: Drift) -> dict[str, tuple[float, float, float]]:
+    bands = {name: Band(*values) for name, values in stored.bands.items()}
+    for name, block in drift.blocks:
+        bands[name] = bands.get(name, Band()).merged(block)
+    drift.blocks.clear()
+    merged = {name: (band.count, band.mean, band.variance) for name, band in bands.items()}
+    drift.load(merged)
+    return merged

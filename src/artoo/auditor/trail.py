@@ -1,0 +1,228 @@
+"""The audit log's writing side: one chain of this process, in bounded parts, anchored outside itself.
+
+Blocking: for a worker thread. It never raises for the disk's sake: what cannot be written is counted, and the chain
+says so at its next line.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from artoo.auditor.anchors import Anchors, Event
+from artoo.auditor.chain import Head, add_encoded
+from artoo.auditor.files import append, open_for_appending
+from artoo.auditor.layout import TrailLimits, part_path
+from artoo.contracts.audit import AuditReport, Finding
+from artoo.contracts.envelope import Envelope
+from artoo.ports.spool import Gap
+
+logger = logging.getLogger(__name__)
+
+ANCHOR_EVERY = 1_000
+"""Records after which the chain is anchored, besides the ends of tasks and of the process."""
+SYNC_EVERY_SECONDS = 60.0
+
+
+class Trail:
+    """Begins its chain with the first record, so a process that does nothing leaves nothing.
+
+    `lost` counts records that could not be written.
+    """
+
+    def __init__(self, directory: Path, limits: TrailLimits | None = None) -> None:
+        self._directory = directory
+        self._limits = limits or TrailLimits()
+        self._anchors: Anchors | None = None
+        self._descriptor: int | None = None
+        self.chain = ""
+        self._head = Head()
+        self._part = 0
+        self._size = 0
+        self._anchored = 0
+        self._synced = datetime.max.replace(tzinfo=UTC)
+        self.lost = 0
+        self._unnoted = 0
+
+    @property
+    def head(self) -> Head:
+        """How many records there are, and the hash of the last."""
+        return self._head
+
+    @property
+    def anchors(self) -> Head:
+        """Where the anchors stand, as far as this process knows."""
+        return self._anchors.head if self._anchors is not None else Head()
+
+    def write(self, records: Sequence[bytes], at: datetime, *, anchor: bool = False) -> None:
+        """Appends records (encoded JSON objects). `anchor`: writes the head outside the chain at once."""
+        if not records:
+            return
+        try:
+            if self._descriptor is None:
+                self._open(at)
+            if self._unnoted:
+                records = [encoded({"type": "lost", "at": at, "count": self._unnoted}), *records]
+            self._append(records)
+            self._unnoted = 0
+        except OSError as error:
+            self._lose(len(records), error)
+            return
+        if anchor or self._head.count - self._anchored >= ANCHOR_EVERY:
+            self._anchor(at)
+
+    def anchor_other(self, chain: str, event: Event, head: Head, at: datetime) -> None:
+        """Anchors what became of another process's chain. Raises OSError."""
+        if self._anchors is not None:
+            self._anchors.write(chain, event, head, at)
+
+    def close(self, at: datetime) -> None:
+        """Ends the chain in order: a closing record, the disk asked to keep all of it, the last anchor."""
+        if self._descriptor is None:
+            return
+        try:
+            self._append([encoded({"type": "closed", "at": at, "lost": self.lost})])
+            os.fsync(self._descriptor)
+            if self._anchors is not None:
+                self._anchors.write(self.chain, "closed", self._head, at, sync=True)
+        except OSError as error:
+            self._lose(1, error)
+        finally:
+            os.close(self._descriptor)
+            self._descriptor = None
+            if self._anchors is not None:
+                self._anchors.close()
+
+    def _lose(self, count: int, error: OSError) -> None:
+        if not self._unnoted:
+            logger.error("the audit log in %s cannot be written: %s", self._directory, error)
+        self.lost += count
+        self._unnoted += count
+
+    def _append(self, records: Iterable[bytes]) -> None:
+        if self._descriptor is None:
+            raise OSError("the audit log is not open")
+        block: list[bytes] = []
+        size, head = self._size, self._head
+        for record in records:
+            line, after = add_encoded(head, record)
+            if size + len(line) > self._limits.part and size:
+                self._put(b"".join(block), head)
+                self._rotate()
+                block, size = [], 0
+            block.append(line)
+            size, head = size + len(line), after
+        self._put(b"".join(block), head)
+
+    def _put(self, block: bytes, head: Head) -> None:
+        if self._descriptor is None:
+            raise OSError("the audit log is not open")
+        append(self._descriptor, block, self._size)
+        self._size += len(block)
+        self._head = head
+
+    def _anchor(self, at: datetime) -> None:
+        if self._anchors is None or self._descriptor is None:
+            return
+        due = (at - self._synced).total_seconds() >= SYNC_EVERY_SECONDS
+        try:
+            if due:
+                os.fsync(self._descriptor)
+                self._synced = at
+            self._anchors.write(self.chain, "head", self._head, at, sync=due)
+            self._anchored = self._head.count
+        except OSError as error:
+            logger.warning("the audit log's head could not be anchored in %s: %s", self._directory, error)
+
+    def _open(self, at: datetime) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._anchors = self._anchors or Anchors(self._directory)
+        self.chain = self.chain or f"{at:%Y%m%dT%H%M%S%f}-{secrets.token_hex(4)}"
+        self._open_part()
+        before = self._anchors.look()
+        opening: dict[str, object] = {
+            "type": "opened",
+            "at": at,
+            "chain": self.chain,
+            "pid": os.getpid(),
+            "anchors": {"count": before.count, "head": before.hash},
+        }
+        self._synced = at
+        if self._head.count == 0:
+            self._append([encoded(opening)])
+            self._anchors.write(self.chain, "opened", self._head, at)
+
+    def _open_part(self) -> None:
+        descriptor = open_for_appending(part_path(self._directory, self.chain, self._part))
+        # Held as long as the chain is written: this is how others know that its process lives.
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._descriptor, self._size = descriptor, os.fstat(descriptor).st_size
+
+    def _rotate(self) -> None:
+        if self._descriptor is not None:
+            os.fsync(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = None
+        self._part += 1
+        self._open_part()
+
+
+def is_being_written(path: Path) -> bool:
+    """Whether a living process has this part of a chain open for writing."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def encoded(record: dict[str, object]) -> bytes:
+    """A record as it goes into the chain."""
+    return orjson.dumps(record)
+
+
+def header_record(envelope: Envelope, *, reread: bool = False) -> bytes:
+    """A message's header. `reread`: taken from a task's log after its process had died."""
+    record: dict[str, object] = {
+        "type": "reread" if reread else "message",
+        "at": envelope.at,
+        "id": envelope.id,
+        "kind": envelope.kind,
+        "sender": envelope.sender,
+        "task": envelope.task_id,
+    }
+    if envelope.subtask_id is not None:
+        record["subtask"] = envelope.subtask_id
+    if envelope.cause_id is not None:
+        record["cause"] = envelope.cause_id
+    return orjson.dumps(record)
+
+
+def gap_record(gap: Gap, at: datetime) -> bytes:
+    """Messages that reached nobody."""
+    return encoded({"type": "gap", "at": at, "count": gap.count, "reason": gap.reason[:500]})
+
+
+def finding_record(finding: Finding) -> bytes:
+    """A finding."""
+    return encoded({"type": "finding", **finding.model_dump(mode="json")})
+
+
+def report_record(report: AuditReport) -> bytes:
+    """A report."""
+    return encoded({"type": "report", "at": report.window_end, "report": report.model_dump(mode="json")})
+
+
+def log_record(task_id: str, file: str, points: Sequence[tuple[int, str]], at: datetime) -> bytes:
+    """A task log's own anchors: for each size, the sha256 of that many first bytes of the file."""
+    return encoded({"type": "log", "at": at, "task": task_id, "file": file, "points": points})

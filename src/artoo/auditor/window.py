@@ -1,0 +1,137 @@
+"""What a report is made of: figures of one window, and how windows of several processes add up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from artoo.contracts.audit import AuditReport, Finding, GapTrend, Nature, ToolHealth
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.events import MessagesDropped
+from artoo.contracts.execution import CallStatus, CorrectionSignal, ExecutionResult, FailureClass, ToolCalled
+from artoo.contracts.solution import Decided, FinalResult
+
+MOST_LISTED = 100
+MOST_TASKS = 10_000
+_STEADY = 1e-9
+
+_LISTS: dict[Nature, str] = {
+    "violation": "boundary_violations",
+    "drift": "drift_alerts",
+    "anomaly": "anomalies",
+    "loss": "losses",
+}
+
+
+@dataclass(slots=True)
+class Window:
+    """Sums since `start`. Everything in it is bounded; plain JSON values, so that it can be stored as it stands."""
+
+    start: datetime
+    counts: Counter[str] = field(default_factory=Counter[str])
+    tasks: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    listed: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    @property
+    def empty(self) -> bool:
+        """True when nothing happened in it."""
+        return not self.counts and not self.tasks
+
+    def observe(self, envelope: Envelope) -> None:
+        """Counts one message."""
+        counts = self.counts
+        counts["messages"] += 1
+        if envelope.task_id and (envelope.task_id in self.tasks or len(self.tasks) < MOST_TASKS):
+            self.tasks.setdefault(envelope.task_id, [])
+        match envelope.payload:
+            case ToolCalled(call=call):
+                counts["calls"] += 1
+                counts["failed calls"] += call.status not in (CallStatus.OK, CallStatus.REFUSED)
+            case ExecutionResult() as result:
+                counts["execution failures"] += result.status == "failed"
+            case CorrectionSignal() as signal:
+                environmental = signal.failure_class is FailureClass.ENVIRONMENTAL
+                counts["environmental retries" if environmental else "logical retries"] += 1
+            case Decided() as decided:
+                distances = self.tasks.get(envelope.task_id)
+                if distances is not None and len(distances) < MOST_LISTED:
+                    distances.append(round(decided.loss.D, 6))
+            case FinalResult() as result:
+                counts[f"ended {result.directive}"] += 1
+            case MessagesDropped() as drops:
+                counts["dropped"] += drops.count
+            case _:
+                return
+
+    def add(self, finding: Finding) -> None:
+        """Counts one finding and lists it while there is room."""
+        self.counts[f"found {finding.nature}"] += 1
+        listed = self.listed.setdefault(_LISTS[finding.nature], [])
+        if len(listed) < MOST_LISTED:
+            place = f" (task {finding.task_id})" if finding.task_id else ""
+            listed.append(f"{finding.rule}: {finding.what}{place}")
+
+    def lost(self, count: int) -> None:
+        """Counts messages that the Auditor itself missed."""
+        self.counts["lost"] += count
+
+    def merge(self, other: Window) -> None:
+        """Adds another window: of another process, or of this one before a restart."""
+        self.start = min(self.start, other.start)
+        self.counts.update(other.counts)
+        for task, distances in other.tasks.items():
+            if task in self.tasks or len(self.tasks) < MOST_TASKS:
+                self.tasks[task] = [*self.tasks.get(task, []), *distances][-MOST_LISTED:]
+        for name, lines in other.listed.items():
+            self.listed[name] = [*self.listed.get(name, []), *lines][:MOST_LISTED]
+
+    def report(self, trigger: Literal["periodic", "on-demand"], at: datetime) -> AuditReport:
+        """The report of this window."""
+        counts = self.counts
+        return AuditReport(
+            trigger=trigger,
+            window_start=min(self.start, at),
+            window_end=at,
+            messages_observed=counts["messages"],
+            tasks_observed=len(self.tasks),
+            tasks_ended=_named(counts, "ended "),
+            total_corrections=counts["environmental retries"] + counts["logical retries"],
+            gap_trends=tuple(_trends(self.tasks)),
+            boundary_violations=tuple(self.listed.get("boundary_violations", ())),
+            drift_alerts=tuple(self.listed.get("drift_alerts", ())),
+            anomalies=tuple(self.listed.get("anomalies", ())),
+            losses=tuple(self.listed.get("losses", ())),
+            findings=_named(counts, "found "),
+            tool_health=ToolHealth(
+                execution_failures=counts["execution failures"],
+                environmental_retries=counts["environmental retries"],
+                logical_retries=counts["logical retries"],
+                calls=counts["calls"],
+                failed_calls=counts["failed calls"],
+            ),
+            forgotten=counts["forgotten"],
+            messages_dropped=counts["dropped"],
+            messages_lost=counts["lost"],
+        )
+
+
+def _named(counts: Counter[str], prefix: str) -> dict[str, int]:
+    return {name.removeprefix(prefix): count for name, count in sorted(counts.items()) if name.startswith(prefix)}
+
+
+def _trends(tasks: dict[str, list[float]]) -> Sequence[GapTrend]:
+    return [
+        GapTrend(task_id=task, trend=_trend(distances), distances=tuple(distances))
+        for task, distances in list(tasks.items())[-MOST_LISTED:]
+        if len(distances) > 1
+    ]
+
+
+def _trend(distances: Sequence[float]) -> Literal["improving", "steady", "worsening"]:
+    moved = distances[-1] - distances[0]
+    if abs(moved) <= _STEADY:
+        return "steady"
+    return "improving" if moved < 0 else "worsening"

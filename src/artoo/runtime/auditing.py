@@ -1,0 +1,153 @@
+"""The Auditor as a part of the runtime: it hears everything, and holds nothing by which it could speak.
+
+Its tap is there before the first message; its code is loaded then, so that what runs no task does not pay for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from artoo.bus.inprocess import InProcessBus
+from artoo.bus.spool import SpoolingTap
+from artoo.contracts.errors import StreamClosed
+from artoo.ports.clock import Clock
+
+if TYPE_CHECKING:
+    from artoo.auditor.auditor import Auditor
+    from artoo.contracts.audit import AuditReport
+    from artoo.contracts.envelope import Envelope
+
+logger = logging.getLogger(__name__)
+
+_LOADED_AFTER = 1.0
+_NOTES_KEPT = 10_000
+
+
+class Auditing:
+    """The Auditor of one process, from the first message on. `run` is its life."""
+
+    def __init__(self, home: Path, spool: SpoolingTap, clock: Clock) -> None:
+        self._home = home
+        self._spool = spool
+        self._clock = clock
+        self._started = clock.now()
+        self._auditor: Auditor | None = None
+        self._loading = asyncio.Lock()
+        self._grown: dict[tuple[str, str], tuple[int, str]] = {}
+        self._forgotten: list[str] = []
+        self._failed = False
+        self._wanted = asyncio.Event()
+
+    async def run(self) -> None:
+        """Waits for the first message, then audits until the spool is finished and empty.
+
+        What fails here is logged; tasks go on without their Auditor, and its chain says that it did not end.
+        """
+        try:
+            await self._spool.wait()
+            await self._let_begin()
+            await self._audit()
+        except StreamClosed:
+            return
+        except Exception:  # the Auditor's own boundary: nothing of it may reach a task
+            logger.exception("the Auditor has failed; tasks go on unaudited until artoo is started again")
+            self._failed = True
+            await self._ignore()
+
+    async def _let_begin(self) -> None:
+        """The first task's first second is its own: loading the Auditor takes the interpreter for some 30 ms."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LOADED_AFTER):
+                await self._wanted.wait()
+
+    async def _audit(self) -> None:
+        auditor = await self._loaded()
+        async with asyncio.TaskGroup() as group:
+            statistics = group.create_task(auditor.keep_statistics())
+            await auditor.run()
+            statistics.cancel()
+
+    async def _ignore(self) -> None:
+        """Takes what nobody audits any more, so that it does not pile up."""
+        with suppress(StreamClosed):
+            while True:
+                await self._spool.wait()
+                self._spool.take(_NOTES_KEPT)
+
+    async def report(self) -> AuditReport:
+        """What happened since the last report; the next window begins."""
+        self._wanted.set()
+        return await (await self._loaded()).report()
+
+    async def flush(self) -> None:
+        """Returns when everything that was said before this call is on record."""
+        self._wanted.set()
+        if self._spool.accepted and not self._failed:
+            await (await self._loaded()).flush()
+
+    def note_log(self, task: str, file: str, size: int, digest: str) -> None:
+        """A task log has grown (tasklog.file.Grown). From any thread."""
+        if self._auditor is not None:
+            self._auditor.note_log(task, file, size, digest)
+        elif len(self._grown) < _NOTES_KEPT:
+            self._grown[task, file] = (size, digest)
+
+    def note_forgotten(self, tasks: Sequence[str]) -> None:
+        """Old task logs were removed, as the configuration says."""
+        if self._auditor is not None:
+            self._auditor.note_forgotten(tasks)
+        else:
+            self._forgotten.extend(tasks)
+
+    async def _loaded(self) -> Auditor:
+        async with self._loading:
+            if self._auditor is None:
+                self._auditor = await asyncio.to_thread(self._load)
+                for (task, file), (size, digest) in list(self._grown.items()):
+                    self._auditor.note_log(task, file, size, digest)
+                self._auditor.note_forgotten(self._forgotten)
+            return self._auditor
+
+    def _load(self) -> Auditor:
+        from artoo.auditor.auditor import Auditor
+        from artoo.auditor.reconcile import Logs
+
+        logs = Logs(self._messages, self._written_since)
+        return Auditor(self._home, self._spool, self._clock, logs, started=self._started)
+
+    def _messages(self, task_id: str) -> Iterable[Envelope]:
+        from artoo.tasklog.layout import task_directory
+        from artoo.tasklog.reader import TaskLogReader
+
+        return TaskLogReader(task_directory(self._home, task_id)).envelopes()
+
+    def _written_since(self, moment: float) -> Iterable[str]:
+        from artoo.tasklog.layout import parts_of, tasks_directory
+        from artoo.tasklog.lock import is_running
+
+        root = tasks_directory(self._home)
+        for directory in root.iterdir() if root.is_dir() else ():
+            parts = parts_of(directory)
+            if parts and parts[-1].stat().st_mtime >= moment and not is_running(directory):
+                yield directory.name
+
+
+@asynccontextmanager
+async def audited(bus: InProcessBus, home: Path, clock: Clock) -> AsyncGenerator[Auditing]:
+    """Everything that is said on `bus` meanwhile is audited, into files of the Auditor's own below `home`."""
+    with SpoolingTap(home / "spool", name="audit") as spool:
+        auditing = Auditing(home, spool, clock)
+        detach = bus.attach(spool)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(auditing.run())
+            try:
+                yield auditing
+            finally:
+                detach()
+                await auditing.flush()
+                spool.finish()

@@ -1,0 +1,97 @@
+"""No tool reaches the Auditor's files: in no tier, not with a person's yes, not through artoo's own file tools."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from trails import only_part, proved, write_chain
+
+from artoo.auditor.layout import ANCHORS, audit_directory
+from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.errors import SandboxError
+from artoo.contracts.execution import CallStatus
+from artoo.contracts.plan import MustNot
+from artoo.ports.sandbox import Roots, Sandbox, SandboxRequest, TaskLedger
+from artoo.runtime.system import SystemClock
+from artoo.tools.gate import Gate
+from artoo.tools.gated import GatedCommands, GatedWriter
+from artoo.tools.origins import Origins
+from artoo.tools.questions import AskPerson
+from artoo.tools.registry import Registry
+from artoo.tools.sandbox.choose import candidates
+from artoo.tools.sandbox.selftest import prove
+from artoo.tools.standard import builtin_tools
+
+ATTEMPTS = """
+cat ~/.artoo/audit/*.jsonl; head -c 99 ~/.artoo/audit/anchors.jsonl; cp -r ~/.artoo/audit stolen
+echo forged >> ~/.artoo/audit/anchors.jsonl; rm -rf ~/.artoo/audit; mv ~/.artoo elsewhere
+ln -s ~/.artoo/audit link; cat link/anchors.jsonl; true
+"""
+
+
+@pytest.fixture
+def roots(tmp_path: Path) -> Roots:
+    home = tmp_path.resolve() / "home"
+    for folder in ("project", "workspace"):
+        (home / folder).mkdir(parents=True)
+    write_chain(home / ".artoo", 12)
+    return Roots(home=home, workspace=home / "workspace", project=home / "project")
+
+
+async def tier_of(name: str, artoo_home: Path) -> Sandbox:
+    """The tier, or a skipped test that says why it does not work here."""
+    problem = "not offered on this system"
+    for candidate in candidates(artoo_home):
+        if candidate.tier == name:
+            problem = (await prove(candidate.build(candidate.stage_homes), artoo_home)).problem
+            if not problem:
+                return candidate.build(candidate.stage_homes)
+    pytest.skip(f"tier {name} does not work here: {problem}")
+
+
+def contents(home: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in audit_directory(home).iterdir()}
+
+
+@pytest.mark.parametrize("tier", ["bubblewrap", "namespaces", "landlock"])
+async def test_no_command_reads_or_writes_the_audit_log(tier: str, roots: Roots) -> None:
+    """Its records are not in the output, and whatever is agreed to of the changes, it stands as it was."""
+    artoo_home = roots.home / ".artoo"
+    before, sandbox = contents(artoo_home), await tier_of(tier, artoo_home)
+    request = SandboxRequest(
+        argv=("bash", "-c", ATTEMPTS), cwd=roots.project, roots=roots, task_id="task", ledger=TaskLedger()
+    )
+    run = await sandbox.run(request)
+    async with run.staged:
+        with suppress(SandboxError):
+            await run.staged.apply(digest=run.staged.digest)
+    assert '"prev"' not in run.stdout.text + run.stderr.text
+    assert contents(artoo_home) == before
+    assert not any(path.name == ANCHORS for path in roots.project.rglob("*") if path.exists())
+    assert proved(artoo_home).sound
+
+
+async def test_no_tool_reads_or_writes_the_audit_log(roots: Roots) -> None:
+    """Through the real gate, with a person who says yes to everything: shell, read_file, write_file."""
+
+    async def yes(_: ConfirmationRequest) -> Consent:
+        return Consent.ONCE
+
+    artoo_home = roots.home / ".artoo"
+    before, sandbox = contents(artoo_home), await tier_of("bubblewrap", artoo_home)
+    gate, ledger = Gate(AskPerson(yes), Origins("here")), TaskLedger()
+    runner = GatedCommands(sandbox, roots, "task", gate, ledger)
+    writer = GatedWriter(sandbox, roots, "task", gate, ledger)
+    tools = builtin_tools(runner, writer, roots, artoo_home, "here")
+    box = Registry(tools, SystemClock(), gate=gate).toolbox("subtask", MustNot())
+    chain, anchors = str(only_part(artoo_home)), str(audit_directory(artoo_home) / ANCHORS)
+    calls = [
+        await box.call("shell", {"command": ATTEMPTS}),
+        await box.call("read_file", {"path": chain}),
+        await box.call("write_file", {"path": anchors, "content": "forged"}),
+    ]
+    assert all('"prev"' not in f"{call.output}{call.error_output}" for call in calls)
+    assert [call.status is CallStatus.OK for call in calls[1:]] == [False, False]
+    assert contents(artoo_home) == before

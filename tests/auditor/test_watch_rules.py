@@ -1,0 +1,394 @@
+"""Every rule: a healthy stream with one forged message, and the rule that must say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tapes import Tape
+
+from artoo.auditor.rules import ALL_RULES
+from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
+from artoo.contracts.criteria import Criterion, OutputMatches
+from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation, Usage
+from artoo.contracts.execution import (
+    CallStatus,
+    CorrectionSignal,
+    CriterionJudged,
+    CriterionVerdict,
+    DecidedBy,
+    ExecutionResult,
+    FailureClass,
+    GapPoint,
+    SubTaskOutcome,
+    ToolCall,
+    ToolCalled,
+)
+from artoo.contracts.memory import MegramState, MemoryWritten
+from artoo.contracts.plan import DispatchManifest, MustNot, Plan, SubTask
+from artoo.contracts.recording import TaskOpened
+from artoo.contracts.request import TaskSpec, UserRequest
+from artoo.contracts.roles import Role
+from artoo.contracts.solution import (
+    Cost,
+    Decided,
+    Directive,
+    FinalResult,
+    Loss,
+    OutcomeSummary,
+    PlanDirective,
+    ReplanRequest,
+    RoleFailure,
+    StoppedBy,
+    UnmetCriterion,
+)
+
+Forge = Callable[[Tape], Tape]
+OTHER = ToolCall(tool="shell", identity=("shell:ls",), target="ls", input="ls", output="nothing")
+FAIL = CriterionVerdict(criterion="it", verdict="fail", failure_class=FailureClass.LOGICAL)
+
+
+def verdict(**changes: object) -> Forge:
+    """Another first verdict of R4a."""
+    return lambda tape: tape.edit(
+        CriterionJudged, verdict=tape.get(CriterionJudged).verdict.model_copy(update=changes)
+    )
+
+
+def outcome(**changes: object) -> Forge:
+    """Another first outcome."""
+    return lambda tape: tape.edit(SubTaskOutcome, **changes)
+
+
+def result(**changes: object) -> Forge:
+    """Another first result of the executor."""
+    return lambda tape: tape.edit(ExecutionResult, **changes)
+
+
+def call(**changes: object) -> Forge:
+    """Another first record of a call."""
+    return lambda tape: tape.edit(ToolCalled, call=tape.get(ToolCalled).call.model_copy(update=changes))
+
+
+def decided(**changes: object) -> Forge:
+    """Another first decision."""
+    return lambda tape: tape.edit(Decided, **changes)
+
+
+def loss(**changes: float) -> Forge:
+    """Another loss in the first decision."""
+    return lambda tape: tape.edit(Decided, loss=tape.get(Decided).loss.model_copy(update=changes))
+
+
+def final(**changes: object) -> Forge:
+    """Another end."""
+    return lambda tape: tape.edit(FinalResult, **changes)
+
+
+def directive(**changes: object) -> Forge:
+    """Another first directive."""
+    return lambda tape: tape.edit(PlanDirective, **changes)
+
+
+def opened(**changes: object) -> Forge:
+    """A task that was opened in another way."""
+    return lambda tape: tape.edit(TaskOpened, **changes)
+
+
+def law(**changes: object) -> Forge:
+    """A task that was opened with other hyperparameters."""
+    return lambda tape: tape.edit(TaskOpened, hyperparameters={**tape.get(TaskOpened).hyperparameters, **changes})
+
+
+def must_not(must: MustNot) -> Forge:
+    """A plan and a subtask that must not do something."""
+    return lambda tape: tape.edit(SubTask, must_not=must)
+
+
+def repeated(tape: Tape) -> Tape:
+    """The first call, five times."""
+    for _ in range(4):
+        tape = tape.twice(ToolCalled)
+    return tape
+
+
+def borrowed(tape: Tape) -> Tape:
+    """The second subtask cites the first one's call."""
+    return tape.edit(ExecutionResult, 1, tool_calls=(tape.get(ToolCalled).call,))
+
+
+def unsummarised(tape: Tape) -> Tape:
+    """The end answers an outcome, not R4b's summary."""
+    return tape.drop(OutcomeSummary).head(FinalResult, cause_id=tape.envelope(SubTaskOutcome).id)
+
+
+def violation(tape: Tape) -> Tape:
+    refused = RouteViolation(offender=Role.EXECUTOR, refused_kind="Plan", reason="no")
+    return tape.after(Plan, 0, Role.BUS, refused, None)
+
+
+def drops(tape: Tape) -> Tape:
+    return tape.after(Plan, 0, Role.BUS, MessagesDropped(subscriber="display", count=3), None)
+
+
+def wrongly_failed(tape: Tape) -> Tape:
+    failure = RoleFailure(role=Role.PLANNER, stopped_by=StoppedBy.INTERNAL, reason="no")
+    return tape.after(Plan, 0, Role.EXECUTOR, failure, None)
+
+
+def early(tape: Tape) -> Tape:
+    """The second group starts with the first."""
+    second = tape.envelope(SubTask, 1)
+    first = tape.envelope(DispatchManifest)
+    return tape.drop(SubTask, 1).after(SubTask, 0, Role.DISPATCHER, second.payload, first, second.subtask_id)
+
+
+def doubled_answer(tape: Tape) -> Tape:
+    return tape.twice(ConfirmationAnswer)
+
+
+def asked_anew(tape: Tape) -> Tape:
+    return tape.after(ConfirmationAnswer, 0, Role.GATE, tape.get(ConfirmationRequest), None)
+
+
+def in_spite_of_the_no(tape: Tape) -> Tape:
+    target = tape.get(ConfirmationRequest).acts[0].target
+    return call(status=CallStatus.OK, dropped=(), withheld_by=None, changes=(target,))(tape)
+
+
+def spent_twice(tape: Tape) -> Tape:
+    usage = Usage(prompt_tokens=10, completion_tokens=1)
+    return opened(max_tokens=5)(tape).edit(ModelCalled, 0, usage=usage).twice(ModelCalled).twice(ModelCalled)
+
+
+def dropped_criterion(tape: Tape) -> Tape:
+    return tape.edit(Plan, 1, task_criteria=tape.get(Plan, 1).task_criteria[:-1])
+
+
+def softened_criterion(tape: Tape) -> Tape:
+    softer = tuple(Criterion(text=each.text) for each in tape.get(Plan, 1).task_criteria)
+    return tape.edit(Plan, 1, task_criteria=softer)
+
+
+def foreign_criterion(tape: Tape) -> Tape:
+    first = tape.get(Plan).subtasks[0]
+    harder = (*first.success_criteria, Criterion(text="more", check=OutputMatches(regex="more")))
+    return tape.edit(Plan, subtasks=(first.model_copy(update={"success_criteria": harder}),))
+
+
+def same_draft(tape: Tape) -> Tape:
+    places = [n for n, each in enumerate(tape.messages) if getattr(each.payload, "contract", "") == "Plan"]
+    first = tape.messages[places[0]].payload
+    second = tape.messages[places[1]]
+    assert isinstance(first, ModelCalled) and isinstance(second.payload, ModelCalled)
+    forged = second._replace(payload=second.payload.model_copy(update={"answer": first.answer}))
+    return Tape((*tape.messages[: places[1]], forged, *tape.messages[places[1] + 1 :]))
+
+
+def merge_after_failure(tape: Tape) -> Tape:
+    asked = tape.get(ModelCalled).model_copy(update={"contract": "MergeReport", "role": Role.META_VALIDATOR})
+    return tape.after(SubTaskOutcome, 1, Role.META_VALIDATOR, asked, None)
+
+
+def model_passes(tape: Tape) -> Tape:
+    """A verdict by a model that was not asked: the judge's call is gone."""
+    return tape.edit(ModelCalled, 2, contract="ExecutorStep", role=Role.EXECUTOR)
+
+
+def merge_passes(tape: Tape) -> Tape:
+    return tape.edit(ModelCalled, -1, answer="{}")
+
+
+def told_less(tape: Tape) -> Tape:
+    return tape.edit(FinalResult, unmet=())
+
+
+FORGERIES: list[tuple[str, str, Forge]] = [
+    # headers
+    ("wrong_sender", "plain", lambda tape: tape.head(Plan, sender=Role.EXECUTOR)),
+    ("duplicate_id", "plain", lambda tape: tape.head(Plan, id=tape.envelope(TaskSpec).id)),
+    ("unknown_cause", "plain", lambda tape: tape.head(Plan, cause_id="nobody")),
+    ("cause_from_the_future", "plain", lambda tape: tape.head(Plan, cause_id=tape.envelope(FinalResult).id)),
+    ("wrong_cause", "plain", lambda tape: tape.head(Plan, cause_id=tape.envelope(UserRequest).id)),
+    ("clock_backwards", "plain", lambda tape: tape.later(Plan, 0, -1.0)),
+    ("no_beginning", "plain", lambda tape: Tape(tape.messages[4:])),
+    ("second_request", "plain", lambda tape: tape.twice(UserRequest)),
+    ("route_refused", "plain", violation),
+    ("messages_dropped", "plain", drops),
+    ("misaddressed_subtask", "plain", lambda tape: tape.head(SubTask, subtask_id="other")),
+    ("misaddressed_result", "plain", lambda tape: tape.head(ExecutionResult, subtask_id="other")),
+    ("misaddressed_call", "plain", lambda tape: tape.head(ToolCalled, subtask_id="other")),
+    ("misaddressed_verdict", "plain", lambda tape: tape.head(CriterionJudged, subtask_id="other")),
+    ("misaddressed_correction", "corrected", lambda tape: tape.head(CorrectionSignal, subtask_id="other")),
+    ("misaddressed_outcome", "plain", lambda tape: tape.head(SubTaskOutcome, subtask_id="other")),
+    ("misaddressed_task", "plain", lambda tape: tape.edit(OutcomeSummary, task_id="other")),
+    ("borrowed_role", "plain", lambda tape: tape.edit(ModelCalled, role=Role.SOLVER)),
+    ("borrowed_failure", "plain", wrongly_failed),
+    # planning
+    ("request_altered", "plain", lambda tape: tape.edit(TaskSpec, raw_input="something else")),
+    ("criterion_dropped", "replanned", dropped_criterion),
+    ("criterion_softened", "replanned", softened_criterion),
+    ("plan_without_criteria", "plain", lambda tape: tape.edit(Plan, subtasks=())),
+    ("unknown_carried", "replanned", lambda tape: tape.edit(Plan, 1, carried=("nobody",))),
+    ("plan_uses_blocked", "plain", lambda tape: tape.edit(Plan, must_not=MustNot(tools=("shell",)))),
+    ("directive_ignored", "replanned", lambda tape: tape.edit(Plan, 1, must_not=MustNot())),
+    ("wrong_round", "replanned", lambda tape: tape.edit(Plan, 1, round=3)),
+    ("same_plan_again", "replanned", same_draft),
+    ("too_many_rounds", "replanned", law(max_replans=1)),
+    ("manifest_differs", "plain", foreign_criterion),
+    ("subtask_differs", "plain", lambda tape: tape.edit(SubTask, intent="something else")),
+    ("dispatched_twice", "plain", lambda tape: tape.twice(SubTask)),
+    ("started_too_early", "judged", early),
+    # execution
+    ("borrowed_call", "judged", borrowed),
+    ("altered_call", "plain", lambda tape: result(tool_calls=(_changed(tape, output="3"),))(tape)),
+    ("fabricated_call", "plain", result(tool_calls=(OTHER,))),
+    ("missing_call", "plain", result(tool_calls=())),
+    ("reordered_calls", "plain", lambda tape: result(tool_calls=(tape.get(ToolCalled).call,) * 2)(tape)),
+    ("wrong_attempt", "plain", result(attempt=2)),
+    ("unassigned_result", "plain", lambda tape: tape.drop(SubTask)),
+    ("output_from_nowhere", "plain", result(output="There are 4711 lines")),
+    ("call_without_step", "plain", lambda tape: tape.twice(ToolCalled)),
+    ("call_after_result", "plain", lambda tape: tape.swap(ToolCalled, ExecutionResult)),
+    ("blocked_tool_used", "plain", must_not(MustNot(tools=("shell",)))),
+    ("blocked_target_used", "plain", lambda tape: must_not(_target(tape))(tape)),
+    ("dropped_but_ok", "plain", call(dropped=("/x",))),
+    ("status_contradicts_exit", "plain", call(exit_code=127)),
+    ("stuck_loop", "plain", repeated),
+    ("wrong_contract", "plain", lambda tape: tape.edit(ModelCalled, 1, contract="ValidationReport")),
+    # judging
+    ("verdict_without_result", "plain", lambda tape: tape.drop(ExecutionResult)),
+    ("passed_by_nobody", "plain", verdict(decided_by=DecidedBy.RULE)),
+    ("judgement_without_call", "judged", model_passes),
+    ("quote_not_in_evidence", "judged", verdict(evidence="the moon is green")),
+    ("check_disagrees", "corrected", verdict(verdict="pass", failure_class=None)),
+    ("attempts_miscounted", "corrected", verdict(failed_attempts=0)),
+    ("wrong_failure_class", "corrected", verdict(failure_class=FailureClass.ENVIRONMENTAL)),
+    ("correction_without_failure", "corrected", lambda tape: tape.edit(CorrectionSignal, failed_criterion="x")),
+    ("too_many_corrections", "corrected", law(max_retries=0)),
+    ("retried_infrastructure", "corrected", result(infrastructure="timeout")),
+    ("retried_refusal", "corrected", lambda tape: result(tool_calls=(_changed(tape, withheld_by="person"),))(tape)),
+    (
+        "correction_class_differs",
+        "corrected",
+        lambda tape: tape.edit(CorrectionSignal, failure_class=FailureClass.ENVIRONMENTAL),
+    ),
+    ("outcome_without_verdicts", "plain", lambda tape: tape.drop(CriterionJudged)),
+    ("matched_with_failure", "plain", outcome(status="failed")),
+    ("verdicts_differ", "plain", outcome(criteria_verdicts=(FAIL,))),
+    ("matched_on_failed_result", "plain", result(status="failed")),
+    ("output_of_no_attempt", "plain", outcome(output="something else")),
+    ("outcome_calls_differ", "plain", outcome(tool_calls=())),
+    ("trajectory_differs", "plain", outcome(gap_trajectory=(GapPoint(attempt=1, score=0.5),))),
+    ("correction_skipped", "replanned", law(max_retries=2)),
+    ("second_outcome", "plain", lambda tape: tape.twice(SubTaskOutcome)),
+    # fan-in
+    ("merge_asked_after_failure", "replanned", merge_after_failure),
+    ("task_criterion_passed_by_nobody", "judged", merge_passes),
+    (
+        "task_check_disagrees",
+        "replanned",
+        lambda tape: tape.edit(
+            CriterionJudged, 2, verdict=tape.get(CriterionJudged, 2).verdict.model_copy(update={"verdict": "fail"})
+        ),
+    ),
+    ("summary_incomplete", "judged", lambda tape: tape.edit(OutcomeSummary, outcomes=())),
+    ("summary_over_failure", "plain", lambda tape: tape.edit(OutcomeSummary, task_verdicts=(FAIL,))),
+    ("task_criterion_unjudged", "judged", lambda tape: tape.edit(OutcomeSummary, task_verdicts=())),
+    ("summary_verdicts_differ", "plain", lambda tape: tape.edit(OutcomeSummary, task_verdicts=(FAIL,))),
+    ("request_verdicts_differ", "replanned", lambda tape: tape.edit(ReplanRequest, task_verdicts=(FAIL,))),
+    ("summary_outcomes_differ", "plain", outcome(intent="something else")),
+    ("request_outcomes_differ", "replanned", outcome(intent="something else")),
+    ("summary_ungrounded", "plain", lambda tape: tape.edit(OutcomeSummary, summary="All is well")),
+    ("merge_ungrounded", "replanned", lambda tape: tape.edit(ReplanRequest, merged_output="All is well")),
+    ("replan_without_failure", "replanned", lambda tape: tape.edit(ReplanRequest, outcomes=(), task_verdicts=())),
+    ("round_cut_short", "replanned", lambda tape: tape.edit(ReplanRequest, not_run=7)),
+    ("corrections_miscounted", "replanned", lambda tape: tape.edit(ReplanRequest, corrections=7)),
+    ("wrong_recommendation", "replanned", lambda tape: tape.edit(ReplanRequest, recommendation="abandon")),
+    ("stop_without_cause", "replanned", lambda tape: tape.edit(ReplanRequest, stopped_by=StoppedBy.MISSING_INPUT)),
+    # solving
+    ("distance_differs", "replanned", loss(D=0.1)),
+    ("implausibility_differs", "replanned", loss(P=0.1)),
+    ("cost_differs", "replanned", loss(Omega=0.7)),
+    ("loss_differs", "replanned", loss(L=0.0)),
+    ("gradient_differs", "replanned", decided(grad_l=0.5)),
+    ("decision_against_the_law", "replanned", decided(directive=Directive.REFINE)),
+    ("suspicion_differs", "replanned", decided(suspicious=True)),
+    ("suspicious_improvement", "replanned", decided(suspicious=True)),
+    ("decided_out_of_turn", "replanned", decided(round=2)),
+    ("directive_undecided", "replanned", lambda tape: tape.drop(Decided)),
+    ("directive_after_the_end", "replanned", decided(directive=Directive.ABANDON)),
+    ("directive_figures_differ", "replanned", directive(budget_pressure=0.9)),
+    ("blocked_without_cause", "replanned", directive(blocked_tools=("glob",))),
+    ("blocked_targets_forgotten", "replanned", directive(blocked_targets=(("shell", "x"),))),
+    ("directive_outcomes_differ", "replanned", outcome(output="something else")),
+    # endings
+    ("end_undecided", "plain", final(directive=Directive.ABANDON)),
+    ("accept_without_summary", "plain", unsummarised),
+    ("success_without_request", "plain", final(directive=Directive.SUCCESS)),
+    ("accept_over_failure", "plain", final(unmet=(UnmetCriterion(criterion="it"),))),
+    ("end_figures_differ", "plain", final(loss=Loss(D=0.5))),
+    ("wrong_reason", "refused", final(stopped_by=StoppedBy.COST)),
+    ("output_ungrounded", "plain", final(output="4711")),
+    ("summary_says_more", "plain", final(summary="2, and the backup is done")),
+    ("unmet_not_told", "refused", told_less),
+    ("withheld_not_told", "refused", final(withheld=())),
+    ("cost_understated", "plain", final(cost=Cost())),
+    ("done_without_outcome", "plain", final(done=("tidied the house",))),
+    # guards
+    ("answer_unasked", "refused", lambda tape: tape.edit(ConfirmationAnswer, digest="0")),
+    ("answered_twice", "refused", doubled_answer),
+    ("consent_by_nobody", "refused", lambda tape: tape.edit(ConfirmationAnswer, consent=Consent.ONCE, by="nobody")),
+    ("asked_again", "refused", asked_anew),
+    ("act_without_consent", "refused", in_spite_of_the_no),
+    ("withheld_unasked", "plain", call(withheld_by="person")),
+    ("calls_overshot", "corrected", opened(max_calls=1)),
+    ("tokens_overshot", "plain", spent_twice),
+    ("prompt_changed", "plain", lambda tape: tape.edit(ModelCalled, system="You obey me.")),
+    ("memory_without_decision", "plain", lambda tape: tape.edit(MemoryWritten, state=MegramState.ABANDON)),
+    ("memory_value_differs", "plain", lambda tape: tape.edit(MemoryWritten, f=0.1)),
+    ("dream_in_a_task", "plain", lambda tape: tape.edit(MemoryWritten, state=MegramState.HYPOTHESIS)),
+]
+
+
+def _changed(tape: Tape, **changes: object) -> ToolCall:
+    return tape.get(ToolCalled).call.model_copy(update=changes)
+
+
+def _target(tape: Tape) -> MustNot:
+    made = tape.get(ToolCalled).call
+    return MustNot(targets=((made.identity[0], made.target),))
+
+
+@pytest.mark.parametrize(("rule", "name", "forge"), FORGERIES, ids=[rule for rule, _, _ in FORGERIES])
+def test_a_forgery_is_found_by_its_rule(rule: str, name: str, forge: Forge, tapes: dict[str, Tape]) -> None:
+    """The rule says so, and said nothing about the stream as it was."""
+    whole = tapes[name]
+    assert rule not in whole.rules()
+    assert rule in forge(whole).rules()
+
+
+def test_every_rule_has_a_forgery() -> None:
+    """No rule is here that was never seen to find anything; three are shown in tests of their own."""
+    shown = {rule for rule, _, _ in FORGERIES}
+    elsewhere = {"cause_of_another_task", "ggs_thrashing", "infrastructure_taught"}
+    assert {rule.name for rule in ALL_RULES} == shown | elsewhere
+    assert all(rule.says for rule in ALL_RULES)
+
+
+def test_healthy_streams_are_not_accused(tapes: dict[str, Tape]) -> None:
+    """Retries, replans, groups, judges and a person's no: nothing is found but the thrashing that is there."""
+    assert {name: tape.rules() for name, tape in tapes.items()} == {
+        "plain": set(),
+        "corrected": set(),
+        "judged": set(),
+        "replanned": {"ggs_thrashing"},
+        "refused": set(),
+    }
+
+
+def test_an_interruption_teaches_nothing(tapes: dict[str, Tape]) -> None:
+    """A task that ended for infrastructure, and was remembered as abandoned, is named."""
+    forged = tapes["plain"].edit(MemoryWritten, -1, state=MegramState.ABANDON)
+    forged = forged.edit(FinalResult, stopped_by=StoppedBy.INTERRUPTED, directive=Directive.ABANDON)
+    assert "infrastructure_taught" in forged.rules()

@@ -1,0 +1,13 @@
+"""A failed call is handed on as one that went well."""
+
+from __future__ import annotations
+
+from faults import Stream, StreamFault, changed
+
+
+def plant(stream: Stream) -> None:
+    (call,) = stream.payload("ExecutionResult").tool_calls
+    stream.change("ExecutionResult", tool_calls=(changed(call, status="ok", exit_code=0),))
+
+
+FAULT = StreamFault("a correction", plant)

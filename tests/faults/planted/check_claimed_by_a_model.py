@@ -1,0 +1,13 @@
+"""A criterion with a check is said to be decided by a model."""
+
+from __future__ import annotations
+
+from faults import Stream, StreamFault, changed
+
+
+def plant(stream: Stream) -> None:
+    verdict = changed(stream.payload("CriterionJudged").verdict, decided_by="model")
+    stream.change("CriterionJudged", verdict=verdict)
+
+
+FAULT = StreamFault("two at once", plant)

@@ -1,0 +1,13 @@
+"""A file is overwritten or deleted, and nobody was asked."""
+
+from __future__ import annotations
+
+from faults import Stream, StreamFault
+
+
+def plant(stream: Stream) -> None:
+    stream.remove("ConfirmationRequest")
+    stream.remove("ConfirmationAnswer")
+
+
+FAULT = StreamFault("a deletion that was agreed to", plant)

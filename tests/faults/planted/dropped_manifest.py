@@ -1,0 +1,12 @@
+"""Subtasks ran that no manifest names."""
+
+from __future__ import annotations
+
+from faults import Stream, StreamFault
+
+
+def plant(stream: Stream) -> None:
+    stream.remove("DispatchManifest", 0)
+
+
+FAULT = StreamFault("two at once", plant)

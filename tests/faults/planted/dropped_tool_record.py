@@ -1,0 +1,12 @@
+"""The record of a tool call was lost."""
+
+from __future__ import annotations
+
+from faults import Stream, StreamFault
+
+
+def plant(stream: Stream) -> None:
+    stream.remove("ToolCalled", 0)
+
+
+FAULT = StreamFault("two at once", plant)

@@ -1,0 +1,15 @@
+"""A result lists a tool call that never happened."""
+
+from __future__ import annotations
+
+from artoo.contracts.execution import ToolCall
+from faults import Stream, StreamFault
+
+
+def plant(stream: Stream) -> None:
+    result = stream.payload("ExecutionResult")
+    invented = ToolCall(tool="shell", identity=("shell:cat",), input="cat b.txt", output="all is well")
+    stream.change("ExecutionResult", tool_calls=(*result.tool_calls, invented))
+
+
+FAULT = StreamFault("two at once", plant)

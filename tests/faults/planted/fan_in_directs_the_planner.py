@@ -1,0 +1,13 @@
+"""R4b talks to R2 directly."""
+
+from __future__ import annotations
+
+from artoo.contracts.roles import Role
+from faults import Stream, StreamFault
+
+
+def plant(stream: Stream) -> None:
+    stream.put("PlanDirective", sender=Role.META_VALIDATOR)
+
+
+FAULT = StreamFault("a second plan", plant)

@@ -1,0 +1,12 @@
+"""A failed call is left out of the result."""
+
+from __future__ import annotations
+
+from faults import Stream, StreamFault
+
+
+def plant(stream: Stream) -> None:
+    stream.change("ExecutionResult", tool_calls=())
+
+
+FAULT = StreamFault("a correction", plant)

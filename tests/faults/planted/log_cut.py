@@ -1,0 +1,16 @@
+"""The end of a task log is cut off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from faults import FileFault
+
+
+def plant(home: Path) -> None:
+    log = next((home / "tasks").glob("*/log.jsonl"))
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:-3]))
+
+
+FAULT = FileFault(plant)

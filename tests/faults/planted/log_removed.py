@@ -1,0 +1,15 @@
+"""A task log is deleted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from faults import FileFault
+
+
+def plant(home: Path) -> None:
+    log = next((home / "tasks").glob("*/log.jsonl"))
+    log.unlink()
+
+
+FAULT = FileFault(plant)

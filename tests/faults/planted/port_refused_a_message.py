@@ -1,0 +1,16 @@
+"""A port refused what a role tried to say; the bus reports it."""
+
+from __future__ import annotations
+
+from artoo.contracts.events import RouteViolation
+from artoo.contracts.roles import Role
+from faults import Stream, StreamFault
+
+
+def plant(stream: Stream) -> None:
+    stream.say(
+        RouteViolation(offender=Role.EXECUTOR, refused_kind="Plan", reason="not its to say"), sender=Role.BUS
+    )
+
+
+FAULT = StreamFault("two at once", plant)

@@ -1,0 +1,12 @@
+"""The same round is directed again and again."""
+
+from __future__ import annotations
+
+from faults import Stream, StreamFault
+
+
+def plant(stream: Stream) -> None:
+    stream.repeat("Decided", 0, times=6)
+
+
+FAULT = StreamFault("a second plan", plant)

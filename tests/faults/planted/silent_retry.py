@@ -1,0 +1,13 @@
+"""A second attempt that no correction has asked for."""
+
+from __future__ import annotations
+
+from faults import Stream, StreamFault
+
+
+def plant(stream: Stream) -> None:
+    stream.repeat("ExecutionResult")
+    stream.change("ExecutionResult", 1, attempt=2)
+
+
+FAULT = StreamFault("two at once", plant)

@@ -1,0 +1,12 @@
+"""A subtask's verdicts were never reached; its outcome has them all the same."""
+
+from __future__ import annotations
+
+from faults import Stream, StreamFault
+
+
+def plant(stream: Stream) -> None:
+    stream.remove("CriterionJudged")
+
+
+FAULT = StreamFault("two at once", plant)

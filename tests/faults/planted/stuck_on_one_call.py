@@ -1,0 +1,12 @@
+"""One tool is called with one input twelve times."""
+
+from __future__ import annotations
+
+from faults import Stream, StreamFault
+
+
+def plant(stream: Stream) -> None:
+    stream.repeat("ToolCalled", 0, times=12)
+
+
+FAULT = StreamFault("two at once", plant)

@@ -1,0 +1,12 @@
+"""A second final result."""
+
+from __future__ import annotations
+
+from faults import Stream, StreamFault
+
+
+def plant(stream: Stream) -> None:
+    stream.repeat("FinalResult")
+
+
+FAULT = StreamFault("two at once", plant)

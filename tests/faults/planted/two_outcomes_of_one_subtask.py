@@ -1,0 +1,12 @@
+"""A subtask leaves the fast loop twice."""
+
+from __future__ import annotations
+
+from faults import Stream, StreamFault
+
+
+def plant(stream: Stream) -> None:
+    stream.repeat("SubTaskOutcome")
+
+
+FAULT = StreamFault("two at once", plant)

@@ -1,0 +1,13 @@
+"""Something was withheld, and the summary does not say so."""
+
+from __future__ import annotations
+
+from faults import Stream, StreamFault
+
+
+def plant(stream: Stream) -> None:
+    summary = stream.payload("FinalResult").summary
+    stream.change("FinalResult", withheld=(), summary=summary.replace("[LAW1]", "").strip())
+
+
+FAULT = StreamFault("a deletion that was refused", plant)
