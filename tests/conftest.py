@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -21,3 +23,39 @@ def no_real_models(request: pytest.FixtureRequest) -> Generator[None]:
     allowed = request.node.get_closest_marker("embedded") is not None  # pyright: ignore[reportUnknownMemberType]
     with forbid_real_models(allow=allowed):
         yield
+
+
+@pytest.fixture(autouse=True)
+def logs_replay(request: pytest.FixtureRequest) -> Generator[None]:
+    """Every task log that a test leaves in its own directory is replayed and reaches the same decisions.
+
+    Marked `unreplayable`: tests of logs that are not what a task said.
+    """
+    names = request.fixturenames
+    if "tmp_path" not in names or request.node.get_closest_marker("unreplayable") is not None:  # pyright: ignore[reportUnknownMemberType]
+        yield
+        return
+    if "monkeypatch" in names:
+        request.getfixturevalue("monkeypatch")  # set up before this one, so what it replaced is replaced still
+    folder: Path = request.getfixturevalue("tmp_path")
+    yield
+    logs = {path.parent for home in (".", "*") for path in folder.glob(f"{home}/tasks/*/log.jsonl")}
+    if logs:
+        asyncio.run(assert_replay(sorted(logs)))
+
+
+async def assert_replay(logs: list[Path]) -> None:
+    """Each of these tasks, run again without model and tools, decides as its log says."""
+    from artoo.contracts.errors import MessageUnreadable
+    from artoo.contracts.recording import TaskOpened
+    from artoo.runtime.replaying.replay import replay
+    from artoo.tasklog.reader import TaskLogReader
+
+    for log in logs:
+        try:
+            messages = list(TaskLogReader(log))
+        except MessageUnreadable:
+            continue  # a test of what happens to such a log
+        if any(isinstance(getattr(message, "payload", None), TaskOpened) for message in messages[:1]):
+            replayed = await replay(messages, patience=5.0, grace=1.0)
+            assert replayed.difference is None, f"replay of {log.name}: {replayed.difference}"

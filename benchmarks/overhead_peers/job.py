@@ -22,13 +22,13 @@ FACT = "The capital of France is Paris."
 GOAL = "Look up the capital of France and report it."
 CRITERION = "The result does what was asked: " + GOAL
 
-# As much text as artoo's own system prompts have for the same stage, tools included.
+# So much that a request is as long as artoo's own for the same stage (`request_bytes` says how long they are).
 _SYSTEM_CHARACTERS = {
-    "TaskSpec": 500,
-    "Plan": 2_300,
-    "ExecutorStep": 1_900,
-    "ValidationReport": 600,
-    "MergeReport": 500,
+    "TaskSpec": 870,
+    "Plan": 4_430,
+    "ExecutorStep": 2_030,
+    "ValidationReport": 1_320,
+    "MergeReport": 1_090,
 }
 _RULE = "Report only what the evidence shows, including failure, and answer in the form that is asked for. "
 

@@ -4,12 +4,16 @@
 
 Prints its port, and ends when its standard input does. The stage is the contract: the JSON schema's name, else the
 `contract: NAME` line of the system message. `GET /stats` returns and resets what was counted.
+
+It waits with select(2), whose timeout is in microseconds: epoll's is in whole milliseconds, rounded up, so that
+every answer would be late by up to one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+import selectors
 import sys
 
 import job
@@ -23,23 +27,26 @@ _REPORT = {"verdicts": [{"number": 1, "quote": "The capital of France is Paris",
 
 
 class Mock:
-    """Counts requests and bytes, and answers."""
+    """Counts requests, their bytes, and the seconds for which it held them, and answers."""
 
     def __init__(self, latency: float) -> None:
         self._latency = latency
         self._calls = self._bytes = self._at_once = self._most_at_once = 0
+        self._held = 0.0
 
     async def chat(self, request: web.Request) -> web.Response:
         """POST /v1/chat/completions. The latency begins when the whole body is here; our work is inside it."""
         self._at_once += 1
         self._most_at_once = max(self._most_at_once, self._at_once)
         raw = await request.read()
-        due = asyncio.get_running_loop().time() + self._latency
+        here = asyncio.get_running_loop().time()
+        due = here + self._latency
         self._calls += 1
         self._bytes += len(raw)
         message = _answer(orjson.loads(raw))
         await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
         self._at_once -= 1
+        self._held += asyncio.get_running_loop().time() - here
         tokens = len(raw) // 4
         body = {
             "id": "chatcmpl-0",
@@ -56,9 +63,10 @@ class Mock:
         return web.json_response({"object": "list", "data": [{"id": job.MODEL, "owned_by": "benchmark"}]})
 
     async def stats(self, _: web.Request) -> web.Response:
-        """Calls, bytes of their bodies, and most at once since the last look."""
-        found = {"calls": self._calls, "bytes": self._bytes, "most_at_once": self._most_at_once}
+        """Calls, bytes of their bodies, most at once, and seconds for which they were held, since the last look."""
+        found = {"calls": self._calls, "bytes": self._bytes, "most_at_once": self._most_at_once, "held": self._held}
         self._calls = self._bytes = self._most_at_once = 0
+        self._held = 0.0
         return web.json_response(found)
 
 
@@ -121,5 +129,10 @@ async def main(latency_ms: float) -> None:
     await runner.cleanup()
 
 
+def _loop() -> asyncio.AbstractEventLoop:
+    return asyncio.SelectorEventLoop(selectors.SelectSelector())
+
+
 if __name__ == "__main__":
-    asyncio.run(main(float(sys.argv[1])))
+    with asyncio.Runner(loop_factory=_loop) as runner:
+        runner.run(main(float(sys.argv[1])))

@@ -148,6 +148,7 @@ def test_json_is_one_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         "cost",
         "task_id",
         "replans",
+        "resumable",
     }
     assert (result["status"], result["directive"], result["stopped_by"]) == ("success", "success", None)
     assert result["unmet"][0]["criterion"] == "rows are sorted"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from artoo.tasklog.lock import TaskLock
 from artoo.tools.sandbox.choose import open_sandbox
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -75,6 +76,19 @@ def test_a_policy_permits_and_undo_puts_back(artoo: Run, project: Path) -> None:
     assert (project / "a.txt").read_text() == "old a\n"
     assert (project / "b.txt").read_text() == "changed since\n"
     assert not (project / "c.txt").exists()
+
+
+def test_a_running_task_is_not_put_back(artoo: Run, project: Path, tmp_path: Path) -> None:
+    """While a task runs, undoing it is refused with the reason; afterwards it works."""
+    assert artoo("sandbox", "--", "echo x > a.txt").returncode == 0
+    [task] = json.loads(artoo("undo", "--list", "--json").stdout)
+    with TaskLock(tmp_path / "home" / ".artoo", task["task_id"]):
+        ended = artoo("undo", task["task_id"])
+        assert ended.returncode == 2
+        assert "is still running" in ended.stderr
+        assert (project / "a.txt").exists()
+    assert artoo("undo", task["task_id"]).returncode == 0
+    assert not (project / "a.txt").exists()
 
 
 def test_the_commands_own_exit_code(artoo: Run) -> None:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
+from pydantic import JsonValue
 from pydantic.fields import FieldInfo
 
 from artoo.contracts import codec
@@ -162,7 +163,9 @@ def values(annotation: object, bounds: dict[str, object] | None = None) -> Searc
             return st.lists(values(arguments[0]), max_size=2).map(tuple)
         return st.tuples(*map(values, arguments))
     if origin is dict:
-        return st.dictionaries(any_text(), st.none() | st.booleans() | st.integers(-9, 9) | any_text(), max_size=2)
+        plain = st.none() | st.booleans() | st.integers(-9, 9) | any_text()
+        of = plain if arguments[1] in (object, JsonValue) else values(arguments[1])
+        return st.dictionaries(any_text(), of, max_size=2)
     if isinstance(annotation, type):
         return values_of_class(annotation, limits)
     return st.none()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from artoo import Artoo, Config, RunOptions
+from artoo.auditor.watch import Watch
 from artoo.contracts.base import Contract
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
@@ -198,9 +199,16 @@ def assert_causal(envelopes: Sequence[Envelope]) -> None:
         assert may_publish(envelope.sender, envelope.kind), f"{envelope.sender} may not say {envelope.kind}"
         kinds[envelope.id] = envelope.kind
     order = [envelope.kind for envelope in envelopes]
-    assert order[0] == "UserRequest"
+    assert order[:2] == ["TaskOpened", "UserRequest"]
     assert order[-1] == "FinalResult" and order.count("FinalResult") == 1
     assert len({envelope.task_id for envelope in envelopes}) == 1
+
+
+def assert_innocent(envelopes: Sequence[Envelope]) -> None:
+    """The Auditor accuses nobody: a run that is as it should be breaks none of its rules."""
+    watch = Watch()
+    found = [finding for envelope in envelopes for finding in watch.observe(envelope)]
+    assert [finding for finding in found if finding.nature == "violation"] == []
 
 
 def story(envelopes: Sequence[Envelope]) -> str:
@@ -322,6 +330,7 @@ class World:
                         await during(artoo, envelope)
                 assert artoo.bus.open_tasks == 0
             assert_causal(envelopes)
+            assert_innocent(envelopes)
         except (AssertionError, TimeoutError) as error:
             error.add_note(story(envelopes))
             raise

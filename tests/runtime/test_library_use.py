@@ -111,7 +111,7 @@ async def test_a_stream_is_the_whole_task(config: Config, tmp_path: Path) -> Non
             streams = [artoo.stream("How many lines has a.txt?", options=options(tmp_path)) for _ in range(2)]
             one, other = await asyncio.gather(*map(collect, streams))
     for envelopes in (one, other):
-        assert envelopes[0].kind == "UserRequest" and isinstance(envelopes[-1].payload, FinalResult)
+        assert envelopes[0].kind == "TaskOpened" and isinstance(envelopes[-1].payload, FinalResult)
         assert len({envelope.task_id for envelope in envelopes}) == 1
     assert one[0].task_id != other[0].task_id
 

@@ -22,8 +22,8 @@ from artoo.memory.maintenance import Maintenance
 from artoo.memory.service import SharedMemory
 from artoo.ports.model import Model
 from artoo.runtime.memories import Memories, words_rules
+from artoo.runtime.stage import TaskMemory
 from artoo.runtime.system import SystemClock
-from artoo.runtime.task import TaskMemory
 from artoo.runtime.thinking import MANIFEST, MOST_CHARACTERS, accept_text, accepted_texts
 from artoo.testing import FakeClock, ScriptedModel, ScriptedServer, SequentialIds, with_body
 

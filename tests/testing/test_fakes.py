@@ -67,3 +67,23 @@ def test_ids_can_be_predicted():
     assert made == sorted(made)
     assert made[0] == SequentialIds().new() == "00000000-0000-7000-8000-000000000001"
     assert all(UUID(one).version == 7 for one in made)
+
+
+def test_a_jump_of_the_wall_clock_is_no_time() -> None:
+    """`jump` moves `now` both ways; `monotonic` stays."""
+    clock = FakeClock()
+    start = clock.now()
+    clock.jump(-60)
+    assert ((clock.now() - start).total_seconds(), clock.monotonic()) == (-60, 0)
+
+
+async def test_the_next_sleeper_is_known() -> None:
+    """`until_next` says when somebody is due, and that nobody is."""
+    clock = FakeClock()
+    assert clock.until_next() is None
+    async with asyncio.TaskGroup() as group:
+        group.create_task(clock.sleep(5))
+        await clock.wait_for_sleepers()
+        clock.advance(2)
+        assert clock.until_next() == 3
+        clock.advance(3)

@@ -13,7 +13,7 @@ from typing import Self
 from artoo.contracts.changes import ApplyReport, Change
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.execution import ToolCall
-from artoo.ports.sandbox import Captured, Roots, SandboxRequest, SandboxRun, StagedChanges, TierName
+from artoo.ports.sandbox import ActNote, Captured, Roots, SandboxRequest, SandboxRun, StagedChanges, TierName
 from artoo.tools.registry import SubTaskToolbox
 
 
@@ -44,7 +44,9 @@ class Staged:
     async def content(self, path: str, limit: int) -> bytes | None:
         return None
 
-    async def apply(self, *, digest: str, paths: Collection[str] | None = None) -> ApplyReport:
+    async def apply(
+        self, *, digest: str, paths: Collection[str] | None = None, note: ActNote | None = None
+    ) -> ApplyReport:
         raise SandboxError("this stand-in applies nothing")
 
     async def drop(self) -> None:

@@ -85,6 +85,12 @@ class InProcessBus:
         self._watchers.add(queue)
         return queue
 
+    def repeat(self, envelope: Envelope) -> None:
+        """Puts a message that was said before into the inboxes that it is meant for; taps and watchers heard it."""
+        task = self._tasks.get(envelope.task_id)
+        if task is not None:
+            task.deliver(envelope.kind, envelope)
+
     def attach(self, tap: Tap) -> Callable[[], None]:
         """Calls `tap` synchronously for every message, before any queue; returns what detaches it."""
         attachment = object()  # the same function may be attached twice

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import tempfile
 from collections import Counter, deque
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -93,6 +92,8 @@ class SpoolFile:
 
     def _open(self) -> int:
         if self._descriptor is None:
+            import tempfile  # rarely needed, and brings shutil with all its archives
+
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._descriptor, path = tempfile.mkstemp(
                 prefix=f"spool-{self._name}-{os.getpid()}-", suffix=".jsonl", dir=self._directory
@@ -187,12 +188,19 @@ class SpoolingTap:
 
     async def receive_batch(self, limit: int = 512) -> list[Envelope | Gap]:
         """At least one and at most `limit` items, in order. Raises StreamClosed when finished and empty."""
-        while True:
-            if self._memory:
-                memory = self._memory
-                return [memory.popleft() for _ in range(min(limit, len(memory)))]
-            if self._overflow:
-                return self._receive_overflow(limit)
+        await self.wait()
+        return self.take(limit)
+
+    def take(self, limit: int) -> list[Envelope | Gap]:
+        """What is there, in order, at most `limit` items; none when there is nothing."""
+        memory = self._memory
+        if memory:
+            return [memory.popleft() for _ in range(min(limit, len(memory)))]
+        return self._receive_overflow(limit) if self._overflow else []
+
+    async def wait(self) -> None:
+        """Returns when there is something to take. Raises StreamClosed when finished and empty."""
+        while not self._memory and not self._overflow:
             self._file.empty()
             await self._arrival()
 

@@ -24,8 +24,8 @@ class Watchers:
     def __init__(self, on_burst: OnBurst) -> None:
         self._on_burst = on_burst
         self._everything: tuple[WatchQueue, ...] = ()
-        self._pending: list[Envelope] = []
-        self._reader_waits = False
+        self.pending: list[Envelope] = []
+        self.reader_waits = False
         self._by_kind: defaultdict[str, list[WatchQueue]] = defaultdict(list)
         self._by_task: defaultdict[str, list[WatchQueue]] = defaultdict(list)
         self._selective = False
@@ -69,9 +69,9 @@ class Watchers:
     def deliver(self, kind: str, envelope: Envelope) -> None:
         """Brings a message to all who watch for it. Never waits."""
         if self._everything:
-            pending = self._pending
+            pending = self.pending
             pending.append(envelope)
-            if self._reader_waits or len(pending) >= MOST_PENDING:
+            if self.reader_waits or len(pending) >= MOST_PENDING:
                 self.hand_out()
         if self._selective:
             for queue in self._choosing(kind, envelope.task_id):
@@ -80,16 +80,17 @@ class Watchers:
 
     def hand_out(self) -> None:
         """Moves what is pending into the queues."""
-        if self._pending:
-            pending, self._pending = self._pending, []
-            self._reader_waits = False
-            for queue in self._everything:
-                if len(pending) > 1 or not queue.put(pending[0]):
+        if self.pending:
+            pending, self.pending = self.pending, []
+            self.reader_waits = False
+            if len(pending) == 1:
+                envelope = pending[0]
+                for queue in self._everything:
+                    if not queue.put(envelope):
+                        self._put(queue, pending)
+            else:
+                for queue in self._everything:
                     self._put(queue, pending)
-
-    def expect_reader(self) -> None:
-        """A watcher of everything waits: the next message is handed out at once."""
-        self._reader_waits = True
 
     def _put(self, queue: WatchQueue, envelopes: list[Envelope]) -> None:
         for burst, count in queue.put_all(envelopes):

@@ -16,12 +16,19 @@ class Mounted:
 
 COMMANDS: dict[str, Mounted] = {
     "run": Mounted("artoo.cli.run_command", "run", "Do what TEXT asks (also: artoo TEXT)."),
+    "resume": Mounted("artoo.cli.resume_command", "resume", "Go on with a task that stopped before its end."),
     "doctor": Mounted("artoo.cli.doctor_command", "doctor", "Check this machine and say what to mend."),
     "init": Mounted("artoo.cli.init_command", "init", "Write a commented configuration."),
     "sandbox": Mounted("artoo.cli.sandbox_command", "sandbox", "Run one command under the gate."),
     "undo": Mounted("artoo.cli.undo_command", "undo", "Put back what a task changed."),
     "laws": Mounted("artoo.cli.laws_command", "laws", "Show the Four Laws and what enforces them."),
     "log": Mounted("artoo.cli.log_command", "log", "Look at what tasks did."),
+    "audit": Mounted("artoo.cli.audit_command", "audit", "What the Auditor saw; proof that nothing is missing."),
+    "serve": Mounted("artoo.cli.serve_command", "serve", "Let the standing agents work."),
+    "agent": Mounted("artoo.cli.agent_command", "agent", "Standing agents: make, show, trust, pause them."),
+    "task": Mounted("artoo.cli.task_command", "task", "The board of tasks that agents work on."),
+    "mail": Mounted("artoo.cli.mail_command", "mail", "Letters between you and the agents."),
+    "status": Mounted("artoo.cli.status_command", "status", "The team at a glance."),
     "memory": Mounted("artoo.cli.memory_command", "memory", "Look at what was learnt."),
     "model": Mounted("artoo.cli.model_command", "model_group", "The local model: list, fetch, choose, remove."),
 }

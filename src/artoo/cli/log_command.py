@@ -39,7 +39,8 @@ task_argument = click.argument("task_id", metavar="[ID]", required=False)
 def log(context: click.Context) -> None:
     """Look at what tasks did. Without a command: the list of tasks.
 
-    ID is a task's id or the beginning of one; without it, the latest task is meant.
+    ID is a task's id or the beginning of one; without it, the latest task is meant. Old logs are forgotten when
+    artoo starts a task: see log.keep_days and log.keep_megabytes in the configuration.
     """
     if context.invoked_subcommand is None:
         context.invoke(list_, limit=20, as_json=False)
@@ -76,6 +77,53 @@ def show(context: click.Context, task_id: str | None, full: bool, as_json: bool)
         _print_json(log_view.story_object(story))
     else:
         log_view.show_story(story, full=full)
+
+
+@log.command("replay")
+@task_argument
+@click.option(
+    "--with",
+    "values",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="What other hyperparameters decide (δ=.2, theta=.9).",
+)
+@as_json_option
+@click.pass_context
+def replay(context: click.Context, task_id: str | None, values: tuple[str, ...], as_json: bool) -> None:
+    """Run a task again from its log, without model and tools, and compare.
+
+    Exit codes: 0 the same decisions, 1 different ones.
+    """
+    import asyncio
+
+    from artoo.cli import replay_view
+    from artoo.runtime.replaying import replay as replaying
+
+    reader = _reader(context, task_id)
+    if values:
+        context.exit(_what_if(reader, values, as_json=as_json))
+    replayed = asyncio.run(replaying.replay(reader))
+    if as_json:
+        _print_json(replay_view.replay_object(replayed))
+    else:
+        replay_view.show_replay(replayed)
+    context.exit(0 if replayed.difference is None else 1)
+
+
+def _what_if(reader: TaskLogReader, values: tuple[str, ...], *, as_json: bool) -> int:
+    from artoo.cli import replay_view
+    from artoo.runtime.opening import settings_of
+    from artoo.runtime.replaying.recording import read_recording
+    from artoo.runtime.replaying.what_if import changed, what_if
+
+    recording = read_recording(reader)
+    rounds = what_if(recording.stream, changed(settings_of(recording.opened).hyperparameters, values))
+    if as_json:
+        _print_json(replay_view.what_if_object(recording.task_id, values, rounds))
+    else:
+        replay_view.show_what_if(values, rounds)
+    return 0 if all(each.same for each in rounds) else 1
 
 
 @log.command("export")

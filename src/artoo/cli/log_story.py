@@ -12,6 +12,7 @@ from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation
 from artoo.contracts.execution import CorrectionSignal, CriterionJudged, SubTaskOutcome, ToolCalled
 from artoo.contracts.memory import MemoryRead, MemoryWritten
 from artoo.contracts.plan import PlanRefused, SubTask
+from artoo.contracts.recording import TaskResumed
 from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import Decided, FinalResult, PlanDirective, RoleFailure
 from artoo.ports.spool import Gap
@@ -87,6 +88,9 @@ class _Teller:
             story.request = payload.text
         elif isinstance(payload, FinalResult):
             story.result = payload
+        elif isinstance(payload, TaskResumed):
+            story.result = None
+            self._place(None).append(payload)
         elif isinstance(payload, PlanDirective):
             story.rounds.append(RoundStory(payload.round))
         elif isinstance(payload, Decided):

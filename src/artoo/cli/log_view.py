@@ -21,6 +21,7 @@ from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation
 from artoo.contracts.execution import CallStatus, CorrectionSignal, CriterionJudged, ToolCalled
 from artoo.contracts.memory import MemoryRead, MemoryWritten
 from artoo.contracts.plan import PlanRefused
+from artoo.contracts.recording import TaskResumed
 from artoo.contracts.solution import Decided, FinalResult, RoleFailure
 from artoo.tasklog.reader import TaskSummary
 
@@ -45,7 +46,7 @@ def show_tasks(tasks: Sequence[TaskSummary]) -> None:
     table.columns[3].overflow = "ellipsis"
     for task in tasks:
         started = task.started.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
-        table.add_row(task.task_id[:ID_SHOWN], started, ending(task.result), Text(one_line(task.request)))
+        table.add_row(task.task_id[:ID_SHOWN], started, _state(task), Text(one_line(task.request)))
     console.print(table)
 
 
@@ -56,12 +57,17 @@ def tasks_object(tasks: Sequence[TaskSummary]) -> list[JsonObject]:
             "task_id": task.task_id,
             "started": task.started.isoformat(),
             "request": task.request,
-            "ending": ending(task.result),
+            "ending": _state(task),
             "bytes": task.bytes,
             "directory": str(task.directory),
         }
         for task in tasks
     ]
+
+
+def _state(task: TaskSummary) -> str:
+    """`running`, or how it ended."""
+    return "running" if task.running else ending(task.result)
 
 
 def ending(result: FinalResult | None) -> str:
@@ -197,7 +203,8 @@ class _View:
         cached = f", {usage.cached_tokens} cached" if usage.cached_tokens else ""
         repaired = ", repaired" if call.repaired else ""
         tokens = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens{cached}"
-        cost = f"{tokens}, {call.duration_ms / 1_000:.1f} s{repaired}"
+        money = f", paid {call.money:.3g}" if call.money is not None else ""
+        cost = f"{tokens}, {call.duration_ms / 1_000:.1f} s{money}{repaired}"
         line = Text.assemble((f"{call.role.value} ", "magenta"), f"{call.contract} ", (cost, "dim"))
         if call.error is not None:
             line.append(f" {_short(call.error)}", "red")
@@ -230,6 +237,8 @@ def _other_line(event: Contract) -> str:
         return f"route violation: {event.reason}"
     if isinstance(event, MessagesDropped):
         return f"{event.subscriber} missed {event.count} messages"
+    if isinstance(event, TaskResumed):
+        return f"resumed; {len(event.dropped)} messages before this do not stand any more"
     if isinstance(event, MemoryRead) and event.error is not None:
         return f"memory could not be read: {event.error}"
     if isinstance(event, MemoryRead):

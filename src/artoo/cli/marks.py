@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final
 
 from artoo.cli.text import Text, count, directive_name, seconds
-from artoo.contracts.solution import Cost, Decided
+from artoo.contracts.solution import Cost, Decided, Money
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,17 @@ def loss_line(decided: Decided, marks: Marks, text: Text) -> str:
     )
 
 
+def money_text(money: Money, text: Text) -> str:
+    """`0.0123 USD`, with how many calls have no price. A small amount is never rounded away."""
+    amount = f"{money.amount:,.2f}" if money.amount >= 1 else f"{Decimal(f'{money.amount:.3g}'):f}"
+    shown = f"{amount} {money.currency}"
+    if money.unpriced_calls:
+        shown += f" ({count(text.unpriced_cost, money.unpriced_calls)})"
+    return shown
+
+
 def cost_line(cost: Cost, marks: Marks, text: Text, *, rounds: int) -> str:
-    """`1 round · 2 model calls · 1,204 tokens (45% cached) · 3 tool calls · 4.1 s`."""
+    """`1 round · 2 model calls · 1,204 tokens (45% cached) · 0.0123 USD · 3 tool calls · 4.1 s`."""
     tokens = count(text.tokens_cost, cost.prompt_tokens + cost.completion_tokens)
     if cost.cached_tokens and cost.prompt_tokens:
         share = f"{min(1.0, cost.cached_tokens / cost.prompt_tokens):.0%}"
@@ -57,6 +67,7 @@ def cost_line(cost: Cost, marks: Marks, text: Text, *, rounds: int) -> str:
         count(text.rounds_cost, rounds) if rounds else "",
         count(text.calls_cost, cost.llm_calls),
         tokens,
+        money_text(cost.money, text) if cost.money is not None else "",
         count(text.tools_cost, cost.tool_calls),
         seconds(cost.elapsed_ms),
     ]

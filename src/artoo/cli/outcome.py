@@ -47,8 +47,9 @@ def as_json(result: FinalResult) -> str:
             "stopped_by": result.stopped_by.value if result.stopped_by is not None else None,
             "withheld": list(result.withheld),
             "loss": {**result.loss.model_dump(mode="json"), "grad_L": result.grad_l},
-            "cost": result.cost.model_dump(mode="json"),
+            "cost": result.cost.model_dump(mode="json", exclude_none=True),
             "task_id": result.task_id,
+            "resumable": result.stopped_by is not None and result.stopped_by.is_infrastructure,
             "replans": result.replans,
         },
         ensure_ascii=False,
@@ -68,6 +69,8 @@ def as_text(result: FinalResult, view: TaskView, marks: Marks) -> str:
     blocks.append(_listed(text.withheld_head, _unsaid(result, result.withheld), text, marks.bullet))
     blocks.append(_listed(text.files_head, _unsaid(result, tuple(view.files)), text, marks.bullet))
     blocks.append(_listed(text.next_head, _unsaid(result, result.next_moves), text, marks.arrow))
+    if result.stopped_by is not None and result.stopped_by.is_infrastructure:
+        blocks.append(text.go_on.format(task=result.task_id))
     blocks.append(cost_line(result.cost, marks, text, rounds=max(1, len(view.rounds))))
     return "\n\n".join(block for block in blocks if block)
 

@@ -116,6 +116,14 @@ class Conversation:
         self._turns.append(Turn(input=request, summary=result.summary[:LONGEST_SUMMARY], task_id=result.task_id))
         show(as_text(result, view, marks_for(sys.stdout.encoding)) + "\n")
 
+    async def _audit(self) -> None:
+        """What this session did, and what the Auditor has seen since its last report."""
+        show(self._tally.line(self._text))
+        if isinstance(self._runtime, running.AuditedRuntime):
+            from artoo.cli.audit_view import report_lines
+
+            show("\n".join(report_lines(await self._runtime.audit())))
+
     async def _command(self, words: Sequence[str]) -> bool:
         """Runs a slash command. False when the person wants to leave."""
         name, arguments = words[0][1:], list(words[1:])
@@ -127,7 +135,7 @@ class Conversation:
                 show(f"  /{known:<8} {meaning.summary}")
             show(self._text.slash_help)
         elif command is SlashCommand.AUDIT:
-            show(self._tally.line(self._text))
+            await self._audit()
         elif command is None:
             show(self._text.unknown_slash.format(name=f"/{name}"))
         else:

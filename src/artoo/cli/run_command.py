@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from artoo.cli import running
-from artoo.cli.confirm import dialogue
+from artoo.cli.confirm import Dialogue, dialogue
 from artoo.cli.display import Progress
 from artoo.cli.fetching import Fetch
 from artoo.cli.interrupts import Interrupts
@@ -51,7 +52,7 @@ class Output:
     help="Where commands run (default: the current directory).",
 )
 @click.option("--allow", multiple=True, metavar="LINE", help='Permit an act beforehand: "overwrite out/*.csv".')
-@click.option("--budget", multiple=True, metavar="LIMITS", help="seconds=120,calls=20,tokens=50000")
+@click.option("--budget", multiple=True, metavar="LIMITS", help="seconds=120,calls=20,tokens=50000,money=0.50")
 @click.option("--strict", is_flag=True, help="Only a complete result is a success.")
 @click.option("--strict-roles", is_flag=True, help="Every role asks its model, also where code could decide.")
 @click.option("--no-memory", is_flag=True, help="Neither recall nor learn.")
@@ -115,20 +116,41 @@ def _request(words: tuple[str, ...]) -> str:
 
 async def _run(request: str, options: RunOptions, output: Output, progress: Progress) -> int:
     """Runs the request and prints its result as soon as it is there. Returns the exit code."""
+
+    async def play(terminal: Terminal) -> tuple[FinalResult, TaskView]:
+        return await running.run_task(
+            terminal.runtime,
+            request,
+            interrupts=terminal.interrupts,
+            fetch=terminal.fetch,
+            options=options,
+            progress=progress,
+            dialogue=terminal.dialogue,
+            on_message=terminal.on_message,
+        )
+
+    return await on_terminal(play, output)
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """What one command plays a task with. `on_message` prints messages, when they are wanted."""
+
+    runtime: running.ResumingRuntime
+    interrupts: Interrupts
+    fetch: Fetch
+    dialogue: Dialogue | None
+    on_message: Callable[[Envelope], None] | None
+
+
+async def on_terminal(play: Callable[[Terminal], Awaitable[tuple[FinalResult, TaskView]]], output: Output) -> int:
+    """Plays a task on a runtime of its own and prints its result. Returns the exit code."""
     config, fetch, asking = load_config(), Fetch(), dialogue()
+    on_message = _print_message if output.events else None
     try:
         with Interrupts() as interrupts:
             async with running.open_runtime(config, fetch, asking) as runtime:
-                result, view = await running.run_task(
-                    runtime,
-                    request,
-                    interrupts=interrupts,
-                    fetch=fetch,
-                    options=options,
-                    progress=progress,
-                    dialogue=asking,
-                    on_message=_print_message if output.events else None,
-                )
+                result, view = await play(Terminal(runtime, interrupts, fetch, asking, on_message))
                 _print_result(result, view, output)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None

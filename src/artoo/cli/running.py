@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from typing import Protocol, TextIO
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from typing import Protocol, TextIO, runtime_checkable
 
 from artoo.cli.confirm import Dialogue
 from artoo.cli.display import Progress, display_for
@@ -13,6 +14,7 @@ from artoo.cli.fetching import Fetch
 from artoo.cli.fold import fold
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.view import TaskView
+from artoo.contracts.audit import AuditReport
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ProtocolError
 from artoo.contracts.request import Turn, UserRequest
@@ -35,9 +37,26 @@ class Runtime(Protocol):
         ...
 
 
+@runtime_checkable
+class AuditedRuntime(Protocol):
+    """A runtime with an Auditor."""
+
+    async def audit(self) -> AuditReport:
+        """What it has seen since its last report."""
+        ...
+
+
+class ResumingRuntime(Runtime, Protocol):
+    """A runtime that takes up tasks of other processes."""
+
+    def stream_resumed(self, task_id: str | None = None) -> AsyncIterator[Envelope]:
+        """What such a task said before, then all that it says from now on."""
+        ...
+
+
 def open_runtime(
     config: Config, fetch: Fetch, confirm: Dialogue | None = None
-) -> AbstractAsyncContextManager[Runtime]:
+) -> AbstractAsyncContextManager[ResumingRuntime]:
     """The real runtime, which tells `fetch` about the download of the local model, and asks with `confirm`."""
     from artoo.runtime.artoo import Artoo
 
@@ -54,6 +73,17 @@ async def _closing(messages: AsyncIterator[Envelope]) -> AsyncGenerator[AsyncIte
             await messages.aclose()
 
 
+@contextmanager
+def _said_how_to_go_on(view: TaskView) -> Generator[None]:
+    """Who leaves a task that has begun is told how to take it up again."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        if view.task_id and view.result is None:
+            sys.stderr.write(f"artoo: {view.text.go_on.format(task=view.task_id)}\n")
+        raise
+
+
 async def run_task(
     runtime: Runtime,
     request: str,
@@ -67,14 +97,39 @@ async def run_task(
     stream: TextIO | None = None,
     dialogue: Dialogue | None = None,
 ) -> tuple[FinalResult, TaskView]:
-    """Runs a request to its end, shows it on `stream` (standard error), and lets Ctrl-C stop it.
+    """Runs a request to its end, shown as in `follow_task`."""
+    return await follow_task(
+        runtime,
+        runtime.stream(request, history=history, options=options),
+        request,
+        interrupts=interrupts,
+        fetch=fetch,
+        progress=progress,
+        on_message=on_message,
+        stream=stream,
+        dialogue=dialogue,
+    )
 
-    `dialogue` is what the runtime asks with; questions pause the display.
 
-    `on_message` sees every envelope. Raises ProtocolError when the stream ends without a result.
+async def follow_task(
+    runtime: Runtime,
+    task: AsyncIterator[Envelope],
+    title: str,
+    *,
+    interrupts: Interrupts,
+    fetch: Fetch,
+    progress: Progress = Progress.AUTO,
+    on_message: Callable[[Envelope], None] | None = None,
+    stream: TextIO | None = None,
+    dialogue: Dialogue | None = None,
+) -> tuple[FinalResult, TaskView]:
+    """Shows the messages of a task on `stream` (standard error) to their end, and lets Ctrl-C stop it.
+
+    `title` is shown until the request is known. `dialogue` is what the runtime asks with; questions pause the
+    display. `on_message` sees every envelope. Raises ProtocolError when the stream ends without a result.
     """
     view = TaskView(fetch=fetch)
-    view.begin(request)
+    view.begin(title)
     display = display_for(progress, stream or sys.stderr, view)
     fetch.changed = display.update
 
@@ -86,8 +141,8 @@ async def run_task(
         runtime.interrupt()
 
     asking = nullcontext() if dialogue is None else dialogue.over(display)
-    with interrupts.during(stop), display.shown(), asking:
-        async with _closing(runtime.stream(request, history=history, options=options)) as messages:
+    with interrupts.during(stop), _said_how_to_go_on(view), display.shown(), asking:
+        async with _closing(task) as messages:
             async for envelope in messages:
                 fold(envelope, view)
                 display.update()

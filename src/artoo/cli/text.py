@@ -58,6 +58,8 @@ class Text:
     calls_cost: str
     tokens_cost: str
     cached_cost: str
+    unpriced_cost: str
+    go_on: str
     tools_cost: str
     # the conversation
     banner: str
@@ -108,6 +110,8 @@ ENGLISH: Final = Text(
     calls_cost="{count} model calls",
     tokens_cost="{count} tokens",
     cached_cost="{share} cached",
+    unpriced_cost="without price: {count} calls",
+    go_on="To go on with it: artoo resume {task}",
     tools_cost="{count} tool calls",
     banner="artoo {version}. Say what you want done; /help lists commands, Ctrl-D leaves.",
     unknown_slash="There is no {name}; /help lists what there is.",
@@ -163,6 +167,8 @@ CHINESE: Final = Text(
     calls_cost="{count} 次模型调用",
     tokens_cost="{count} 个 token",
     cached_cost="{share} 命中缓存",
+    unpriced_cost="另有 {count} 次调用没有价格",
+    go_on="继续执行：artoo resume {task}",
     tools_cost="{count} 次工具调用",
     banner="artoo {version}。请直接说出您的需求；/help 查看命令，Ctrl-D 退出。",
     unknown_slash="没有 {name} 这个命令；/help 查看可用命令。",
@@ -186,7 +192,9 @@ _STOPPED: Final = {
     "divergence": ("each new attempt made it worse", "每次新的尝试都使结果变差"),
     "replans": ("all replans are used up", "重新规划次数已用完"),
     "time": ("the time budget is spent", "时间预算已用完"),
-    "calls": ("the budget of model calls or tokens is spent", "模型调用或 token 预算已用完"),
+    "calls": ("the budget of model calls is spent", "模型调用预算已用完"),
+    "tokens": ("the budget of tokens is spent", "token 预算已用完"),
+    "money": ("the budget of money is spent", "费用预算已用完"),
     "no_model": ("no language model could be reached", "无法连接语言模型"),
     "interrupted": ("interrupted", "已被中断"),
     "refused_by_user": ("you said no to a necessary act", "您拒绝了必要的操作"),

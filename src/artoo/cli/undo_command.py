@@ -23,9 +23,11 @@ REFUSED = 1
 def undo(context: click.Context, task: str | None, list_: bool, as_json: bool) -> None:
     """Put back what TASK changed. TASK is its id, or a beginning of it that no other task has.
 
-    A file that was changed since is left alone and named; the exit code is 1 then.
+    A file that was changed since is left alone and named; the exit code is 1 then. A task that still runs is left
+    alone, and one that was put back cannot be resumed.
     """
     from artoo.runtime.settling import keep_of
+    from artoo.tasklog.lock import not_running
     from artoo.tools.sandbox.recover import recover
     from artoo.tools.sandbox.undo import undo as put_back
     from artoo.tools.sandbox.undo import undoable
@@ -36,7 +38,9 @@ def undo(context: click.Context, task: str | None, list_: bool, as_json: bool) -
     if list_ or task is None:
         _print_list(known, as_json)
         return
-    report = put_back(config.home, _task_id(task, known))
+    task_id = _task_id(task, known)
+    with not_running(config.home, task_id):
+        report = put_back(config.home, task_id)
     _print_report(report, as_json)
     context.exit(REFUSED if report.refused else 0)
 

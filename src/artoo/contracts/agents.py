@@ -17,6 +17,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, AwareDatetime, Field
 
 from artoo.contracts.base import Contract
+from artoo.contracts.changes import ChangeKind
+from artoo.contracts.execution import CriterionVerdict
 
 Utc = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
 AgentName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
@@ -70,6 +72,13 @@ class BoardState(StrEnum):
     ARCHIVED = "archived"
 
 
+class Recorded(Contract):
+    """Something that happened and is kept. `event` names it: what was published again after a crash has one name,
+    so that whoever reads the stream counts it once."""
+
+    event: str = ""
+
+
 class BoardTask(Contract):
     """A task on the board as it stands. `complexity` None counts as critical.
 
@@ -95,7 +104,7 @@ class BoardTask(Contract):
     updated_at: Utc
 
 
-class TaskMoved(Contract):
+class TaskMoved(Recorded):
     """One transition, kept for ever: from which state to which, who did it, why. `before` None: the task is new.
 
     `by_policy`: the approval is the trust policy's, because it demands no review here.
@@ -108,6 +117,19 @@ class TaskMoved(Contract):
     reason: str = ""
     at: Utc
     by_policy: bool = False
+
+
+class TaskChanged(Recorded):
+    """Something about a task changed that is no transition, and who did it. `detail` says from what to what.
+
+    `released`: what blocked it is gone, so it may be taken again.
+    """
+
+    board_task: str
+    change: Literal["priority", "complexity", "assignee", "reviewer", "released"]
+    actor: Actor
+    detail: str = ""
+    at: Utc
 
 
 class Mail(Contract):
@@ -129,7 +151,7 @@ class Mail(Contract):
 Partition = Literal["outbox", "inbox", "archive"]
 
 
-class MailMoved(Contract):
+class MailMoved(Recorded):
     """A letter reached a partition: outbox (accepted), inbox (delivered), archive (dealt with)."""
 
     mail_id: str
@@ -141,7 +163,7 @@ class MailMoved(Contract):
     note: str = ""
 
 
-class ReplyMissed(Contract):
+class ReplyMissed(Recorded):
     """A reply that was waited for did not come: it took too long, or waiting for it would never have ended.
 
     `cycle` names the agents that waited for one another, if that was why.
@@ -155,7 +177,7 @@ class ReplyMissed(Contract):
     at: Utc
 
 
-class PulseRecorded(Contract):
+class PulseRecorded(Recorded):
     """One beat of an agent's heart, accounted for. `due_at` is when it should have been.
 
     `run`: there was work; `idle`: looked, nothing to do, no LLM call; `skipped`: not looked, and why (still busy,
@@ -172,7 +194,7 @@ class PulseRecorded(Contract):
     llm_calls: int = Field(default=0, ge=0)
 
 
-class AgentChanged(Contract):
+class AgentChanged(Recorded):
     """Something about an agent changed, and who did it. `detail` says from what to what."""
 
     agent: AgentName
@@ -182,7 +204,7 @@ class AgentChanged(Contract):
     at: Utc
 
 
-class DreamCycleReport(Contract):
+class DreamCycleReport(Recorded):
     """One dream cycle of one agent: what became curated knowledge, what the buffer kept, what was purged."""
 
     agent: AgentName
@@ -194,3 +216,81 @@ class DreamCycleReport(Contract):
     trimmed: tuple[str, ...] = ()
     llm_calls: int = Field(default=0, ge=0)
     error: str | None = None
+
+
+class AgentWoken(Recorded):
+    """An agent looked for work between two beats: mail came, or a critical task, or artoo has started.
+
+    `run`: there was work, at `llm_calls`; `deferred`: left for a later beat, and why (too many wakes, backing off,
+    paused). A wake that finds nothing to do leaves no record.
+    """
+
+    agent: AgentName
+    at: Utc
+    cause: str
+    outcome: Literal["run", "deferred"]
+    why: str = ""
+    llm_calls: int = Field(default=0, ge=0)
+
+
+class ClockJumped(Recorded):
+    """The wall clock moved by `seconds` (negative: back) without that much time passing, and what was decided."""
+
+    agent: AgentName
+    seconds: float
+    decision: str
+    at: Utc
+
+
+class PatrolRefused(Recorded):
+    """An item of a patrol routine cannot be used: file, line, and what to do about it. The others go on."""
+
+    agent: AgentName
+    path: str
+    line: int = Field(ge=1)
+    problem: str
+    at: Utc
+
+
+class SubmittedChange(Contract):
+    """One path that a submission would change. `path` is relative to the project, else absolute.
+
+    Sizes in bytes, None where there is no file. `asks`: why the operator, or a standing permission, must agree;
+    None: an approval by a senior agent is enough. `diff`: lines of a unified diff, for small texts.
+    """
+
+    change: ChangeKind
+    path: str
+    size_before: int | None = Field(default=None, ge=0)
+    size_after: int | None = Field(default=None, ge=0)
+    detail: str = ""
+    asks: str | None = None
+    diff: tuple[str, ...] = ()
+
+
+class SubmittedWork(Contract):
+    """What was handed in, with its evidence: what a reviewer goes by, kept with the files of the submission.
+
+    `run` is the dual loop's task, `ending` its directive, `unmet` the criteria that it does not satisfy, `calls` one
+    line a tool call. Paths in texts are relative to the project.
+    """
+
+    board_task: str
+    submission: int = Field(ge=1)
+    agent: Actor
+    run: str
+    request: str
+    summary: str
+    output: str = ""
+    ending: str = ""
+    unmet: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
+    verdicts: tuple[CriterionVerdict, ...] = ()
+    calls: tuple[str, ...] = ()
+
+
+class ReviewReport(Contract):
+    """What a reviewer says about a submission. `reasons`: why not, one each; they reach whoever does it again."""
+
+    verdict: Literal["approve", "reject"]
+    reasons: tuple[str, ...] = Field(default=(), max_length=5)

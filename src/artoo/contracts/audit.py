@@ -5,7 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
+from pydantic import Field
+
 from artoo.contracts.base import Contract
+
+Nature = Literal["violation", "anomaly", "drift", "loss"]
 
 
 class Finding(Contract):
@@ -16,9 +20,53 @@ class Finding(Contract):
     """
 
     rule: str
-    nature: Literal["violation", "anomaly", "drift", "loss"]
+    nature: Nature
     what: str
     task_id: str = ""
     subtask_id: str | None = None
     envelope_id: str | None = None
     at: datetime
+
+
+class GapTrend(Contract):
+    """How D moved over the rounds of one task, from its first round in this window to its last."""
+
+    task_id: str
+    trend: Literal["improving", "steady", "worsening"]
+    distances: tuple[float, ...] = ()
+
+
+class ToolHealth(Contract):
+    """`execution_failures`: results that say `failed`. Retries by the failure class of their correction."""
+
+    execution_failures: int = Field(default=0, ge=0)
+    environmental_retries: int = Field(default=0, ge=0)
+    logical_retries: int = Field(default=0, ge=0)
+    calls: int = Field(default=0, ge=0)
+    failed_calls: int = Field(default=0, ge=0)
+
+
+class AuditReport(Contract):
+    """What happened in one window; the next one begins with nothing. Lists hold the first hundred of each kind.
+
+    `findings` counts all of each nature. `messages_dropped` are those that slow subscribers missed, `messages_lost`
+    those that the Auditor itself missed, `forgotten` messages, tasks and findings that were more than it keeps.
+    """
+
+    trigger: Literal["periodic", "on-demand"]
+    window_start: datetime
+    window_end: datetime
+    messages_observed: int = Field(default=0, ge=0)
+    tasks_observed: int = Field(default=0, ge=0)
+    tasks_ended: dict[str, int] = Field(default_factory=dict[str, int])
+    total_corrections: int = Field(default=0, ge=0)
+    gap_trends: tuple[GapTrend, ...] = ()
+    boundary_violations: tuple[str, ...] = ()
+    drift_alerts: tuple[str, ...] = ()
+    anomalies: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
+    findings: dict[str, int] = Field(default_factory=dict[str, int])
+    tool_health: ToolHealth = Field(default_factory=ToolHealth)
+    forgotten: int = Field(default=0, ge=0)
+    messages_dropped: int = Field(default=0, ge=0)
+    messages_lost: int = Field(default=0, ge=0)

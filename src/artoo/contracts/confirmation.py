@@ -10,6 +10,9 @@ PERSON = "person"
 NOBODY = "nobody"
 """`by` of an answer that a person gave, and of the no where there was nobody to ask."""
 
+POLICY = "policy: "
+"""How `by` begins where standing permissions answered; their lines follow."""
+
 
 class AskedAct(Contract):
     """One thing that needs a yes, as policies name it.
@@ -27,7 +30,8 @@ class ConfirmationRequest(Contract):
     """Asks about one exact act. `digest` binds the answer to it; `details` is the complete list, never cut.
 
     `acts` are the parts that need a yes, for policies. `source` names the file, page or message in which the act's
-    target first appeared, if it came from data. `language` is that of title and details.
+    target first appeared, if it came from data. `language` is that of title and details. `act` names the call that
+    waits for the answer (ToolStarted); empty when no call does.
     """
 
     digest: str
@@ -36,6 +40,7 @@ class ConfirmationRequest(Contract):
     source: str | None = None
     acts: tuple[AskedAct, ...] = ()
     language: str = "en"
+    act: str = ""
 
 
 class Consent(StrEnum):

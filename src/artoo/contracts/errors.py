@@ -2,11 +2,12 @@
 
     ArtooError
     ├── ConfigurationError      the operator set something wrong; nothing was started         exit 2
+    │   └── TaskRunning         the task runs already, here or in another process             exit 2
     ├── ModelError              a language model could not be used
     │   ├── ModelUnreachable    no server, no network, no model file                          exit 3
     │   ├── ModelRefused        the server answered, and the answer is no (4xx)               exit 3
     │   └── ModelAnswerInvalid  the answer does not fit its contract, even after a repair     role failure
-    ├── BudgetExhausted         calls, tokens or time are spent; the task delivers what it has
+    ├── BudgetExhausted         calls, tokens, money or time are spent; the task delivers what it has
     ├── ProtocolError           a role broke the rules of the stream
     │   ├── RouteRefused        a role tried to publish a kind that it may not publish
     │   ├── InboxOverflow       a role could not keep up; its task fails rather than lose a message
@@ -14,7 +15,14 @@
     │   └── MessageUnreadable   a line of a log is not a message that this version can read
     ├── ToolError               a tool could not do what it was asked; becomes a ToolCall record
     ├── SandboxError            the command could not be contained; it was not run, or not applied
-    └── MemoryStoreError        shared memory is unusable; the task goes on without it
+    ├── MemoryStoreError        shared memory is unusable; the task goes on without it
+    ├── ActivityStoreError      the standing agents' database is unusable; nothing of the change was made
+    ├── GovernanceRefused       the rules of the board forbid a move; the task stays as it was
+    │   ├── MoveRefused         no such transition, or no such task
+    │   ├── ActorRefused        this actor may not make this move
+    │   └── ClaimLost           whoever held the task or letter holds it no longer
+    ├── MailRefused             a letter was not accepted; its sender is told why
+    └── IdentityRefused         an agent's identity is not the accepted one; the agent stops
 
 Each says what is wrong, where, and what to do about it.
 """
@@ -32,6 +40,10 @@ class ConfigurationError(ArtooError):
     """A setting, an argument or a file of the operator's is wrong. Costs nothing: nothing was started."""
 
 
+class TaskRunning(ConfigurationError):
+    """A task is to be resumed or undone while it still runs, in this process or another. Nothing was started."""
+
+
 class ModelError(ArtooError):
     """A language model could not be used for a call. `spent` says what the attempt cost all the same."""
 
@@ -40,7 +52,10 @@ class ModelError(ArtooError):
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a failed call used: HTTP requests, tokens, and the model and wire form that were used."""
+    """What a failed call used: HTTP requests, tokens, and the model and wire form that were used.
+
+    `billed`, `money`: as in ModelCalled.
+    """
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -48,17 +63,21 @@ class Spent:
     cached_tokens: int = 0
     model: str = ""
     wire: str = ""
+    billed: int = 0
+    money: float | None = None
 
 
 class ModelUnreachable(ModelError):
     """No answer at all: no server, no network, no model on disk, or only stalls and 5xx until retries ran out.
 
-    `transient`: trying again may help (a lost connection, a stall).
+    `transient`: trying again may help (a lost connection, a stall). `sent` False: the request surely never
+    reached a server, so it cost nothing.
     """
 
-    def __init__(self, message: str, *, transient: bool = False) -> None:
+    def __init__(self, message: str, *, transient: bool = False, sent: bool = True) -> None:
         super().__init__(message)
         self.transient = transient
+        self.sent = sent
 
 
 class ModelRefused(ModelError):
@@ -78,7 +97,12 @@ class ModelAnswerInvalid(ModelError):
 
 
 class BudgetExhausted(ArtooError):
-    """A budget of the task (calls, tokens, time, money) is spent; nothing more may be asked of a model."""
+    """A budget of the task (calls, tokens, time, money) is spent; nothing more may be asked of a model.
+
+    `spent`: what the question had used before, when it took more than one request.
+    """
+
+    spent: Spent | None = None
 
     def __init__(self, message: str, *, budget: str) -> None:
         super().__init__(message)
@@ -115,3 +139,31 @@ class SandboxError(ArtooError):
 
 class MemoryStoreError(ArtooError):
     """Shared memory cannot be opened, read or written. The task goes on without memory."""
+
+
+class ActivityStoreError(ArtooError):
+    """The standing agents' database cannot be opened, read or written. What was being written is not there."""
+
+
+class GovernanceRefused(ArtooError):
+    """The rules of the board forbid what was asked. Costs nothing: the task stays as it was."""
+
+
+class MoveRefused(GovernanceRefused):
+    """The state machine knows no such transition, or the board no such task."""
+
+
+class ActorRefused(GovernanceRefused):
+    """This actor may not make this move: no trust for it, not theirs, or their own submission."""
+
+
+class ClaimLost(GovernanceRefused):
+    """A claim on a task or letter is over: it ran out, was released, or the work was given to another."""
+
+
+class MailRefused(ArtooError):
+    """A letter was not accepted: too long, nobody of that name, or no room."""
+
+
+class IdentityRefused(ArtooError):
+    """An agent's identity file is not the one that the operator accepted. The agent stops until they do."""

@@ -19,11 +19,24 @@ class Usage(Contract):
     estimated: bool = False
 
 
+class ModelFailure(Contract):
+    """What kind of error a model call ended with, so that a replay can raise the same.
+
+    `status` is HTTP's, of a refusal; `budget` names the budget that was spent.
+    """
+
+    nature: Literal["unreachable", "refused", "invalid", "budget", "other"]
+    status: int = 0
+    budget: str = ""
+
+
 class ModelCalled(Contract):
     """One language model call, whole: it can be replayed from this. `error` is set when it failed.
 
     `wire` says how structure was asked for (json_schema, json_object, grammar, prompted);
-    `requests` counts HTTP requests including retries and the repair.
+    `requests` counts HTTP requests including retries and the repair; `billed` those that may have cost something,
+    and `money` is what they cost (None: no price is known). `small` and `variant` as in ports.model; `failure` is
+    the kind of `error`.
     """
 
     role: Role
@@ -39,6 +52,11 @@ class ModelCalled(Contract):
     requests: int = 1
     repaired: bool = False
     error: str | None = None
+    billed: int = 1
+    money: float | None = None
+    small: bool = False
+    variant: int = 0
+    failure: ModelFailure | None = None
 
 
 class RouteViolation(Contract):

@@ -64,12 +64,46 @@ class ToolCall(Contract):
         return f"{self.tool}: {self.input} → {shown[:200]}"
 
 
+class CallEffects(StrEnum):
+    """How far a call reaches, which decides what a resumed task may do about one that a crash cut off.
+
+    `none`: it only reads, and may be run again. `staged`: its changes take effect through the journalled
+    transaction alone, so the journal knows. `outside`: other programs, services, foreign code, commands without a
+    sandbox: nobody can know.
+    """
+
+    NONE = "none"
+    STAGED = "staged"
+    OUTSIDE = "outside"
+
+
+class ToolStarted(Contract):
+    """A tool call goes out now. R3's record; the ToolCalled with the same `act` ends it.
+
+    `act` is unique within the task and the same when the task is run again from its log. `input` is cut as in
+    ToolCall; `digest` (sha256 of tool and whole input) is there when `effects` is `outside`. A call that goes
+    further than it began (a command that is allowed to run without a sandbox) is started a second time.
+    """
+
+    subtask_id: str
+    attempt: int
+    act: str
+    tool: str
+    input: str = ""
+    effects: CallEffects
+    digest: str = ""
+
+
 class ToolCalled(Contract):
-    """A tool call ended. R3's record on the stream, in the order in which the calls ended."""
+    """A tool call ended. R3's record on the stream, in the order in which the calls ended.
+
+    `act` as in ToolStarted; a call that was refused has one too, and no ToolStarted. Empty in logs of version 0.1.
+    """
 
     subtask_id: str
     attempt: int
     call: ToolCall
+    act: str = ""
 
 
 class ExecutionResult(Contract):

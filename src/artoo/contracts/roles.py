@@ -24,6 +24,10 @@ class Role(StrEnum):
     BOARD = "board"
     MAILBOX = "mailbox"
     HEARTBEAT = "heartbeat"
+    REVIEWER = "reviewer"
+
+    # An enum's own hash is a Python function: a role is looked up several times for every message.
+    __hash__ = str.__hash__
 
 
 ROLE_IDS: dict[Role, str] = {

@@ -29,7 +29,10 @@ def _route(senders: set[Role], receivers: set[Role], causes: set[str] | None) ->
     return Route(frozenset(senders), frozenset(receivers), None if causes is None else frozenset(causes))
 
 
-_LLM_ROLES = {R.PERCEIVER, R.PLANNER, R.EXECUTOR, R.AGENT_VALIDATOR, R.META_VALIDATOR, R.SOLVER, R.DREAMER}
+_LLM_ROLES = {
+    *{R.PERCEIVER, R.PLANNER, R.EXECUTOR, R.AGENT_VALIDATOR, R.META_VALIDATOR, R.SOLVER},
+    *{R.DREAMER, R.REVIEWER},
+}
 _WORKERS = {R.PERCEIVER, R.PLANNER, R.DISPATCHER, R.EXECUTOR, R.AGENT_VALIDATOR, R.META_VALIDATOR, R.SOLVER}
 _ENDINGS = {
     "OutcomeSummary",
@@ -76,14 +79,22 @@ ROUTES: dict[str, Route] = {
     "TLayerProposal": _route({R.DREAMER}, set(), None),
     # standing agents: records, for the Auditor and whoever watches
     "TaskMoved": _route({R.BOARD}, set(), None),
+    "TaskChanged": _route({R.BOARD}, set(), None),
     "Mail": _route({R.MAILBOX}, set(), None),
     "MailMoved": _route({R.MAILBOX}, set(), None),
     "ReplyMissed": _route({R.MAILBOX}, set(), None),
     "PulseRecorded": _route({R.HEARTBEAT}, set(), None),
     "AgentChanged": _route({R.BOARD}, set(), None),
     "DreamCycleReport": _route({R.HEARTBEAT}, set(), None),
+    "AgentWoken": _route({R.HEARTBEAT}, set(), None),
+    "ClockJumped": _route({R.HEARTBEAT}, set(), None),
+    "PatrolRefused": _route({R.HEARTBEAT}, set(), None),
     # records
+    "TaskOpened": _route({R.USER}, set(), set()),
+    "TaskResumed": _route({R.USER}, set(), set()),
+    "Observed": _route({R.USER, R.PLANNER, R.AGENT_VALIDATOR, R.META_VALIDATOR, R.SOLVER}, set(), None),
     "ModelCalled": _route(_LLM_ROLES, set(), None),
+    "ToolStarted": _route({R.EXECUTOR}, set(), None),
     "ToolCalled": _route({R.EXECUTOR}, set(), None),
     "CriterionJudged": _route({R.AGENT_VALIDATOR, R.META_VALIDATOR}, set(), None),
     "Decided": _route({R.SOLVER}, set(), None),

@@ -29,7 +29,9 @@ class StoppedBy(StrEnum):
     REPLANS = "replans"
     MISSING_INPUT = "missing_input"  # the request takes something for granted that is not there
     TIME = "time"
-    CALLS = "calls"
+    CALLS = "calls"  # in logs of version 0.1 also tokens
+    TOKENS = "tokens"
+    MONEY = "money"
     NO_MODEL = "no_model"
     INTERRUPTED = "interrupted"
     REFUSED_BY_USER = "refused_by_user"
@@ -85,7 +87,8 @@ class Directive(StrEnum):
 class Decided(Contract):
     """One decision of the control law, with everything that it was computed from. R7's record.
 
-    `grad_l` is the gradient that decided; the other of the two definitions stands beside it.
+    `grad_l` is the gradient that decided; the other of the two definitions stands beside it. `elapsed_ms` is the
+    time that counted when it was measured, unrounded: Ω follows from it.
     """
 
     round: int
@@ -100,6 +103,7 @@ class Decided(Contract):
     worsening_rounds: int = 0
     suspicious: bool = False
     reason: str = ""
+    elapsed_ms: float | None = None
 
 
 class PlanDirective(Contract):
@@ -132,8 +136,27 @@ class UnmetCriterion(Contract):
     accountable: Role = Role.PLANNER
 
 
+class Money(Contract):
+    """What priced calls have cost. `unpriced_calls` of a model without a price are not in `amount`.
+
+    `currency` is the operator's label.
+    """
+
+    amount: float = Field(default=0.0, ge=0)
+    currency: str = ""
+    unpriced_calls: int = Field(default=0, ge=0)
+
+    def plus(self, cost: float | None) -> Money:
+        """With one call more; None: nobody knows what it cost."""
+        if cost is None:
+            return self.model_copy(update={"unpriced_calls": self.unpriced_calls + 1})
+        return self.model_copy(update={"amount": self.amount + cost})
+
+
 class Cost(Contract):
-    """What a task has used so far."""
+    """What a task has used so far. `llm_calls` are requests that a server may have charged for: retries of a lost
+    answer and repairs count, refusals do not. `money` None: no prices are configured.
+    """
 
     llm_calls: int = 0
     prompt_tokens: int = 0
@@ -141,6 +164,7 @@ class Cost(Contract):
     completion_tokens: int = 0
     tool_calls: int = 0
     elapsed_ms: int = 0
+    money: Money | None = None
 
 
 class FinalResult(Contract):

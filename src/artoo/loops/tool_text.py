@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import lru_cache
 
 from artoo.contracts.plan import MustNot
 from artoo.ports.tools import ToolSpec
@@ -11,7 +11,8 @@ _SHOWN_PROHIBITIONS = 12
 _SHOWN_TARGET = 80
 
 
-def describe_tools(specs: Iterable[ToolSpec]) -> str:
+@lru_cache(maxsize=64)
+def describe_tools(specs: tuple[ToolSpec, ...]) -> str:
     """One line a tool, by priority: name, purpose, what goes into `input` and what into the fenced block."""
     return "\n".join(_line(spec) for spec in sorted(specs, key=lambda spec: spec.priority))
 

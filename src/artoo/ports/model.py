@@ -57,7 +57,7 @@ class Answer(Generic[T]):
     """A valid value, the text it came from, and what it cost.
 
     `small`: the model is known to be a small one (see `artoo.llm.request.SMALL_BYTES`), whose figures deserve
-    a second look.
+    a second look. `billed`, `money`: as in ModelCalled.
     """
 
     value: T
@@ -69,6 +69,8 @@ class Answer(Generic[T]):
     requests: int = 1
     repaired: bool = False
     small: bool = False
+    billed: int = 1
+    money: float | None = None
 
 
 class Model(Protocol):

@@ -51,11 +51,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """The directories of which a command sees a copy-on-write view. Real paths; everything else is read-only."""
+    """The directories of which a command sees a copy-on-write view. Real paths; everything else is read-only.
+
+    `layer`: the private directory, inside artoo's own home, that holds project and workspace when these are copies
+    of which nothing is the user's yet.
+    """
 
     home: Path
     workspace: Path
     project: Path
+    layer: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +164,19 @@ class Captured:
         return (self.head + gap + self.tail).decode("utf-8", "replace")
 
 
+@dataclass(frozen=True, slots=True)
+class ActNote:
+    """What the journal keeps of the call whose changes are applied, so that a crash right afterwards loses nothing.
+
+    `act` is the call's id within the task, `call` a digest of what was run, `outcome` how it ended if the changes
+    take effect: text that only the caller understands, a few kilobytes.
+    """
+
+    act: str
+    call: str
+    outcome: str
+
+
 class StagedChanges(Protocol):
     """The changes of one run, not yet made. Complete, classified, in path order."""
 
@@ -174,11 +192,14 @@ class StagedChanges(Protocol):
         """What a changed file would hold; None when it is no file, larger than `limit` bytes, or cannot be read."""
         ...
 
-    async def apply(self, *, digest: str, paths: Collection[str] | None = None) -> ApplyReport:
+    async def apply(
+        self, *, digest: str, paths: Collection[str] | None = None, note: ActNote | None = None
+    ) -> ApplyReport:
         """Make the changes, all or none.
 
-        `digest` is that of the act that was approved: of all changes, or, with `paths`, of exactly those. Raises
-        SandboxError when it is another act's, when the run was read-only, or when already applied or dropped.
+        `digest` is that of the act that was approved: of all changes, or, with `paths`, of exactly those. `note`
+        goes into the journal with them. Raises SandboxError when it is another act's, when the run was read-only,
+        or when already applied or dropped.
         """
         ...
 

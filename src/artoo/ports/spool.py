@@ -29,6 +29,14 @@ class Spool(Protocol):
         """Messages that were published so far, those in gaps included."""
         ...
 
+    async def wait(self) -> None:
+        """Returns when there is something to take. Raises StreamClosed when finished and empty."""
+        ...
+
+    def take(self, limit: int) -> list[Envelope | Gap]:
+        """What is there, at most `limit` items; none when there is nothing."""
+        ...
+
     async def receive_batch(self, limit: int = 512) -> list[Envelope | Gap]:
         """At least one and at most `limit` items. Raises StreamClosed when finished and empty."""
         ...

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from artoo.contracts.execution import ToolCall
+from artoo.contracts.execution import CallEffects, ToolCall
 from artoo.contracts.plan import Caution, MustNot
 
 
@@ -39,6 +39,30 @@ class ToolSpec:
     languages: tuple[str, ...] = field(default=())
     special: bool = False
 
+    def __hash__(self) -> int:
+        # Names are unique in a task; hashing every field cost 25 µs whenever something is looked up by all specs.
+        return hash(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A call goes out: its input as records show it, how far it reaches, and (`outside` only) its digest."""
+
+    input: str
+    effects: CallEffects
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """Under which act a call is recorded (`ToolStarted.act`), and who is told when it goes out.
+
+    `announce` is quick and does not raise. It hears nothing of a call that is refused.
+    """
+
+    act: str
+    announce: Callable[[Departure], None]
+
 
 class Toolbox(Protocol):
     """The tools of one subtask: blocked ones are absent, blocked targets are refused in the call."""
@@ -53,10 +77,11 @@ class Toolbox(Protocol):
         """Records of the calls that a cancellation cut off, oldest first: `call` could not return them."""
         ...
 
-    async def call(self, name: str, arguments: Mapping[str, str]) -> ToolCall:
+    async def call(self, name: str, arguments: Mapping[str, str], ticket: Ticket | None = None) -> ToolCall:
         """Runs one tool and returns its record, whatever happened; raises only CancelledError.
 
         An unknown name, a missing argument, a blocked tool or target come back as `refused`, with the reason.
+        Without a ticket the call is not announced, and a crash in the middle of it leaves nothing to resume.
         """
         ...
 

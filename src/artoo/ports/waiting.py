@@ -20,6 +20,11 @@ def under_limit(limit: asyncio.Timeout) -> Generator[None]:
         _limits.reset(token)
 
 
+def limits_here() -> tuple[asyncio.Timeout, ...]:
+    """The time limits around this point, outermost first."""
+    return _limits.get()
+
+
 @contextmanager
 def waiting_for_a_person() -> Generator[None]:
     """Stops all limits around this point, and gives each the rest of its time afterwards."""

@@ -53,7 +53,7 @@ LAWS: tuple[Law, ...] = (
         "Keep functioning",
         "Protect budgets, memory and every bound.",
         (
-            "artoo.llm.budget: calls and tokens are reserved before they are spent",
+            "artoo.llm.budget: calls, tokens and money are reserved before they are spent",
             "artoo.bus: bounded queues with counted drops",
             "artoo.loops.medium.solver: the time budget ends running work",
         ),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from artoo.contracts.confirmation import (
     NOBODY,
     PERSON,
+    POLICY,
     ConfirmationAnswer,
     ConfirmationRequest,
     Consent,
@@ -31,7 +32,7 @@ class Answers:
         """The answer and who gave it. A `confirm` that breaks has not agreed to anything."""
         lines = self.policies.covering(request.acts)
         if lines:
-            said = f"policy: {'; '.join(lines)}"
+            said = f"{POLICY}{'; '.join(lines)}"
             logger.info("%s permits %s", said, request.title)
             return ConfirmationAnswer(digest=request.digest, consent=Consent.ONCE, by=said)
         if self.confirm is None:

@@ -8,19 +8,22 @@ from pathlib import Path
 
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
-from artoo.ports.sandbox import Roots, Sandbox, TaskLedger
+from artoo.ports.sandbox import Roots, Sandbox
 from artoo.runtime.mcp import Pool, preparation
-from artoo.runtime.task import Hands
+from artoo.runtime.stage import Hands
 from artoo.tools.evidence_source import ReadOnlyEvidence
 from artoo.tools.gate import Gate
 from artoo.tools.gated import GatedCommands, GatedWriter
 from artoo.tools.look import ProjectLook
 from artoo.tools.mcp.servers import McpServer
 from artoo.tools.origins import Origins
+from artoo.tools.past import Past
 from artoo.tools.questions import AskNobody, AskOnStream
 from artoo.tools.registry import Registry
+from artoo.tools.resumed import Resumed
 from artoo.tools.sandbox.classify import Places
 from artoo.tools.standard import builtin_tools, gated, reaching_tools
+from artoo.tools.under_way import Durable, nothing_to_keep
 from artoo.tools.user_tools import UserTool
 
 
@@ -43,26 +46,33 @@ def open_hands(
     port: Port | None = None,
     environ: Mapping[str, str] | None = None,
     mcp: McpTools | None = None,
+    durable: Durable = nothing_to_keep,
+    past: Past | None = None,
 ) -> Hands:
     """Built-in tools and the user's own, over one sandbox; what they change passes the gate.
 
     `port` is the gate's place on the stream; without one nobody can be asked. `environ` holds the keys of search
-    engines, `mcp` the servers of others.
+    engines, `mcp` the servers of others. `durable` waits for the task log; `past` is that of a resumed task, whose
+    answers, files and calls under way are taken up.
     """
     places = Places.of(roots, artoo_home)
     questions = AskOnStream(port) if port is not None else None
-    gate, ledger = Gate(questions or AskNobody(), Origins(request)), TaskLedger()
-    runner = GatedCommands(sandbox, roots, task_id, gate, ledger)
-    writer = GatedWriter(sandbox, roots, task_id, gate, ledger)
+    before = past or Past()
+    gate, ledger = Gate(questions or AskNobody(), Origins(request)), before.ledger
+    gate.restore(before)
+    runner = GatedCommands(sandbox, roots, task_id, gate, ledger, notes=before.notes)
+    writer = GatedWriter(sandbox, roots, task_id, gate, ledger, notes=before.notes)
     registry = Registry(
         (
-            *builtin_tools(runner, writer, roots, artoo_home, request),
+            *builtin_tools(runner, writer, roots, artoo_home, request, places=places),
             *reaching_tools(gate, roots, environ or {}),
             *gated(own_tools, gate),
         ),
         clock,
         gate.origins.observe,
         gate,
+        durable,
+        Resumed(past, gate) if past is not None else None,
     )
     return Hands(
         tools=registry,

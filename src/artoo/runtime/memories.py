@@ -23,7 +23,7 @@ from artoo.ports.ids import Ids
 from artoo.ports.model import Model, Tier
 from artoo.runtime.config import Config
 from artoo.runtime.config_endpoints import endpoint
-from artoo.runtime.task import TaskMemory
+from artoo.runtime.stage import TaskMemory
 
 if TYPE_CHECKING:
     from artoo.loops.slow.dreamer import Dreamer

@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from artoo.contracts.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from artoo.runtime.behalf import Behalf
 
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
     """What one task may use at most. None: the configuration decides.
 
-    `seconds` is wall time, `calls` language model calls, `tokens` prompt and completion together.
+    `seconds` is wall time, `calls` language model calls, `tokens` prompt and completion together, `money` an amount
+    in the currency of the configured prices.
     """
 
     seconds: float | None = None
     calls: int | None = None
     tokens: int | None = None
+    money: float | None = None
 
     @classmethod
     def parse(cls, lines: Sequence[str]) -> Budgets:
@@ -36,10 +42,12 @@ def _with_part(budgets: Budgets, part: str) -> Budgets:
     known = [entry.name for entry in fields(Budgets)]
     if not equals or name not in known:
         raise ConfigurationError(
-            f"--budget {part!r} is not understood; write for example seconds=120,calls=20,tokens=50000"
+            f"--budget {part!r} is not understood; write for example seconds=120,calls=20,tokens=50000,money=0.50"
         )
     if name == "seconds":
         return replace(budgets, seconds=_positive(part, value, whole=False))
+    if name == "money":
+        return replace(budgets, money=_positive(part, value, whole=False))
     whole = int(_positive(part, value, whole=True))
     return replace(budgets, calls=whole) if name == "calls" else replace(budgets, tokens=whole)
 
@@ -70,7 +78,7 @@ class RunOptions:
     `project` is the directory in which commands run (default: the current one), `workspace` the one for generated
     output. `allow` are standing permissions ("overwrite out/*.csv") besides those of the configuration.
     `strict` sets δ = 0, `strict_roles` makes every role call its model, `memory` False neither reads nor writes
-    shared memory.
+    shared memory. `behalf`: the agent of a team for whom it is done.
     """
 
     workspace: Path | None = None
@@ -80,3 +88,4 @@ class RunOptions:
     strict: bool = False
     strict_roles: bool = False
     memory: bool = True
+    behalf: Behalf | None = None

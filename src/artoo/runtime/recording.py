@@ -9,15 +9,21 @@ from pathlib import Path
 
 from artoo.bus.inprocess import InProcessBus
 from artoo.bus.spool import SpoolingTap
+from artoo.tasklog.file import Grown
 from artoo.tasklog.redact import Redactor
 from artoo.tasklog.writer import TaskLog
 
 
 @asynccontextmanager
-async def recorded(bus: InProcessBus, home: Path, secrets: Sequence[str]) -> AsyncGenerator[TaskLog]:
-    """Everything that is said on `bus` meanwhile goes into the task logs below `home`, without `secrets`."""
+async def recorded(
+    bus: InProcessBus, home: Path, secrets: Sequence[str], grown: Grown | None = None
+) -> AsyncGenerator[TaskLog]:
+    """Everything that is said on `bus` meanwhile goes into the task logs below `home`, without `secrets`.
+
+    `grown` hears how the files stand after every write.
+    """
     with SpoolingTap(home / "spool", name="tasklog") as spool:
-        log = TaskLog(home, spool, redactor=Redactor(secrets))
+        log = TaskLog(home, spool, redactor=Redactor(secrets), grown=grown)
         detach = bus.attach(spool)
         async with asyncio.TaskGroup() as group:
             group.create_task(log.run())

@@ -1,17 +1,25 @@
-"""What a start does about earlier acts: cut ones are finished or undone, old ones are forgotten."""
+"""What a start does about earlier tasks: cut acts are finished or undone, old acts and logs are forgotten."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from artoo.contracts.changes import RecoveryReport
 from artoo.contracts.errors import SandboxError
 from artoo.runtime.config import Config
+from artoo.tasklog.retention import KeepLogs, forget_logs
 from artoo.tools.sandbox.recover import recover
 from artoo.tools.sandbox.undo import Keep, prune
 
 logger = logging.getLogger(__name__)
+
+_OWNER = re.compile(r"-(\d+)-[^-]+\.jsonl$")
+"""The process in the name of a spool file (bus.spool)."""
 
 
 def keep_of(config: Config) -> Keep:
@@ -27,6 +35,45 @@ async def settle_earlier(config: Config) -> None:
         await asyncio.to_thread(prune, config.home, keep_of(config))
     except (SandboxError, OSError) as error:
         logger.warning("an earlier act is not settled yet: %s", error)
+
+
+async def forget_old_logs(config: Config, forgotten_logs: Callable[[Sequence[str]], None] | None = None) -> None:
+    """Forgets task logs as the configuration says. What cannot be removed now is tried again at the next start.
+
+    `forgotten_logs` hears which: the Auditor would miss them otherwise.
+    """
+    keep = KeepLogs(days=config.log.keep_days, total_bytes=config.log.keep_megabytes << 20)
+    try:
+        await asyncio.to_thread(remove_left_spools, config.home)
+        forgotten = await asyncio.to_thread(forget_logs, config.home, keep)
+    except OSError as error:
+        logger.warning("old task logs could not be forgotten: %s", error)
+        return
+    if forgotten.logs and forgotten_logs is not None:
+        forgotten_logs(forgotten.names)
+    if forgotten.logs:
+        logger.info("%d old task logs were forgotten (%d bytes)", forgotten.logs, forgotten.bytes)
+
+
+def remove_left_spools(home: Path) -> int:
+    """Removes the spool files of processes that were killed, and returns how many: nobody can read them now."""
+    removed = 0
+    for path in (home / "spool").glob("spool-*.jsonl"):
+        owner = _OWNER.search(path.name)
+        if owner is not None and not _alive(int(owner[1])):
+            path.unlink(missing_ok=True)
+            removed += 1
+    return removed
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _tell(report: RecoveryReport) -> None:

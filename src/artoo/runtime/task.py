@@ -1,21 +1,21 @@
-"""One task from request to result: all roles on one stream, and nothing else that connects them."""
+"""One task from request to result: all roles on one stage, and nothing else that connects them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.plan import SubTask
+from artoo.contracts.recording import TaskOpened
 from artoo.contracts.request import Interrupt, UserRequest
 from artoo.contracts.roles import Role
-from artoo.contracts.solution import FinalResult
+from artoo.contracts.solution import Cost, FinalResult
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.llm.budget import Budget
-from artoo.loops.asking import Asker
+from artoo.loops.asking import Asker, Standing
 from artoo.loops.fast.agent_validator import AgentValidator
 from artoo.loops.fast.executor import Executor, ExecutorLimits
 from artoo.loops.fast.second_look import SecondLook
@@ -26,45 +26,21 @@ from artoo.loops.medium.perceiver import Perceiver
 from artoo.loops.medium.planner import Planner
 from artoo.loops.medium.solver import Experience, Solver
 from artoo.ports.bus import Port
-from artoo.ports.clock import Clock
-from artoo.ports.evidence import EvidenceSource
-from artoo.ports.ids import Ids
-from artoo.ports.model import Model, Tier
-from artoo.ports.recall import Recall
-from artoo.ports.remember import Remember
+from artoo.ports.model import Tier
 from artoo.ports.surroundings import SurroundingsSource
-from artoo.ports.tools import Tools
 from artoo.runtime.answers import Answers
+from artoo.runtime.early_look import EarlyLook
 from artoo.runtime.effectors import POOL_KINDS, EffectorPool, Pair
-from artoo.tools.questions import AskOnStream
-
-
-@dataclass(frozen=True, slots=True)
-class Hands:
-    """What a task may do on this machine: its tools, and how its validators look at things.
-
-    `questions` are the gate's, when it asks on the stream. `prepare` runs before the request is read: what it
-    needs to ask about can be asked then. It does not raise.
-    """
-
-    tools: Tools
-    evidence: EvidenceSource
-    surroundings: SurroundingsSource
-    questions: AskOnStream | None = None
-    prepare: Callable[[], Awaitable[None]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TaskMemory:
-    """Both sides of shared memory: R2 gets the reading one only."""
-
-    recall: Recall
-    remember: Remember
+from artoo.runtime.sights import WatchedEvidence, WatchedRecall, WatchedSurroundings
+from artoo.runtime.stage import Stage
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """How a task is run. `strict_roles` makes every role call its model; checks still decide."""
+    """How a task is run. `strict_roles` makes every role call its model; checks still decide.
+
+    `persona` is the accepted part of the T layer; `standing` the agent that the task is done for, if it is one's.
+    """
 
     hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
     executor: ExecutorLimits = field(default_factory=ExecutorLimits)
@@ -72,6 +48,16 @@ class TaskSettings:
     strict_roles: bool = False
     ask_for_moves: bool = True
     second_look: SecondLook = SecondLook.AUTO
+    persona: str = ""
+    standing: Standing = field(default_factory=Standing)
+
+
+class Leader(Protocol):
+    """Who tells the roles of a task what was said before, and then lets them go on (runtime.replaying)."""
+
+    async def run(self) -> None:
+        """Returns when the roles are on their own; raises what makes that impossible."""
+        ...
 
 
 class TaskRun:
@@ -80,42 +66,48 @@ class TaskRun:
     def __init__(
         self,
         task_id: str,
-        bus: InProcessBus,
-        model: Model,
-        hands: Hands,
-        budget: Budget,
+        stage: Stage,
         settings: TaskSettings,
-        clock: Clock,
-        ids: Ids,
+        spent: Callable[[], Cost],
         answers: Answers | None = None,
-        memory: TaskMemory | None = None,
-        persona: str = "",
     ) -> None:
-        """`memory` None: the task neither recalls nor learns. `persona`: the accepted part of the T layer."""
-        self._memory = memory
-        self._persona = persona
+        """`spent` says what the models have cost so far; `answers` are the user's to the gate's questions."""
         self.task_id = task_id
-        self._answers = answers or Answers()
-        self._bus = bus
-        self._model = model
-        self._hands = hands
-        self._budget = budget
+        self._stage = stage
         self._settings = settings
-        self._clock = clock
-        self._ids = ids
-        self._user = bus.port(Role.USER, task_id)
+        self._spent = spent
+        self._answers = answers or Answers()
+        self._user = stage.port(Role.USER)
 
-    async def run(self, request: UserRequest) -> FinalResult:
-        """Publishes the request and returns the FinalResult; afterwards nothing of the task runs any more."""
-        async with asyncio.TaskGroup() as group:
-            running = [group.create_task(role) for role in self._roles()]
+    async def run(self, opened: TaskOpened, request: UserRequest) -> FinalResult:
+        """Publishes how it runs and the request, and returns the FinalResult; afterwards nothing runs any more."""
+        early = EarlyLook(self._stage.hands.surroundings, request.text)
+
+        def begin() -> None:
+            self._user.publish(opened)
             self._user.publish(request)
+
+        return await self._play(early, begin, early.run())
+
+    async def follow(self, leader: Leader) -> FinalResult:
+        """As `run`, for a task that has begun before: its stream up to now comes from `leader`.
+
+        Raises what the leader raises, in an ExceptionGroup.
+        """
+        return await self._play(self._stage.hands.surroundings, _nothing, leader.run())
+
+    async def _play(
+        self, surroundings: SurroundingsSource, begin: Callable[[], None], beside: Coroutine[None, None, None]
+    ) -> FinalResult:
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(role) for role in (*self._roles(surroundings), beside)]
+            begin()
             try:
                 return await self._result(
                     lambda envelope: running.append(group.create_task(self._answer(envelope)))
                 )
             finally:
-                self._bus.close_task(self.task_id)
+                self._stage.close()
                 for task in running:
                     task.cancel()
 
@@ -136,66 +128,80 @@ class TaskRun:
         if isinstance(question.payload, ConfirmationRequest):
             self._user.publish(await self._answers.answer(question.payload), cause=question)
 
-    def _roles(self) -> list[Coroutine[None, None, None]]:
+    def _roles(self, surroundings: SurroundingsSource) -> list[Coroutine[None, None, None]]:
         """Every role's life, each with a port of its own; all ports are open before the first message."""
-        settings, hands, clock = self._settings, self._hands, self._clock
-        pool = EffectorPool(self._bus.inbox(self.task_id, POOL_KINDS), self._pair)
-        perceiver = Perceiver(*self._speaker(Role.PERCEIVER, Tier.BRAIN), clock, always_ask=settings.strict_roles)
-        planner = Planner(
-            *self._speaker(Role.PLANNER, Tier.BRAIN),
-            hands.tools,
-            hands.surroundings,
-            recall=self._memory.recall if self._memory is not None else None,
-            most_subtasks=settings.most_subtasks,
-        )
-        dispatcher = Dispatcher(self._bus.port(Role.DISPATCHER, self.task_id), self._ids)
+        stage, settings = self._stage, self._settings
+        pool = EffectorPool(stage.inbox(POOL_KINDS), self._pair)
+        perceiver = Perceiver(*self._speaker(Role.PERCEIVER, Tier.BRAIN), always_ask=settings.strict_roles)
+        dispatcher = Dispatcher(stage.port(Role.DISPATCHER), stage.ids(Role.DISPATCHER))
+        port, asker = self._speaker(Role.META_VALIDATOR, Tier.BRAIN)
         meta_validator = MetaValidator(
-            *self._speaker(Role.META_VALIDATOR, Tier.BRAIN),
-            hands.evidence,
-            clock,
+            port,
+            asker,
+            WatchedEvidence(stage.hands.evidence, stage.eyes(port)),
+            stage.clock,
             max_replans=settings.hyperparameters.max_replans,
             always_ask=settings.strict_roles,
         )
+        roles = (pool, self._planner(surroundings), dispatcher, meta_validator, self._solver())
+        questions = stage.hands.questions
+        asking = (questions,) if questions is not None else ()
+        return [*(role.run() for role in (*asking, *roles)), self._prepared(perceiver)]
+
+    def _planner(self, surroundings: SurroundingsSource) -> Planner:
+        stage = self._stage
+        port, asker = self._speaker(Role.PLANNER, Tier.BRAIN)
+        return Planner(
+            port,
+            asker,
+            stage.hands.tools,
+            WatchedSurroundings(surroundings, stage.eyes(port)),
+            recall=WatchedRecall(stage.memory.recall, stage.eyes(port)) if stage.memory is not None else None,
+            most_subtasks=self._settings.most_subtasks,
+        )
+
+    def _solver(self) -> Solver:
+        stage, settings = self._stage, self._settings
         port, asker = self._speaker(Role.SOLVER, Tier.BRAIN)
-        solver = Solver(
+        return Solver(
             port,
             Endings(asker, ask_for_moves=settings.ask_for_moves),
-            hands.tools,
-            clock,
+            stage.hands.tools,
+            stage.clock,
             settings.hyperparameters,
-            self._budget.cost,
+            self._spent,
             memory=self._experience(port),
+            watch=stage.watch(),
         )
-        roles = (pool, planner, dispatcher, meta_validator, solver)
-        asking = (hands.questions,) if hands.questions is not None else ()
-        return [*(role.run() for role in (*asking, *roles)), self._prepared(perceiver)]
 
     async def _prepared(self, perceiver: Perceiver) -> None:
         """R1 reads the request when the tools are there that the plan may use; it waits in the inbox."""
-        if self._hands.prepare is not None:
-            await self._hands.prepare()
+        await self._stage.prepared(self._user)
         await perceiver.run()
 
     def _experience(self, port: Port) -> Experience | None:
-        if self._memory is None:
+        stage = self._stage
+        if stage.memory is None:
             return None
-        return Experience(port, self._memory.recall, self._memory.remember, self._clock, self._ids)
+        recall = WatchedRecall(stage.memory.recall, stage.eyes(port))
+        return Experience(port, recall, stage.memory.remember, stage.clock, stage.ids(Role.SOLVER))
 
     def _pair(self, subtask: SubTask) -> Pair:
         """The effector agent of one subtask."""
-        key = subtask.subtask_id
+        key, stage, settings = subtask.subtask_id, self._stage, self._settings
         executor_port, executor_asker = self._speaker(Role.EXECUTOR, Tier.TOOL, key)
         validator_port, validator_asker = self._speaker(Role.AGENT_VALIDATOR, Tier.TOOL, key)
-        toolbox = self._hands.tools.toolbox(key, subtask.must_not, subtask.cautions)
-        executor = Executor(executor_port, executor_asker, toolbox, self._settings.executor)
+        toolbox = stage.hands.tools.toolbox(key, subtask.must_not, subtask.cautions)
+        executor = Executor(executor_port, executor_asker, toolbox, settings.executor)
+        eyes = stage.eyes(validator_port, key)
         validator = AgentValidator(
             validator_port,
             validator_asker,
-            self._hands.evidence,
-            self._hands.surroundings,
-            max_retries=self._settings.hyperparameters.max_retries,
-            always_ask=self._settings.strict_roles,
-            second_look=self._settings.second_look,
+            WatchedEvidence(stage.hands.evidence, eyes),
+            WatchedSurroundings(stage.hands.surroundings, eyes),
+            max_retries=settings.hyperparameters.max_retries,
+            always_ask=settings.strict_roles,
+            second_look=settings.second_look,
         )
 
         def close() -> None:
@@ -205,5 +211,12 @@ class TaskRun:
         return Pair(executor.run(), validator.run(), close)
 
     def _speaker(self, role: Role, tier: Tier, subtask_id: str | None = None) -> tuple[Port, Asker]:
-        port = self._bus.port(role, self.task_id, subtask_id=subtask_id)
-        return port, Asker(port, self._model, self._clock, tier, self._persona)
+        stage = self._stage
+        port = stage.port(role, subtask_id)
+        model = stage.model(role, subtask_id)
+        settings = self._settings
+        return port, Asker(port, model, stage.clock, tier, settings.persona, stage.durable, settings.standing)
+
+
+def _nothing() -> None:
+    """Whoever leads begins."""

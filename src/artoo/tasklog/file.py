@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import orjson
@@ -18,6 +20,10 @@ logger = logging.getLogger(__name__)
 
 LAST_KIND = "FinalResult"
 _TAIL = 64 * 1024
+
+Grown = Callable[[str, str, int, str], None]
+"""Hears of a log that has grown: name of its directory, of the file in it, its size, the sha256 (hex) of all of it.
+Quick, never raises."""
 
 
 class _Block:
@@ -45,7 +51,12 @@ class TaskFile:
     `unnoted` how many of them the log does not say yet.
     """
 
-    def __init__(self, directory: Path, task_id: str, limits: LogLimits, redactor: Redactor) -> None:
+    def __init__(
+        self, directory: Path, task_id: str, limits: LogLimits, redactor: Redactor, grown: Grown | None = None
+    ) -> None:
+        """`grown` None: nobody wants to know, and nothing is hashed."""
+        self._grown = grown
+        self._digest = hashlib.sha256()
         self._directory = directory
         self._task_id = task_id
         self._limits = limits
@@ -137,6 +148,10 @@ class TaskFile:
         except OSError as error:
             self.note_lost(block.messages, _because(error))
             self.unnoted += block.noted
+            return
+        if self._grown is not None and block.lines:
+            file = part_path(self._directory, self._part).name
+            self._grown(self._directory.name, file, self._size, self._digest.hexdigest())
 
     def _append(self, block: bytes) -> None:
         if self._descriptor is None:
@@ -151,6 +166,8 @@ class TaskFile:
             raise
         self._size += len(block)
         self._total += len(block)
+        if self._grown is not None:
+            self._digest.update(block)
 
     def _open(self) -> None:
         if self._descriptor is not None:
@@ -176,9 +193,17 @@ class TaskFile:
         path = part_path(self._directory, self._part)
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         self._size = _cut_torn_line(self._descriptor)
+        if self._grown is not None:
+            self._hash_anew(self._descriptor)
         if self._size == 0:
             header = {HEADER_KEY: LOG_VERSION, "task_id": self._task_id, "part": self._part}
             self._append(orjson.dumps(header) + b"\n")
+
+    def _hash_anew(self, descriptor: int) -> None:
+        """What is in the part already, written by another process or before the file was closed."""
+        self._digest = hashlib.sha256()
+        for start in range(0, self._size, _TAIL):
+            self._digest.update(os.pread(descriptor, min(_TAIL, self._size - start), start))
 
 
 def _because(error: Exception) -> str:

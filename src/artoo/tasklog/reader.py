@@ -12,6 +12,7 @@ from typing import cast
 from artoo.contracts import codec
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError, MessageUnreadable
+from artoo.contracts.recording import TaskResumed
 from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import FinalResult
 from artoo.ports.spool import Gap
@@ -25,6 +26,7 @@ from artoo.tasklog.layout import (
     task_directory,
     tasks_directory,
 )
+from artoo.tasklog.lock import is_running
 
 _REFERENCE = f'"{REFERENCE_KEY}"'.encode()
 _FIRST_LINES = 32
@@ -33,7 +35,7 @@ _TAIL = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class TaskSummary:
-    """A task in one line. `result` is None while it runs, or when it never came to an end."""
+    """A task in one line. `result` is None while it runs (`running`), or when it never came to an end."""
 
     task_id: str
     directory: Path
@@ -42,6 +44,7 @@ class TaskSummary:
     bytes: int
     request: str
     result: FinalResult | None
+    running: bool = False
 
 
 class TaskLogReader:
@@ -52,6 +55,15 @@ class TaskLogReader:
             raise ConfigurationError(f"there is no task log in {directory}; `artoo log list` shows those there are")
         self._directory = directory
         self._blobs = BlobStore(directory)
+
+    def task_id(self) -> str:
+        """Whose log it is, as its first line says. Raises MessageUnreadable."""
+        path = part_path(self._directory, 0)
+        for line in _whole_lines(path):
+            fields = codec.fields_of(line)
+            _check_header(fields, f"{path}, line 1")
+            return str(fields.get("task_id"))
+        raise MessageUnreadable(f"{path} is empty: the task died before it said anything; run the request again")
 
     def __iter__(self) -> Iterator[Envelope | Gap]:
         """Every message in order, gaps where some are missing. Raises MessageUnreadable, which names the line."""
@@ -100,10 +112,16 @@ def find_log(home: Path, task_id: str) -> TaskLogReader:
     raise ConfigurationError(f"{task_id!r} is the beginning of {len(matching)} tasks ({names} …); give more of it")
 
 
+def has_ended(directory: Path) -> bool:
+    """Whether the log in `directory` holds its task's result. Reads its end only."""
+    parts = parts_of(directory)
+    return bool(parts) and _result(parts[-1], BlobStore(directory)) is not None
+
+
 def list_tasks(home: Path, limit: int | None = None) -> list[TaskSummary]:
     """Tasks, latest first, read from the two ends of each log. Directories without a readable log are left out."""
     newest_first = sorted(_task_directories(home), key=_last_written, reverse=True)
-    summaries = [summary for path in newest_first[:limit] if (summary := _summary(path)) is not None]
+    summaries = [summary for path in newest_first[:limit] if (summary := _summary_or_none(path)) is not None]
     return sorted(summaries, key=lambda summary: summary.started, reverse=True)
 
 
@@ -111,15 +129,29 @@ def _task_directories(home: Path) -> list[Path]:
     root = tasks_directory(home)
     if not root.is_dir():
         return []
-    return [path for path in root.iterdir() if part_path(path, 0).exists()]
+    return [path for path in root.iterdir() if not path.name.startswith(".") and part_path(path, 0).exists()]
 
 
 def _last_written(directory: Path) -> float:
-    return parts_of(directory)[-1].stat().st_mtime
+    """0 for a log that was forgotten a moment ago: another process may be pruning."""
+    parts = parts_of(directory)
+    try:
+        return parts[-1].stat().st_mtime if parts else 0.0
+    except FileNotFoundError:
+        return 0.0
+
+
+def _summary_or_none(directory: Path) -> TaskSummary | None:
+    try:
+        return _summary(directory)
+    except FileNotFoundError:
+        return None
 
 
 def _summary(directory: Path) -> TaskSummary | None:
     parts = parts_of(directory)
+    if not parts:
+        return None
     blobs = BlobStore(directory)
     first: Envelope | None = None
     request = ""
@@ -130,7 +162,6 @@ def _summary(directory: Path) -> TaskSummary | None:
             break
     if first is None:
         return None
-    tail = reversed(list(_readable(_tail(parts[-1]), blobs)))
     return TaskSummary(
         task_id=first.task_id,
         directory=directory,
@@ -138,8 +169,15 @@ def _summary(directory: Path) -> TaskSummary | None:
         last_written=parts[-1].stat().st_mtime,
         bytes=blobs.size() + sum(path.stat().st_size for path in parts),
         request=request,
-        result=next((e.payload for e in tail if isinstance(e.payload, FinalResult)), None),
+        result=_result(parts[-1], blobs),
+        running=is_running(directory),
     )
+
+
+def _result(last_part: Path, blobs: BlobStore) -> FinalResult | None:
+    tail = reversed(list(_readable(_tail(last_part), blobs)))
+    last = next((e.payload for e in tail if isinstance(e.payload, (FinalResult, TaskResumed))), None)
+    return last if isinstance(last, FinalResult) else None
 
 
 def _whole(line: bytes, fields: dict[str, object], blobs: BlobStore) -> dict[str, object]:

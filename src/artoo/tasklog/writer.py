@@ -11,22 +11,34 @@ import logging
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import StreamClosed
 from artoo.ports.spool import Gap, Spool
-from artoo.tasklog.file import LAST_KIND, TaskFile
+from artoo.tasklog.file import LAST_KIND, Grown, TaskFile
 from artoo.tasklog.layout import LogLimits, task_directory
 from artoo.tasklog.redact import Redactor
 
 logger = logging.getLogger(__name__)
 
 BATCH = 512
-PAUSE_SECONDS = 0.05
-"""Least time between two writes, unless somebody waits for them: a burst becomes a few large writes that do not
-compete with it for the interpreter."""
+QUIET_SECONDS = 0.005
+"""What was said is written once nothing more was said for this long, unless somebody waits for it: roles speak in
+bursts of a few milliseconds, between two waits for a model, and a thread that writes meanwhile takes the
+interpreter from them (measured: 1 ms of the 8 that a chain of six calls costs)."""
+LONGEST_SECONDS = 0.05
+"""And never later than this, however much is said."""
+FEW = 256
+"""Messages that are written at once, on the event loop's thread, when somebody waits for them. They go to the page
+cache: 50 to 150 µs, of which a thread would save nothing (the interpreter is needed all the same) and to which it
+would add 300 to 600, before and after every call to a model."""
+TURN = 16
+"""Messages to one write: each write lets the event loop have the interpreter, for which it would otherwise wait the
+5 ms after which Python makes a thread give it up."""
+SLOW_SECONDS = 0.05
+PATIENCE_SECONDS = 10.0
+"""A disk that makes the loop wait as long as that has its writes done by a thread for a while."""
 MOST_OPEN_FILES = 64
 
 
@@ -39,8 +51,16 @@ class TaskLog:
     """
 
     def __init__(
-        self, home: Path, spool: Spool, *, redactor: Redactor | None = None, limits: LogLimits | None = None
+        self,
+        home: Path,
+        spool: Spool,
+        *,
+        redactor: Redactor | None = None,
+        limits: LogLimits | None = None,
+        grown: Grown | None = None,
     ) -> None:
+        """`grown` hears after every write how a log's file stands: the Auditor anchors it."""
+        self._grown = grown
         self._home = home
         self._spool = spool
         self._redactor = redactor or Redactor()
@@ -51,7 +71,9 @@ class TaskLog:
         self._missing = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._ended = False
-        self._hurry = asyncio.Event()
+        self._turn = asyncio.Lock()
+        self._slow_until = 0.0
+        self._hurry: asyncio.Future[None] | None = None
 
     @property
     def missing(self) -> int:
@@ -66,10 +88,10 @@ class TaskLog:
         """Writes until the spool is finished and empty, then closes all files."""
         try:
             while True:
-                batch = await self._spool.receive_batch(BATCH)
-                await self._write(batch)
-                if len(batch) < BATCH and not any(is_last(item) for item in batch):
-                    await self._pause()
+                await self._spool.wait()
+                await self._quiet()
+                async with self._turn:
+                    await self._write(self._spool.take(BATCH))
         except StreamClosed:
             logger.debug("the task log has written %d messages", self._written)
         finally:
@@ -84,20 +106,56 @@ class TaskLog:
         Returns at once when `run` has ended.
         """
         target = self._spool.accepted
+        if self._written < target and not self._ended and self._may_write_here():
+            await asyncio.sleep(0)  # what else is waited for in this turn of the loop goes to the disk with it
+            if self._written < target and self._may_write_here():
+                await self._write_here()
         if self._written >= target or self._ended:
             return
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.append((target, waiter))
-        self._hurry.set()
+        if self._hurry is not None:
+            _wake(self._hurry)
         await waiter
 
-    async def _pause(self) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PAUSE_SECONDS):
-                await self._hurry.wait()
+    def _may_write_here(self) -> bool:
+        few = self._spool.accepted - self._written <= FEW
+        return few and not self._turn.locked() and asyncio.get_running_loop().time() >= self._slow_until
+
+    async def _write_here(self) -> None:
+        """Writes what is there on the loop's thread, unless that ends a task: its fsync takes longer."""
+        batch = self._spool.take(FEW)
+        if any(is_last(item) for item in batch):
+            async with self._turn:
+                await self._write(batch)
+            return
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self._append(batch)
+        if loop.time() - began > SLOW_SECONDS:
+            self._slow_until = loop.time() + PATIENCE_SECONDS
+        self._count(batch)
+
+    async def _quiet(self) -> None:
+        """Waits for the end of a burst; not when a batch is full or somebody waits for what is in it."""
+        loop = asyncio.get_running_loop()
+        latest, heard = loop.time() + LONGEST_SECONDS, -1
+        while not self._waiting and heard != self._spool.accepted < self._written + BATCH and loop.time() < latest:
+            heard = self._spool.accepted
+            # A future and a timer, not asyncio.timeout around an Event: this runs between all calls of all tasks.
+            self._hurry = loop.create_future()
+            timer = loop.call_later(QUIET_SECONDS, _wake, self._hurry)
+            try:
+                await self._hurry
+            finally:
+                timer.cancel()
 
     async def _write(self, batch: Sequence[Envelope | Gap]) -> None:
-        await asyncio.to_thread(self._append, batch)
+        if batch:  # else a flush was quicker
+            await asyncio.to_thread(self._append, batch)
+            self._count(batch)
+
+    def _count(self, batch: Sequence[Envelope | Gap]) -> None:
         self._written += sum(item.count if isinstance(item, Gap) else 1 for item in batch)
         self._release()
 
@@ -109,8 +167,6 @@ class TaskLog:
             elif not waiter.done():
                 waiter.set_result(None)
         self._waiting = still
-        if not still:
-            self._hurry.clear()
 
     def _append(self, batch: Sequence[Envelope | Gap]) -> None:
         with self._writing:
@@ -128,7 +184,8 @@ class TaskLog:
         for task_id, envelopes in run.items():
             file = self._file(task_id)
             before = file.lost
-            file.append(envelopes)
+            for start in range(0, len(envelopes), TURN):
+                file.append(envelopes[start : start + TURN])
             self._missing += file.lost - before
             if any(is_last(envelope) for envelope in envelopes):
                 file.sync()
@@ -144,7 +201,8 @@ class TaskLog:
     def _file(self, task_id: str) -> TaskFile:
         file = self._files.get(task_id)
         if file is None:
-            file = self._files[task_id] = TaskFile(self.directory(task_id), task_id, self._limits, self._redactor)
+            file = TaskFile(self.directory(task_id), task_id, self._limits, self._redactor, self._grown)
+            self._files[task_id] = file
             if len(self._files) > MOST_OPEN_FILES:
                 self._files.popitem(last=False)[1].close()
         self._files.move_to_end(task_id)
@@ -156,6 +214,11 @@ class TaskLog:
             for file in self._files.values():
                 file.close()
             self._files.clear()
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def is_last(item: Envelope | Gap) -> bool:

@@ -20,6 +20,7 @@ class FakeClock:
     def __init__(self, start: datetime = _START, *, auto_advance: bool = False) -> None:
         self._start = start
         self._elapsed = 0.0
+        self._moved = 0.0
         self._auto_advance = auto_advance
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
         self._count = 0
@@ -27,8 +28,8 @@ class FakeClock:
         self.slept: list[float] = []
 
     def now(self) -> datetime:
-        """The start plus the time that has passed."""
-        return self._start + timedelta(seconds=self._elapsed)
+        """The start plus the time that has passed, and what `jump` moved it by."""
+        return self._start + timedelta(seconds=self._elapsed + self._moved)
 
     def monotonic(self) -> float:
         """Seconds since the start."""
@@ -58,6 +59,15 @@ class FakeClock:
             if not waiting.done():
                 waiting.set_result(None)
         self._elapsed = end
+
+    def jump(self, seconds: float) -> None:
+        """Sets the wall clock forward, or back, without time passing: nobody wakes, `monotonic` stays."""
+        self._moved += seconds
+
+    def until_next(self) -> float | None:
+        """Seconds until the first sleeper is due; None when nobody sleeps."""
+        due = [at for at, _, waiting in self._sleepers if not waiting.done()]
+        return max(0.0, min(due) - self._elapsed) if due else None
 
     @property
     def sleepers(self) -> int:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
-from artoo.contracts.execution import CallStatus
+from artoo.contracts.execution import CallEffects, CallStatus
 from artoo.ports.tools import ToolSpec
 from artoo.tools.gate import Gate, digest_of_act
 from artoo.tools.gate_words import word
 from artoo.tools.origins import Foreign
 from artoo.tools.tool import Arguments, Outcome, Tool
+from artoo.tools.under_way import Announcing, goes_out
 from artoo.tools.unified import plain
 
 Why = Callable[[Arguments], str | None]
@@ -30,15 +31,18 @@ def never(arguments: Arguments) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(Announcing):
     """A tool that asks before calls that need it: because of what they do, or of whom they would reach.
 
     A host or recipient that a file, page or tool named first, and not the request, is always asked about.
+    `reads_only`: a call that `why` does not object to has no effects, and may be repeated after a crash; anything
+    else may have happened as soon as it is out.
     """
 
     inner: Tool
     gate: Gate = field(default_factory=Gate)
     why: Why = always
+    reads_only: bool = False
 
     @property
     def spec(self) -> ToolSpec:
@@ -67,6 +71,8 @@ class Asking:
                     dropped=(plain(f"{self.identities(arguments)[0]} {self.target(arguments)}".strip()),),
                     withheld_by=refusal.by,
                 )
+        repeatable = self.reads_only and reason is None
+        await goes_out(CallEffects.NONE if repeatable else CallEffects.OUTSIDE)
         return await self.inner.run(arguments)
 
     def _question(

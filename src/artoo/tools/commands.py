@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from artoo.contracts.changes import Change, Trait
-from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
+from artoo.contracts.execution import OUTPUT_KEPT, CallEffects, CallStatus
 from artoo.ports.sandbox import Limits, Roots, RunStatus, Sandbox, SandboxRequest, SandboxRun
 from artoo.tools.output import clip
 from artoo.tools.tool import Outcome
+from artoo.tools.under_way import goes_out
 
 ERROR_OUTPUT_KEPT = OUTPUT_KEPT // 2
 """Characters of standard error that are kept: it rarely says more, and the prompt pays for it."""
@@ -83,6 +84,7 @@ class ReadOnlyCommands:
             stdin=command.stdin,
             limits=replace(self.limits, wall_seconds=command.wall_seconds),
         )
+        await goes_out(CallEffects.NONE)
         run = await self.sandbox.run(request)
         async with run.staged:
             return _read_only(outcome_of(run, request.limits), run.staged.changes)

@@ -10,14 +10,14 @@ One gate lives for one task and serves all its tools: it remembers what was answ
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from artoo.contracts.changes import ApplyReport, Change
+from artoo.contracts.changes import ApplyReport, Change, PathClass
 from artoo.contracts.confirmation import (
+    NOBODY,
     PERSON,
+    POLICY,
     ConfirmationAnswer,
     ConfirmationRequest,
     Consent,
@@ -29,8 +29,10 @@ from artoo.ports.waiting import waiting_for_a_person
 from artoo.tools.commands import meant_changes
 from artoo.tools.gate_question import Act, question_about
 from artoo.tools.origins import Origins
+from artoo.tools.past import Past
 from artoo.tools.questions import AskNobody
 from artoo.tools.sandbox.decide import Decision, decide
+from artoo.tools.under_way import current_act, digest_of_call, kept_so_far
 
 _Acts = frozenset[tuple[str, str]]
 """Kind and target of each part of an act that was asked about."""
@@ -62,6 +64,9 @@ class Gate:
     origins: Origins = field(default_factory=Origins)
     _answers: dict[str, ConfirmationAnswer] = field(default_factory=dict[str, ConfirmationAnswer])
     _refused: list[tuple[_Acts, ConfirmationAnswer]] = field(default_factory=list[tuple[_Acts, ConfirmationAnswer]])
+    _granted: dict[tuple[str, str], ConfirmationAnswer] = field(
+        default_factory=dict[tuple[str, str], ConfirmationAnswer]
+    )
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def settle(self, staged: StagedChanges, act: Act) -> Settlement:
@@ -73,16 +78,43 @@ class Gate:
         if refusal is not None:
             await staged.drop()
             return Settlement((), _all_paths(changes), f"nothing was changed: {refusal.reason}", refusal.by)
-        return _settlement(await staged.apply(digest=staged.digest), changes)
+        await kept_so_far()
+        return _settlement(await staged.apply(digest=staged.digest, note=act.note), changes)
+
+    def restore(self, past: Past) -> None:
+        """Takes up what was answered and what was read before this process, oldest first.
+
+        A person's "for this task" and no hold; a yes that was given once holds for that very act if it has not
+        taken effect. Policies speak for themselves, and where nobody was there to ask, somebody may be now. A yes
+        to doing something again was for that one time.
+        """
+        for call in past.calls:
+            self.origins.observe(call)
+        for request, answer in past.consented:
+            again = any(act.verb == AGAIN for act in request.acts) and answer.consent is not Consent.NO
+            if again or answer.by == NOBODY or answer.by.startswith(POLICY):
+                continue
+            self._remember(request, answer)
+            if past.may_use_once(request.act):
+                self.grant_once(request.act, answer)
+
+    def grant_once(self, act: str, answer: ConfirmationAnswer) -> None:
+        """Lets a yes that was given once hold for one question of one act. Another consent changes nothing."""
+        if answer.consent is Consent.ONCE:
+            self._granted[act, answer.digest] = answer
 
     async def refusal(self, request: ConfirmationRequest) -> Refusal | None:
         """Asks about an act; None when it may happen. A no, and an answer for the task, hold for its rest."""
+        act = current_act()
+        if act:
+            request = request.model_copy(update={"act": act})
         with waiting_for_a_person():
             async with self._turn:
                 answer = self._remembered(request)
                 if answer is None:
                     answer = await self.questions.ask(request)
                     self._remember(request, answer)
+                    await kept_so_far()
         if answer.consent is not Consent.NO:
             return None
         what = _some(f"{act.verb} {act.target}" for act in request.acts) or request.title
@@ -94,6 +126,9 @@ class Gate:
         decision = decide(staged.changes)
         if decision.silent:
             return None
+        own = [change.path for change, _ in decision.ask if change.path_class is PathClass.ARTOO]
+        if own:  # nobody is asked: with a yes a task could rewrite the record of what it did
+            return Refusal(f"artoo's own files are out of reach of tasks: {_some(own)}", "nobody")
         return await self.refusal(await question_about(staged, decision, self._with_source(act, decision)))
 
     def _with_source(self, act: Act, decision: Decision) -> Act:
@@ -104,6 +139,9 @@ class Gate:
 
     def _remembered(self, request: ConfirmationRequest) -> ConfirmationAnswer | None:
         """An earlier answer that holds for this act: to the same act, or a no to something that it contains."""
+        granted = self._granted.pop((request.act, request.digest), None)
+        if granted is not None:
+            return granted
         asked = _acts(request)
         contained = (answer for acts, answer in self._refused if acts <= asked)
         return self._answers.get(request.digest) or next(contained, None)
@@ -115,13 +153,16 @@ class Gate:
             self._refused.append((_acts(request), answer))
 
 
+AGAIN = "again"
+"""The verb of a question about doing again what a crash cut off. No policy knows it."""
+
 ADVICE = "do it with a new file, or report it"
 """What is left when consent is missing."""
 
 
 def digest_of_act(*parts: str) -> str:
     """sha256 (hex) of an act that is text: a command, a call of a tool with its arguments."""
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()
+    return digest_of_call(*parts)
 
 
 def _acts(request: ConfirmationRequest) -> _Acts:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from artoo.contracts.changes import Change, ChangeKind, path_bytes
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
-from artoo.ports.sandbox import StagedChanges
+from artoo.ports.sandbox import ActNote, StagedChanges
 from artoo.tools.gate_words import word
 from artoo.tools.paths import size_text
 from artoo.tools.sandbox.decide import Decision
@@ -37,7 +37,7 @@ DIFF_BYTES = 32 * 1024
 class Act:
     """What a tool was asked to do, for the person who decides: the tool, its input, and whether it failed.
 
-    `source`: where its target first appeared, when the request does not name it.
+    `source`: where its target first appeared, when the request does not name it. `note` is for the journal.
     """
 
     tool: str
@@ -45,6 +45,7 @@ class Act:
     failed: bool = False
     source: str | None = None
     language: str = "en"
+    note: ActNote | None = None
 
 
 async def question_about(staged: StagedChanges, decision: Decision, act: Act) -> ConfirmationRequest:

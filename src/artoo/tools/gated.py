@@ -5,6 +5,7 @@ One `TaskLedger` a task is shared by both, so that what the task made is the tas
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,14 +13,16 @@ from pathlib import Path
 from artoo.contracts.changes import Change, Trait
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.errors import SandboxError, ToolError
-from artoo.contracts.execution import CallStatus
-from artoo.ports.sandbox import Limits, Roots, Sandbox, SandboxRequest, SandboxRun, TaskLedger
-from artoo.tools.commands import Command, outcome_of
+from artoo.contracts.execution import CallEffects, CallStatus
+from artoo.ports.sandbox import ActNote, Limits, Roots, Sandbox, SandboxRequest, SandboxRun, TaskLedger
+from artoo.tools.commands import Command, meant_changes, outcome_of
 from artoo.tools.gate import Gate, Settlement, digest_of_act
 from artoo.tools.gate_question import Act
 from artoo.tools.gate_words import word
+from artoo.tools.journalled import Notes, note_of, outcome_before
 from artoo.tools.paths import shown
 from artoo.tools.tool import Outcome
+from artoo.tools.under_way import digest_of_call, goes_out
 from artoo.tools.unified import plain
 
 _SETTLED = ("ok", "error")
@@ -28,7 +31,10 @@ _SETTLED = ("ok", "error")
 
 @dataclass(frozen=True, slots=True)
 class GatedCommands:
-    """Runs commands against a view and lets the gate settle what they changed. Implements `CommandRunner`."""
+    """Runs commands against a view and lets the gate settle what they changed. Implements `CommandRunner`.
+
+    `notes` are the journal's, of a resumed task: a call that took effect before the crash is answered from them.
+    """
 
     sandbox: Sandbox
     roots: Roots
@@ -36,6 +42,7 @@ class GatedCommands:
     gate: Gate
     ledger: TaskLedger
     limits: Limits = field(default_factory=Limits)
+    notes: Notes = field(default_factory=dict[str, ActNote])
 
     async def run(self, command: Command) -> Outcome:
         """Raises SandboxError when the command cannot be contained or its changes cannot be applied."""
@@ -49,6 +56,12 @@ class GatedCommands:
             limits=replace(self.limits, wall_seconds=command.wall_seconds),
             ledger=self.ledger,
         )
+        program = _program(request)
+        call = digest_of_call("run", program, request.argv[-1])
+        before = outcome_before(self.notes, call)
+        if before is not None:
+            return before
+        await goes_out(CallEffects.STAGED)
         run = await self.sandbox.run(request)
         if run.needs_confirmation:
             return await self._for_real(request, run)
@@ -56,7 +69,8 @@ class GatedCommands:
             outcome = outcome_of(run, request.limits)
             if run.status not in _SETTLED:
                 return outcome
-            act = Act(_program(request), request.argv[-1], failed=run.status == "error")
+            note = _note(outcome, run.staged.changes, call)
+            act = Act(program, request.argv[-1], failed=run.status == "error", note=note)
             return _settled(outcome, await self.gate.settle(run.staged, act))
 
     async def _for_real(self, request: SandboxRequest, tried: SandboxRun) -> Outcome:
@@ -72,6 +86,7 @@ class GatedCommands:
                     dropped=(f"{_program(request)}: {plain(text)}",),
                     withheld_by=refusal.by,
                 )
+        await goes_out(CallEffects.OUTSIDE)
         run = await self.sandbox.run(replace(request, unconfined=True))
         async with run.staged:
             return outcome_of(run, request.limits)
@@ -79,6 +94,11 @@ class GatedCommands:
 
 def _program(request: SandboxRequest) -> str:
     return "shell" if request.argv[0] == "bash" else Path(request.argv[0]).name
+
+
+def _note(outcome: Outcome, changes: tuple[Change, ...], call: str) -> ActNote | None:
+    """For the journal: the outcome as it is if all changes take effect."""
+    return note_of(replace(outcome, changes=meant_changes(changes)), call) if changes else None
 
 
 def _unconfined(request: SandboxRequest, tried: SandboxRun, language: str) -> ConfirmationRequest:
@@ -115,13 +135,14 @@ def _settled(outcome: Outcome, settlement: Settlement) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class GatedWriter:
-    """Writes files through the transaction and the gate. Implements `FileWriter`."""
+    """Writes files through the transaction and the gate. Implements `FileWriter`. `notes` as in GatedCommands."""
 
     sandbox: Sandbox
     roots: Roots
     task_id: str
     gate: Gate
     ledger: TaskLedger
+    notes: Notes = field(default_factory=dict[str, ActNote])
 
     async def write(self, path: Path, content: bytes) -> Outcome:
         """Raises ToolError when nothing can be written there, SandboxError when it cannot be applied."""
@@ -129,6 +150,11 @@ class GatedWriter:
             argv=(), cwd=self.roots.project, roots=self.roots, task_id=self.task_id, ledger=self.ledger
         )
         name = shown(path, self.roots)
+        call = digest_of_call("write", str(path), hashlib.sha256(content).hexdigest())
+        before = outcome_before(self.notes, call)
+        if before is not None:
+            return before
+        await goes_out(CallEffects.STAGED)
         try:
             staged = await self.sandbox.stage_write(request, path, content)
         except SandboxError as error:
@@ -138,8 +164,9 @@ class GatedWriter:
             if _same_content(changes):
                 already = f"{name} is already there with exactly this content"
                 return Outcome(output=already, ran="nothing was written")
-            settlement = await self.gate.settle(staged, Act("write_file", name))
             done = Outcome(output=f"{_verb(changes)} {name} ({_measure(content)})")
+            act = Act("write_file", name, note=_note(done, changes, call))
+            settlement = await self.gate.settle(staged, act)
             return _settled(done if settlement.reason is None else Outcome(), settlement)
 
 

@@ -97,7 +97,8 @@ def _names(text: str, *, paths: bool) -> Iterator[str]:
 
 def _reached(text: str) -> Iterator[tuple[str, str]]:
     """Who would be reached: mail addresses and hosts, in small letters."""
-    for match in _MAIL.finditer(text):
-        yield "recipient", match.group().casefold()
-    for match in _HOST.finditer(text):
+    if "@" in text:
+        for match in _MAIL.finditer(text):
+            yield "recipient", match.group().casefold()
+    for match in _HOST.finditer(text) if "." in text or "://" in text else ():
         yield "network", (match["url"] or match["address"] or match["name"]).strip("[]").rstrip(".").casefold()

@@ -53,7 +53,7 @@ def looks_binary(sample: bytes) -> bool:
 
 def clean(text: str) -> str:
     """`text` as it can be stored in JSON: lone surrogates become question marks."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _room(kept: int) -> int:

@@ -12,19 +12,32 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from artoo.contracts.errors import ArtooError
-from artoo.contracts.execution import CallStatus, ToolCall
+from artoo.contracts.execution import CallEffects, CallStatus, ToolCall
 from artoo.contracts.plan import Caution, MustNot
 from artoo.ports.clock import Clock
-from artoo.ports.tools import ToolSpec
+from artoo.ports.tools import Ticket, ToolSpec
 from artoo.ports.waiting import under_limit
 from artoo.tools.cautions import Cautions
 from artoo.tools.commands import ERROR_OUTPUT_KEPT
 from artoo.tools.gate import Gate
 from artoo.tools.output import clean, head_tail
+from artoo.tools.resumed import Resumed
 from artoo.tools.tool import Arguments, Outcome, Tool
+from artoo.tools.under_way import (
+    Announcing,
+    Durable,
+    UnderWay,
+    digest_of_call,
+    goes_out,
+    nothing_to_keep,
+    under_way,
+)
 
 MAX_ARGUMENT = 1_000_000
 """Characters of one argument; more is refused."""
+
+CUT_OFF = "stopped before it ended; nothing is known of it"
+"""Why a call has no outcome that a cancellation or the limit of the attempt cut off."""
 
 
 Observer = Callable[[ToolCall], None]
@@ -39,10 +52,17 @@ class Registry:
     """The tools of one task. Implements `ports.tools.Tools`."""
 
     def __init__(
-        self, tools: Iterable[Tool], clock: Clock, observe: Observer = _unseen, gate: Gate | None = None
+        self,
+        tools: Iterable[Tool],
+        clock: Clock,
+        observe: Observer = _unseen,
+        gate: Gate | None = None,
+        durable: Durable = nothing_to_keep,
+        resumed: Resumed | None = None,
     ) -> None:
         """`tools` are those that work on this platform; `observe` sees every record; `gate` asks where memory is
-        in doubt (None: nobody can be asked).
+        in doubt (None: nobody can be asked). `durable` is waited for before a call may have effects; `resumed`
+        looks at the calls of a task that goes on after a crash.
 
         Raises ValueError when two tools have one name.
         """
@@ -52,6 +72,8 @@ class Registry:
         self._clock = clock
         self._observe = observe
         self._gate = gate if gate is not None else Gate()
+        self._durable = durable
+        self._resumed = resumed
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -69,9 +91,12 @@ class Registry:
 
     def toolbox(self, subtask_id: str, must_not: MustNot, cautions: tuple[Caution, ...] = ()) -> SubTaskToolbox:
         """The tools of one subtask under its prohibitions and cautions."""
-        open_to_it = tuple(spec for spec in self._specs if spec.name not in must_not.tools)
+        blocked = must_not.tools
+        open_to_it = self._specs if not blocked else tuple(one for one in self._specs if one.name not in blocked)
         doubts = Cautions(cautions, self._gate)
-        return SubTaskToolbox(self._tools, open_to_it, must_not, self._clock, self._observe, doubts)
+        return SubTaskToolbox(
+            self._tools, open_to_it, must_not, self._clock, self._observe, doubts, self._durable, self._resumed
+        )
 
     def identities(self, name: str, arguments: Mapping[str, str]) -> tuple[str, ...]:
         """The identities that a call would have: what blocking and memory speak about."""
@@ -92,6 +117,8 @@ class SubTaskToolbox:
     clock: Clock
     observe: Observer = _unseen
     cautions: Cautions = field(default_factory=Cautions)
+    durable: Durable = nothing_to_keep
+    resumed: Resumed | None = None
     _interrupted: list[ToolCall] = field(default_factory=list[ToolCall])
 
     @property
@@ -99,24 +126,48 @@ class SubTaskToolbox:
         """The records of calls that a cancellation cut off."""
         return tuple(self._interrupted)
 
-    async def call(self, name: str, arguments: Mapping[str, str]) -> ToolCall:
+    async def call(self, name: str, arguments: Mapping[str, str], ticket: Ticket | None = None) -> ToolCall:
         """Runs one tool and returns its record, whatever happened; raises only CancelledError."""
         started = self.clock.monotonic()
         tool = self.tools.get(name)
         arguments = arguments if tool is None else spread(tool.spec, arguments)
-        refusal = self._refusal(name, tool, arguments) or await self._doubt(tool, arguments)
+        refusal = self._refusal(name, tool, arguments)
         if tool is None or refusal is not None:
             outcome = Outcome(status=CallStatus.REFUSED, reason=refusal)
             return self._record(name, tool, arguments, outcome, started)
-        try:
-            outcome = await _bounded(tool, arguments)
-        except asyncio.CancelledError:
-            cut = Outcome(status=CallStatus.INTERRUPTED, reason="stopped before it ended; nothing is known of it")
-            self._interrupted.append(self._record(name, tool, arguments, cut, started))
-            raise
+        call = None if ticket is None else self._under_way(ticket, tool, arguments)
+        with under_way(call):
+            outcome = await self._instead(tool, arguments, call)
+            if outcome is None:
+                outcome = await self._run(tool, arguments, started)
         record = self._record(name, tool, arguments, outcome, started)
         self.observe(record)
         return record
+
+    async def _instead(self, tool: Tool, arguments: Arguments, call: UnderWay | None) -> Outcome | None:
+        """How a call ends that does not go out after all: a crash cut it off before, or memory is in doubt."""
+        if self.resumed is not None and call is not None:
+            outcome = await self.resumed.instead(call, arguments)
+            if outcome is not None:
+                return outcome
+        doubt = await self._doubt(tool, arguments)
+        return None if doubt is None else Outcome(status=CallStatus.REFUSED, reason=doubt)
+
+    async def _run(self, tool: Tool, arguments: Arguments, started: float) -> Outcome:
+        """Runs the tool; a cancellation leaves a record, which `call` cannot return."""
+        try:
+            if not isinstance(tool, Announcing):
+                await goes_out(CallEffects.OUTSIDE if tool.spec.writes else CallEffects.NONE)
+            return await _bounded(tool, arguments)
+        except asyncio.CancelledError:
+            cut = Outcome(status=CallStatus.INTERRUPTED, reason=CUT_OFF)
+            self._interrupted.append(self._record(tool.spec.name, tool, arguments, cut, started))
+            raise
+
+    def _under_way(self, ticket: Ticket, tool: Tool, arguments: Arguments) -> UnderWay:
+        text = _input_text(tool, arguments)
+        name = tool.spec.name
+        return UnderWay(ticket, head_tail(clean(text)), lambda: digest_of_call(name, text), self.durable)
 
     def _refusal(self, name: str, tool: Tool | None, arguments: Arguments) -> str | None:
         """Why a call may not happen, in words that say what may; None when it may."""
@@ -126,9 +177,9 @@ class SubTaskToolbox:
             return f"{name} is blocked in this subtask, because it failed before; use one of: {self._offered}"
         return _wrong_arguments(tool.spec, arguments) or self._blocked(tool, arguments)
 
-    async def _doubt(self, tool: Tool | None, arguments: Arguments) -> str | None:
+    async def _doubt(self, tool: Tool, arguments: Arguments) -> str | None:
         """Why a call that memory is in doubt about may not happen: nobody agreed to it."""
-        if tool is None or not self.cautions.listed:
+        if not self.cautions.listed:
             return None
         names = (tool.spec.name, *_identities(tool, arguments))
         return await self.cautions.refusal(names, clean(tool.target(arguments)))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from artoo.ports.sandbox import Roots
@@ -29,12 +31,18 @@ from artoo.tools.user_tools import Function, UserTool, user_tool
 from artoo.tools.writing import FileWriter
 
 
+@cache
+def _found(program: str, path: str | None) -> str | None:
+    """Where a program is, looked up once a process: every task asks for the same three, over all of PATH."""
+    return shutil.which(program, path=path)
+
+
 @dataclass(frozen=True, slots=True)
 class Machine:
     """What of this machine decides which tools there are: the platform, and where programs are found."""
 
     platform: str = sys.platform
-    which: Callable[[str], str | None] = shutil.which
+    which: Callable[[str], str | None] = lambda name: _found(name, os.environ.get("PATH"))
 
 
 def reaching_tools(
@@ -42,7 +50,7 @@ def reaching_tools(
 ) -> tuple[Tool, ...]:
     """Tools that reach beyond the files: the web, and on macOS other programs. All behind the gate."""
     here = machine or Machine()
-    tools: list[Tool] = [Asking(Search(engine_for(environ)), gate, never)]
+    tools: list[Tool] = [Asking(Search(engine_for(environ)), gate, never, reads_only=True)]
     if here.platform == "darwin":
         for program, made in (("osascript", AppleScript(Real(roots))), ("shortcuts", Shortcuts(Real(roots)))):
             if here.which(program) is not None:
@@ -57,6 +65,7 @@ def builtin_tools(
     artoo_home: Path,
     request: str,
     machine: Machine | None = None,
+    places: Places | None = None,
 ) -> tuple[Tool, ...]:
     """The tools for one task. `request` tells which files belong in the project (see `WriteFile`).
 
@@ -65,7 +74,7 @@ def builtin_tools(
     is a bash. `runner` and `writer` settle what commands and files change.
     """
     here = machine or Machine()
-    places = Places.of(roots, artoo_home)
+    places = places or Places.of(roots, artoo_home)
     index = choose_index(here.platform, {name: here.which(name) for name in ("mdfind", "plocate")})
 
     def in_request(path: str) -> bool:
@@ -90,5 +99,8 @@ def own_tools(functions: Iterable[Function], gate: Gate) -> tuple[Tool, ...]:
 
 
 def gated(tools: Iterable[UserTool], gate: Gate) -> tuple[Tool, ...]:
-    """The user's tools behind the gate: those that ask do so before each call, others only for what data named."""
+    """The user's tools behind the gate: those that ask do so before each call, others only for what data named.
+
+    Nobody knows what a crash cut off in them: that a function only reads is a default, and no promise.
+    """
     return tuple(Asking(one, gate, always if one.effects.asks else never) for one in tools)

@@ -8,7 +8,7 @@ def note(text: str, *, title: str = "") -> str:
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast, overload
 
@@ -46,23 +46,11 @@ class UserTool:
 
     function: Function
     name: str
-    description: str
     effects: Effects
     wall_seconds: float
     parameters: tuple[inspect.Parameter, ...]
     readers: Mapping[str, TypeAdapter[object]]
-
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name=self.name,
-            description=self.description,
-            parameters=self._described(),
-            priority=USER_PRIORITY,
-            reads=self.effects.reads,
-            writes=self.effects.writes,
-            special=True,
-        )
+    spec: ToolSpec
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
         return (self.name,)
@@ -81,21 +69,6 @@ class UserTool:
         else:
             result = await in_thread(self.function, **values)
         return Outcome(output=as_text(result))
-
-    def _described(self) -> tuple[Parameter, ...]:
-        """Several parameters are described together at the first: callers with one text send them as JSON."""
-        described = tuple(self._parameter(one) for one in self.parameters)
-        if len(described) < 2:
-            return described or (_NOTHING,)
-        together = ", ".join(f'"{one.name}": {one.description}' for one in described)
-        return (replace(described[0], description=f"JSON object {{{together}}}"), *described[1:])
-
-    def _parameter(self, one: inspect.Parameter) -> Parameter:
-        untyped = one.annotation is inspect.Parameter.empty
-        kind = "text" if untyped or one.annotation is str else inspect.formatannotation(one.annotation)
-        required = one.default is inspect.Parameter.empty
-        default = "" if required else f", default {one.default!r}"
-        return Parameter(one.name, f"{kind}{default}"[:_MOST_DESCRIPTION], required)
 
     def _value(self, one: inspect.Parameter, text: str) -> object:
         try:
@@ -181,15 +154,33 @@ def _made(
     if not seconds > 0:
         raise ConfigurationError(f"tool {called}: seconds={seconds} is not a positive time")
     parameters, readers = _signature(function, called)
-    return UserTool(
-        function=function,
+    spec = ToolSpec(
         name=called,
         description=" ".join(said.split())[:_MOST_DESCRIPTION],
-        effects=effects,
-        wall_seconds=seconds,
-        parameters=parameters,
-        readers=readers,
+        parameters=_described(parameters),
+        priority=USER_PRIORITY,
+        reads=effects.reads,
+        writes=effects.writes,
+        special=True,
     )
+    return UserTool(function, called, effects, seconds, parameters, readers, spec)
+
+
+def _described(parameters: Sequence[inspect.Parameter]) -> tuple[Parameter, ...]:
+    """Several parameters are described together at the first: callers with one text send them as JSON."""
+    described = tuple(map(_parameter, parameters))
+    if len(described) < 2:
+        return described or (_NOTHING,)
+    together = ", ".join(f'"{one.name}": {one.description}' for one in described)
+    return (replace(described[0], description=f"JSON object {{{together}}}"), *described[1:])
+
+
+def _parameter(one: inspect.Parameter) -> Parameter:
+    untyped = one.annotation is inspect.Parameter.empty
+    kind = "text" if untyped or one.annotation is str else inspect.formatannotation(one.annotation)
+    required = one.default is inspect.Parameter.empty
+    default = "" if required else f", default {one.default!r}"
+    return Parameter(one.name, f"{kind}{default}"[:_MOST_DESCRIPTION], required)
 
 
 def _signature(

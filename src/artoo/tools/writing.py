@@ -15,12 +15,13 @@ from typing import Protocol
 
 from artoo.contracts.changes import PathClass
 from artoo.contracts.errors import ToolError
-from artoo.contracts.execution import CallStatus
+from artoo.contracts.execution import CallEffects, CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.tools.paths import printable, shown
 from artoo.tools.sandbox.classify import Places
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Outcome
+from artoo.tools.under_way import goes_out
 
 _FREE = (PathClass.PROJECT, PathClass.WORKSPACE)
 _Stamp = tuple[int, int, int, int]
@@ -47,6 +48,7 @@ class CreateOnly:
 
     async def write(self, path: Path, content: bytes) -> Outcome:
         """Raises ToolError when the disk does not let it."""
+        await goes_out(CallEffects.OUTSIDE)  # nothing is journalled here
         return await in_thread(self._write, path, content)
 
     def _write(self, path: Path, content: bytes) -> Outcome:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from scenario import World, plan, python, shell, subtask
 
@@ -77,7 +79,7 @@ async def sums(world: World, *rounds: list[Scripted]) -> list[SubTaskOutcome]:
     world.file("n.txt", "10\n20\n12\n")
     plans = [plan(subtask(SUM)), plan(subtask("add up with a command", tool="shell"))][: len(rounds)]
     options = world.options(budgets=Budgets(calls=sum(map(len, rounds)) + len(plans)))
-    script: dict[str, list[Scripted]] = {
+    script: dict[str, Sequence[Scripted]] = {
         "Plan": plans,
         "ExecutorStep": [step for steps in rounds for step in steps],
     }

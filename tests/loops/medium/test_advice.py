@@ -112,7 +112,7 @@ def test_the_segments_of_the_prompt() -> None:
 
 
 def test_what_runs_anything_is_recommended_only_where_it_served() -> None:
-    """A general tool or a program that did well elsewhere is no advice for this request; a tool of the person's is."""
+    """A general tool or a program that did well elsewhere is no advice here; a tool of the person's own is."""
     own = ToolSpec("look_up", "looks up a customer", (Parameter("name", "a name"),), 100, special=True)
     good = tuple(entry(tool_pair(name)) for name in ("shell", "shell:wc", "glob", "look_up"))
     specs = (*SPECS, own)

@@ -57,6 +57,13 @@ PLACES = Places(b"/home/u", b"/home/u/artoo_workspace", b"/home/u/src/app", b"/h
         ("/home/u/src/app/.vscode/tasks.json", PathClass.PERSISTENCE),
         ("/home/u/src/app/.husky/pre-commit", PathClass.PERSISTENCE),
         ("/home/u/src/app/.envrc", PathClass.PERSISTENCE),
+        ("/home/u/src/app/.git/commondir", PathClass.PERSISTENCE),
+        ("/home/u/src/app/.git/worktrees/w/commondir", PathClass.PERSISTENCE),
+        ("/home/u/src/app/.git/worktrees/w/HEAD", PathClass.PROJECT),
+        ("/home/u/src/app/CLAUDE.local.md", PathClass.PERSISTENCE),
+        ("/home/u/src/app/.kiro/steering/a.md", PathClass.PERSISTENCE),
+        ("/home/u/src/app/.github/instructions/a.instructions.md", PathClass.PERSISTENCE),
+        ("/home/u/src/app/mise.toml", PathClass.PERSISTENCE),
         ("/home/u/src/app/Makefile", PathClass.PROJECT),
         ("/home/u/src/app/src/.env", PathClass.PROJECT),
     ],
@@ -247,6 +254,41 @@ async def test_git_commit_is_silent(sandbox: Sandbox, world: World) -> None:
     assert ".git/refs/heads/side" in await step("git branch -q -D side")
     assert await step("echo x > .git/hooks/pre-push") == [".git/hooks/pre-push"]
     assert await step("git config core.fsmonitor evil") == [".git/config"]
+
+
+async def test_git_led_elsewhere_asks(sandbox: Sandbox, world: World) -> None:
+    """A `commondir`, from which git would take settings and start programs, is no bookkeeping."""
+    made = await sandbox.run(world.bash("git init -q sub; mkdir evil; cp -r sub/.git/. evil/; rm -r sub"))
+    assert (await applied(made)).applied
+    world.ledger.made.clear()
+    run = await sandbox.run(world.bash("git init -q sub; echo ../../evil > sub/.git/commondir"))
+    asked = [change.path for change, _ in decide(run.staged.changes).ask]
+    assert asked == [f"{world.project}/sub/.git/commondir"]
+    await run.staged.drop()
+
+
+async def test_a_damaged_index_asks(sandbox: Sandbox, world: World) -> None:
+    """Only an index that git could have written is its bookkeeping; a cut one loses what was staged."""
+    made = await sandbox.run(world.bash("git init -q . && echo x > f && git add f"))
+    assert (await applied(made)).applied
+    world.ledger.made.clear()
+    cut = await sandbox.run(world.bash("truncate -s 40 .git/index"))
+    assert [change.path for change, _ in decide(cut.staged.changes).ask] == [f"{world.project}/.git/index"]
+    await cut.staged.drop()
+    whole = await sandbox.run(world.bash("echo y > g && git add g"))
+    assert decide(whole.staged.changes).silent
+    await whole.staged.drop()
+
+
+async def test_a_virtual_environment_is_silent(sandbox: Sandbox, world: World) -> None:
+    """A link to a program of the system loses nothing; a link to a directory or a document outside is asked about."""
+    venv = await sandbox.run(world.bash("python3 -m venv --without-pip v && v/bin/python -c 'print(1)'"))
+    assert venv.status == "ok" and decide(venv.staged.changes).silent
+    await venv.staged.drop()
+    for target in ("/etc", "/etc/passwd"):
+        out = await sandbox.run(world.bash(f"ln -s {target} out"))
+        assert not decide(out.staged.changes).silent
+        await out.staged.drop()
 
 
 async def test_new_repository_with_a_program_asks(sandbox: Sandbox, world: World) -> None:

@@ -14,6 +14,7 @@ from artoo.contracts.execution import (
     ExecutionResult,
     ToolCall,
     ToolCalled,
+    ToolStarted,
 )
 from artoo.contracts.plan import SubTask
 from artoo.loops.asking import Asker
@@ -21,7 +22,7 @@ from artoo.loops.fast.step import ANSWER, ExecutorStep, step_contract
 from artoo.loops.role import listen
 from artoo.loops.tool_text import arguments_for, describe_tools, prohibitions
 from artoo.ports.bus import Port
-from artoo.ports.tools import Toolbox, ToolSpec
+from artoo.ports.tools import Departure, Ticket, Toolbox, ToolSpec
 from artoo.ports.waiting import under_limit
 from artoo.prompts.segments import Segment
 
@@ -37,7 +38,10 @@ _SELF_EVIDENT = (OutputMatches, ToolSucceeded)
 
 @dataclass(frozen=True, slots=True)
 class ExecutorLimits:
-    """Steps of one attempt, and seconds of one attempt including its model calls."""
+    """Steps of one attempt, and seconds of all attempts together: with model calls, without questions to a person.
+
+    Judging between the attempts does not count.
+    """
 
     steps: int = 8
     seconds: float = 240.0
@@ -61,6 +65,8 @@ class Executor:
         self._subtask: SubTask | None = None
         self._seen: set[tuple[str, str, str]] = set()
         self._interrupted = 0
+        self._acts = 0
+        self._seconds_left = limits.seconds
 
     async def run(self) -> None:
         """Works until the port closes."""
@@ -77,16 +83,21 @@ class Executor:
                 return
         if self._subtask is not None:
             result = await self._bounded(self._subtask, attempt, envelope)
-            self._port.publish(result.model_copy(update={"small_model": self._asker.small}), cause=envelope)
+            if self._asker.small:
+                result = result.model_copy(update={"small_model": True})
+            self._port.publish(result, cause=envelope)
 
     async def _bounded(self, subtask: SubTask, attempt: _Attempt, cause: Envelope) -> ExecutionResult:
         try:
-            async with asyncio.timeout(self._limits.seconds) as limit:
-                with under_limit(limit):
-                    return await self._attempt(subtask, attempt, cause)
+            async with asyncio.timeout(self._seconds_left) as limit:
+                try:
+                    with under_limit(limit):
+                        return await self._attempt(subtask, attempt, cause)
+                finally:
+                    self._seconds_left = _left_of(limit)
         except TimeoutError:
             self._add_interrupted(subtask, attempt, cause)
-            reason = f"timeout: the attempt took more than {self._limits.seconds:g} s"
+            reason = f"timeout: the subtask's attempts took more than {self._limits.seconds:g} s"
             return _result(subtask, attempt, "failed", reason, infrastructure=reason)
         except ModelAnswerInvalid as error:
             return _result(subtask, attempt, "uncertain", f"no usable step from the model: {error}")
@@ -100,7 +111,8 @@ class Executor:
 
     def _publish_call(self, subtask: SubTask, attempt: _Attempt, call: ToolCall, cause: Envelope) -> None:
         self._port.publish(
-            ToolCalled(subtask_id=subtask.subtask_id, attempt=attempt.number, call=call), cause=cause
+            ToolCalled(subtask_id=subtask.subtask_id, attempt=attempt.number, call=call, act=self._act(subtask)),
+            cause=cause,
         )
 
     async def _attempt(self, subtask: SubTask, attempt: _Attempt, cause: Envelope) -> ExecutionResult:
@@ -110,7 +122,8 @@ class Executor:
             step = await self._ask(subtask, attempt, specs, cause, number)
             if step.tool == ANSWER:
                 return _answered(subtask, attempt, step)
-            call = await self._call(by_name[step.tool], step)
+            self._acts += 1
+            call = await self._call(by_name[step.tool], step, self._ticket(subtask, attempt, step.tool, cause))
             attempt.calls.append(call)
             self._publish_call(subtask, attempt, call, cause)
             repeated = call.reason == _REPEATED
@@ -118,6 +131,29 @@ class Executor:
             if not specs or (step.is_final and not repeated):
                 return _finished(subtask, attempt, call)
         return _result(subtask, attempt, "uncertain", f"no result after {self._limits.steps} steps")
+
+    def _act(self, subtask: SubTask) -> str:
+        """The call under way: numbered over all attempts, the same when the task is run again from its log."""
+        return f"{subtask.subtask_id}/{self._acts}"
+
+    def _ticket(self, subtask: SubTask, attempt: _Attempt, tool: str, cause: Envelope) -> Ticket:
+        act = self._act(subtask)
+
+        def announce(departure: Departure) -> None:
+            self._port.publish(
+                ToolStarted(
+                    subtask_id=subtask.subtask_id,
+                    attempt=attempt.number,
+                    act=act,
+                    tool=tool,
+                    input=departure.input,
+                    effects=departure.effects,
+                    digest=departure.digest,
+                ),
+                cause=cause,
+            )
+
+        return Ticket(act, announce)
 
     def _open_tools(self, correction: CorrectionSignal | None) -> tuple[ToolSpec, ...]:
         """After a wrong approach, the tool that failed last is not offered again while another can run code.
@@ -155,7 +191,7 @@ class Executor:
             forms=contract.forms,
         )
 
-    async def _call(self, spec: ToolSpec, step: ExecutorStep) -> ToolCall:
+    async def _call(self, spec: ToolSpec, step: ExecutorStep, ticket: Ticket) -> ToolCall:
         key = (step.tool, step.input.strip(), step.body.strip())
         if key in self._seen:
             return ToolCall(
@@ -167,7 +203,13 @@ class Executor:
                 reason=_REPEATED,
             )
         self._seen.add(key)
-        return await self._toolbox.call(spec.name, arguments_for(spec, step.input, step.body))
+        return await self._toolbox.call(spec.name, arguments_for(spec, step.input, step.body), ticket)
+
+
+def _left_of(limit: asyncio.Timeout) -> float:
+    """Seconds until a limit expires; pauses have moved it already."""
+    until = limit.when()
+    return max(0.0, until - asyncio.get_running_loop().time()) if until is not None else 0.0
 
 
 def _answered(subtask: SubTask, attempt: _Attempt, step: ExecutorStep) -> ExecutionResult:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from artoo.contracts.base import Contract
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.errors import BudgetExhausted, ModelError
+from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
 from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
 from artoo.contracts.solution import (
     Cost,
@@ -114,7 +114,7 @@ class Endings:
         }
         try:
             report = await self._asker.ask("FailureReport", FailureReport, segments, cause=cause, max_tokens=200)
-        except (ModelError, BudgetExhausted):
+        except (ModelError, BudgetExhausted, IdentityRefused):
             # The template says the same with fewer words; the failed call is on the stream.
             return ()
         return tuple(move.strip() for move in report.next_moves if move.strip())

@@ -19,25 +19,30 @@ class FanIn:
     manifest: DispatchManifest
     carried: tuple[SubTaskOutcome, ...] = ()
     outcomes: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome])
+    expected: frozenset[str] = field(init=False)
+    failed: bool = field(init=False, default=False)
+    """True when an outcome failed: later groups will not start."""
+
+    def __post_init__(self) -> None:
+        self.expected = frozenset(entry.subtask_id for entry in self.manifest.subtasks)
+        self.failed = any(outcome.status == "failed" for outcome in self.outcomes.values())
 
     def add(self, outcome: SubTaskOutcome) -> bool:
         """Takes an outcome of this round; False when it belongs to no subtask of it."""
-        known = any(entry.subtask_id == outcome.subtask_id for entry in self.manifest.subtasks)
-        if known:
-            self.outcomes[outcome.subtask_id] = outcome
-        return known
-
-    @property
-    def failed(self) -> bool:
-        """True when an outcome failed: later groups will not start."""
-        return any(outcome.status == "failed" for outcome in self.outcomes.values())
+        if outcome.subtask_id not in self.expected:
+            return False
+        self.outcomes[outcome.subtask_id] = outcome
+        self.failed = self.failed or outcome.status == "failed"
+        return True
 
     @property
     def complete(self) -> bool:
         """True when every subtask that will run has ended."""
+        if not self.failed:
+            return len(self.outcomes) == len(self.expected)
         waiting = [entry.sequence for entry in self.manifest.subtasks if entry.subtask_id not in self.outcomes]
-        if not waiting or not self.failed:
-            return not waiting
+        if not waiting:
+            return True
         reached = max(e.sequence for e in self.manifest.subtasks if e.subtask_id in self.outcomes)
         return min(waiting) > reached
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pydantic import Field
 
 from artoo.contracts.base import Contract
@@ -13,7 +15,6 @@ from artoo.loops.asking import Asker
 from artoo.loops.medium.request_facts import RequestFacts, parse_deadline, read_request
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
-from artoo.ports.clock import Clock
 from artoo.prompts.segments import Segment
 
 SESSION_TURNS = 5
@@ -32,12 +33,14 @@ class TaskSpecAnswer(Contract):
 
 
 class Perceiver:
-    """Asks a model only when there is a conversation to resolve, or a limit that code cannot read."""
+    """Asks a model only when there is a conversation to resolve, or a limit that code cannot read.
 
-    def __init__(self, port: Port, asker: Asker, clock: Clock, *, always_ask: bool = False) -> None:
+    Its only time is that of the request, so that a replay reads the same in it.
+    """
+
+    def __init__(self, port: Port, asker: Asker, *, always_ask: bool = False) -> None:
         self._port = port
         self._asker = asker
-        self._clock = clock
         self._always_ask = always_ask
 
     async def run(self) -> None:
@@ -49,15 +52,15 @@ class Perceiver:
             self._port.publish(await self._perceive(envelope, envelope.payload), cause=envelope)
 
     async def _perceive(self, envelope: Envelope, request: UserRequest) -> TaskSpec:
-        facts = read_request(request.text, self._clock.now())
+        facts = read_request(request.text, envelope.at)
         if not (request.history or facts.hinted or self._always_ask):
-            return self._spec(request, facts, None)
+            return self._spec(envelope.at, request, facts, None)
         try:
             answer = await self._ask(envelope, request)
         except ModelAnswerInvalid:
             # The person's own words are a faithful restatement, if a less convenient one.
             answer = None
-        return self._spec(request, facts, answer)
+        return self._spec(envelope.at, request, facts, answer)
 
     async def _ask(self, envelope: Envelope, request: UserRequest) -> TaskSpecAnswer:
         turns = request.history[-SESSION_TURNS:]
@@ -65,17 +68,19 @@ class Perceiver:
             f"Person: {turn.input[:_TURN_CHARACTERS]}\nResult: {turn.summary[:_TURN_CHARACTERS]}" for turn in turns
         )
         segments = {
-            Segment.ENVIRONMENT: f"Now: {self._clock.now().isoformat(timespec='minutes')}",
+            Segment.ENVIRONMENT: f"Now: {envelope.at.isoformat(timespec='minutes')}",
             Segment.SESSION: session,
             Segment.TASK: request.text,
         }
         return await self._asker.ask("TaskSpec", TaskSpecAnswer, segments, cause=envelope, max_tokens=300)
 
-    def _spec(self, request: UserRequest, facts: RequestFacts, answer: TaskSpecAnswer | None) -> TaskSpec:
+    def _spec(
+        self, asked_at: datetime, request: UserRequest, facts: RequestFacts, answer: TaskSpecAnswer | None
+    ) -> TaskSpec:
         intent = answer.intent if answer else request.text
         constraints = Constraints(
             scope=facts.scope or (answer.scope if answer else None),
-            deadline=facts.deadline or parse_deadline(answer.deadline if answer else None, self._clock.now()),
+            deadline=facts.deadline or parse_deadline(answer.deadline if answer else None, asked_at),
         )
         return TaskSpec(
             task_id=slug(intent),

@@ -128,15 +128,16 @@ class Solver:
         spent: Callable[[], Cost],
         *,
         memory: Experience | None = None,
+        watch: Stopwatch | None = None,
     ) -> None:
-        """`memory` None: nothing is remembered."""
+        """`memory` None: nothing is remembered. `watch` replaces the one that runs by `clock`."""
         self._memory = memory
         self._port = port
         self._endings = endings
         self._tools = tools
         self._clock = clock
         self._spent = spent
-        self._watch = Stopwatch(clock)
+        self._watch = watch or Stopwatch(clock)
         self._trajectory = Trajectory(hyperparameters)
         self._budget_ms = float(hyperparameters.time_budget_ms)
         self._task: _Task | None = None
@@ -165,7 +166,7 @@ class Solver:
         match envelope.payload:
             case TaskSpec() as spec:
                 task.spec = spec
-                self._cap_budget(spec)
+                self._cap_budget(task, spec)
                 if spec.corrects and task.earlier is not None and self._memory is not None:
                     await self._memory.retract(task.earlier, spec, envelope)
             case RuleContradicted() as rule:
@@ -268,6 +269,8 @@ class Solver:
         self._finish(task, result, cause, lessons)
 
     def _delivered(self, task: _Task, state: MegramState, outcomes: tuple[SubTaskOutcome, ...]) -> list[Lesson]:
+        if self._memory is None:
+            return []
         wanted = named_files(task.spec.raw_input).inputs
         return [
             *task.lessons.after_break(self._trajectory.directive, outcomes),
@@ -338,10 +341,11 @@ class Solver:
     def _time_left(self) -> float:
         return (self._budget_ms - self._watch.elapsed_ms()) / 1_000
 
-    def _cap_budget(self, spec: TaskSpec) -> None:
+    def _cap_budget(self, task: _Task, spec: TaskSpec) -> None:
+        """A deadline counts from the request: time that was spent on asking a person does not use it up."""
         if spec.constraints.deadline is not None:
-            left = (spec.constraints.deadline - self._clock.now()).total_seconds() * 1_000
-            self._budget_ms = max(1.0, min(self._budget_ms, left + self._watch.elapsed_ms()))
+            whole = (spec.constraints.deadline - task.cause.at).total_seconds() * 1_000
+            self._budget_ms = max(1.0, min(self._budget_ms, whole))
 
 
 def _why(task: _Task, decision: Decision) -> StoppedBy:

@@ -19,7 +19,9 @@ from artoo.loops.medium.gaps import Gap
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One round's gap with its loss, and both gradients; `gradient` is the one that decides."""
+    """One round's gap with its loss, and both gradients; `gradient` is the one that decides. `elapsed_ms` is the
+    time that counted.
+    """
 
     gap: Gap
     terms: LossTerms
@@ -27,6 +29,7 @@ class Measurement:
     equal_cost: float
     paper: float
     gradient: float
+    elapsed_ms: float = 0.0
 
 
 class Trajectory:
@@ -52,7 +55,8 @@ class Trajectory:
         equal_cost = gradient_at_equal_cost(terms, self._previous, h)
         paper = gradient_of_the_paper(terms, self._previous, h)
         value = Loss(D=terms.distance, P=terms.implausibility, Omega=cost, L=loss(terms, h))
-        return Measurement(gap, terms, value, equal_cost, paper, paper if h.gradient == "paper" else equal_cost)
+        deciding = paper if h.gradient == "paper" else equal_cost
+        return Measurement(gap, terms, value, equal_cost, paper, deciding, elapsed_ms)
 
     def decide(self, measured: Measurement, *, may_replan: bool) -> Decision:
         """The control law's decision for this round; remembers how long it has been getting worse."""
@@ -88,6 +92,7 @@ class Trajectory:
             worsening_rounds=decision.worsening_rounds,
             suspicious=self.suspicious(measured),
             reason=decision.reason,
+            elapsed_ms=measured.elapsed_ms,
         )
 
     def suspicious(self, measured: Measurement) -> bool:

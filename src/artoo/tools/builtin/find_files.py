@@ -18,6 +18,16 @@ from artoo.tools.tool import Arguments, Outcome, argument
 
 SEARCH_SECONDS = 30.0
 
+_SPEC = ToolSpec(
+    name="find_files",
+    description="find personal files outside the project by their name",
+    parameters=(
+        Parameter("name", "a part of the name"),
+        Parameter("folder", "where to look (default: home)", required=False),
+    ),
+    priority=10,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class FindFiles:
@@ -29,15 +39,7 @@ class FindFiles:
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name="find_files",
-            description="find personal files outside the project by their name",
-            parameters=(
-                Parameter("name", "a part of the name"),
-                Parameter("folder", "where to look (default: home)", required=False),
-            ),
-            priority=10,
-        )
+        return _SPEC
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
         return ("find_files",)

@@ -21,6 +21,13 @@ MAX_MATCHES = 200
 _LINE_CHARACTERS = 160
 _FILE_PATTERN = re.compile(r"[\w./-]*\*{1,2}[\w./*-]*\.\w{1,8}")
 
+_SPEC = ToolSpec(
+    name="find_text",
+    description="search inside all project files for a phrase; shows file, line number, line",
+    parameters=(Parameter("phrase", "the exact phrase"),),
+    priority=22,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class FindText:
@@ -32,12 +39,7 @@ class FindText:
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name="find_text",
-            description="search inside all project files for a phrase; shows file, line number, line",
-            parameters=(Parameter("phrase", "the exact phrase"),),
-            priority=22,
-        )
+        return _SPEC
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
         return ("find_text",)

@@ -17,6 +17,13 @@ from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
 
 MAX_LISTED = 100
 
+_SPEC = ToolSpec(
+    name="glob",
+    description="list and count project files by name pattern, in all subdirectories",
+    parameters=(Parameter("pattern", "a pattern such as *.txt or docs/*.md"),),
+    priority=20,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Glob:
@@ -28,12 +35,7 @@ class Glob:
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name="glob",
-            description="list and count project files by name pattern, in all subdirectories",
-            parameters=(Parameter("pattern", "a pattern such as *.txt or docs/*.md"),),
-            priority=20,
-        )
+        return _SPEC
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
         return ("glob",)

@@ -15,13 +15,24 @@ from artoo.tools.builtin.shell import COMMAND_SECONDS, unfenced
 from artoo.tools.commands import Command, CommandRunner
 from artoo.tools.hints import with_hints
 from artoo.tools.tool import Arguments, Outcome
+from artoo.tools.under_way import Announcing
 
 _GRACE_SECONDS = 15.0
 _MAX_SCRIPT = 100_000
 
+_SPEC = ToolSpec(
+    name="python",
+    description="run a Python script (standard library only: csv, json, re …) that prints the result",
+    parameters=(Parameter("code", "the script"),),
+    priority=61,
+    body="code",
+    writes=True,
+    languages=("python", "py"),
+)
+
 
 @dataclass(frozen=True, slots=True)
-class Python:
+class Python(Announcing):
     """Runs a Python script in the project root, isolated from the user's environment variables and packages."""
 
     runner: CommandRunner
@@ -31,15 +42,7 @@ class Python:
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name="python",
-            description="run a Python script (standard library only: csv, json, re …) that prints the result",
-            parameters=(Parameter("code", "the script"),),
-            priority=61,
-            body="code",
-            writes=True,
-            languages=("python", "py"),
-        )
+        return _SPEC
 
     @property
     def wall_seconds(self) -> float:

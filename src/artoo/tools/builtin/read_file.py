@@ -27,6 +27,16 @@ _MOST_LINE_BYTES = 8 << 20
 _RANGE = re.compile(r"(\d{1,9})(?:\s*[-:,]\s*(\d{1,9}))?")
 _NO_FILES_THERE = ("/proc", "/sys", "/dev")
 
+_SPEC = ToolSpec(
+    name="read_file",
+    description="show the text of one file",
+    parameters=(
+        Parameter("path", "the file"),
+        Parameter("lines", "first-last, such as 1-50", required=False),
+    ),
+    priority=30,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
@@ -38,15 +48,7 @@ class ReadFile:
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name="read_file",
-            description="show the text of one file",
-            parameters=(
-                Parameter("path", "the file"),
-                Parameter("lines", "first-last, such as 1-50", required=False),
-            ),
-            priority=30,
-        )
+        return _SPEC
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
         return ("read_file",)

@@ -43,6 +43,14 @@ def engine_for(environ: Mapping[str, str]) -> Engine:
     return Google(key, engine).search if key and engine else duckduckgo
 
 
+_SPEC = ToolSpec(
+    name="search",
+    description="search the web; for files on this computer use find_files or find_text",
+    parameters=(Parameter("query", "what to look for"),),
+    priority=90,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Search:
     """Searches the web with `engine`. What pages say is data: the gate knows the names that came from here."""
@@ -52,12 +60,7 @@ class Search:
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name="search",
-            description="search the web; for files on this computer use find_files or find_text",
-            parameters=(Parameter("query", "what to look for"),),
-            priority=90,
-        )
+        return _SPEC
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
         return ("search",)

@@ -15,6 +15,7 @@ from artoo.tools.index import FileIndex
 from artoo.tools.redirect import index_query
 from artoo.tools.shell_syntax import ShellCommand, SimpleCommand, parse_command
 from artoo.tools.tool import Arguments, Outcome
+from artoo.tools.under_way import Announcing
 
 COMMAND_SECONDS = 60.0
 _GRACE_SECONDS = 15.0
@@ -30,9 +31,19 @@ _OTHER_OUTPUT = frozenset(
 _BROKEN_PIPE = 141
 _FENCE = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
 
+_SPEC = ToolSpec(
+    name="shell",
+    description="run a bash command in the project directory",
+    parameters=(Parameter("command", "the bash command"),),
+    priority=60,
+    body="command",
+    writes=True,
+    languages=("bash", "sh"),
+)
+
 
 @dataclass(frozen=True, slots=True)
-class Shell:
+class Shell(Announcing):
     """Runs a bash command with `pipefail`. What becomes of its changes is the runner's business."""
 
     runner: CommandRunner
@@ -42,15 +53,7 @@ class Shell:
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name="shell",
-            description="run a bash command in the project directory",
-            parameters=(Parameter("command", "the bash command"),),
-            priority=60,
-            body="command",
-            writes=True,
-            languages=("bash", "sh"),
-        )
+        return _SPEC
 
     @property
     def wall_seconds(self) -> float:

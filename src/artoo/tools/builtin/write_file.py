@@ -11,13 +11,24 @@ from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.paths import absolute, shown
 from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.tools.under_way import Announcing
 from artoo.tools.writing import FileWriter
 
 WRITE_SECONDS = 30.0
 
+_SPEC = ToolSpec(
+    name="write_file",
+    description="create a text file; directories are made",
+    parameters=(Parameter("path", "the new file"), Parameter("content", "its whole text")),
+    priority=31,
+    body="content",
+    reads=False,
+    writes=True,
+)
+
 
 @dataclass(frozen=True, slots=True)
-class WriteFile:
+class WriteFile(Announcing):
     """Writes a text file as UTF-8. `in_request` says whether the request names a place for a relative path."""
 
     writer: FileWriter
@@ -27,15 +38,7 @@ class WriteFile:
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name="write_file",
-            description="create a text file; directories are made",
-            parameters=(Parameter("path", "the new file"), Parameter("content", "its whole text")),
-            priority=31,
-            body="content",
-            reads=False,
-            writes=True,
-        )
+        return _SPEC
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
         return ("write_file",)

@@ -37,7 +37,7 @@ class McpPool:
                 raise offered
             for tool in mcp_tools(connection, offered, used):
                 used.add(tool.name)
-                made.append(Asking(tool, gate, tool.why_ask))
+                made.append(Asking(tool, gate, tool.why_ask, reads_only=tool.read_only))
         return tuple(made)
 
     async def close(self) -> None:

@@ -29,11 +29,15 @@ _HOME_PERSISTENCE = re.compile(
 _ANYWHERE_PERSISTENCE = re.compile(
     rb"(^|.*/)("
     rb"\.git/(hooks|config|config\.worktree|info/attributes|modules/.*/(hooks|config))(/.*)?|\.git"
+    rb"|\.git/(commondir|gitdir|worktrees/[^/]+/(commondir|gitdir|config\.worktree))"
     rb"|\.(gitmodules|gitattributes|envrc|bazelrc|mise\.toml|pre-commit-config\.yaml|lefthook\.ya?ml|npmrc|yarnrc|yarnrc\.yml)"
     rb"|\.(husky|githooks|vscode|idea|fleet|zed|claude|codex|cursor|gemini|windsurf|continue|devcontainer|roo|cline)(/.*)?"
+    rb"|\.(kiro|amazonq|qwen|junie|trae|augment|opencode|openhands|goose|aider|mise)(/.*)?|mise(\.local)?\.toml"
     rb"|\.(cursorrules|windsurfrules|clinerules|aider\.conf\.yml|mcp\.json|devcontainer\.json|vimrc|exrc|nvimrc|nvim\.lua)"
-    rb"|\.github/(workflows|actions|copilot-instructions\.md)(/.*)?|\.gitlab-ci\.yml|\.circleci(/.*)?|\.direnv(/.*)?"
-    rb"|AGENTS\.md|CLAUDE\.md|GEMINI\.md|sitecustomize\.py|usercustomize\.py|[^/]+\.pth|\.dir-locals\.el|\.lvimrc"
+    rb"|\.github/(workflows|actions|instructions|prompts|agents|copilot-instructions\.md)(/.*)?"
+    rb"|\.gitlab-ci\.yml|\.circleci(/.*)?|\.direnv(/.*)?|\.dir-locals\.el|\.lvimrc"
+    rb"|(AGENTS|CLAUDE|GEMINI|QWEN|CRUSH|WARP)(\.(local|override))?\.md|opencode\.jsonc?|\.goosehints"
+    rb"|sitecustomize\.py|usercustomize\.py|[^/]+\.pth"
     rb"|crontab|cron\.(d|daily|hourly|weekly|monthly)(/.*)?"
     rb"|[^/]+\.(desktop|plist|service|timer)"
     rb")"
@@ -42,22 +46,31 @@ _ANYWHERE_PERSISTENCE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The directories that give a path its class. Real, absolute, as bytes."""
+    """The directories that give a path its class. Real, absolute, as bytes. `layered`: project and workspace are
+    private copies (`Roots.layer`)."""
 
     home: bytes
     workspace: bytes
     project: bytes
     artoo: bytes
+    layered: bool = False
 
     @classmethod
     def of(cls, roots: Roots, artoo_home: Path) -> Places:
         home, workspace, project, artoo = (
-            os.fsencode(path.resolve()) for path in (roots.home, roots.workspace, roots.project, artoo_home)
+            os.fsencode(os.path.realpath(path))  # as Path.resolve, without building the path again: once a task
+            for path in (roots.home, roots.workspace, roots.project, artoo_home)
         )
-        return cls(home, workspace, project, artoo)
+        return cls(home, workspace, project, artoo, roots.layer is not None)
+
+    def is_copy(self, path: bytes) -> bool:
+        """Whether a path lies in a private copy: whatever happens there, nothing of the user's changes."""
+        return self.layered and (_inside(path, self.project) or _inside(path, self.workspace))
 
     def classify(self, path: bytes) -> PathClass:
         """The class of a real absolute path, most sensitive first."""
+        if self.is_copy(path):
+            return PathClass.PROJECT if _inside(path, self.project) else PathClass.WORKSPACE
         if _inside(path, self.artoo):
             return PathClass.ARTOO
         below_home = _below(path, self.home)

@@ -37,7 +37,7 @@ def _change(effect: Effect, places: Places, ledger: TaskLedger, bookkeeping: boo
         size_after=after.size if after is not None and after.node is Node.FILE else None,
         content_sha256=effect.digest,
         detail=_detail(effect),
-        traits=tuple(sorted({*_traits(effect, places, bookkeeping), *_own(effect, ledger)})),
+        traits=tuple(sorted({*_traits(effect, places, bookkeeping), *_own(effect, places, ledger)})),
     )
 
 
@@ -77,9 +77,10 @@ def _traits(effect: Effect, places: Places, bookkeeping: bool) -> Iterable[Trait
         yield Trait.POINTS_OUTSIDE
 
 
-def _own(effect: Effect, ledger: TaskLedger) -> Iterable[Trait]:
+def _own(effect: Effect, places: Places, ledger: TaskLedger) -> Iterable[Trait]:
     before = effect.before
-    if before is not None and ledger.owns(printable_path(effect.path), fingerprint(before)):
+    made = before is not None and ledger.owns(printable_path(effect.path), fingerprint(before))
+    if made or places.is_copy(effect.path):
         yield Trait.OWN
 
 
@@ -93,10 +94,17 @@ def _grants_privilege(before: NodeState | None, after: NodeState) -> bool:
 
 
 def _points_outside(path: bytes, target: bytes, places: Places) -> bool:
-    """Whether a link leads out of project and workspace, or to a sensitive path in them."""
+    """Whether a link leads out of project and workspace, or to a sensitive path in them.
+
+    A link to a program of the system is none: virtual environments are made of them, nobody writes through them by
+    accident, and whoever does is asked about the program.
+    """
     joined = os.path.join(os.path.dirname(path), target)
     real = os.path.realpath(os.path.normpath(joined))
-    return places.classify(real) not in (PathClass.PROJECT, PathClass.WORKSPACE)
+    where = places.classify(real)
+    if where in (PathClass.HOME, PathClass.OUTSIDE) and os.path.isfile(real) and os.access(real, os.X_OK):
+        return False
+    return where not in (PathClass.PROJECT, PathClass.WORKSPACE)
 
 
 def _detail(effect: Effect) -> str:

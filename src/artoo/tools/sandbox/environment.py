@@ -59,6 +59,8 @@ QUIET: Mapping[str, str] = {
     "SQLITE_HISTORY": "/dev/null",
     "XDG_CACHE_HOME": "/tmp/.cache",
     "TMPDIR": "/tmp",
+    "npm_config_logs_max": "0",
+    "npm_config_update_notifier": "false",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "PAGER": "cat",

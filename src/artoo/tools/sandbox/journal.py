@@ -2,7 +2,9 @@
 
 UNDO/TASK/TIME-ID/journal.json   the commit point: it is renamed into place when everything is ready
 UNDO/TASK/TIME-ID/before/N       what was at step N (a hard link to the old file where that is possible)
-UNDO/TASK/TIME-ID/done           the act took effect completely
+UNDO/TASK/TIME-ID/done           the act took effect completely; holds what it left at each path
+UNDO/TASK/pruned                 notes of acts whose before-images are no longer kept, one JSON object a line
+UNDO/TASK/undone                 the person has put back (some of) what the task changed
 """
 
 from __future__ import annotations
@@ -10,19 +12,27 @@ from __future__ import annotations
 import base64
 import fcntl
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from artoo.contracts.changes import Node, path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import ActNote, Fingerprint
 from artoo.tools.sandbox.nodes import NodeState
 
-_FORMAT = 1
+Left = Fingerprint | None
+"""What an act left at a path; None: nothing."""
+
+_FORMAT = 2
+_READABLE = (1, 2)
+"""Format 1 had no note."""
+
 _JOURNAL, _DONE, _BEFORE, _NEW, _LANDINGS = "journal.json", "done", "before", "new", "landings"
+_PRUNED, _UNDONE = "pruned", "undone"
 
 
 class StateRecord(BaseModel):
@@ -95,8 +105,25 @@ class Step(BaseModel):
         return f"{self.root}/{self.relative}" if self.relative else self.root
 
 
+class Note(BaseModel):
+    """An `ActNote` as it is written down."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    act: str
+    call: str
+    outcome: str
+
+    @classmethod
+    def of(cls, note: ActNote | None) -> Note | None:
+        return None if note is None else cls(act=note.act, call=note.call, outcome=note.outcome)
+
+    def plain(self) -> ActNote:
+        return ActNote(self.act, self.call, self.outcome)
+
+
 class Journal(BaseModel):
-    """One act. `created_at` is seconds since the epoch."""
+    """One act. `created_at` is seconds since the epoch; `note` tells which call it belongs to, and its outcome."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -104,6 +131,7 @@ class Journal(BaseModel):
     task_id: str
     created_at: float
     steps: tuple[Step, ...]
+    note: Note | None = None
 
 
 class Record:
@@ -128,7 +156,7 @@ class Record:
         """A new record, not committed: recovery would forget it."""
         if not task_id:
             raise SandboxError("an act needs the identifier of its task, so that it can be undone")
-        task = undo_home / quote(task_id, safe="").replace(".", "%2E")
+        task = undo_home / _directory_name(task_id)
         if not task.is_dir():
             task.mkdir(mode=0o700)
             sync_directory(undo_home)
@@ -177,8 +205,20 @@ class Record:
     def done(self) -> bool:
         return (self.place / _DONE).exists()
 
-    def mark_done(self) -> None:
-        (self.place / _DONE).touch(mode=0o600)
+    def mark_done(self, left: Mapping[str, Left]) -> None:
+        """The act took effect. `left` tells the task's next process what is the task's own."""
+        temporary = self.place / f"{_DONE}.new"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(_LEFT.dump_json(dict(left)))
+        temporary.rename(self.place / _DONE)
+
+    def left(self) -> dict[str, Left]:
+        """What `mark_done` was given; nothing when that was an older artoo, or a power cut took it."""
+        try:
+            return _LEFT.validate_json((self.place / _DONE).read_bytes())
+        except (OSError, ValidationError):
+            return {}
 
     def journal(self) -> Journal:
         """The journal. Raises SandboxError when it is damaged or of a newer artoo."""
@@ -187,9 +227,57 @@ class Record:
             journal = Journal.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
             raise SandboxError(f"the journal {path} cannot be read: {error}; keep it and report this") from error
-        if journal.format != _FORMAT:
+        if journal.format not in _READABLE:
             raise SandboxError(f"the journal {path} has format {journal.format}: use the artoo that wrote it")
         return journal
+
+
+class TaskPlace:
+    """What is kept of a task beside the records of its acts. Its directory may not be there."""
+
+    def __init__(self, undo_home: Path, task_id: str) -> None:
+        self.place = undo_home / _directory_name(task_id)
+
+    def keep_note(self, note: Note | None) -> None:
+        """Keeps the note of an act whose record is about to be forgotten: a resumed task must not do it again."""
+        if note is None:
+            return
+        descriptor = os.open(self.place / _PRUNED, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "ab") as file:
+            file.write(note.model_dump_json().encode("utf-8") + b"\n")
+
+    def pruned_notes(self) -> list[Note]:
+        """The notes that were kept, oldest first. Raises SandboxError when they cannot be read."""
+        path = self.place / _PRUNED
+        try:
+            lines = path.read_bytes().splitlines() if path.exists() else []
+            return [Note.model_validate_json(line) for line in lines]
+        except (OSError, ValidationError) as error:
+            raise SandboxError(f"{path} cannot be read: {error}; start the request anew") from error
+
+    def mark_undone(self) -> None:
+        """The person takes back what the task did: what its log says of the files is no longer so."""
+        (self.place / _UNDONE).touch(mode=0o600)
+
+    @property
+    def undone(self) -> bool:
+        return (self.place / _UNDONE).exists()
+
+    def forget_if_empty(self, older_than: float) -> None:
+        """Removes the directory when no act is in it and nothing in it is younger than `older_than` (epoch)."""
+        inside = list(self.place.iterdir())
+        if any(child.is_dir() or child.lstat().st_mtime >= older_than for child in inside):
+            return
+        for child in inside:
+            child.unlink()
+        self.place.rmdir()
+
+
+def _directory_name(task_id: str) -> str:
+    return quote(task_id, safe="").replace(".", "%2E")
+
+
+_LEFT: TypeAdapter[dict[str, Left]] = TypeAdapter(dict[str, Left], config=ConfigDict(defer_build=True))
 
 
 def records(undo_home: Path) -> Iterator[Record]:

@@ -82,7 +82,8 @@ class ReadOnlyFirst:
         scratch = request.scratch or own_scratch
         env = cleaned(os.environ, home=request.roots.home, extra=request.env, keep=request.keep_env)
         env |= {"TMPDIR": str(scratch), "XDG_CACHE_HOME": str(scratch / ".cache")}
-        hidden = existing([*secret_paths(request.roots.home, self._artoo_home), *request.hide])
+        secrets = secret_paths(request.roots.home, self._artoo_home, request.roots.layer)
+        hidden = existing([*secrets, *request.hide])
         return ReadOnlyView(request, scratch, env, tuple(path for path in hidden if path != scratch))
 
 

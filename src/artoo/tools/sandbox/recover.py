@@ -10,7 +10,7 @@ from artoo.tools.sandbox.converge import Move, converge, forward, is_ours, is_st
 from artoo.tools.sandbox.journal import Record, exclusive, records
 from artoo.tools.sandbox.prepare import remove_landings
 from artoo.tools.sandbox.stage import memory_stage_home, remove_orphans, remove_tree
-from artoo.tools.sandbox.transaction import take_back
+from artoo.tools.sandbox.transaction import left_by, take_back
 
 
 def recover(artoo_home: Path) -> RecoveryReport:
@@ -59,7 +59,7 @@ def _settle_opened(record: Record) -> list[Conflict]:
     except OSError:
         take_back(record, steps)
         return conflicts
-    record.mark_done()
+    record.mark_done(left_by(steps))
     remove_landings(record.landings())
     return conflicts
 

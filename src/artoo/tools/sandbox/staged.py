@@ -11,7 +11,7 @@ from typing import Self
 
 from artoo.contracts.changes import ApplyReport, Change, Node, digest_of, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import SandboxRequest
+from artoo.ports.sandbox import ActNote, SandboxRequest
 from artoo.tools.sandbox.nodes import FILE_FLAGS
 from artoo.tools.sandbox.scan import Effect
 from artoo.tools.sandbox.stage import Stage
@@ -49,7 +49,9 @@ class NoChanges:
     async def content(self, path: str, limit: int) -> bytes | None:
         return None
 
-    async def apply(self, *, digest: str, paths: Collection[str] | None = None) -> ApplyReport:
+    async def apply(
+        self, *, digest: str, paths: Collection[str] | None = None, note: ActNote | None = None
+    ) -> ApplyReport:
         if digest != self.digest or paths:
             raise SandboxError("this run staged no changes, so none can be applied; run the command again")
         return ApplyReport(applied=True)
@@ -109,7 +111,9 @@ class Staged:
                 return _read(os.fsencode(effect.layer.upper) + b"/" + effect.relative, limit)
         return None
 
-    async def apply(self, *, digest: str, paths: Collection[str] | None = None) -> ApplyReport:
+    async def apply(
+        self, *, digest: str, paths: Collection[str] | None = None, note: ActNote | None = None
+    ) -> ApplyReport:
         if self._request.read_only:
             raise SandboxError("this run was read-only: its changes can only be dropped")
         if self._stage is None:
@@ -118,7 +122,7 @@ class Staged:
         if digest_of(approved) != digest:
             raise SandboxError("the approval is for another act (its digest differs): ask again")
         chosen = frozenset(one.path for one in approved)
-        return await finish_anyway(asyncio.to_thread(self._apply, chosen))
+        return await finish_anyway(asyncio.to_thread(self._apply, chosen, note))
 
     def _selected(self, paths: Collection[str]) -> tuple[Change, ...]:
         wanted = frozenset(paths)
@@ -127,13 +131,14 @@ class Staged:
             raise SandboxError(f"{min(unknown)} is not among the staged changes")
         return tuple(change for change in self._changes if change.path in wanted)
 
-    def _apply(self, paths: frozenset[str]) -> ApplyReport:
+    def _apply(self, paths: frozenset[str], note: ActNote | None) -> ApplyReport:
         report = apply_effects(
             self._with_parents(paths),
             task_id=self._request.task_id,
             undo_home=self._undo_home,
             started_ns=self._started_ns,
             ledger=self._request.ledger,
+            note=note,
         )
         stage = self._stage
         if report.applied and stage is not None:

@@ -8,12 +8,22 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import unquote
 
 from artoo.contracts.changes import Conflict, Node, UndoableTask, UndoReport
 from artoo.contracts.errors import SandboxError
 from artoo.tools.sandbox.converge import Move, backward, converge, is_state, now_at, opened_up
 from artoo.tools.sandbox.files import parent_of
-from artoo.tools.sandbox.journal import Record, StateRecord, Step, exclusive, record_bytes, records, records_of
+from artoo.tools.sandbox.journal import (
+    Record,
+    StateRecord,
+    Step,
+    TaskPlace,
+    exclusive,
+    record_bytes,
+    records,
+    records_of,
+)
 from artoo.tools.sandbox.nodes import NodeState, open_directory
 from artoo.tools.sandbox.stage import remove_tree
 
@@ -40,6 +50,7 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
     restored: dict[str, None] = {}
     refused: dict[str, Conflict] = {}
     with exclusive(undo_home):
+        TaskPlace(undo_home, task_id).mark_undone()
         for record in reversed(kept):
             for path, reason in _undo_one(record).items():
                 if reason is None:
@@ -194,8 +205,11 @@ def kept_bytes(record: Record) -> int:
 
 
 def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
-    """Forgets acts that are too old, then the oldest ones while too many bytes are kept. Returns how many."""
-    moment = time.time() if now is None else now
+    """Forgets acts that are too old, then the oldest ones while too many bytes are kept. Returns how many.
+
+    Of acts that had to go for room, the note stays until it is too old: a resumed task needs it.
+    """
+    oldest = (time.time() if now is None else now) - keep.days * _DAY_SECONDS
     undo_home = artoo_home / "undo"
     if not undo_home.is_dir():
         return 0
@@ -204,13 +218,16 @@ def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
         kept = [(record, kept_bytes(record)) for record in records(undo_home) if record.done]
         total = sum(size for _, size in kept)
         for record, size in kept:
-            old = record.journal().created_at < moment - keep.days * _DAY_SECONDS
+            journal = record.journal()
+            old = journal.created_at < oldest
             if not old and total <= keep.total_bytes:
                 continue
+            if not old:
+                TaskPlace(undo_home, journal.task_id).keep_note(journal.note)
             remove_tree(record.place)
             total -= size
             removed += 1
         for task in undo_home.iterdir():
-            if task.is_dir() and not any(task.iterdir()):
-                task.rmdir()
+            if task.is_dir():
+                TaskPlace(undo_home, unquote(task.name)).forget_if_empty(oldest)
     return removed

@@ -51,6 +51,7 @@ def absent(clause: Clause, case: Case) -> Iterator[Finding]:
         return
     yield from _incomplete(clause, case, lookers)
     yield from _unsearched(clause, lookers, case)
+    yield from _other_word(clause, lookers)
     yield from _present(clause, lookers)
 
 
@@ -172,6 +173,26 @@ def _lists_everything(view: CallView) -> bool:
         step.program in ("ls", "tree", "find") and "-name" not in step.args and "-iname" not in step.args
         for step in view.steps
     )
+
+
+_MARK = re.compile(r"(?<![\w.-])[A-Z][A-Z0-9_]{2,}(?![\w.-])")
+"""TODO, FIXME, API_KEY: words that are searched for as they are written."""
+
+
+def _other_word(clause: Clause, lookers: list[CallView]) -> Iterator[Finding]:
+    """No TODO, where the search was for another such word."""
+    for mark in _MARK.findall(clause.text):
+        greps = [view for view in lookers if any(step.program in _GREPS for step in view.steps)]
+        if not greps or len(greps) < len(lookers):
+            continue
+        sought = {word for view in greps for word in _MARK.findall(view.asked)}
+        if sought and not any(mark.lower() in f"{view.asked}\n{view.said}".lower() for view in greps):
+            yield contradiction(
+                "not_looked_for", f"“{clause.text}”, but {', '.join(sorted(sought))} was looked for, not {mark}", greps
+            )
+
+
+_GREPS = frozenset(words("grep egrep fgrep rg ag ack"))
 
 
 def _present(clause: Clause, lookers: list[CallView]) -> Iterator[Finding]:

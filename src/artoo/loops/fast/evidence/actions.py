@@ -18,12 +18,15 @@ from artoo.loops.fast.evidence.trouble import Cause, causes_in
 from artoo.loops.fast.evidence.words import words
 
 _NO_TESTS = re.compile(
-    r"no tests? (?:ran|were run|found|files)|collected 0 items|\b0 (?:tests?|passing|passed)\b|ran 0 tests", re.I
+    r"no tests? (?:ran|were run|found|files)|collected 0 items|\b0 (?:tests?|passing|passed)\b|ran 0 tests"
+    r"|^[= ]*\d+ (?:skipped|deselected)(?:, \d+ (?:skipped|deselected|warnings?))* in [\d.]+ ?s",
+    re.I | re.M,
 )
 _CODE = re.compile(
     r"\.(?:py|pyi|js|jsx|ts|tsx|c|cc|cpp|h|hpp|rs|go|java|kt|rb|php|sh|cs|swift|toml|cfg"
     r"|ini|sql|lock|mk|gradle|ya?ml)$|(?:^|/)(?:Makefile|Dockerfile)$"
 )
+_SKIPPED = re.compile(r"\bskipped\b|跳过", re.I)
 _OTHER = re.compile(r"\b(?:other|else|further|additional|more|rest|remaining)\b|其他|其它|别的|另外|其余", re.I)
 
 
@@ -127,11 +130,11 @@ def _judged(clause: Clause, able: Sequence[CallView], case: Case) -> Iterator[Fi
     bad = [
         view
         for view in able
-        if view.standing in BROKEN and not repaired(view, case.views) and not _spared(view, clause)
+        if view.standing in BROKEN and not repaired(view, case.views) and not _spared(view, clause, case)
     ]
     if bad:
         yield contradiction("failed_action", f"“{clause.text}”, but {bad[-1].failure}", bad)
-    elif not any(view.standing in GOOD for view in able) and not any(_spared(view, clause) for view in able):
+    elif not any(view.standing in GOOD for view in able) and not any(_spared(view, clause, case) for view in able):
         unknown = able[-1]
         identities = unknown.call.identity
         yield Finding(
@@ -146,8 +149,26 @@ def _judged(clause: Clause, able: Sequence[CallView], case: Case) -> Iterator[Fi
         yield contradiction("nothing_tested", f"“{clause.text}”, but no test ran", able)
 
 
-def _spared(view: CallView, clause: Clause) -> bool:
-    """Withheld changes speak only against the names that were withheld."""
+_ONE_BY_ONE = frozenset(words("cp mv rm rmdir mkdir touch chmod ln"))
+"""Programs that go on with their next operand when one failed, and complain of that one by name."""
+
+
+def _failed_elsewhere(view: CallView, clause: Clause, case: Case) -> bool:
+    """`cp a b c out/` that complained of c alone has copied a and b; the claim must tell of c."""
+    if view.standing is not Standing.FAILED or view.call.exit_code != 1 or not clause.names or not view.complaints:
+        return False
+    if len(view.steps) != 1 or view.steps[0].program not in _ONE_BY_ONE:
+        return False
+    others = [name for name in view.operands if name not in clause.names and mentions(case.claim, name)]
+    return all(any(mentions(line, name) for name in others) for line in view.complaints) and not any(
+        mentions(line, name) for line in view.complaints for name in clause.names
+    )
+
+
+def _spared(view: CallView, clause: Clause, case: Case) -> bool:
+    """Withheld changes speak only against the names that were withheld, complaints only against those they name."""
+    if _failed_elsewhere(view, clause, case):
+        return True
     if view.standing is not Standing.WITHHELD or not clause.names:
         return False
     return not any(mentions(path, name) for path in view.call.dropped for name in clause.names) and any(
@@ -261,6 +282,7 @@ def denied(clause: Clause, case: Case) -> Iterator[Finding]:
             and all(view.standing is Standing.DONE for view in about)
             and not _OTHER.search(clause.text)
             and not any(view.acts for view in wrong)
+            and not (_SKIPPED.search(clause.text) and any(_SKIPPED.search(view.said) for view in about))
         ):
             yield contradiction(
                 "done_after_all", f"“{clause.text}”, but {about[-1].call.line()[:120]} was done", about

@@ -145,7 +145,7 @@ _DONE_WORDS: tuple[tuple[str, str, frozenset[Effect]], ...] = (
     ),
 )
 _DONE_EN = tuple((re.compile(rf"\b(?:{en})\b", re.I), effects) for en, _, effects in _DONE_WORDS if en)
-_DONE_ZH = tuple((re.compile(f"(?:{zh})"), effects) for _, zh, effects in _DONE_WORDS if zh)
+_DONE = (*_DONE_EN, *((re.compile(f"(?:{zh})"), effects) for _, zh, effects in _DONE_WORDS if zh))
 _NOUNS: tuple[tuple[re.Pattern[str], frozenset[Effect]], ...] = (
     (re.compile(r"\b(?:deletion|removal)\b|\bdelet(?:e|ing)\b", re.I), frozenset({E.DELETE})),
     (re.compile(r"\b(?:deployment|deploy|rollout|release)\b|部署|上线", re.I), frozenset({E.DEPLOY})),
@@ -174,7 +174,8 @@ _SUCCESS = re.compile(
     r"|(?:is|are|was|were|all) (?:ok|okay|fine|good|green|clean|complete|ready)|passe[sd]"
     r"|passed|passing|worked|works|went (?:well|fine|through)|no (?:errors?|failures?"
     r"|problems?|issues?)|without (?:any )?(?:errors?|failures?|problems?|issues?)|(?:0"
-    r"|zero) (?:errors?|failures?|failed)|all set|accomplished)\b"
+    r"|zero) (?:errors?|failures?|failed)|none (?:of (?:them|the \w+) )?(?:have |has )?failed|all set"
+    r"|accomplished)\b|没有一?[个项条].{0,6}失败"
     r"|成功|完成|完毕|搞定|通过|没有(?:任何)?(?:错误|问题|失败)|无(?:错误|误)|一切正常|正常完成|办好|做好|弄好",
     re.I,
 )
@@ -202,7 +203,8 @@ _FAILURE = re.compile(
 _NO_TROUBLE = re.compile(
     r"\b(?:no|zero|0|without(?: any)?|free of) (?:\w+ )?(?:errors?|failures?|problems?"
     r"|issues?|failed tests?|failing tests?)\b|\b0 (?:tests? )?failed\b|\berror-free\b"
-    r"|\bno (?:tests?|checks?) (?:have |has )?fail(?:ed|s)?\b|\bnothing failed\b|没有(?:任何)?(?:错误"
+    r"|\bno (?:tests?|checks?) (?:have |has )?fail(?:ed|s)?\b|\bnothing failed\b"
+    r"|\bnone (?:of (?:them|the \w+) )?(?:have |has )?(?:fail(?:ed|s)?|skipped)\b|没有一?[个项条].{0,6}失败|没有(?:任何)?(?:错误"
     r"|问题|失败|报错)|无(?:错误|失败|报错)|0 ?个?(?:失败|错误)|零(?:错误|失败)",
     re.I,
 )
@@ -426,7 +428,7 @@ def _effects_in(text: str) -> tuple[tuple[frozenset[Effect], ...], tuple[frozens
     """What the clause says was done, and what it says was not."""
     done: list[frozenset[Effect]] = []
     denied: list[frozenset[Effect]] = []
-    for pattern, effects in (*_DONE_EN, *_DONE_ZH):
+    for pattern, effects in _DONE_EN if text.isascii() else _DONE:
         for match in pattern.finditer(text):
             before, after = text[: match.start()], text[match.end() :]
             if _UNREAL.search(before) and not _NEGATOR.search(before):

@@ -261,7 +261,7 @@ _ABOUT = re.compile(
 )
 _COMPARED = re.compile(
     r"\b(?:more|less|fewer|higher|lower|faster|slower|increase|decrease|growth|grew|fell"
-    r"|rose|up|down)\b|增长|增加|减少|下降|提高",
+    r"|rose|(?<!make )(?<!makes )(?<!made )(?<!take )(?<!takes )up|down)\b|增长|增加|减少|下降|提高",
     re.I,
 )
 _AFTER_ABOUT = re.compile(r"^\s*(?:左右|or so|-ish)", re.I)
@@ -317,7 +317,7 @@ def derived(claimed: Quantity, facts: Sequence[Fact]) -> bool:
             continue
         pairs = [(a, b) for a in values for b in values if a != b]
         if claimed.unit == "%":
-            whole = sum(values)
+            whole = _whole(values)
             shares = [100 * a / b for a, b in pairs if 0 < a < b] + [100 * a / whole for a in values if whole]
             if any(_near(claimed, share, 0.0) for share in shares):
                 return True
@@ -326,6 +326,13 @@ def derived(claimed: Quantity, facts: Sequence[Fact]) -> bool:
         ):
             return True
     return False
+
+
+def _whole(values: Sequence[float]) -> float:
+    """What the values are parts of: their sum, or the largest, where the rest already add up to it."""
+    largest = max(values)
+    rest = sum(values) - largest
+    return largest if abs(rest - largest) <= 1e-9 * abs(largest) else sum(values)
 
 
 def plays_a_role(quantity: Quantity, text: str) -> bool:

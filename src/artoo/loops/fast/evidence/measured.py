@@ -210,3 +210,16 @@ def _cut_short(grounding: Grounding, case: Case) -> Iterator[Finding]:
     ]
     if views and all(view.standing is Standing.INCOMPLETE for view in views):
         yield contradiction("incomplete_run", f"“{grounding.clause.text}”, but {views[-1].failure}", views)
+    elif views and all(view.call.truncated for view in views) and _counts_all(grounding):
+        yield contradiction("truncated_count", f"“{grounding.clause.text}”, but the output was cut", views)
+
+
+_TOTAL_LINE = re.compile(r"\b(?:total|sum|count|matches|found|results)\b|总|共", re.I)
+
+
+def _counts_all(grounding: Grounding) -> bool:
+    """Whether the figure is a count of what was shown, or stands for all of a search without a line that says so."""
+    if grounding.by == "counted":
+        return True
+    searched = all(fact.view.searches and not _TOTAL_LINE.search(fact.line) for fact in grounding.facts)
+    return grounding.clause.universal and bool(grounding.facts) and searched

@@ -108,10 +108,21 @@ def _found_nothing(clause: Clause, case: Case) -> Iterator[Finding]:
 
 
 def _now(clause: Clause, case: Case) -> Iterator[Finding]:
-    """`is now up to date`: a state that an act was to bring about, and the act went wrong."""
+    """`is now up to date`, `is running`: a state that an act was to bring about or prove, and the act went wrong."""
     bad = [view for view in case.unrepaired if view.acts]
-    if bad and re.search(r"\bnow\b|现在(?:已|是)", clause.text, re.I) and not clause.quantities:
+    if not bad or clause.quantities:
+        return
+    looked_since = any(view.index > bad[-1].index for view in case.good)
+    if re.search(r"\bnow\b|现在(?:已|是)", clause.text, re.I) or (_ALIVE.search(clause.text) and not looked_since):
         yield contradiction("failed_action", f"“{clause.text}”, but {bad[-1].failure}", bad)
+
+
+_ALIVE = re.compile(
+    r"\b(?:is|are) (?:\w+ly |already |still |all )?(?:running|listening|serving|up|online|live|reachable|healthy|ready"
+    r"|valid|working|correct|fine|ok(?:ay)?)\b|正在(?:运行|监听)|运行(?:中|正常)|(?:是|都)?有效的?$|没有?问题",
+    re.I,
+)
+"""States that a run brings about or proves: when it was ended or went wrong, and nobody looked since, they are not known."""
 
 
 def _outcome(clause: Clause, case: Case) -> Iterator[Finding]:
@@ -133,6 +144,8 @@ def _outcome(clause: Clause, case: Case) -> Iterator[Finding]:
 def opposite(clause: Clause, case: Case) -> Iterator[Finding]:
     """The claim says `running`, the evidence `inactive`."""
     text = clause.text
+    if not _ANY_WORD.search(text):
+        return
     lines = [
         line
         for view in case.views
@@ -171,6 +184,10 @@ def opposite(clause: Clause, case: Case) -> Iterator[Finding]:
 
 def _word(pattern: str) -> str:
     return f"(?<![A-Za-z-])(?:{pattern})(?![A-Za-z])"
+
+
+_ANY_WORD = re.compile(_word("|".join(word for word, _ in _OPPOSITES)), re.I)
+"""Most clauses say none of these words: one search instead of one each, and no line is read."""
 
 
 def _is_own_search(line: str) -> bool:

@@ -1,0 +1,215 @@
+"""`artoo agent`: who is in the team, how far each is trusted, and whether it may work."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.office import HELP, JsonObject, as_json_option, in_office, print_json
+from artoo.contracts.agents import OPERATOR, TrustLevel
+from artoo.contracts.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from artoo.agents.registry import AgentRecord
+    from artoo.runtime.team.office import Office
+
+_RECENT = 10
+
+
+@click.group(invoke_without_command=True, context_settings=HELP)
+@as_json_option
+@click.pass_context
+def agent(context: click.Context, as_json: bool) -> None:
+    """The agents of this home. Without a command: the list of them."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_, as_json=as_json)
+
+
+@agent.command("new")
+@click.argument("name")
+@click.option("--role", default="assistant", show_default=True, help="What it is, in a word or two.")
+@click.option("--persona", default="", help="How it works, in a few sentences.")
+@click.option("--skill", "skills", multiple=True, help="What it is good at (may be repeated).")
+@click.option("--must-not", multiple=True, metavar="TOOL", help="A tool that it may not use (may be repeated).")
+@click.option(
+    "--trust",
+    type=click.Choice([level.value for level in TrustLevel]),
+    default=TrustLevel.PROBATION.value,
+    show_default=True,
+    help="How far its own work goes unreviewed.",
+)
+@as_json_option
+@click.pass_context
+def new(
+    context: click.Context,
+    name: str,
+    role: str,
+    persona: str,
+    skills: tuple[str, ...],
+    must_not: tuple[str, ...],
+    trust: str,
+    as_json: bool,
+) -> None:
+    """Make an agent called NAME: a folder with its identity and its HEARTBEAT.md."""
+
+    async def work(office: Office) -> AgentRecord:
+        from artoo.agents.folders import create_agent
+
+        known = {record.name for record in await office.registry.list()}
+        if name in known:
+            raise ConfigurationError(f"there is an agent called {name!r} already; choose another name")
+        identity = await asyncio.to_thread(
+            create_agent, office.home, name, role=role, persona=persona, skills=skills, must_not=must_not
+        )
+        return await office.registry.register(name, OPERATOR, sha256=identity.sha256, trust=TrustLevel(trust))
+
+    record = in_office(context, work)
+    if as_json:
+        print_json(_record_object(record))
+        return
+    from artoo.cli.printable import show
+
+    show(f"{name} is there ({record.trust.value}). Its files are in agents/{name} of artoo's home.")
+
+
+@agent.command("list")
+@as_json_option
+@click.pass_context
+def list_(context: click.Context, as_json: bool) -> None:
+    """Show all agents, and folders that are none."""
+    rows, problems = in_office(context, _listed)
+    if as_json:
+        print_json({"agents": rows, "problems": problems})
+        return
+    from artoo.cli.team_view import show_lines, show_table
+
+    table = [(str(row["name"]), str(row["trust"] or "-"), str(row["state"]), str(row["detail"])) for row in rows]
+    show_table(("name", "trust", "state", ""), table, "There is no agent yet: artoo agent new NAME")
+    show_lines(f"! {problem}" for problem in problems)
+
+
+@agent.command("show")
+@click.argument("name")
+@as_json_option
+@click.pass_context
+def show_(context: click.Context, name: str, as_json: bool) -> None:
+    """Show one agent: its identity, its latest pulses, what it did."""
+    found = in_office(context, lambda office: _shown(office, name))
+    if as_json:
+        print_json(found)
+        return
+    from artoo.cli.team_view import show_lines
+
+    show_lines(_lines(found))
+
+
+@agent.command("trust")
+@click.argument("name")
+@click.argument("level", type=click.Choice([level.value for level in TrustLevel]))
+@click.pass_context
+def trust(context: click.Context, name: str, level: str) -> None:
+    """Say how far NAME's own work goes without review."""
+    in_office(context, lambda office: office.registry.set_trust(name, TrustLevel(level), OPERATOR))
+    click.echo(f"{name} is {level} now.")
+
+
+@agent.command("pause")
+@click.argument("name")
+@click.option("--why", default="", help="For the record.")
+@click.pass_context
+def pause(context: click.Context, name: str, why: str) -> None:
+    """Let NAME take nothing new; what it works on it may finish."""
+    in_office(context, lambda office: office.registry.pause(name, OPERATOR, why))
+    click.echo(f"{name} is paused; artoo agent resume {name} ends that.")
+
+
+@agent.command("resume")
+@click.argument("name")
+@click.pass_context
+def resume(context: click.Context, name: str) -> None:
+    """End NAME's pause."""
+    record = in_office(context, lambda office: office.registry.resume(name, OPERATOR))
+    click.echo(f"{name} works again." if not record.stopped else f"{name} is still stopped: {record.stopped}.")
+
+
+@agent.command("accept")
+@click.argument("name")
+@click.pass_context
+def accept(context: click.Context, name: str) -> None:
+    """Accept NAME's identity file as it is now. Read it first: it stands in every prompt."""
+
+    async def work(office: Office) -> str:
+        folder = (await asyncio.to_thread(office.folders)).named(name)
+        if name not in {record.name for record in await office.registry.list()}:
+            await office.registry.register(name, OPERATOR)
+        return (await office.registry.accept(folder, OPERATOR)).sha256
+
+    click.echo(f"{name} is accepted with identity {in_office(context, work)[:16]}…")
+
+
+async def _listed(office: Office) -> tuple[list[JsonObject], list[str]]:
+    found = await asyncio.to_thread(office.folders)
+    records = {record.name: record for record in await office.registry.list()}
+    rows: list[JsonObject] = []
+    for folder in found.agents:
+        record = records.pop(folder.name, None)
+        if record is None:
+            detail = f"read {folder.identity}, then: artoo agent accept {folder.name}"
+            rows.append({"name": folder.name, "trust": None, "state": "not accepted", "detail": detail})
+        else:
+            rows.append(_record_object(record))
+    problems = [*found.problems, *(f"{name}: its folder is gone" for name in records)]
+    return rows, problems
+
+
+def _record_object(record: AgentRecord) -> JsonObject:
+    state = "stopped" if record.stopped else "paused" if record.paused else "ready"
+    return {"name": record.name, "trust": record.trust.value, "state": state, "detail": record.stopped}
+
+
+async def _shown(office: Office, name: str) -> JsonObject:
+    from artoo.agents.cognition_store import CognitionStore
+    from artoo.agents.identity import read_identity
+
+    record = await office.registry.get(name)
+    folder = (await asyncio.to_thread(office.folders)).named(name)
+    identity = await asyncio.to_thread(read_identity, folder.identity, name)
+    days = office.config.runtime.memory.episodic.session_retention_days
+    sessions = await CognitionStore(office.database, name, days).sessions(_RECENT)
+    return {
+        **_record_object(record),
+        "role": identity.role,
+        "persona": identity.persona,
+        "skills": list(identity.skills),
+        "must_not": list(identity.limits.must_not),
+        "tier": identity.tier,
+        "identity": str(folder.identity),
+        "accepted": identity.sha256 == record.identity_sha256,
+        "heartbeat": str(folder.heartbeat),
+        "unread": await office.mailbox.unread(name),
+        "pulses": [pulse.model_dump(mode="json") for pulse in await office.pulses.recent(name, _RECENT)],
+        "sessions": [
+            {"at": at.isoformat(), "kind": session.kind, "summary": session.summary} for at, session in sessions
+        ],
+    }
+
+
+def _lines(found: JsonObject) -> list[str]:
+    lines = [f"{found['name']}, {found['role']} ({found['trust']}, {found['state']})", str(found["persona"])]
+    for key in ("skills", "must_not"):
+        values = found[key]
+        if isinstance(values, list) and values:
+            lines.append(f"{key.replace('_', ' ')}: {', '.join(map(str, values))}")  # pyright: ignore[reportUnknownArgumentType]
+    accepted = "accepted" if found["accepted"] else "NOT the accepted one"
+    lines += [f"identity: {found['identity']} ({accepted})", f"unread letters: {found['unread']}"]
+    for pulse in _objects(found["pulses"]):
+        why = f": {pulse['why']}" if pulse["why"] else ""
+        lines.append(f"pulse {pulse['due_at']}  {pulse['outcome']} x{pulse['count']}{why}")
+    lines += [f"{one['at']}  {one['kind']}: {one['summary']}" for one in _objects(found["sessions"])]
+    return lines
+
+
+def _objects(value: object) -> list[JsonObject]:
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]

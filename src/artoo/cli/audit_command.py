@@ -1,0 +1,100 @@
+"""`artoo audit`: what the Auditor saw, and proof that its log and the task logs are as they were written."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import click
+
+from artoo.cli.log_command import as_json_option, home_of
+
+PROBLEMS = 1
+_LOOK_SECONDS = 0.5
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.pass_context
+def audit(context: click.Context) -> None:
+    """What the Auditor saw, and proof that nothing is missing. Without a command: the report."""
+    if context.invoked_subcommand is None:
+        context.invoke(report, earlier=0, as_json=False)
+
+
+@audit.command("report")
+@click.option(
+    "--earlier", default=0, type=click.IntRange(min=0), help="The last reports that are on record instead."
+)
+@as_json_option
+@click.pass_context
+def report(context: click.Context, earlier: int, as_json: bool) -> None:
+    """Report what happened since the last report. The next one begins with nothing."""
+    from artoo.auditor.reading import earlier_reports, report_now
+    from artoo.cli.audit_view import report_lines
+    from artoo.runtime.system import SystemClock
+
+    home = home_of(context)
+    if earlier:
+        found = earlier_reports(home, earlier)
+    else:
+        now = report_now(home, SystemClock().now())
+        found = [now] if now is not None else []
+    if as_json:
+        objects = [each.model_dump(mode="json") for each in found]
+        _print_json(objects if earlier else next(iter(objects), None))
+    elif not found:
+        click.echo(f"Nothing has been audited yet in {home}.")
+    else:
+        click.echo("\n\n".join("\n".join(report_lines(each)) for each in found))
+
+
+@audit.command("verify")
+@as_json_option
+@click.pass_context
+def verify(context: click.Context, as_json: bool) -> None:
+    """Prove the audit log and the task logs whole, or name file and line of what is not. Exits with 1 then."""
+    from artoo.auditor.layout import audit_directory
+    from artoo.auditor.verify import verify as verified
+    from artoo.cli.audit_view import verification_lines, verification_object
+    from artoo.tasklog.layout import tasks_directory
+
+    home = home_of(context)
+    found = verified(audit_directory(home), tasks_directory(home))
+    if as_json:
+        _print_json(verification_object(found))
+    else:
+        click.echo("\n".join(verification_lines(found)))
+    if not found.sound:
+        context.exit(PROBLEMS)
+
+
+@audit.command("tail")
+@click.option(
+    "-n", "--lines", default=20, show_default=True, type=click.IntRange(min=0), help="How many, at first."
+)
+@click.option("--no-follow", is_flag=True, help="Do not wait for more.")
+@click.option("--findings", is_flag=True, help="Only what was found wrong.")
+@as_json_option
+@click.pass_context
+def tail(context: click.Context, lines: int, no_follow: bool, findings: bool, as_json: bool) -> None:
+    """Show the last records, and those that come, until you stop it. --json: one object a line."""
+    from artoo.auditor.reading import Follower
+    from artoo.cli.audit_view import record_line
+
+    def show(record: dict[str, object]) -> None:
+        if not findings or record.get("type") == "finding":
+            click.echo(json.dumps(record, ensure_ascii=False) if as_json else record_line(record))
+
+    follower = Follower(home_of(context))
+    for record in follower.last(lines):
+        show(record)
+    while not no_follow:
+        time.sleep(_LOOK_SECONDS)
+        for record in follower.new():
+            show(record)
+
+
+def _print_json(found: object) -> None:
+    json.dump(found, sys.stdout, ensure_ascii=False, indent=2)
+    sys.stdout.write("\n")

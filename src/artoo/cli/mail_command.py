@@ -1,0 +1,157 @@
+"""`artoo mail`: the operator's letters to agents, and everybody's mailboxes."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.office import HELP, JsonObject, as_json_option, in_office, plain_object, print_json, the_one
+from artoo.contracts.agents import OPERATOR, Priority
+
+if TYPE_CHECKING:
+    from artoo.agents.asking import Reply
+    from artoo.agents.mail_rows import Kept
+    from artoo.contracts.agents import Mail
+    from artoo.runtime.team.office import Office
+
+BOXES = ("inbox", "outbox", "archive", "sent")
+LONGEST_INPUT = 1_000_000
+
+
+@click.group(invoke_without_command=True, context_settings=HELP)
+@click.pass_context
+def mail(context: click.Context) -> None:
+    """Letters between you and the agents. Without a command: your inbox."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_, name=OPERATOR, box="inbox", limit=20, as_json=False)
+
+
+@mail.command("send")
+@click.argument("recipient")
+@click.argument("text", nargs=-1, required=True)
+@click.option(
+    "--priority",
+    type=click.Choice([level.value for level in Priority]),
+    default=Priority.STANDARD.value,
+    show_default=True,
+)
+@click.option("--wait", type=click.FloatRange(min=0, max=3_600), help="Wait so many seconds for the answer.")
+@as_json_option
+@click.pass_context
+def send(
+    context: click.Context, recipient: str, text: tuple[str, ...], priority: str, wait: float | None, as_json: bool
+) -> None:
+    """Write TEXT to RECIPIENT. TEXT may be - to read it from standard input.
+
+    The agent answers when artoo serve runs; with --wait the answer is printed, and the exit code is 1 without one.
+    """
+    words = _text(text)
+    if wait is None:
+        sent = in_office(
+            context, lambda office: office.mailbox.send(OPERATOR, recipient, words, priority=Priority(priority))
+        )
+        _print_sent(sent, as_json)
+        return
+    reply = in_office(
+        context,
+        lambda office: office.asking.ask(OPERATOR, recipient, words, priority=Priority(priority), seconds=wait),
+    )
+    _print_reply(reply, recipient, wait, as_json)
+    context.exit(0 if reply.mail is not None else 1)
+
+
+@mail.command("list")
+@click.option("--of", "name", default=OPERATOR, show_default=True, help="Whose letters.")
+@click.option("--box", type=click.Choice(BOXES), default="inbox", show_default=True)
+@click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(1, 10_000))
+@as_json_option
+@click.pass_context
+def list_(context: click.Context, name: str, box: str, limit: int, as_json: bool) -> None:
+    """Show the newest letters of a mailbox, oldest first."""
+    found = in_office(context, lambda office: _listed(office, name, box, limit))
+    if as_json:
+        print_json([_kept_object(kept) for kept in found])
+        return
+    from artoo.cli.team_view import short, show_table, when
+
+    rows = [
+        (short(kept.mail.id), when(kept.mail.sent_at), kept.mail.sender, kept.mail.recipient, kept.mail.text)
+        for kept in found
+    ]
+    show_table(("id", "sent (UTC)", "from", "to", "text"), rows, f"No letters in the {box} of {name}.")
+
+
+@mail.command("read")
+@click.argument("letter")
+@as_json_option
+@click.pass_context
+def read(context: click.Context, letter: str, as_json: bool) -> None:
+    """Show a letter. LETTER is its id or the beginning of it; one of your inbox goes to your archive."""
+    kept = in_office(context, lambda office: _read(office, letter))
+    if as_json:
+        print_json(_kept_object(kept))
+        return
+    from artoo.cli.team_view import show_lines, when
+
+    found = kept.mail
+    head = f"{found.sender} to {found.recipient}, {when(found.sent_at)} UTC, {found.priority.value}"
+    show_lines([head, *([f"in reply to {found.in_reply_to}"] if found.in_reply_to else []), "", found.text])
+
+
+def _text(words: tuple[str, ...]) -> str:
+    """The letter: the words of the command line, or standard input for a single `-`."""
+    if words != ("-",):
+        return " ".join(words)
+    raw = sys.stdin.buffer.read(LONGEST_INPUT + 1)
+    if len(raw) > LONGEST_INPUT:
+        raise click.UsageError(f"the letter is longer than {LONGEST_INPUT:,} bytes; put it into a file and name that")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise click.UsageError("the letter on standard input is not UTF-8 text") from error
+
+
+async def _listed(office: Office, name: str, box: str, limit: int) -> tuple[Kept, ...]:
+    if box == "sent":
+        return await office.mailbox.sent(name, limit=limit)
+    if box == "inbox":
+        return await office.mailbox.list(name, "inbox", limit=limit)
+    return await office.mailbox.list(name, "outbox" if box == "outbox" else "archive", limit=limit)
+
+
+async def _read(office: Office, beginning: str) -> Kept:
+    """The letter; read by the operator it is dealt with."""
+    ids = await office.database.read(
+        lambda reading: [str(row["id"]) for row in reading.all("SELECT id FROM mails ORDER BY position")]
+    )
+    kept = await office.mailbox.get(await asyncio.to_thread(the_one, beginning, ids, "mail"))
+    if kept.mail.recipient == OPERATOR and kept.partition == "inbox" and not kept.held:
+        claim = await office.mailbox.take(OPERATOR, kept.mail.id)
+        if claim is not None:
+            await office.mailbox.archive(claim, "read")
+    return kept
+
+
+def _kept_object(kept: Kept) -> JsonObject:
+    return {**plain_object(kept.mail), "partition": kept.partition, "note": kept.note, "held": kept.held}
+
+
+def _print_sent(sent: Mail, as_json: bool) -> None:
+    if as_json:
+        print_json(plain_object(sent))
+    else:
+        click.echo(f"sent to {sent.recipient}: letter {sent.id}")
+
+
+def _print_reply(reply: Reply, recipient: str, seconds: float, as_json: bool) -> None:
+    from artoo.cli.printable import show
+
+    if as_json:
+        print_json({"answer": reply.text if reply.mail else None, "missed": reply.missed, "cycle": reply.cycle})
+    elif reply.mail is not None:
+        show(reply.text)
+    else:
+        show(f"no answer from {recipient} within {seconds:g} s; it will come as a letter: artoo mail list")

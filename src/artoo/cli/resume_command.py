@@ -1,0 +1,49 @@
+"""`artoo resume`: goes on with a task that was interrupted or whose process died."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from artoo.cli import running
+from artoo.cli.display import Progress
+from artoo.cli.run_command import Output, Terminal, on_terminal
+from artoo.cli.view import TaskView
+from artoo.contracts.solution import FinalResult
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("task_id", metavar="[ID]", required=False)
+@click.option("--json", "as_json_", is_flag=True, help="Print one JSON object as the last line.")
+@click.option("--events", is_flag=True, help="Print every message as a JSON line, then the result.")
+@click.option(
+    "--progress",
+    type=click.Choice([choice.value for choice in Progress]),
+    default=Progress.AUTO.value,
+    help="How to show what is going on (standard error).",
+)
+@click.pass_context
+def resume(context: click.Context, task_id: str | None, as_json_: bool, events: bool, progress: str) -> None:
+    """Go on with a task that was interrupted or whose process died.
+
+    ID is a task's id or the beginning of one; without it, the latest task that can go on is meant. Answers of
+    models, tool calls and permissions that its log has are not asked for again. Exit codes as in `artoo run`.
+    """
+    context.exit(asyncio.run(_resume(task_id, Output(as_json_, events), Progress(progress))))
+
+
+async def _resume(task_id: str | None, output: Output, progress: Progress) -> int:
+    async def play(terminal: Terminal) -> tuple[FinalResult, TaskView]:
+        return await running.follow_task(
+            terminal.runtime,
+            terminal.runtime.stream_resumed(task_id),
+            f"resume {task_id or ''}".strip(),
+            interrupts=terminal.interrupts,
+            fetch=terminal.fetch,
+            progress=progress,
+            dialogue=terminal.dialogue,
+            on_message=terminal.on_message,
+        )
+
+    return await on_terminal(play, output)

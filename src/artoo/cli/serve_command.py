@@ -1,0 +1,172 @@
+"""`artoo serve`: the standing agents at work, in the foreground, until they are asked to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.office import HELP, config_of, plain_object
+from artoo.contracts.agents import (
+    AgentChanged,
+    AgentWoken,
+    DreamCycleReport,
+    MailMoved,
+    PulseRecorded,
+    ReplyMissed,
+    TaskMoved,
+)
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from artoo.runtime.config import Config
+    from artoo.runtime.team.team import Team
+
+GRACE_SECONDS = 20.0
+"""How long what is being done may take to end after the first signal; then it is given back."""
+
+LEAVE_SECONDS = 40.0
+"""And when even that hangs, the process ends: everything that matters is on disk."""
+
+FAILED = 1
+
+
+@click.command(context_settings=HELP)
+@click.option("--events", is_flag=True, help="Print the whole stream as JSON lines.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print what happens to tasks, letters and agents as JSON lines."
+)
+@click.pass_context
+def serve(context: click.Context, events: bool, as_json: bool) -> None:
+    """Let the agents work, until Ctrl-C. One process for each home.
+
+    What was begun is ended or given back; the next start goes on with it. A second Ctrl-C ends at once.
+    """
+    from artoo.runtime.team.instance import only_instance
+
+    config = config_of(context)
+    with only_instance(config.home):
+        code = asyncio.run(_serve(config, _printer(events, as_json)))
+    context.exit(code)
+
+
+async def _serve(config: Config, tell: Callable[[Envelope], None]) -> int:
+    from artoo.cli.fetching import Fetch
+    from artoo.runtime.artoo import Artoo
+    from artoo.runtime.config_endpoints import endpoint
+    from artoo.runtime.team.office import open_office
+    from artoo.runtime.team.team import open_team
+
+    small = endpoint(config, "brain", os.environ) is None
+    async with (
+        open_office(config) as office,
+        Artoo(config, on_fetch=Fetch()) as artoo,
+        open_team(office, artoo, small_model=small, grace=GRACE_SECONDS) as team,
+    ):
+        detach = artoo.bus.attach(tell)
+        try:
+            with _signals(team.stop):
+                await team.run(ready=lambda: _greet(team))
+        finally:
+            detach()
+    click.echo("artoo: the team has stopped", err=True)
+    return 0
+
+
+def _greet(team: Team) -> None:
+    """Who works, and what is wrong with the others."""
+    for problem in team.problems:
+        click.echo(f"artoo: {problem}", err=True)
+    names = ", ".join(sorted(team.heartbeats))
+    if not names:
+        raise ConfigurationError("there is no agent that may work; make one: artoo agent new NAME")
+    click.echo(f"artoo: {names} at work; Ctrl-C stops", err=True)
+
+
+@contextmanager
+def _signals(stop: Callable[[], None]) -> Generator[None]:
+    """The first signal asks to stop, the second ends the process; so does a stop that hangs."""
+    loop = asyncio.get_running_loop()
+    asked: list[asyncio.TimerHandle] = []
+
+    def received() -> None:
+        if asked:
+            os._exit(128 + signal.SIGINT)
+        click.echo("artoo: stopping; what is being done is ended or given back", err=True)
+        asked.append(loop.call_later(LEAVE_SECONDS, os._exit, FAILED))
+        stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, received)
+    try:
+        yield
+    finally:
+        for timer in asked:
+            timer.cancel()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.remove_signal_handler(number)
+
+
+def _printer(events: bool, as_json: bool) -> Callable[[Envelope], None]:
+    """What is printed of the stream. A reader that is gone ends nothing: the team does not work for the display."""
+    from artoo.contracts.codec import encode
+
+    def show(envelope: Envelope) -> None:
+        line = _line(envelope, encode, events, as_json)
+        if line is None:
+            return
+        try:
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    return show
+
+
+def _line(envelope: Envelope, encode: Callable[[Envelope], bytes], events: bool, as_json: bool) -> str | None:
+    if events:
+        return encode(envelope).decode("utf-8")
+    said = told(envelope)
+    if said is None:
+        return None
+    if as_json:
+        import json
+
+        fields = {"kind": envelope.kind, "at": envelope.at.isoformat(), **plain_object(envelope.payload)}
+        return json.dumps(fields, ensure_ascii=False)
+    from artoo.cli.printable import one_line
+
+    return f"{envelope.at:%H:%M:%S}  {one_line(said)}"
+
+
+def told(envelope: Envelope) -> str | None:
+    """One quiet line for what people want to know; None for everything else."""
+    from artoo.cli.team_view import short
+
+    match envelope.payload:
+        case TaskMoved() as moved:
+            why = f": {moved.reason}" if moved.reason else ""
+            return f"task {short(moved.board_task)} {moved.after.value} ({moved.actor}){why}"
+        case MailMoved(partition="inbox") as moved:
+            return f"letter {moved.sender} -> {moved.recipient}"
+        case ReplyMissed() as missed:
+            cycle = f" ({' -> '.join(missed.cycle)})" if missed.cycle else ""
+            return f"no answer for {missed.waiting} from {missed.recipient}: {missed.why}{cycle}"
+        case AgentChanged() as changed:
+            return f"agent {changed.agent} {changed.change} by {changed.actor} {changed.detail}".rstrip()
+        case PulseRecorded(outcome="skipped" | "missed") as pulse:
+            return f"{pulse.agent}: {pulse.count} pulse(s) {pulse.outcome}: {pulse.why}"
+        case AgentWoken(outcome="deferred") as woken:
+            return f"{woken.agent}: {woken.cause}, left for the next pulse: {woken.why}"
+        case DreamCycleReport() as report if report.promoted or report.error:
+            return f"{report.agent} dreamt: {len(report.promoted)} learnt {report.error or ''}".rstrip()
+        case _:
+            return None

@@ -1,0 +1,94 @@
+"""`artoo status`: the team at a glance."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.office import HELP, JsonObject, as_json_option, in_office, plain_object, print_json
+from artoo.contracts.agents import OPERATOR, BoardState
+
+if TYPE_CHECKING:
+    from artoo.runtime.team.office import Office
+
+
+@click.command(context_settings=HELP)
+@as_json_option
+@click.pass_context
+def status(context: click.Context, as_json: bool) -> None:
+    """Show whether the team works, what it is at, and what waits for you."""
+    found = in_office(context, _status)
+    if as_json:
+        print_json(found)
+        return
+    from artoo.cli.team_view import show_lines
+
+    show_lines(status_lines(found))
+
+
+async def _status(office: Office) -> JsonObject:
+    from artoo.runtime.team.instance import serving
+
+    tasks = await office.board.list(limit=10_000)
+    counted = Counter(task.state.value for task in tasks)
+    waiting = [task for task in tasks if task.state is BoardState.REVIEW and task.reviewer == OPERATOR]
+    working = {task.assignee: task for task in tasks if task.state is BoardState.IN_PROGRESS}
+    agents: list[JsonObject] = []
+    for record in await office.registry.list():
+        recent = await office.pulses.recent(record.name, 1)
+        task = working.get(record.name)
+        agents.append(
+            {
+                "name": record.name,
+                "trust": record.trust.value,
+                "state": "stopped" if record.stopped else "paused" if record.paused else "ready",
+                "why": record.stopped,
+                "unread": await office.mailbox.unread(record.name),
+                "working_on": None if task is None else task.id,
+                "pulse": plain_object(recent[0]) if recent else None,
+            }
+        )
+    return {
+        "serving": await asyncio.to_thread(serving, office.home),
+        "agents": agents,
+        "tasks": {state.value: counted[state.value] for state in BoardState if counted[state.value]},
+        "waiting_for_you": [plain_object(task) for task in waiting],
+        "unread": await office.mailbox.unread(OPERATOR),
+    }
+
+
+def status_lines(found: JsonObject) -> list[str]:
+    """The same for people."""
+    from artoo.cli.printable import one_line
+    from artoo.cli.team_view import short
+
+    serving = found["serving"]
+    lines = ["nobody works: artoo serve" if serving is None else f"the team works (process {serving})"]
+    for agent in _objects(found["agents"]):
+        pulse = agent["pulse"]
+        at = agent["working_on"]
+        doing = f", at task {short(str(at))}" if at else ""
+        beat = f", last pulse {pulse['outcome']}" if isinstance(pulse, dict) else ""  # pyright: ignore[reportUnknownVariableType]
+        why = f": {agent['why']}" if agent["why"] else ""
+        lines.append(
+            f"{agent['name']} ({agent['trust']}, {agent['state']}{why}), unread {agent['unread']}{doing}{beat}"
+        )
+    tasks = found["tasks"]
+    if isinstance(tasks, dict):
+        shown = ", ".join(f"{state} {count}" for state, count in tasks.items())  # pyright: ignore[reportUnknownVariableType]
+        lines.append(f"tasks: {shown or 'none'}")
+    if found["unread"]:
+        lines.append(f"letters for you: {found['unread']} (artoo mail)")
+    for task in _objects(found["waiting_for_you"]):
+        text = one_line(str(task["text"]))[:60]
+        lines.append(
+            f"waits for your review: {short(str(task['id']))} {text} (artoo task show {short(str(task['id']))})"
+        )
+    return lines
+
+
+def _objects(value: object) -> list[JsonObject]:
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,341 @@
+"""`artoo task`: the board of governed tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.office import HELP, JsonObject, as_json_option, in_office, plain_object, print_json, the_one
+from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, Complexity, Priority, TaskChanged, TaskMoved
+from artoo.contracts.errors import ConfigurationError, SandboxError
+
+if TYPE_CHECKING:
+    from artoo.contracts.agents import SubmittedWork
+    from artoo.runtime.team.office import Office
+    from artoo.tools.layers.merge import Proposal
+
+UNSET = "unset"
+_STATES = [state.value for state in BoardState]
+_priority = click.Choice([level.value for level in Priority])
+_complexity = click.Choice([*(level.value for level in Complexity), UNSET])
+
+
+@click.group(invoke_without_command=True, context_settings=HELP)
+@click.pass_context
+def task(context: click.Context) -> None:
+    """The board of tasks that agents work on. Without a command: what is on it.
+
+    ID is a task's id or the beginning of one.
+    """
+    if context.invoked_subcommand is None:
+        context.invoke(list_, states=(), agent=None, everything=False, limit=50, as_json=False)
+
+
+@task.command("add")
+@click.argument("text", nargs=-1, required=True)
+@click.option("--to", "assignee", metavar="AGENT", help="Whose it is (default: whoever may take it).")
+@click.option("--priority", type=_priority, default=Priority.STANDARD.value, show_default=True)
+@click.option(
+    "--complexity", type=_complexity, default=UNSET, show_default=True, help="Unset is reviewed like critical."
+)
+@click.option(
+    "--project",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    help="Where it works (default: here). The agent gets a private copy.",
+)
+@as_json_option
+@click.pass_context
+def add(
+    context: click.Context,
+    text: tuple[str, ...],
+    assignee: str | None,
+    priority: str,
+    complexity: str,
+    project: Path,
+    as_json: bool,
+) -> None:
+    """Put TEXT on the board, pending. TEXT may be - to read it from standard input."""
+    words = sys.stdin.read() if text == ("-",) else " ".join(text)
+    place = str(project.resolve())
+    made = in_office(
+        context,
+        lambda office: office.board.add(
+            words,
+            OPERATOR,
+            assignee=assignee,
+            priority=Priority(priority),
+            complexity=_complexity_of(complexity),
+            project=place,
+        ),
+    )
+    if as_json:
+        print_json(plain_object(made))
+    else:
+        click.echo(f"task {made.id} is pending")
+
+
+@task.command("list")
+@click.option("--state", "states", type=click.Choice(_STATES), multiple=True, help="Only these (may be repeated).")
+@click.option("--agent", metavar="AGENT", help="Only this agent's.")
+@click.option("--all", "everything", is_flag=True, help="Archived ones too.")
+@click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000))
+@as_json_option
+@click.pass_context
+def list_(
+    context: click.Context, states: tuple[str, ...], agent: str | None, everything: bool, limit: int, as_json: bool
+) -> None:
+    """Show the newest tasks, oldest first."""
+    wanted = {BoardState(state) for state in states} or (set(BoardState) if everything else None)
+    found = in_office(context, lambda office: office.board.list(wanted, assignee=agent, limit=limit))
+    if as_json:
+        print_json([plain_object(one) for one in found])
+        return
+    from artoo.cli.team_view import TASK_HEADS, show_table, task_row
+
+    show_table(TASK_HEADS, map(task_row, found), "No such task is on the board: artoo task add TEXT")
+
+
+@task.command("show")
+@click.argument("identifier", metavar="ID")
+@as_json_option
+@click.pass_context
+def show_(context: click.Context, identifier: str, as_json: bool) -> None:
+    """Show a task: its result with the evidence, and what its submission would change."""
+    found, work, proposal = in_office(context, lambda office: _shown(office, identifier))
+    if as_json:
+        print_json(_shown_object(found, work, proposal))
+        return
+    from artoo.cli.team_view import show_lines
+
+    show_lines(_shown_lines(found, work, proposal))
+
+
+@task.command("log")
+@click.argument("identifier", metavar="ID")
+@as_json_option
+@click.pass_context
+def log(context: click.Context, identifier: str, as_json: bool) -> None:
+    """Show everything that was done with a task, who did it, and why."""
+
+    async def work(office: Office) -> tuple[TaskMoved | TaskChanged, ...]:
+        return await office.board.log(await _id(office, identifier))
+
+    records = in_office(context, work)
+    if as_json:
+        print_json([{"kind": record.kind(), **plain_object(record)} for record in records])
+        return
+    from artoo.cli.team_view import record_line, show_lines
+
+    show_lines(map(record_line, records))
+
+
+@task.command("move")
+@click.argument("identifier", metavar="ID")
+@click.argument("state", type=click.Choice(_STATES), required=False)
+@click.argument("why", nargs=-1)
+@click.option("--to", "assignee", metavar="AGENT", help="Give it to this agent (anybody: whoever may take it).")
+@click.option("--reviewer", metavar="AGENT", help="Who reviews it (anybody: whoever may).")
+@click.option("--priority", type=_priority)
+@click.option("--complexity", type=_complexity)
+@as_json_option
+@click.pass_context
+def move(
+    context: click.Context,
+    identifier: str,
+    state: str | None,
+    why: tuple[str, ...],
+    assignee: str | None,
+    reviewer: str | None,
+    priority: str | None,
+    complexity: str | None,
+    as_json: bool,
+) -> None:
+    """Move a task to STATE (pending, blocked, cancelled, archived; in_progress lets a blocked one go on), or change
+    whose it is, who reviews it, how urgent or complex it is."""
+    if state is None and not any((assignee, reviewer, priority, complexity)):
+        raise click.UsageError("Say what to change: a state, --to, --reviewer, --priority or --complexity.")
+
+    async def work(office: Office) -> BoardTask:
+        task_id = await _id(office, identifier)
+        if assignee is not None:
+            await office.board.assign(task_id, _somebody(assignee), OPERATOR)
+        if reviewer is not None:
+            await office.board.set_reviewer(task_id, _somebody(reviewer), OPERATOR)
+        if priority is not None:
+            await office.board.set_priority(task_id, Priority(priority), OPERATOR)
+        if complexity is not None:
+            await office.board.set_complexity(task_id, _complexity_of(complexity), OPERATOR)
+        if state is not None:
+            await _move(office, task_id, BoardState(state), " ".join(why))
+        return await office.board.get(task_id)
+
+    moved = in_office(context, work)
+    if as_json:
+        print_json(plain_object(moved))
+    else:
+        click.echo(f"task {moved.id} is {moved.state.value}")
+
+
+@task.command("review")
+@click.argument("identifier", metavar="ID")
+@click.argument("verdict", type=click.Choice(["approve", "reject"]))
+@click.argument("why", nargs=-1)
+@click.option("--digest", metavar="DIGEST", help="Consent to exactly these changes (artoo task show ID --json).")
+@as_json_option
+@click.pass_context
+def review(
+    context: click.Context, identifier: str, verdict: str, why: tuple[str, ...], digest: str | None, as_json: bool
+) -> None:
+    """Approve or reject what was handed in. WHY reaches whoever does it again.
+
+    What would overwrite, delete or otherwise lose something is shown and asked about; without a terminal, --digest
+    names what you agree to. The exit code is 1 when nothing was approved.
+    """
+    reason = " ".join(why)
+    if verdict == "reject" and not reason.strip():
+        raise click.UsageError("Say why: the reasons reach whoever does it again.")
+
+    async def work(office: Office) -> tuple[BoardTask, bool, tuple[str, ...]]:
+        task_id = await _id(office, identifier)
+        if verdict == "reject":
+            return await office.approvals.reject(task_id, OPERATOR, reason), True, ()
+        return await _approve(office, task_id, reason, digest)
+
+    found, decided, problems = in_office(context, work)
+    if as_json:
+        print_json({**plain_object(found), "decided": decided, "problems": list(problems)})
+    else:
+        for problem in problems:
+            click.echo(f"artoo: {problem}", err=True)
+        click.echo(f"task {found.id} is {found.state.value}")
+    context.exit(0 if decided else 1)
+
+
+async def _approve(
+    office: Office, task_id: str, reason: str, digest: str | None
+) -> tuple[BoardTask, bool, tuple[str, ...]]:
+    """Approves as the operator, with their consent where Law 1 wants it. What stood in the way comes last."""
+    found = await office.board.get(task_id)
+    proposal = await office.approvals.look(found) if found.state is BoardState.REVIEW else None
+    if proposal is not None and proposal.asks and digest is None:
+        if not await asyncio.to_thread(_agrees, proposal):
+            problems = (
+                *proposal.asks,
+                f"this needs your consent: look at it (artoo task show {found.id}), then approve it in a terminal, "
+                f"or with --digest {proposal.digest}",
+            )
+            return found, False, problems
+        digest = proposal.digest
+    ruling = await office.approvals.approve(
+        task_id, OPERATOR, reason or "approved", submission=found.submission, consent=digest
+    )
+    return ruling.task, ruling.completed, ruling.why
+
+
+def _agrees(proposal: Proposal) -> bool:
+    """Shows every change and asks. Without a terminal the answer is no."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    from artoo.cli.team_view import change_lines, show_lines
+
+    show_lines(change_lines(proposal.shown))
+    return click.confirm("Make all of these changes?", default=False)
+
+
+async def _move(office: Office, task_id: str, state: BoardState, why: str) -> None:
+    board = office.board
+    match state:
+        case BoardState.PENDING:
+            await board.retry(task_id, OPERATOR, why)
+        case BoardState.IN_PROGRESS:
+            await board.release(task_id, OPERATOR, why)
+        case BoardState.BLOCKED:
+            await board.work.block(task_id, OPERATOR, why or "stopped by the operator")
+        case BoardState.CANCELLED:
+            await board.cancel(task_id, OPERATOR, why)
+        case BoardState.ARCHIVED:
+            from artoo.runtime.team.team import archive
+
+            await archive(office, task_id, OPERATOR)
+        case _:
+            raise ConfigurationError(_instead(state, task_id))
+
+
+def _instead(state: BoardState, task_id: str) -> str:
+    """What to do instead of a move that is not the operator's to make."""
+    if state in (BoardState.COMPLETED, BoardState.REJECTED):
+        verdict = "approve" if state is BoardState.COMPLETED else 'reject "why"'
+        return f"a task becomes {state.value} by a review: artoo task review {task_id} {verdict}"
+    return f"a task becomes {state.value} by whoever works on it, not by a move"
+
+
+async def _id(office: Office, beginning: str) -> str:
+    """The task that begins so."""
+    ids = await office.database.read(
+        lambda reading: [str(row["id"]) for row in reading.all("SELECT id FROM tasks ORDER BY id")]
+    )
+    return the_one(beginning, ids, "task")
+
+
+async def _shown(office: Office, beginning: str) -> tuple[BoardTask, SubmittedWork | None, Proposal | None]:
+    from artoo.runtime.team.dossier import kept
+
+    found = await office.board.get(await _id(office, beginning))
+    layer = office.layers.find(found.id, found.submission) if found.submission else None
+    work = None if layer is None else await asyncio.to_thread(kept, layer.place)
+    if found.state is not BoardState.REVIEW:
+        return found, work, None
+    try:
+        return found, work, await office.approvals.look(found)
+    except SandboxError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def _shown_object(found: BoardTask, work: SubmittedWork | None, proposal: Proposal | None) -> JsonObject:
+    return {
+        **plain_object(found),
+        "work": None if work is None else plain_object(work),
+        "changes": [] if proposal is None else [plain_object(change) for change in proposal.shown],
+        "asks": [] if proposal is None else list(proposal.asks),
+        "conflicts": [] if proposal is None else [plain_object(one) for one in proposal.conflicts],
+        "digest": None if proposal is None else proposal.digest,
+    }
+
+
+def _shown_lines(found: BoardTask, work: SubmittedWork | None, proposal: Proposal | None) -> list[str]:
+    from artoo.cli.team_view import change_lines
+
+    complexity = found.complexity.value if found.complexity else "unset"
+    lines = [
+        f"task {found.id}",
+        f"{found.state.value}, {found.priority.value}, complexity {complexity}",
+        f"agent {found.assignee or 'anybody'}, reviewer {found.reviewer or 'anybody who may'}",
+        f"project {found.project or 'none'}",
+        "",
+        found.text,
+    ]
+    lines += [f"note: {note}" for note in found.notes]
+    if found.summary:
+        lines += ["", "Result:", found.summary]
+    if work is not None:
+        lines += ["", f"Evidence (artoo log show {work.run}):"]
+        lines += [f"{one.verdict}: {one.criterion} ({one.evidence})" for one in work.verdicts]
+        lines += [f"not met: {one}" for one in work.unmet]
+        lines += list(work.calls)
+    if proposal is not None:
+        lines += ["", "What an approval would change:", *(list(change_lines(proposal.shown)) or ["nothing"])]
+        lines += [f"conflict: {one.path}: {one.reason}" for one in proposal.conflicts]
+    return lines
+
+
+def _complexity_of(text: str) -> Complexity | None:
+    return None if text == UNSET else Complexity(text)
+
+
+def _somebody(name: str) -> str | None:
+    return None if name == "anybody" else name

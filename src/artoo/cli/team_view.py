@@ -1,0 +1,83 @@
+"""How agents, tasks and letters look on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from artoo.cli.office import ID_SHOWN
+from artoo.cli.printable import one_line, printable
+from artoo.contracts.agents import BoardTask, SubmittedChange, TaskChanged, TaskMoved
+
+_PLAIN_ID = 36
+
+
+def short(identifier: str) -> str:
+    """An id as it is shown; what is no UUID is shown whole."""
+    return identifier[:ID_SHOWN] if len(identifier) == _PLAIN_ID else identifier
+
+
+def when(moment: datetime) -> str:
+    """A moment for people, in UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], empty: str) -> None:
+    """Rows of short texts; the last column takes what is left of the line."""
+    console = Console(highlight=False)
+    listed = [[one_line(cell) for cell in row] for row in rows]
+    if not listed:
+        console.print(empty)
+        return
+    table = Table(*heads, box=None, pad_edge=False)
+    for column in table.columns:
+        column.no_wrap = True
+    table.columns[-1].overflow = "ellipsis"
+    for row in listed:
+        table.add_row(*map(Text, row))
+    console.print(table)
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    """Lines, wrapped at the terminal's width."""
+    console = Console(highlight=False)
+    for line in lines:
+        console.print(Text(printable(line)), soft_wrap=False)
+
+
+def task_row(task: BoardTask) -> tuple[str, ...]:
+    """One task in a list."""
+    return (short(task.id), task.state.value, task.priority.value, task.assignee or "-", task.text)
+
+
+TASK_HEADS = ("id", "state", "priority", "agent", "text")
+
+
+def record_line(record: TaskMoved | TaskChanged) -> str:
+    """One line of a task's history."""
+    if isinstance(record, TaskChanged):
+        return f"{when(record.at)}  {record.change}: {record.detail} (by {record.actor})"
+    before = record.before.value if record.before is not None else "new"
+    why = f": {record.reason}" if record.reason else ""
+    policy = ", as the trust policy says" if record.by_policy else ""
+    return f"{when(record.at)}  {before} -> {record.after.value} (by {record.actor}{policy}){why}"
+
+
+def change_lines(changes: Sequence[SubmittedChange]) -> Iterable[str]:
+    """What a submission would change, with its diffs."""
+    for change in changes:
+        sizes = _sizes(change)
+        asks = f"  <- needs your consent: {change.asks}" if change.asks else ""
+        yield " ".join(filter(None, (change.change.value, change.path, sizes, change.detail))) + asks
+        yield from (f"    {line}" for line in change.diff)
+
+
+def _sizes(change: SubmittedChange) -> str:
+    if change.size_before is not None and change.size_after is not None:
+        return f"({change.size_before} -> {change.size_after} B)"
+    known = change.size_after if change.size_before is None else change.size_before
+    return "" if known is None else f"({known} B)"

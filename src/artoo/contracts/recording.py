@@ -1,0 +1,77 @@
+"""What makes a task's log whole: everything that its roles learnt from outside the stream, and where it went on.
+
+With these records a log can be replayed without a model, a tool or a store, and continued after a crash.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field, JsonValue
+
+from artoo.contracts.base import Contract
+
+
+class TaskOpened(Contract):
+    """How a task is run: what its roles were built with. The first message of every task; user → nobody.
+
+    `artoo` is the version that ran it. `hyperparameters` are those of artoo.control, by name. `seconds` of an
+    attempt, `steps` in it. `max_calls`, `max_tokens`, `max_money`: the budget, None without a limit. `allow` are
+    the permissions that were given for this task alone. `persona` is the accepted part of the T layer, `standing`
+    what stands in every prompt because of the agent that the task is done for: segment name → text.
+    """
+
+    artoo: str
+    hyperparameters: dict[str, float | int | str] = Field(default_factory=dict[str, float | int | str])
+    steps: int = 8
+    seconds: float = 240.0
+    most_subtasks: int = 8
+    strict_roles: bool = False
+    ask_for_moves: bool = True
+    second_look: str = "auto"
+    memory: bool = True
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_money: float | None = None
+    allow: tuple[str, ...] = ()
+    persona: str = ""
+    standing: dict[str, str] = Field(default_factory=dict[str, str])
+
+
+class Source(StrEnum):
+    """Where a role may look besides the stream."""
+
+    TOOLS = "tools"
+    SURROUNDINGS = "surroundings"
+    FILE = "file"
+    COMMAND = "command"
+    ALTERNATIVES = "alternatives"
+    TOOL_PAIRS = "tool_pairs"
+    CALIBRATION = "calibration"
+    POTENTIALS = "potentials"
+    TAUGHT = "taught"
+
+
+class Observed(Contract):
+    """A role looked at something outside the stream, and this is what it saw. The role's own record.
+
+    `question` says what it asked about (a path, a command, an intent), `answer` is what it got, as plain JSON;
+    `error` that it got nothing, and why.
+    """
+
+    source: Source
+    question: str = ""
+    answer: JsonValue = None
+    error: str | None = None
+
+
+class TaskResumed(Contract):
+    """The task goes on here, in another process. user → nobody.
+
+    `after` is the last message before this one that stands. `dropped` are the messages before it that do not: the
+    interruption or failure and what followed from it. `artoo` is the version that goes on.
+    """
+
+    after: str
+    dropped: tuple[str, ...] = ()
+    artoo: str = ""

@@ -1,0 +1,63 @@
+"""Whom a task is done for, when that is an agent of a team: its identity, its limits, and where it works."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from artoo.llm.budget import Meter, MeteredModel
+from artoo.loops.asking import Standing
+from artoo.ports.model import Answer, Question, Tier
+from artoo.ports.sandbox import Roots
+from artoo.runtime.stage import Hands
+from artoo.tools.limited import LimitedTools
+from artoo.tools.registry import Registry
+from artoo.tools.tool import Tool
+
+T = TypeVar("T", bound=BaseModel)
+
+
+async def _nobody_told(run: str) -> None:
+    """Nobody notes which run it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Behalf:
+    """An agent's part in a task's making.
+
+    `standing`: its segments of every prompt, checked at each. `must_not`: tools that it is not given. `tools`: those
+    that it has besides. `roots`: its own copies of project and workspace (None: the real ones). `tier`: the models
+    that it may ask (None: every role its own). `began` is told the task's id before anything else happens.
+    """
+
+    standing: Standing = field(default_factory=Standing)
+    must_not: frozenset[str] = frozenset()
+    tools: tuple[Tool, ...] = ()
+    roots: Roots | None = None
+    tier: Tier | None = None
+    began: Callable[[str], Awaitable[None]] = _nobody_told
+
+    def hands(self, hands: Hands) -> Hands:
+        """The task's hands with the agent's own tools, and without those that it has no right to."""
+        if isinstance(hands.tools, Registry):
+            hands.tools.add(self.tools)
+        return replace(hands, tools=LimitedTools(hands.tools, self.must_not)) if self.must_not else hands
+
+    def model(self, model: MeteredModel) -> MeteredModel:
+        """The models that the agent may ask."""
+        return model if self.tier is None else OneTier(model, self.tier)
+
+
+class OneTier:
+    """A model of which only one tier is asked, whoever asks."""
+
+    def __init__(self, model: MeteredModel, tier: Tier) -> None:
+        self._model = model
+        self._tier = tier
+
+    async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
+        """See artoo.ports.model.Model."""
+        return await self._model.ask(replace(question, tier=self._tier), meter=meter)

@@ -1,0 +1,84 @@
+"""How a task is run, as its first message says it, and back: what a replay and a resumed task are built from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.recording import TaskOpened
+from artoo.control.hyperparameters import Hyperparameters
+from artoo.loops.asking import Standing
+from artoo.loops.fast.executor import ExecutorLimits
+from artoo.loops.fast.second_look import SecondLook
+from artoo.prompts.segments import Segment
+from artoo.runtime.options import Budgets
+from artoo.runtime.task import TaskSettings
+
+
+def opened_as(settings: TaskSettings, budgets: Budgets, allow: tuple[str, ...], *, memory: bool) -> TaskOpened:
+    """The first message of a task that runs with these settings."""
+    return TaskOpened(
+        artoo=own_version(),
+        hyperparameters=asdict(settings.hyperparameters),
+        steps=settings.executor.steps,
+        seconds=settings.executor.seconds,
+        most_subtasks=settings.most_subtasks,
+        strict_roles=settings.strict_roles,
+        ask_for_moves=settings.ask_for_moves,
+        second_look=settings.second_look.value,
+        memory=memory,
+        max_calls=budgets.calls,
+        max_tokens=budgets.tokens,
+        max_money=budgets.money,
+        allow=allow,
+        persona=settings.persona,
+        standing={segment.name: text for segment, text in settings.standing.segments.items()},
+    )
+
+
+def settings_of(opened: TaskOpened) -> TaskSettings:
+    """The settings that a first message names.
+
+    Raises ConfigurationError when it names something that this version does not have.
+    """
+    try:
+        return TaskSettings(
+            hyperparameters=_hyperparameters(opened.hyperparameters),
+            executor=ExecutorLimits(steps=opened.steps, seconds=opened.seconds),
+            most_subtasks=opened.most_subtasks,
+            strict_roles=opened.strict_roles,
+            ask_for_moves=opened.ask_for_moves,
+            second_look=SecondLook(opened.second_look),
+            persona=opened.persona,
+            standing=_standing(opened.standing),
+        )
+    except ValueError as error:
+        raise ConfigurationError(
+            f"the task was run by artoo {opened.artoo} with settings that artoo {own_version()} cannot use: "
+            f"{error}; use the version that ran it"
+        ) from error
+
+
+def _standing(given: Mapping[str, str]) -> Standing:
+    """Raises ValueError for a segment that this version does not have."""
+    if unknown := sorted(given.keys() - {segment.name for segment in Segment}):
+        raise ValueError(f"unknown segments: {', '.join(unknown)}")
+    return Standing({Segment[name]: text for name, text in given.items()})
+
+
+@cache
+def own_version() -> str:
+    """The installed version: read from the distribution's files once a process, and not by every task."""
+    return version("artoo")
+
+
+def _hyperparameters(given: dict[str, float | int | str]) -> Hyperparameters:
+    known = {field.name for field in fields(Hyperparameters)}
+    if unknown := sorted(given.keys() - known):
+        raise ValueError(f"unknown hyperparameters: {', '.join(unknown)}")
+    values: dict[str, Any] = dict(given)
+    return Hyperparameters(**values)

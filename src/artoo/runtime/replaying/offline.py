@@ -1,0 +1,58 @@
+"""Nothing to act with and nothing to see: what a replay has beyond its log. Nothing here is ever reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Never
+
+from artoo.contracts.plan import Caution, MustNot
+from artoo.ports.evidence import CommandView, FileView
+from artoo.ports.surroundings import Surroundings
+from artoo.ports.tools import Toolbox, ToolSpec
+from artoo.runtime.stage import Hands
+
+
+def no_hands() -> Hands:
+    """For a task that is only looked at."""
+    return Hands(tools=NoTools(), evidence=NothingThere(), surroundings=NothingAround())
+
+
+class NoTools:
+    """Implements ports.tools.Tools."""
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """None."""
+        return ()
+
+    def toolbox(self, subtask_id: str, must_not: MustNot, cautions: tuple[Caution, ...] = ()) -> Toolbox:
+        """Raises RuntimeError."""
+        _unreachable("tools")
+
+    def identities(self, name: str, arguments: Mapping[str, str]) -> tuple[str, ...]:
+        """The name alone."""
+        return (name,)
+
+
+class NothingThere:
+    """Implements ports.evidence.EvidenceSource."""
+
+    async def file(self, path: str) -> FileView:
+        """Raises RuntimeError."""
+        _unreachable("files")
+
+    async def command(self, command: str) -> CommandView:
+        """Raises RuntimeError."""
+        _unreachable("commands")
+
+
+class NothingAround:
+    """Implements ports.surroundings.SurroundingsSource."""
+
+    async def look(self, request: str) -> Surroundings:
+        """Raises RuntimeError."""
+        _unreachable("surroundings")
+
+
+def _unreachable(what: str) -> Never:
+    raise RuntimeError(f"a replay has no {what}; it waits for them instead (artoo.runtime.replaying.conductor)")

@@ -1,0 +1,86 @@
+"""Runs a whole task again from its log: no model, no tools, no memory, no network (SPEC section 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from artoo.bus.inprocess import InProcessBus
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.solution import Cost, Decided, FinalResult
+from artoo.memory.absent import NoMemory
+from artoo.ports.spool import Gap
+from artoo.runtime.opening import settings_of
+from artoo.runtime.replaying.answers import NobodyToAsk, ReplayIds
+from artoo.runtime.replaying.conductor import GRACE, PATIENCE, Conductor
+from artoo.runtime.replaying.difference import Difference, difference_at, leaves
+from artoo.runtime.replaying.offline import no_hands
+from artoo.runtime.replaying.recording import Recording, read_recording
+from artoo.runtime.replaying.stage import ConductedStage
+from artoo.runtime.replaying.time import ReplayClock
+from artoo.runtime.stage import TaskMemory
+from artoo.runtime.system import SystemClock
+from artoo.runtime.task import TaskRun
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a replay found. `result` None: the log ends before the task did. `difference` None: there is none."""
+
+    recording: Recording
+    result: FinalResult | None
+    difference: Difference | None
+
+    @property
+    def decisions(self) -> tuple[Decided, ...]:
+        """Every decision of the log, in order."""
+        stream = self.recording.stream
+        return tuple(each.payload for each in stream if isinstance(each.payload, Decided))
+
+
+class _EndOfLog(Exception):
+    """The log ends, and the task had not ended by then."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Offline:
+    """Leads to the end of the log and no further."""
+
+    conductor: Conductor
+
+    async def run(self) -> None:
+        await self.conductor.run()
+        if self.conductor.recording.result is None:
+            raise _EndOfLog
+
+
+async def replay(log: Iterable[Envelope | Gap], *, patience: float = PATIENCE, grace: float = GRACE) -> Replayed:
+    """Runs the task again. `patience`, `grace`: seconds until a message counts as missing.
+
+    Raises ConfigurationError for a log that cannot be replayed, MessageUnreadable for a damaged one.
+    """
+    recording = read_recording(log)
+    settings = settings_of(recording.opened)
+    clock = ReplayClock(SystemClock(), recording.stream[0].at)
+    bus = InProcessBus(clock, ReplayIds())
+    conductor = Conductor(recording, clock, bus.repeat, patience=patience, grace=grace)
+    nothing = NoMemory("a replay has no memory")
+    memory = TaskMemory(nothing, nothing) if recording.opened.memory else None
+    stage = ConductedStage(conductor, bus, NobodyToAsk(), no_hands(), ReplayIds(), memory, remembers=False)
+    task = TaskRun(recording.task_id, stage, settings, Cost)
+    found: list[Difference | None] = []
+    try:
+        await task.follow(_Offline(conductor))
+        found.append(_too_much(conductor))
+    except* Difference as group:
+        found.extend(leaves(group))
+    except* _EndOfLog:
+        found.append(None)
+    return Replayed(recording, recording.result, found[0])
+
+
+def _too_much(conductor: Conductor) -> Difference | None:
+    """A decision that the log does not have."""
+    more = [each.envelope for each in conductor.held if isinstance(each.envelope.payload, Decided)]
+    stream = conductor.recording.stream
+    return difference_at(stream, len(stream) - 1, (more, [])) if more else None

@@ -1,0 +1,59 @@
+"""Which messages of a log stand: those of an interruption or a failure do not once the task goes on (pure).
+
+A role's work that ended after the interruption stands: it does not follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.events import ModelCalled
+from artoo.contracts.recording import TaskResumed
+from artoo.contracts.request import Interrupt
+from artoo.contracts.solution import FinalResult, RoleFailure, StoppedBy
+
+RESUMABLE = frozenset({StoppedBy.INTERRUPTED, StoppedBy.NO_MODEL, StoppedBy.INTERNAL})
+"""Endings after which a task can go on: nothing about the task itself ended it."""
+
+
+def standing(envelopes: Iterable[Envelope]) -> list[Envelope]:
+    """The messages as if the task had never stopped; each TaskResumed stays at its place."""
+    kept: list[Envelope] = []
+    for envelope in envelopes:
+        if isinstance(envelope.payload, TaskResumed):
+            dropped = set(envelope.payload.dropped)
+            kept = [earlier for earlier in kept if earlier.id not in dropped]
+        kept.append(envelope)
+    return kept
+
+
+def to_drop(stream: Sequence[Envelope]) -> tuple[str, ...]:
+    """The messages of a standing stream that do not stand when the task goes on now, in order.
+
+    Interruptions, failures of roles and of models that could not be reached, questions that nobody answered, and
+    everything that followed from these.
+    """
+    answered = {e.payload.digest for e in stream if isinstance(e.payload, ConfirmationAnswer)}
+    dropped: dict[str, None] = {}
+    for envelope in stream:
+        if envelope.cause_id in dropped or _ends(envelope, answered):
+            dropped[envelope.id] = None
+    return tuple(dropped)
+
+
+def _ends(envelope: Envelope, answered: set[str]) -> bool:
+    match envelope.payload:
+        case Interrupt():
+            return True
+        case RoleFailure(stopped_by=why):
+            return why in RESUMABLE
+        case FinalResult(stopped_by=why):
+            return why in RESUMABLE
+        case ModelCalled(failure=failure) if failure is not None:
+            return failure.nature in ("unreachable", "refused", "other")
+        case ConfirmationRequest(digest=digest):
+            return digest not in answered
+        case _:
+            return False

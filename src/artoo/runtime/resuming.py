@@ -1,0 +1,169 @@
+"""Whether a task can go on, and with what: read from its log (SPEC section 10).
+
+log ──► resumption_of ──► refused: it is done already, its log has gaps, its project is gone
+                    └───► Resumption: what stands, what was spent, how it was run
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.events import ModelCalled
+from artoo.contracts.recording import TaskResumed
+from artoo.contracts.solution import Directive, FinalResult
+from artoo.llm.budget import BudgetedModel, cost_of
+from artoo.ports.spool import Gap
+from artoo.runtime.acts import past_of
+from artoo.runtime.beginning import Begun
+from artoo.runtime.budgets import price_list
+from artoo.runtime.opening import own_version, settings_of
+from artoo.runtime.options import Budgets, RunOptions
+from artoo.runtime.replaying.difference import Difference, leaves
+from artoo.runtime.replaying.recording import Recording, read_recording
+from artoo.runtime.replaying.standing import RESUMABLE, standing, to_drop
+from artoo.runtime.replaying.taking_up import Beyond, taken_up
+from artoo.runtime.settling import settle_earlier
+from artoo.runtime.task import TaskRun
+from artoo.runtime.workshop import Workshop
+from artoo.tasklog.lock import TaskLock
+from artoo.tasklog.reader import TaskLogReader, find_log, list_tasks
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """A task that can go on. `announcement` is what it says first."""
+
+    recording: Recording
+    announcement: TaskResumed
+
+    @property
+    def task_id(self) -> str:
+        """The task's id."""
+        return self.recording.task_id
+
+    @property
+    def calls(self) -> list[ModelCalled]:
+        """Every model call of the whole log, in order: all of them were paid for."""
+        return [e.payload for e in self.recording.all_messages if isinstance(e.payload, ModelCalled)]
+
+    @property
+    def options(self) -> RunOptions:
+        """As the task was run."""
+        opened, request = self.recording.opened, self.recording.request
+        return RunOptions(
+            workspace=Path(request.workspace),
+            project=Path(request.project),
+            allow=opened.allow,
+            budgets=Budgets(calls=opened.max_calls, tokens=opened.max_tokens, money=opened.max_money),
+            strict_roles=opened.strict_roles,
+            memory=opened.memory,
+        )
+
+
+async def reopen(shop: Workshop, task_id: str | None) -> Begun:
+    """Takes up a task that was begun before; None: the latest that can go on.
+
+    Raises ConfigurationError when it cannot go on, TaskRunning when it runs.
+    """
+    reader = await asyncio.to_thread(log_to_resume, shop.config.home, task_id)
+    lock = shop.locked(await asyncio.to_thread(reader.task_id))
+    try:
+        return await _taken_up(shop, resumption_of(await asyncio.to_thread(list, reader)), lock)
+    except BaseException:
+        lock.release()
+        raise
+
+
+async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock) -> Begun:
+    """The same roles on a stage that has the log before them, and the real thing behind it."""
+    recording, options, task_id = resumption.recording, resumption.options, resumption.task_id
+    roots = shop.roots(options)
+    answers = shop.answers(options, roots)
+    spent = cost_of(resumption.calls, price_list(shop.config))
+    budget = shop.budget(options.budgets, spent)
+    await settle_earlier(shop.config)
+    past = await asyncio.to_thread(past_of, shop.config, task_id, recording.all_messages, shop.clock.now())
+    memory = await shop.memory(options)
+    beyond = Beyond(
+        bus=shop.bus,
+        model=BudgetedModel(shop.model, budget),
+        hands=lambda port: shop.hands(task_id, roots, recording.request.text, port, past),
+        clock=shop.clock,
+        ids=shop.ids,
+        memory=memory,
+        durable=shop.durable,
+    )
+    stage, conductor = await taken_up(recording, resumption.announcement, beyond)
+    task = TaskRun(task_id, stage, settings_of(recording.opened), budget.cost, answers)
+    return Begun(task, lambda: resumed(task.follow(conductor), resumption), lock, tuple(recording.stream))
+
+
+def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
+    """The log of a task (the beginning of its id is enough), or of the latest that can go on.
+
+    Raises ConfigurationError. Blocking.
+    """
+    if task_id is not None:
+        return find_log(home, task_id)
+    for summary in list_tasks(home):
+        if summary.result is None or summary.result.stopped_by in RESUMABLE:
+            return TaskLogReader(summary.directory)
+    raise ConfigurationError(f"no task in {home} has stopped before its end (`artoo log list` shows all tasks)")
+
+
+def resumption_of(log: Sequence[Envelope | Gap]) -> Resumption:
+    """Checks a whole log. Raises ConfigurationError, which says why the task cannot go on."""
+    messages = [item for item in log if isinstance(item, Envelope)]
+    stream = standing(messages)
+    _refuse_if_done(stream)
+    dropped = to_drop(stream)
+    recording = read_recording(log, dropped)
+    if recording.opened.standing:
+        raise ConfigurationError(
+            f"task {recording.task_id} was done for a standing agent, with its rights and in its own copy of the "
+            "project; the agent takes its work up again when `artoo serve` runs"
+        )
+    if not Path(recording.request.project).is_dir():
+        raise ConfigurationError(
+            f"task {recording.task_id} worked in {recording.request.project}, which is not there any more; "
+            "put it back, or run the request again somewhere else"
+        )
+    last = recording.stream[-1].id
+    return Resumption(recording, TaskResumed(after=last, dropped=dropped, artoo=own_version()))
+
+
+async def resumed(following: Coroutine[None, None, T], resumption: Resumption) -> T:
+    """Runs it to its end. Raises ConfigurationError when this artoo does not come to where the log was."""
+    found: list[Difference] = []
+    try:
+        return await following
+    except* Difference as group:
+        found.extend(leaves(group))
+    recorded_by = resumption.recording.opened.artoo
+    versions = (
+        "" if recorded_by == own_version() else f" (it was run by artoo {recorded_by}, this is {own_version()})"
+    )
+    raise ConfigurationError(
+        f"task {resumption.task_id} cannot go on: its log does not lead to where it was{versions}: {found[0]}. "
+        "Nothing was done. Run the request again"
+    )
+
+
+def _refuse_if_done(stream: Sequence[Envelope]) -> None:
+    last = stream[-1].payload if stream else None
+    if not isinstance(last, FinalResult) or last.stopped_by in RESUMABLE:
+        return
+    how = "abandoned" if last.directive is Directive.ABANDON else "done"
+    why = f" ({last.stopped_by.value})" if last.stopped_by is not None else ""
+    first = last.summary.strip().splitlines()
+    raise ConfigurationError(
+        f"task {stream[0].task_id} has ended, it was {how}{why}, and cannot go on: {first[0] if first else ''}"
+    )

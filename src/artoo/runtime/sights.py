@@ -1,0 +1,137 @@
+"""What roles see besides the stream goes onto the stream: every look, with what was asked and what was seen.
+
+The wrappers here stand between a role and its sources. An `Eyes` does the looking: the live ones look and publish,
+those of a replay (runtime.replaying) take the answer from the log.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeVar, cast
+
+from pydantic import BaseModel, JsonValue
+
+from artoo.contracts.errors import MemoryStoreError
+from artoo.contracts.memory import Calibration, Megram, Potentials, SOPRecord
+from artoo.contracts.recording import Observed, Source
+from artoo.contracts.tags import Pair
+from artoo.ports.bus import Port
+from artoo.ports.evidence import CommandView, EvidenceSource, FileView
+from artoo.ports.recall import Recall
+from artoo.ports.surroundings import Surroundings, SurroundingsSource
+
+T = TypeVar("T")
+
+
+class Eyes(Protocol):
+    """One role's way to look at something outside the stream."""
+
+    async def look(self, source: Source, question: str, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
+        """What is seen, of type `kind`, after it is on the stream. Raises MemoryStoreError as memory does."""
+        ...
+
+
+class LiveEyes:
+    """Looks, and says through the role's port what it saw."""
+
+    def __init__(self, port: Port) -> None:
+        self._port = port
+
+    async def look(self, source: Source, question: str, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
+        """See Eyes."""
+        try:
+            seen = await look()
+        except MemoryStoreError as error:
+            self._port.publish(Observed(source=source, question=question, error=str(error)))
+            raise
+        self._port.publish(Observed(source=source, question=question, answer=plain(seen)))
+        return seen
+
+
+def plain(seen: object) -> JsonValue:
+    """What was seen as JSON values: contracts and dataclasses become objects, tuples lists."""
+    if isinstance(seen, BaseModel):
+        return cast("JsonValue", seen.model_dump(mode="json"))
+    if dataclasses.is_dataclass(seen) and not isinstance(seen, type):
+        return {field.name: plain(getattr(seen, field.name)) for field in dataclasses.fields(seen)}
+    if isinstance(seen, (tuple, list)):
+        return [plain(item) for item in cast("Sequence[object]", seen)]
+    return cast("JsonValue", seen)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WatchedEvidence:
+    """An EvidenceSource whose every look is on the stream."""
+
+    inner: EvidenceSource
+    eyes: Eyes
+
+    async def file(self, path: str) -> FileView:
+        """See EvidenceSource."""
+        return await self.eyes.look(Source.FILE, path, FileView, lambda: self.inner.file(path))
+
+    async def command(self, command: str) -> CommandView:
+        """See EvidenceSource."""
+        return await self.eyes.look(Source.COMMAND, command, CommandView, lambda: self.inner.command(command))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WatchedSurroundings:
+    """A SurroundingsSource whose every look is on the stream."""
+
+    inner: SurroundingsSource
+    eyes: Eyes
+
+    async def look(self, request: str) -> Surroundings:
+        """See SurroundingsSource."""
+        return await self.eyes.look(Source.SURROUNDINGS, request, Surroundings, lambda: self.inner.look(request))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WatchedRecall:
+    """Memory's read side, with what roles use of it on the stream."""
+
+    inner: Recall
+    eyes: Eyes
+
+    async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
+        """No role asks this way."""
+        return await self.inner.query_c(space, entity)
+
+    async def query_mk(self, space: str, entity: str) -> Potentials:
+        """No role asks this way."""
+        return await self.inner.query_mk(space, entity)
+
+    async def known(self, space: str, entity: str) -> tuple[Megram, ...]:
+        """No role asks this way."""
+        return await self.inner.known(space, entity)
+
+    async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
+        """See Recall."""
+        asked = "; ".join(f"{pair.space} {pair.entity}" for pair in pairs)
+        kind = tuple[Potentials, ...]
+        return await self.eyes.look(Source.POTENTIALS, asked, kind, lambda: self.inner.potentials_of(pairs))
+
+    async def calibrate(self, intent: str, pairs: Sequence[Pair] = ()) -> Calibration:
+        """See Recall."""
+        return await self.eyes.look(
+            Source.CALIBRATION, intent, Calibration, lambda: self.inner.calibrate(intent, pairs)
+        )
+
+    async def alternatives(self, intent: str, limit: int = 5) -> tuple[Potentials, ...]:
+        """See Recall."""
+        kind = tuple[Potentials, ...]
+        return await self.eyes.look(
+            Source.ALTERNATIVES, intent, kind, lambda: self.inner.alternatives(intent, limit)
+        )
+
+    async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
+        """See Recall."""
+        kind = tuple[Pair, ...]
+        return await self.eyes.look(Source.TOOL_PAIRS, "", kind, lambda: self.inner.tool_pairs(limit))
+
+    async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
+        """See Recall."""
+        kind = tuple[Megram, ...]
+        return await self.eyes.look(Source.TAUGHT, task_id, kind, lambda: self.inner.taught_by(task_id))

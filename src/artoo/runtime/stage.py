@@ -1,0 +1,178 @@
+"""What a task's roles stand on: their places on the stream, and their ways to models, sources, tools and time.
+
+The live stage gives each role the real thing and puts what it sees onto the stream. A replay builds the same roles
+on another stage (runtime.replaying.stage), which has all answers from a log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Awaitable, Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from artoo.bus.inprocess import InProcessBus
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.recording import Observed, Source
+from artoo.contracts.roles import Role
+from artoo.loops.asking import Durable, at_once
+from artoo.loops.medium.stopwatch import Stopwatch
+from artoo.ports.bus import Port
+from artoo.ports.clock import Clock
+from artoo.ports.evidence import EvidenceSource
+from artoo.ports.ids import Ids
+from artoo.ports.model import Model
+from artoo.ports.recall import Recall
+from artoo.ports.remember import Remember
+from artoo.ports.surroundings import SurroundingsSource
+from artoo.ports.tools import Tools, ToolSpec
+from artoo.runtime.sights import Eyes, LiveEyes, plain
+from artoo.tools.questions import AskOnStream
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """What a task may do on this machine: its tools, and how its validators look at things.
+
+    `questions` are the gate's, when it asks on the stream. `prepare` runs before the request is read: what it
+    needs to ask about can be asked then. It does not raise.
+    """
+
+    tools: Tools
+    evidence: EvidenceSource
+    surroundings: SurroundingsSource
+    questions: AskOnStream | None = None
+    prepare: Callable[[], Awaitable[None]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMemory:
+    """Both sides of shared memory: R2 gets the reading one only."""
+
+    recall: Recall
+    remember: Remember
+
+
+class Stage(Protocol):
+    """Everything that roles are given besides what they are. One for each run of a task."""
+
+    @property
+    def clock(self) -> Clock:
+        """The only time that roles know."""
+        ...
+
+    @property
+    def hands(self) -> Hands:
+        """Tools, and sources to be looked at through `eyes`."""
+        ...
+
+    @property
+    def memory(self) -> TaskMemory | None:
+        """None: the task neither recalls nor learns."""
+        ...
+
+    @property
+    def durable(self) -> Durable:
+        """Waits until what was said would survive this process."""
+        ...
+
+    def port(self, role: Role, subtask_id: str | None = None) -> Port:
+        """A role's place on the stream of this task."""
+        ...
+
+    def inbox(self, kinds: frozenset[str]) -> AsyncIterable[Envelope]:
+        """Every message of these kinds, without loss."""
+        ...
+
+    def model(self, role: Role, subtask_id: str | None) -> Model:
+        """The task's model as one role asks it."""
+        ...
+
+    def eyes(self, port: Port, subtask_id: str | None = None) -> Eyes:
+        """How the role of `port` looks at sources."""
+        ...
+
+    def ids(self, role: Role) -> Ids:
+        """The identifiers that one role gives."""
+        ...
+
+    def watch(self) -> Stopwatch:
+        """R7's stopwatch."""
+        ...
+
+    async def prepared(self, user: Port) -> None:
+        """Returns when the tools are there that the plan may use; they are on the stream then."""
+        ...
+
+    def close(self) -> None:
+        """Takes the whole task off the stream. Idempotent."""
+        ...
+
+
+class LiveStage:
+    """The real thing."""
+
+    def __init__(
+        self,
+        task_id: str,
+        bus: InProcessBus,
+        model: Model,
+        hands: Hands,
+        clock: Clock,
+        ids: Ids,
+        memory: TaskMemory | None = None,
+        durable: Durable = at_once,
+    ) -> None:
+        self._task_id = task_id
+        self._bus = bus
+        self._model = model
+        self._ids = ids
+        self.hands = hands
+        self.clock = clock
+        self.memory = memory
+        self.durable = durable
+
+    def port(self, role: Role, subtask_id: str | None = None) -> Port:
+        """See Stage."""
+        return self._bus.port(role, self._task_id, subtask_id=subtask_id)
+
+    def inbox(self, kinds: frozenset[str]) -> AsyncIterable[Envelope]:
+        """See Stage."""
+        return self._bus.inbox(self._task_id, kinds)
+
+    def model(self, role: Role, subtask_id: str | None) -> Model:
+        """One for all."""
+        return self._model
+
+    def eyes(self, port: Port, subtask_id: str | None = None) -> Eyes:
+        """See Stage."""
+        return LiveEyes(port)
+
+    def ids(self, role: Role) -> Ids:
+        """One source for all."""
+        return self._ids
+
+    def watch(self) -> Stopwatch:
+        """See Stage."""
+        return Stopwatch(self.clock)
+
+    async def prepared(self, user: Port) -> None:
+        """See Stage."""
+        await equip(self.hands, user)
+
+    def close(self) -> None:
+        """See Stage."""
+        self._bus.close_task(self._task_id)
+
+
+async def equip(hands: Hands, user: Port) -> None:
+    """Prepares the tools and says on the stream which there are."""
+    if hands.prepare is not None:
+        await hands.prepare()
+    user.publish(_seen(hands.tools.specs))
+
+
+@lru_cache(maxsize=64)
+def _seen(specs: tuple[ToolSpec, ...]) -> Observed:
+    """Every task of a process begins with this message, and mostly with the same one: 250 µs."""
+    return Observed(source=Source.TOOLS, answer=plain(specs))

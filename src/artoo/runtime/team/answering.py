@@ -1,0 +1,117 @@
+"""A letter or a patrol item is a request like any other; the answer is the result's summary (SPEC section 11).
+
+Nothing governs these: no review stands between them and the disk. So an agent works on them at its own desk, a
+directory of the workspace, and whatever it would do elsewhere goes through the gate with nobody to ask.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from artoo.agents.cognition_store import Session
+from artoo.agents.duties import Done, throttled_ending
+from artoo.agents.mail_rows import MailClaim
+from artoo.agents.patrol import PatrolRequest
+from artoo.contracts.agents import OPERATOR, Priority
+from artoo.contracts.errors import ClaimLost, MailRefused
+from artoo.contracts.solution import FinalResult, StoppedBy
+from artoo.prompts.segments import Segment
+from artoo.runtime.behalf import Behalf
+from artoo.runtime.options import RunOptions
+from artoo.runtime.team.bench import Bench
+from artoo.runtime.team.holding import held
+from artoo.runtime.team.member import Member
+
+LONGEST_ANSWER = 20_000
+
+
+@dataclass(slots=True)
+class _Run:
+    """The id of the run, once it has one."""
+
+    id: str = ""
+
+
+async def answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
+    """Does what a letter asks and answers it. What is itself an answer is read, and not answered.
+
+    Raises IdentityRefused, ActivityStoreError.
+    """
+    mail = claim.mail
+    if mail.in_reply_to is not None:
+        return await _read(bench, member, claim)
+    run = _Run()
+    context = {Segment.MAIL: f"The request is a letter from {mail.sender}. Your result is the answer."}
+    try:
+        doing = _do(bench, member, mail.text, context, f"mail:{mail.id}", run)
+        result = await held(doing, lambda: bench.mailbox.renew(claim), bench.clock)
+    except asyncio.CancelledError:
+        await asyncio.shield(bench.mailbox.release(claim))
+        raise
+    except ClaimLost:
+        return Done(items=1)
+    done = _done(result)
+    if done.throttled is not None or result.stopped_by is StoppedBy.INTERRUPTED:
+        await bench.mailbox.release(claim)
+        return done
+    session = Session(run.id, "mail", result.summary, mail=mail.id)
+    await bench.remember(member.name, session, mail.text, result)
+    try:
+        await bench.mailbox.answer(claim, result.summary[:LONGEST_ANSWER])
+    except MailRefused as error:
+        await bench.mailbox.archive(claim, f"done, but not answered: {error}")
+    return done
+
+
+async def _read(bench: Bench, member: Member, claim: MailClaim) -> Done:
+    """An answer that came too late to be waited for: kept, so that the agent knows it, and filed."""
+    mail = claim.mail
+    await bench.note(member.name, Session(mail.id, "mail", f"{mail.sender} answered: {mail.text}", mail=mail.id))
+    await bench.mailbox.archive(claim, "read")
+    return Done(items=1)
+
+
+async def patrol(bench: Bench, member: Member, request: PatrolRequest) -> Done:
+    """Does what a patrol item asks, and writes the operator what came of it, once."""
+    run = _Run()
+    context = {Segment.MAIL: f"The request is an item of your patrol ({request.source})."}
+    result = await _do(bench, member, request.text, context, request.key, run)
+    done = _done(result)
+    if done.throttled is not None or result.stopped_by is StoppedBy.INTERRUPTED:
+        return Done(items=1, llm_calls=done.llm_calls, throttled=done.throttled or "stopped")
+    await bench.remember(member.name, Session(run.id, "patrol", result.summary), request.text, result)
+    await bench.mailbox.send(
+        member.name,
+        OPERATOR,
+        f"Patrol: {request.text}\n\n{result.summary[:LONGEST_ANSWER]}",
+        priority=Priority.BACKGROUND,
+        mail_id=request.key,
+    )
+    return done
+
+
+async def _do(
+    bench: Bench, member: Member, request: str, context: Mapping[Segment, str], work: str, run: _Run
+) -> FinalResult:
+    async def began(task_id: str) -> None:
+        run.id = task_id
+
+    desk = await asyncio.to_thread(bench.desk, member.name)
+    known = {Segment.CURATED_KNOWLEDGE: await bench.knowledge(member.name, request)}
+    behalf = Behalf(
+        standing=member.standing({**known, **context}),
+        must_not=member.must_not,
+        tools=bench.mail_tools(member.name, work),
+        tier=member.tier,
+        began=began,
+    )
+    options = RunOptions(project=desk, workspace=bench.workspace, budgets=member.budgets, behalf=behalf)
+    result = await bench.artoo.run(request, options=options)
+    await member.registry.check(member.folder)
+    return result
+
+
+def _done(result: FinalResult) -> Done:
+    return Done(items=1, llm_calls=result.cost.llm_calls, throttled=throttled_ending(result))

@@ -1,0 +1,68 @@
+"""What all agents of a team share while they work: the board, the mailbox, the layers, and artoo itself."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.agents.asking import Asking
+from artoo.agents.board import Board
+from artoo.agents.cognition_store import Session
+from artoo.agents.mailbox import Mailbox
+from artoo.agents.merges import Merges
+from artoo.agents.registry import Registry
+from artoo.contracts.agents import OPERATOR, BoardTask
+from artoo.contracts.solution import FinalResult
+from artoo.ports.clock import Clock
+from artoo.runtime.artoo import Artoo
+from artoo.runtime.team.approval import Approvals
+from artoo.runtime.team.letters import Letters
+from artoo.tools.builtin.mail import mail_tools
+from artoo.tools.layers.layer import Layer, Layers
+from artoo.tools.tool import Tool
+
+Remember = Callable[[str, Session, str, FinalResult], Awaitable[None]]
+"""Keeps what an agent did, once: its name, the session, the request, the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """One per process. `names` gives the agents; `reply_seconds` how long a question to a colleague is waited for.
+
+    `knowledge` gives what an agent has learnt, for its prompts about a request; `remember` keeps what it did,
+    `note` what it was told.
+    """
+
+    artoo: Artoo
+    board: Board
+    merges: Merges
+    mailbox: Mailbox
+    asking: Asking
+    registry: Registry
+    approvals: Approvals
+    layers: Layers
+    clock: Clock
+    workspace: Path
+    names: Callable[[], tuple[str, ...]]
+    reply_seconds: float
+    knowledge: Callable[[str, str], Awaitable[str]]
+    remember: Remember
+    note: Callable[[str, Session], Awaitable[None]]
+
+    def begin_layer(self, task: BoardTask) -> Layer:
+        """Private copies for the task's next submission. Blocks; raises SandboxError."""
+        project = Path(task.project).expanduser() if task.project else self.workspace
+        self.workspace.mkdir(parents=True, exist_ok=True)
+        return self.layers.begin(task.id, task.submission + 1, project, self.workspace)
+
+    def mail_tools(self, name: str, work: str) -> tuple[Tool, ...]:
+        """Letters that `name` may write for one piece of work."""
+        others = tuple(other for other in (*self.names(), OPERATOR) if other != name)
+        return mail_tools(Letters(name, work, self.mailbox, self.asking, others, self.reply_seconds))
+
+    def desk(self, name: str) -> Path:
+        """Where an agent works when no task governs it: a directory of its own in the workspace. Blocks."""
+        place = self.workspace / "agents" / name
+        place.mkdir(parents=True, exist_ok=True)
+        return place

@@ -1,0 +1,117 @@
+"""What an agent turns to when its heart beats: the board and its mail, as the attention controller orders them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from artoo.agents.allocation import Allocation
+from artoo.agents.board_rows import TaskClaim
+from artoo.agents.duties import Done, throttling
+from artoo.agents.mail_rows import MailClaim
+from artoo.contracts.agents import BoardState
+from artoo.contracts.errors import (
+    BudgetExhausted,
+    ClaimLost,
+    ConfigurationError,
+    GovernanceRefused,
+    IdentityRefused,
+    ModelError,
+    SandboxError,
+)
+from artoo.runtime.team.answering import answer
+from artoo.runtime.team.bench import Bench
+from artoo.runtime.team.dossier import kept
+from artoo.runtime.team.holding import held
+from artoo.runtime.team.member import Member
+from artoo.runtime.team.reviewing import Reviewer
+from artoo.runtime.team.working import work_on
+
+MakeReviewer = Callable[[Member], Reviewer]
+LoadMember = Callable[[], Awaitable[Member]]
+
+
+class WorkDuty:
+    """Implements `artoo.agents.duties.Duty` over board and mailbox. `load` reads the identity afresh each time."""
+
+    name = "work"
+
+    def __init__(
+        self, agent: str, bench: Bench, allocation: Allocation, load: LoadMember, reviewer: MakeReviewer
+    ) -> None:
+        self._agent = agent
+        self._bench = bench
+        self._allocation = allocation
+        self._load = load
+        self._reviewer = reviewer
+
+    async def due(self) -> str | None:
+        """See Duty."""
+        item = await self._allocation.peek(self._agent)
+        return None if item is None else f"{item.kind} {item.id}"
+
+    async def do(self) -> Done:
+        """See Duty. An identity that is not the accepted one ends it before anything is taken: the agent is stopped
+        then, and has nothing to do until the operator accepts it."""
+        try:
+            member = await self._load()
+        except IdentityRefused:
+            return Done(items=1)
+        except ConfigurationError as error:
+            return Done(trouble=str(error))
+        try:
+            claim = await self._allocation.next(self._agent)
+        except (ClaimLost, GovernanceRefused):  # somebody else was faster
+            return Done()
+        if claim is None:
+            return Done()
+        try:
+            return await self._turn_to(member, claim)
+        except IdentityRefused as error:
+            await self._let_go(claim, str(error))
+            return Done(items=1)
+
+    async def _turn_to(self, member: Member, claim: TaskClaim | MailClaim) -> Done:
+        if isinstance(claim, MailClaim):
+            return await answer(self._bench, member, claim)
+        if claim.task.state is BoardState.REVIEW:
+            return await self._review(member, claim)
+        return await work_on(self._bench, member, claim)
+
+    async def _review(self, member: Member, claim: TaskClaim) -> Done:
+        """A verdict, or none: then the submission waits for the next reviewer."""
+        task, bench = claim.task, self._bench
+        layer = bench.layers.find(task.id, task.submission)
+        work = None if layer is None else await asyncio.to_thread(kept, layer.place)
+        if work is None:
+            reason = "its evidence is not there, so that no agent can judge it"
+            await bench.merges.leave_to_operator(task.id, task.submission, reason)
+            return Done(items=1)
+        try:
+            reviewing = self._reviewer(member).review(claim, work)
+            _, calls = await held(reviewing, lambda: bench.board.work.renew(claim), bench.clock)
+        except (ModelError, BudgetExhausted) as error:
+            await bench.board.reviews.let_go(claim)
+            return Done(items=1, llm_calls=1, throttled=throttling(error), trouble=str(error))
+        except SandboxError as error:
+            await bench.merges.leave_to_operator(task.id, task.submission, str(error))
+            return Done(items=1)
+        except GovernanceRefused:  # the operator, or another process, has decided meanwhile
+            return Done(items=1)
+        except BaseException:
+            await asyncio.shield(bench.board.reviews.let_go(claim))
+            raise
+        return Done(items=1, llm_calls=calls)
+
+    async def _let_go(self, claim: TaskClaim | MailClaim, reason: str) -> None:
+        """Gives back what this agent may not go on with."""
+        bench = self._bench
+        try:
+            if isinstance(claim, MailClaim):
+                await bench.mailbox.release(claim)
+            elif claim.task.state is BoardState.REVIEW:
+                await bench.board.reviews.let_go(claim)
+            else:
+                await bench.board.work.give_back(claim, reason)
+        except GovernanceRefused:
+            return

@@ -1,0 +1,104 @@
+"""The team's books, without the team: what the command line reads and writes whether or not anybody works."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.agents.asking import Asking
+from artoo.agents.board import Board
+from artoo.agents.database import Database, database_path
+from artoo.agents.folders import Found, find_agents
+from artoo.agents.governance import Policies, TrustPolicy
+from artoo.agents.mailbox import Mailbox
+from artoo.agents.merges import Merges
+from artoo.agents.pulses import Pulses
+from artoo.agents.registry import Registry
+from artoo.agents.wake import Wake
+from artoo.contracts.agents import TrustLevel
+from artoo.ports.clock import Clock
+from artoo.ports.ids import Ids
+from artoo.runtime.config import Config
+from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.team.approval import Approvals
+from artoo.tools.layers.copying import CopyLimits
+from artoo.tools.layers.layer import Layers
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    """Everything durable of a home's team."""
+
+    config: Config
+    database: Database
+    board: Board
+    merges: Merges
+    mailbox: Mailbox
+    asking: Asking
+    registry: Registry
+    pulses: Pulses
+    wake: Wake
+    layers: Layers
+    approvals: Approvals
+    policies: Policies
+    clock: Clock
+    ids: Ids
+
+    @property
+    def home(self) -> Path:
+        """artoo's own directory, real."""
+        return self.layers.home
+
+    def folders(self) -> Found:
+        """The agents on disk. Blocks."""
+        runtime = self.config.runtime
+        identity = self.home / runtime.memory.procedural.path
+        return find_agents(self.home, identity, self.home / runtime.autonomy.heartbeat.patrol_routine)
+
+
+def trust_policies(config: Config) -> Policies:
+    """The configured trust levels."""
+    levels = config.runtime.governance.trust_levels
+    listed = {
+        TrustLevel.PROBATION: levels.probation,
+        TrustLevel.STANDARD: levels.standard,
+        TrustLevel.TRUSTED: levels.trusted,
+        TrustLevel.SENIOR: levels.senior,
+    }
+    return {level: TrustPolicy(trust.review_threshold, trust.can_approve) for level, trust in listed.items()}
+
+
+@asynccontextmanager
+async def open_office(config: Config, clock: Clock | None = None, ids: Ids | None = None) -> AsyncGenerator[Office]:
+    """Opens the books, making them where there are none.
+
+    Raises ConfigurationError and ActivityStoreError, each with what to do.
+    """
+    clock, ids = clock or SystemClock(), ids or UuidIds()
+    config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    home = config.home.resolve()
+    path = database_path(config.runtime.memory.episodic.activity_db, home)
+    policies = trust_policies(config)
+    async with await Database.open(path, clock) as database:
+        board, merges = Board(database, ids, policies=policies), Merges(database, policies)
+        mailbox, wake = Mailbox(database, clock, ids), Wake(database, clock)
+        limits = CopyLimits(paths=config.layers.files, bytes=config.layers.megabytes << 20)
+        layers = Layers(home, limits)
+        yield Office(
+            config=config,
+            database=database,
+            board=board,
+            merges=merges,
+            mailbox=mailbox,
+            asking=Asking(database, mailbox, wake, clock),
+            registry=Registry(database),
+            pulses=Pulses(database),
+            wake=wake,
+            layers=layers,
+            approvals=Approvals(board, merges, layers, config.allow),
+            policies=policies,
+            clock=clock,
+            ids=ids,
+        )

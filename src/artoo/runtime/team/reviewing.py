@@ -1,0 +1,115 @@
+"""A senior agent's review: code first, then one question to its model, and the verdict through the same door as
+the operator's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from artoo.agents.board_rows import TaskClaim
+from artoo.contracts.agents import ReviewReport, SubmittedChange, SubmittedWork
+from artoo.loops.asking import Asker, Standing
+from artoo.ports.bus import Port
+from artoo.ports.clock import Clock
+from artoo.ports.model import Model, Tier
+from artoo.prompts.segments import Segment
+from artoo.runtime.team.approval import Approvals, Ruling
+
+LONGEST_RESULT, LONGEST_EVIDENCE, LONGEST_CHANGES = 1_500, 2_500, 3_500
+"""Characters of each part that the reviewing model sees; a small model must have room for all of it."""
+
+_MAX_TOKENS = 400
+
+
+def problems_of(work: SubmittedWork) -> tuple[str, ...]:
+    """What speaks against a submission without any model: unmet criteria, withheld acts, contradicted claims."""
+    return tuple(dict.fromkeys(_problems(work)))
+
+
+def _problems(work: SubmittedWork) -> Iterator[str]:
+    yield from (f"not met: {criterion}" for criterion in work.unmet)
+    yield from (f"not done, because it needed consent: {act}" for act in work.withheld)
+    for verdict in work.verdicts:
+        if verdict.contradicted:
+            yield f"the evidence contradicts it: {verdict.criterion}"
+        elif verdict.verdict == "fail":
+            yield f"not met: {verdict.criterion}"
+    if work.ending not in ("accept", "success"):
+        yield f"the work ended as {work.ending or 'unknown'}"
+
+
+class Reviewer:
+    """One agent as reviewer. `port` speaks as the reviewer; `standing` is the agent's identity."""
+
+    def __init__(
+        self,
+        name: str,
+        port: Port,
+        model: Model,
+        clock: Clock,
+        approvals: Approvals,
+        standing: Standing,
+        tier: Tier = Tier.BRAIN,
+    ) -> None:
+        self._name = name
+        self._asker = Asker(port, model, clock, tier, standing=standing)
+        self._approvals = approvals
+
+    async def review(self, claim: TaskClaim, work: SubmittedWork) -> tuple[Ruling | None, int]:
+        """Approves or rejects; None: rejected. Also how many calls it took.
+
+        Raises ModelError and BudgetExhausted (no verdict then), what the board raises, SandboxError.
+        """
+        task = claim.task
+        problems = problems_of(work)
+        if problems:
+            await self._reject(claim, problems)
+            return None, 0
+        proposal = await self._approvals.look(task)
+        if proposal is not None and proposal.conflicts:
+            return await self._approve(claim, ""), 0
+        report = await self._ask(task.text, work, proposal.shown if proposal is not None else ())
+        if report.verdict == "reject":
+            await self._reject(claim, report.reasons or ("no reason given",))
+            return None, 1
+        return await self._approve(claim, "; ".join(report.reasons)), 1
+
+    async def _reject(self, claim: TaskClaim, reasons: tuple[str, ...]) -> None:
+        await self._approvals.reject(
+            claim.task.id, self._name, "; ".join(reasons), submission=claim.task.submission
+        )
+
+    async def _approve(self, claim: TaskClaim, reason: str) -> Ruling:
+        """Also for a submission that conflicts: artoo sends that back itself."""
+        return await self._approvals.approve(claim.task.id, self._name, reason, submission=claim.task.submission)
+
+    async def _ask(self, request: str, work: SubmittedWork, changes: tuple[SubmittedChange, ...]) -> ReviewReport:
+        segments = {
+            Segment.TASK: request,
+            Segment.CONTEXT: f"Result:\n{_clip(work.summary, LONGEST_RESULT)}",
+            Segment.EVIDENCE: "\n\n".join((_evidence(work), _changes(changes))),
+        }
+        return await self._asker.ask("ReviewReport", ReviewReport, segments, cause=None, max_tokens=_MAX_TOKENS)
+
+
+def _evidence(work: SubmittedWork) -> str:
+    lines = [f"- {verdict.verdict}: {verdict.criterion} ({verdict.evidence})" for verdict in work.verdicts]
+    lines += [f"- {call}" for call in work.calls]
+    return _clip("\n".join(lines) or "(none)", LONGEST_EVIDENCE)
+
+
+def _changes(changes: tuple[SubmittedChange, ...]) -> str:
+    if not changes:
+        return "Files changed: none"
+    lines = ["Files changed:"]
+    for change in changes:
+        lines.append(f"- {change.change.value} {change.path} {change.detail}".rstrip())
+        lines += [f"    {line}" for line in change.diff]
+    return _clip("\n".join(lines), LONGEST_CHANGES)
+
+
+def _clip(text: str, length: int) -> str:
+    """Head and tail, with a mark where something was left out."""
+    if len(text) <= length:
+        return text
+    half = length // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"

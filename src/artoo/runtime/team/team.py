@@ -1,0 +1,272 @@
+"""The team at work: one heartbeat an agent, all on one stream, in one process (SPEC section 11).
+
+books (Office) ─┬─ outbox ─────────────► the stream
+                ├─ wake ─► heartbeat ──► duties: work, patrol, dream cycle ──► Artoo.run
+                └─ upkeep: claims of the dead, cut approvals, archives, layers
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from functools import partial
+
+from artoo.agents.accounts import Accounts
+from artoo.agents.allocation import Allocation
+from artoo.agents.backoff import Backoff
+from artoo.agents.duties import Done, Duty
+from artoo.agents.folders import AgentFolder
+from artoo.agents.heartbeat import Heartbeat, HeartbeatSettings
+from artoo.agents.outbox import Outbox
+from artoo.agents.patrol import Patrol, PatrolRequest
+from artoo.agents.patrol_file import patrol_problems
+from artoo.agents.patrol_sights import Looking
+from artoo.agents.patrol_store import PatrolStore
+from artoo.contracts.agents import RUNTIME, BoardState
+from artoo.contracts.base import Contract
+from artoo.contracts.criteria import CommandSucceeds, FileMatches
+from artoo.contracts.errors import ConfigurationError, IdentityRefused
+from artoo.contracts.roles import Role
+from artoo.llm.budget import Budget, BudgetedModel
+from artoo.loops.fast.checks import run_check
+from artoo.ports.bus import Port
+from artoo.ports.model import Tier
+from artoo.runtime.artoo import Artoo
+from artoo.runtime.settling import settle_earlier
+from artoo.runtime.team.answering import patrol
+from artoo.runtime.team.bench import Bench
+from artoo.runtime.team.duties import WorkDuty
+from artoo.runtime.team.member import Member
+from artoo.runtime.team.minds import Minds
+from artoo.runtime.team.office import Office
+from artoo.runtime.team.reviewing import Reviewer
+
+NO_TASK = ""
+"""Records of the team belong to no task of the dual loop: they are on the stream, and in no task's log."""
+
+UPKEEP_SECONDS = 60.0
+ARCHIVE_AFTER = timedelta(days=7)
+"""How long a completed or cancelled task stands on the board before artoo archives it."""
+
+FIRST_BACKOFF = 30.0
+REVIEW_CALLS = 8
+LONGEST_WAIT = 3_600.0
+
+
+class Team:
+    """The agents of one home. Open it with `open_team`; `run` until `stop`."""
+
+    def __init__(self, office: Office, artoo: Artoo, minds: Minds, *, grace: float) -> None:
+        self.office = office
+        self._artoo = artoo
+        self._minds = minds
+        self._grace = grace
+        self._ports: dict[Role, Port] = {}
+        self._outbox = Outbox(office.database, self._publish)
+        self._stopping = asyncio.Event()
+        self._waking: list[asyncio.Task[None]] = []
+        self._bench = self._made_bench()
+        self.heartbeats: dict[str, Heartbeat] = {}
+        self.problems: tuple[str, ...] = ()
+
+    async def settle(self) -> None:
+        """What earlier processes left: acts, claims, letters and approvals that were cut, layers that nobody needs.
+
+        Raises ConfigurationError, ActivityStoreError, SandboxError.
+        """
+        office = self.office
+        await settle_earlier(office.config)
+        await office.board.work.recover()
+        await office.mailbox.recover()
+        await office.approvals.finish_cut()
+        known = [task.id for task in await office.board.list(limit=1_000_000)]
+        await asyncio.to_thread(office.layers.sweep, known)
+
+    async def run(self, *, ready: Callable[[], None] | None = None) -> None:
+        """Works until stopped; what was begun is ended or given back. Raises ActivityStoreError."""
+        async with asyncio.TaskGroup() as group:
+            beating: list[asyncio.Task[None]] = []
+            beside = [group.create_task(self._outbox.run()), group.create_task(self._upkeep(group, beating))]
+            await self._recruit(group, beating)
+            if ready is not None:
+                ready()
+            await self._stopping.wait()
+            for heartbeat in self.heartbeats.values():
+                heartbeat.stop()
+            self._artoo.interrupt()
+            if beating:
+                await asyncio.wait(beating)
+            for task in (*beside, *self._waking):
+                task.cancel()
+        await self._outbox.drain()
+
+    def stop(self) -> None:
+        """No further beats. Running tasks are asked to end now, honestly; what has not ended is given back."""
+        self._stopping.set()
+
+    async def _recruit(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
+        """Lets the hearts beat of those agents that are accepted and do not work yet."""
+        found = await asyncio.to_thread(self.office.folders)
+        registered = {record.name for record in await self.office.registry.list()}
+        problems = list(found.problems)
+        for folder in found.agents:
+            if folder.name not in registered:
+                problems.append(
+                    f"agent {folder.name} is not accepted yet: read {folder.identity}, then"
+                    f" artoo agent accept {folder.name}"
+                )
+            elif folder.name not in self.heartbeats and not self._stopping.is_set():
+                self._minds.enter(folder)
+                self.heartbeats[folder.name] = heartbeat = self._heartbeat(folder)
+                beating.append(group.create_task(heartbeat.run()))
+                self._waking.append(group.create_task(self._wake(folder.name)))
+            problems += await asyncio.to_thread(patrol_problems, folder.heartbeat)
+        self.problems = tuple(problems)
+
+    def _made_bench(self) -> Bench:
+        office = self.office
+        return Bench(
+            artoo=self._artoo,
+            board=office.board,
+            merges=office.merges,
+            mailbox=office.mailbox,
+            asking=office.asking,
+            registry=office.registry,
+            approvals=office.approvals,
+            layers=office.layers,
+            clock=office.clock,
+            workspace=office.config.workspace_path,
+            names=lambda: tuple(self.heartbeats),
+            reply_seconds=float(office.config.runtime.communication.a2a_protocol.sync_timeout_seconds),
+            knowledge=self._minds.knowledge,
+            remember=self._minds.remember,
+            note=self._minds.note,
+        )
+
+    def _heartbeat(self, folder: AgentFolder) -> Heartbeat:
+        office, settings = self.office, self.office.config.runtime.autonomy.heartbeat
+        return Heartbeat(
+            Accounts(folder.name, office.pulses, office.clock),
+            self._duties(folder),
+            office.clock,
+            backoff=Backoff(FIRST_BACKOFF, random.random),
+            paused=partial(self._idle, folder.name),
+            settings=HeartbeatSettings(interval=float(settings.interval_seconds), grace=self._grace),
+        )
+
+    def _duties(self, folder: AgentFolder) -> tuple[Duty, ...]:
+        office, settings = self.office, self.office.config.runtime.autonomy.heartbeat
+        allocation = Allocation(
+            office.database,
+            office.ids,
+            policies=office.policies,
+            tasks=settings.task_scan,
+            mail=settings.mailbox_check,
+        )
+        load = partial(self._load, folder)
+        work = WorkDuty(folder.name, self._bench, allocation, load, self._reviewer)
+        return (work, self._patrol(folder), self._minds.dream_cycle(folder.name))
+
+    def _patrol(self, folder: AgentFolder) -> Patrol:
+        office, bench = self.office, self._bench
+        desk = bench.workspace / "agents" / folder.name
+
+        async def holds(check: FileMatches | CommandSucceeds) -> bool:
+            await asyncio.to_thread(bench.desk, folder.name)
+            source = await self._artoo.evidence(desk)
+            return (await run_check(check, output="", tool_calls=(), source=source)).passed
+
+        async def submit(request: PatrolRequest) -> Done:
+            try:
+                return await patrol(bench, await self._load(folder), request)
+            except (IdentityRefused, ConfigurationError) as error:
+                return Done(trouble=str(error))
+
+        return Patrol(
+            folder.name,
+            (folder.heartbeat,),
+            PatrolStore(office.database, folder.name),
+            Looking(folder.name, desk, office.database, holds),
+            office.clock,
+            submit=submit,
+            tell=partial(office.pulses.tell, folder.name),
+        )
+
+    def _reviewer(self, member: Member) -> Reviewer:
+        budget = Budget(max_calls=member.identity.limits.calls or REVIEW_CALLS)
+        return Reviewer(
+            member.name,
+            self._port(Role.REVIEWER),
+            BudgetedModel(self._artoo.model, budget),
+            self.office.clock,
+            self.office.approvals,
+            member.standing(),
+            member.tier or Tier.BRAIN,
+        )
+
+    async def _load(self, folder: AgentFolder) -> Member:
+        """The agent with its identity as it is now. Raises IdentityRefused, ConfigurationError."""
+        return Member(folder, await self.office.registry.load(folder), self.office.registry)
+
+    async def _idle(self, name: str) -> str | None:
+        record = await self.office.registry.get(name)
+        return record.stopped or ("by the operator" if record.paused else None)
+
+    async def _wake(self, name: str) -> None:
+        """Mail and tasks wake who they are for, whichever process they come from."""
+        wake = self.office.wake
+        mark = await wake.mark(name)
+        while True:
+            if await wake.wait(name, mark, LONGEST_WAIT):
+                mark = await wake.mark(name)
+                self.heartbeats[name].wake("something came in")
+
+    async def _upkeep(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
+        while True:
+            await self.office.clock.sleep(UPKEEP_SECONDS)
+            await self.office.board.work.recover()
+            await self.office.mailbox.recover()
+            await self.office.approvals.finish_cut()
+            await archive_old(self.office)
+            await self._recruit(group, beating)
+
+    def _publish(self, sender: Role, subject: str, payload: Contract) -> None:
+        self._port(sender).publish(payload)
+
+    def _port(self, role: Role) -> Port:
+        if role not in self._ports:
+            self._ports[role] = self._artoo.bus.port(role, NO_TASK)
+            self._artoo.bus.close_task(NO_TASK)  # it speaks, and hears nothing
+        return self._ports[role]
+
+
+async def archive_old(office: Office) -> None:
+    """Archives what has stood completed or cancelled for a week, and removes its layers."""
+    before = office.clock.now() - ARCHIVE_AFTER
+    for task in await office.board.list({BoardState.COMPLETED, BoardState.CANCELLED}):
+        if task.updated_at <= before:
+            await archive(office, task.id, RUNTIME)
+
+
+async def archive(office: Office, task_id: str, actor: str) -> None:
+    """Archives a task; its layers go after that, and at the next start if that was cut off.
+
+    Raises GovernanceRefused when it cannot be archived.
+    """
+    await office.board.archive(task_id, actor)
+    await asyncio.to_thread(office.layers.discard, task_id)
+
+
+@asynccontextmanager
+async def open_team(
+    office: Office, artoo: Artoo, *, small_model: bool, grace: float = 20.0
+) -> AsyncGenerator[Team]:
+    """A team that is ready to run. Raises what `Team.settle` raises."""
+    settings = office.config.runtime.memory
+    minds = Minds(office.database, artoo, office.clock, office.ids, settings, small_model=small_model)
+    team = Team(office, artoo, minds, grace=grace)
+    await team.settle()
+    yield team

@@ -1,0 +1,204 @@
+"""What the tasks of one Artoo share besides the stream: sandbox, tools, memory, models, and how they are set up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from artoo.bus.inprocess import InProcessBus
+from artoo.contracts.errors import ConfigurationError
+from artoo.ports.bus import Port
+from artoo.ports.clock import Clock
+from artoo.ports.ids import Ids
+from artoo.runtime.config import Config
+from artoo.runtime.options import Budgets, RunOptions
+from artoo.tasklog.lock import TaskLock
+
+if TYPE_CHECKING:
+    # And not above: opening an Artoo needs none of these classes, which take a tenth of its time to build.
+    import asyncio
+    from contextlib import AsyncExitStack
+
+    from artoo.contracts.solution import Cost
+    from artoo.llm.budget import Budget, MeteredModel
+    from artoo.ports.confirm import Confirm
+    from artoo.ports.sandbox import Roots, Sandbox
+    from artoo.runtime.answers import Answers
+    from artoo.runtime.auditing import Auditing
+    from artoo.runtime.hands import McpTools
+    from artoo.runtime.memories import Memories
+    from artoo.runtime.stage import Hands, TaskMemory
+    from artoo.runtime.task import TaskSettings
+    from artoo.tasklog.writer import TaskLog
+    from artoo.tools.past import Past
+    from artoo.tools.user_tools import UserTool
+
+
+@dataclass(slots=True)
+class Workshop:
+    """Opened parts are kept for the next task; `resources` closes them. `busy` says whether a task runs.
+
+    `given_model`: the caller's own model, not the configured one.
+    """
+
+    config: Config
+    environ: Mapping[str, str]
+    bus: InProcessBus
+    clock: Clock
+    ids: Ids
+    model: MeteredModel
+    given_model: bool
+    own_tools: tuple[UserTool, ...]
+    confirm: Confirm | None
+    group: asyncio.TaskGroup
+    resources: AsyncExitStack
+    log: TaskLog
+    auditing: Auditing
+    busy: Callable[[], bool]
+    _mcp: McpTools | None = None
+    _sandbox: Sandbox | None = None
+    _memories: Memories | None = None
+
+    def locked(self, task_id: str) -> TaskLock:
+        """The right to run a task, taken. Raises TaskRunning."""
+        lock = TaskLock(self.config.home, task_id)
+        lock.take()
+        return lock
+
+    def limits(self, options: RunOptions) -> Budgets:
+        """What the task may use: its own options before the configuration."""
+        wanted, limits = options.budgets, self.config.limits
+        return replace(
+            wanted,
+            calls=wanted.calls or limits.calls,
+            tokens=wanted.tokens or limits.tokens,
+            money=wanted.money or limits.money,
+        )
+
+    def budget(self, wanted: Budgets, spent: Cost | None = None) -> Budget:
+        """The budget of one task; `spent` is what it used before. Raises ConfigurationError."""
+        from artoo.runtime.budgets import open_budget
+
+        return open_budget(self.config, wanted, self.environ, given_model=self.given_model, spent=spent)
+
+    def answers(self, options: RunOptions, roots: Roots) -> Answers:
+        """The user's side of Law 1. Raises ConfigurationError for a permission that cannot be read."""
+        from artoo.runtime.answers import Answers
+        from artoo.tools.policy import Policies
+
+        policies = Policies.parse((*self.config.allow, *options.allow), roots.project, roots.home)
+        return Answers(policies, self.confirm)
+
+    async def hands(self, task_id: str, roots: Roots, text: str, port: Port, past: Past | None = None) -> Hands:
+        """The tools of one task; `port` is the gate's place on the stream, `past` that of a resumed task."""
+        from artoo.runtime.hands import open_hands
+
+        return open_hands(
+            await self.sandbox(),
+            roots,
+            self.config.home,
+            task_id,
+            text,
+            self.clock,
+            self.own_tools,
+            port,
+            self.environ,
+            self._mcp_tools(),
+            self.durable,
+            past,
+        )
+
+    async def durable(self) -> None:
+        """Returns when what was said so far is in the task logs."""
+        await self.log.flush()
+
+    async def memory(self, options: RunOptions) -> TaskMemory | None:
+        """Both sides of shared memory; None where the configuration or the run wants none."""
+        if not (self.config.memory.enabled and options.memory):
+            return None
+        if self._memories is None:
+            # LMDB only where something is remembered.
+            from artoo.runtime.memories import Memories, words_rules
+
+            words = self.given_model or words_rules(self.config, self.environ)
+            self._memories = Memories(
+                self.config.memory_path,
+                self.bus,
+                self.clock,
+                self.ids,
+                busy=self.busy,
+                model=self.model if words else None,
+            )
+            self.resources.push_async_callback(self._memories.close)
+        return await self._memories.open()
+
+    def _mcp_tools(self) -> McpTools | None:
+        """The person's MCP servers, connected when a task first asks. Raises ConfigurationError."""
+        if self._mcp is None:
+            from artoo.runtime.hands import McpTools
+            from artoo.runtime.mcp import own_servers
+            from artoo.tools.mcp.pool import McpPool
+
+            pool = McpPool(self.group)
+            self.resources.push_async_callback(pool.close)
+            self._mcp = McpTools(own_servers(self.config), pool)
+        return self._mcp
+
+    async def sandbox(self) -> Sandbox:
+        """The sandbox; what a crash left of earlier acts is finished or undone first."""
+        if self._sandbox is None:
+            from artoo.runtime.settling import forget_old_logs, settle_earlier
+
+            await settle_earlier(self.config)
+            self.group.create_task(forget_old_logs(self.config, self.auditing.note_forgotten))
+            from artoo.tools.sandbox.choose import open_sandbox  # probes the kernel: only for real tasks
+
+            self._sandbox = await open_sandbox(self.config.home)
+        return self._sandbox
+
+    def roots(self, options: RunOptions) -> Roots:
+        """Where a task works. Raises ConfigurationError when its project is not there."""
+        from artoo.ports.sandbox import Roots
+
+        if options.behalf is not None and options.behalf.roots is not None:
+            return options.behalf.roots
+        project = _real(options.project or Path.cwd())
+        if not project.is_dir():
+            raise ConfigurationError(f"the project directory {project} does not exist")
+        workspace = options.workspace.expanduser().absolute() if options.workspace else self.config.workspace_path
+        if not workspace.is_dir():
+            workspace.mkdir(parents=True, exist_ok=True)
+        return Roots(home=_real(Path.home()), workspace=_real(workspace), project=project)
+
+    def settings(self, options: RunOptions, persona: str) -> TaskSettings:
+        """How a task is run: its options before the configuration."""
+        from artoo.loops.fast.executor import ExecutorLimits
+        from artoo.runtime.task import TaskSettings
+
+        limits = self.config.limits
+        hyperparameters = self.config.control.hyperparameters(strict=options.strict)
+        if options.budgets.seconds is not None:
+            hyperparameters = replace(
+                hyperparameters, time_budget_ms=max(1, round(options.budgets.seconds * 1_000))
+            )
+        settings = TaskSettings(
+            hyperparameters=hyperparameters,
+            executor=ExecutorLimits(steps=limits.steps, seconds=limits.subtask_seconds),
+            most_subtasks=limits.subtasks,
+            strict_roles=options.strict_roles,
+            persona=persona,
+        )
+        return settings if options.behalf is None else replace(settings, standing=options.behalf.standing)
+
+    def nudge(self) -> None:
+        """A task has ended: memory's Dreamer may look soon."""
+        if self._memories is not None:
+            self._memories.nudge()
+
+
+def _real(path: Path) -> Path:
+    """As Path.resolve, at half its price: three a task."""
+    return Path(os.path.realpath(path.expanduser()))

@@ -1,0 +1,115 @@
+"""One process at a time runs a task: a lock beside its log, held while it runs and released by any death."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from artoo.contracts.errors import TaskRunning
+from artoo.tasklog.layout import task_directory
+
+logger = logging.getLogger(__name__)
+
+_NAME = "lock"
+_TRIES = 20
+"""Whoever only looks holds the lock for some microseconds; that is no reason to refuse."""
+
+
+class TaskLock:
+    """The right to run a task. `take` and `release`, or a context manager. Costs some ten microseconds.
+
+    The lock belongs to the open file, so a second one in the same process is refused too. The file stays, empty.
+    """
+
+    def __init__(self, home: Path, task_id: str) -> None:
+        self._directory = task_directory(home, task_id)
+        self._task_id = task_id
+        self._descriptor: int | None = None
+
+    def take(self) -> None:
+        """Raises TaskRunning when the task runs already, here or elsewhere.
+
+        Where the home cannot be written there is no lock; there is no log either that could be resumed.
+        """
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._descriptor = os.open(self._directory / _NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            taken = _locked(self._descriptor)
+        except OSError as error:
+            logger.warning("task %s runs without a lock: %s", self._task_id, error)
+            return
+        if not taken:
+            self.release()
+            raise TaskRunning(
+                f"task {self._task_id} is still running, in this process or another; wait for it, or end it there"
+            )
+
+    def release(self) -> None:
+        """Idempotent."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __enter__(self) -> Self:
+        self.take()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def is_running(directory: Path) -> bool:
+    """Whether the task with this log directory runs now, in whichever process. Never waits, leaves nothing."""
+    try:
+        descriptor = os.open(directory / _NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@contextmanager
+def not_running(home: Path, task_id: str) -> Generator[None]:
+    """Keeps a task from being run meanwhile. Raises TaskRunning; a task without a log is not kept from anything."""
+    lock = TaskLock(home, task_id)
+    if not task_directory(home, task_id).is_dir():
+        yield
+        return
+    with lock:
+        yield
+
+
+def _locked(descriptor: int) -> bool:
+    """Takes the lock; one that somebody only looks at (shared) is tried again a few times."""
+    for _ in range(_TRIES):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not _shared(descriptor):
+                return False
+        else:
+            return True
+    return False
+
+
+def _shared(descriptor: int) -> bool:
+    """Whether those who hold the lock only look."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    return True

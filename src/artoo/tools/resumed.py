@@ -1,0 +1,79 @@
+"""Calls of a resumed task that a crash may have cut off: done again where that is safe, or a person says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.execution import CallStatus, ToolStarted
+from artoo.tools.gate import AGAIN, Gate, Refusal, digest_of_act
+from artoo.tools.gate_words import word
+from artoo.tools.past import AskFirst, Past
+from artoo.tools.tool import Arguments, Outcome
+from artoo.tools.under_way import UnderWay
+from artoo.tools.unified import plain
+
+
+@dataclass(slots=True)
+class Resumed:
+    """Looks at each call of a resumed task before it goes out. `gate` is the task's."""
+
+    past: Past
+    gate: Gate
+    _unknown: dict[str, ToolStarted] = field(init=False)
+
+    def __post_init__(self) -> None:
+        cut = (self.past.verdict(act) for act in self.past.started)
+        self._unknown = {one.started.digest: one.started for one in cut if isinstance(one, AskFirst)}
+
+    async def instead(self, call: UnderWay, arguments: Arguments) -> Outcome | None:
+        """How the call ends without being run; None when it may go out.
+
+        The same call under another act asks too while nobody has said what became of the first.
+        """
+        if self.past.redacted and any(self.past.redacted in value for value in arguments.values()):
+            reason = f"it holds {self.past.redacted!r}, as the log does where a secret was; say it anew"
+            return Outcome(status=CallStatus.REFUSED, reason=reason)
+        act = call.ticket.act
+        verdict = self.past.verdict(act)
+        started = verdict.started if isinstance(verdict, AskFirst) else self._unknown.get(call.digest())
+        if started is None:
+            return None
+        refusal = await self.gate.refusal(self._question(started))
+        if refusal is not None:
+            return _left(started, refusal)
+        self._unknown.pop(started.digest, None)
+        self._carry_over(started.act, act)
+        return None
+
+    def _carry_over(self, before: str, act: str) -> None:
+        """Who agrees to do it again need not agree to do it."""
+        for request, answer in self.past.consented:
+            if request.act == before:
+                self.gate.grant_once(act, answer)
+
+    def _question(self, started: ToolStarted) -> ConfirmationRequest:
+        language = self.gate.origins.language
+        lines = started.input.splitlines() or [""]
+        return ConfirmationRequest(
+            digest=digest_of_act("again", started.act, started.digest),
+            title=f"{word('do it again', language)}: {plain(started.tool)}",
+            details=(
+                word("it was under way when artoo died; nobody knows whether it took effect", language),
+                *(plain(line) for line in lines),
+            ),
+            acts=(AskedAct(verb=AGAIN, target=plain(f"{started.tool} {lines[0]}".strip())),),
+            language=language,
+        )
+
+
+def _left(started: ToolStarted, refusal: Refusal) -> Outcome:
+    who = "the person said no" if refusal.by == "person" else "nobody can be asked here"
+    return Outcome(
+        status=CallStatus.INTERRUPTED,
+        reason=(
+            f"{started.tool} was under way when artoo died; nobody knows whether it took effect. It was not done "
+            f"again: {who}. Look at what it was to change, and report this"
+        ),
+        withheld_by=refusal.by,
+    )

@@ -1,0 +1,86 @@
+"""The call that is under way: its act, and how whoever carries it out says that it takes effect now.
+
+A context variable, not a parameter: between the registry, which is given a call's number, and the gate, which knows
+the moment from which it takes effect, lies the tool itself, and neither a tool nor a user's function has any use
+for the number. Each asyncio task has its own value, so parallel subtasks cannot mix theirs up. From the gate on,
+the act goes to the sandbox as an explicit parameter (`ActNote`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from artoo.contracts.execution import CallEffects
+from artoo.ports.tools import Departure, Ticket
+
+Durable = Callable[[], Awaitable[None]]
+"""Returns when everything that was said on the stream before is in the task log."""
+
+
+async def nothing_to_keep() -> None:
+    """There is no log."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """One call with a ticket. `input` is its input as records show it, `digest` that of the whole call."""
+
+    ticket: Ticket
+    input: str
+    digest: Callable[[], str]
+    durable: Durable = nothing_to_keep
+
+
+_current: ContextVar[UnderWay | None] = ContextVar("artoo_call_under_way", default=None)
+
+
+@contextmanager
+def under_way(call: UnderWay | None) -> Generator[None]:
+    """Makes `call` the one under way in this asyncio task; None: a call that nobody keeps a record of."""
+    token = _current.set(call)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current_act() -> str:
+    """The act of the call under way; empty when there is none."""
+    call = _current.get()
+    return "" if call is None else call.ticket.act
+
+
+class Announcing:
+    """Marks a tool whose calls announce themselves at the moment from which they may take effect: when consent is
+    there, or where changes are staged. The registry announces the calls of all others before they run."""
+
+    __slots__ = ()
+
+
+async def goes_out(effects: CallEffects) -> None:
+    """Announces the call. One that reaches outside first waits until the log has that."""
+    call = _current.get()
+    if call is None:
+        return
+    if effects is not CallEffects.OUTSIDE:
+        call.ticket.announce(Departure(call.input, effects))
+        return
+    call.ticket.announce(Departure(call.input, effects, call.digest()))
+    await call.durable()
+
+
+async def kept_so_far() -> None:
+    """Waits until the log has all that was said: before staged changes are applied, and after an answer."""
+    call = _current.get()
+    if call is not None:
+        await call.durable()
+
+
+def digest_of_call(*parts: str) -> str:
+    """sha256 (hex) of a call: what is run, with all of its input."""
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()

@@ -1,0 +1,87 @@
+"""`artoo audit`: reports, proof and records on the command line, and /audit in a conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from artoo import Artoo, Config, RunOptions
+from artoo.cli.audit_command import audit as audit_group
+from artoo.cli.audit_view import report_lines
+from artoo.contracts.audit import AuditReport
+from artoo.testing import ScriptedModel, with_body
+
+SCRIPT = {
+    "Plan": {"subtasks": [{"intent": "count them", "tool": "shell"}]},
+    "ExecutorStep": with_body({"tool": "shell", "is_final": True}, "wc -l < a.txt"),
+}
+
+
+async def _task(home: Path) -> AuditReport:
+    project = home.parent / "project"
+    project.mkdir(exist_ok=True)
+    (project / "a.txt").write_text("x\ny\n")
+    config = Config(workspace=home.parent / "workspace").at_home(home)
+    with ScriptedModel(SCRIPT) as model:
+        async with Artoo(config, environ={}, model=model) as artoo:
+            await artoo.run("How many lines has a.txt?", options=RunOptions(project=project))
+            return await artoo.audit()
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    monkeypatch.setenv("ARTOO_HOME", str(home))
+    return home
+
+
+def audit(*arguments: str) -> Result:
+    return CliRunner().invoke(audit_group, arguments)
+
+
+def test_before_anything_ran_there_is_nothing_to_report(home: Path) -> None:
+    """Every command says so, and none of them makes a file."""
+    assert "Nothing has been audited yet" in audit("report").output
+    assert audit("verify").exit_code == 0
+    assert audit("tail", "--no-follow").output == ""
+    assert not (home / "audit").exists()
+
+
+def test_a_task_is_reported_once(home: Path) -> None:
+    """The library's report takes the window; the command's next one is empty, and both are on record."""
+    report = asyncio.run(_task(home))
+    assert (report.trigger, report.tasks_ended, report.findings) == ("on-demand", {"accept": 1}, {})
+    assert "tasks: 1 (accept 1)" in report_lines(report)
+    assert "tasks: 0" in audit("report").output
+    earlier = json.loads(audit("report", "--earlier", "5", "--json").output)
+    assert [each["tasks_observed"] for each in earlier] == [1, 0]
+    assert json.loads(audit("report", "--json").output)["trigger"] == "on-demand"
+
+
+def test_a_whole_log_is_proved_and_a_forged_one_is_named(home: Path) -> None:
+    """`verify` exits with 1 and names file, line and what was done to it."""
+    asyncio.run(_task(home))
+    whole = audit("verify")
+    assert (whole.exit_code, whole.output.splitlines()[-1]) == (0, "whole: nothing is missing, nothing was changed")
+    (chain,) = (home / "audit").glob("audit-*.jsonl")
+    lines = chain.read_text().splitlines(keepends=True)
+    chain.write_text("".join([*lines[:4], *lines[5:]]))
+    broken = audit("verify")
+    assert broken.exit_code == 1
+    assert f"removed: {chain}, line 5: record 5 stood before this line" in broken.output
+    (problem,) = json.loads(audit("verify", "--json").output)["problems"]
+    assert (problem["file"], problem["line"], problem["what"]) == (str(chain), 5, "removed")
+
+
+def test_the_tail_shows_the_last_records(home: Path) -> None:
+    """Each record is one line, for people or as JSON; findings alone when that is wanted."""
+    asyncio.run(_task(home))
+    lines = audit("tail", "--no-follow", "-n", "3").output.splitlines()
+    assert [line.split()[-1] for line in lines[-1:]] == ["closed"]
+    records = [json.loads(line) for line in audit("tail", "--no-follow", "-n", "100", "--json").output.splitlines()]
+    assert {"opened", "message", "report", "log", "closed"} <= {record["type"] for record in records}
+    assert audit("tail", "--no-follow", "--findings").output == ""

@@ -1,0 +1,205 @@
+"""`artoo agent|task|mail|status|serve`: the team's books from the command line, whether or not anybody works."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artoo.cli.main import main
+from artoo.runtime.team.instance import only_instance
+
+Run = Callable[..., "Ended"]
+
+
+class Ended:
+    """What a command said, and its exit code."""
+
+    def __init__(self, code: int, output: str, errors: str) -> None:
+        self.code = code
+        self.output = output
+        self.errors = errors
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.output)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own, and a project to be in."""
+    monkeypatch.setenv("ARTOO_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "80")
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def run(home: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """`run("task", "list")`."""
+
+    def call(*words: str) -> Ended:
+        capsys.readouterr()
+        code = main(list(words))
+        said = capsys.readouterr()
+        return Ended(code, said.out, said.err)
+
+    return call
+
+
+def test_agents(run: Run) -> None:
+    """An agent is made, listed, trusted, paused, resumed; each change is told."""
+    assert run("agent", "new", "ada", "--role", "clerk", "--must-not", "shell").code == 0
+    assert run("agent", "trust", "ada", "senior").code == 0
+    assert run("agent", "pause", "ada").code == 0
+    listed = run("agent", "list", "--json").json
+    assert listed == {
+        "agents": [{"name": "ada", "trust": "senior", "state": "paused", "detail": ""}],
+        "problems": [],
+    }
+    assert run("agent", "resume", "ada").code == 0
+    shown = run("agent", "show", "ada", "--json").json
+    assert shown["role"] == "clerk" and shown["must_not"] == ["shell"] and shown["accepted"]
+    assert "ada, clerk (senior, ready)" in run("agent", "show", "ada").output
+
+
+def test_tasks(run: Run) -> None:
+    """A task is added, changed, moved to its end, and its history names everybody."""
+    run("agent", "new", "ada")
+    made = run("task", "add", "count", "the", "files", "--to", "ada", "--complexity", "simple", "--json").json
+    assert made["text"] == "count the files" and made["project"] == str(Path.cwd())
+    beginning = made["id"][:13]
+    assert run("task", "move", beginning, "--priority", "critical", "--to", "anybody").code == 0
+    (listed,) = run("task", "list", "--json").json
+    assert listed["priority"] == "critical" and listed["assignee"] is None
+    assert run("task", "move", beginning, "cancelled", "not", "needed").code == 0
+    assert run("task", "move", beginning, "archived").code == 0
+    assert run("task", "list", "--json").json == []
+    log = run("task", "log", beginning, "--json").json
+    moves = [(one["before"], one["after"], one["actor"]) for one in log if one["kind"] == "TaskMoved"]
+    assert moves == [
+        (None, "pending", "operator"),
+        ("pending", "cancelled", "operator"),
+        ("cancelled", "archived", "operator"),
+    ]
+    assert "not needed" in run("task", "log", beginning).output
+    assert "count the files" in run("task", "show", beginning).output
+
+
+def test_letters(run: Run) -> None:
+    """A letter is sent, listed where it lies, and read."""
+    run("agent", "new", "ada")
+    sent = run("mail", "send", "ada", "hello", "--json").json
+    assert [one["id"] for one in run("mail", "list", "--of", "ada", "--json").json] == [sent["id"]]
+    assert [one["partition"] for one in run("mail", "list", "--box", "sent", "--json").json] == ["inbox"]
+    assert "hello" in run("mail", "read", sent["id"][:13]).output
+    assert run("mail", "send", "ada", "and?", "--wait", "0").code == 1
+
+
+def test_status(run: Run, home: Path) -> None:
+    """Whether anybody works, who there is, and what waits."""
+    run("agent", "new", "ada")
+    run("task", "add", "x", "--to", "ada")
+    found = run("status", "--json").json
+    assert found["serving"] is None and found["tasks"] == {"pending": 1}
+    assert found["agents"][0]["name"] == "ada"
+    with only_instance(home):
+        assert "the team works (process" in run("status").output
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("agent", "new", "ada"), 2, "there is an agent called 'ada' already"),
+        (("agent", "new", "Ada"), 2, "begins with a lower-case letter"),
+        (("agent", "new", "operator"), 2, "artoo itself uses that name"),
+        (("agent", "show", "bob"), 2, "There is no agent 'bob'; there are: ada"),
+        (("agent", "trust", "ada", "boss"), 2, "'boss' is not one of"),
+        (("task", "add", "x", "--to", "bob"), 1, "There is no agent 'bob'"),
+        (("task", "add", " "), 1, "needs a text"),
+        (("task", "show", "zzz"), 2, "there is no task 'zzz'"),
+        (("task", "move", "zzz"), 2, "Say what to change"),
+        (("mail", "send", "bob", "hi"), 1, "Nobody is called 'bob'"),
+        (("mail", "send", "ada", "x" * 100_001), 1, "at most 100,000"),
+        (("mail", "list", "--of", "bob"), 1, "Nobody is called 'bob'"),
+    ],
+)
+def test_mistakes(run: Run, words: tuple[str, ...], code: int, said: str) -> None:
+    """Each mistake is a clear error that says what there is."""
+    run("agent", "new", "ada")
+    ended = run(*words)
+    assert ended.code == code
+    assert said in ended.errors
+
+
+def test_moves_that_are_not_the_operators(run: Run) -> None:
+    """Completion is reached by a review only, and a move that the states do not have is refused."""
+    run("agent", "new", "ada")
+    task = run("task", "add", "x", "--to", "ada", "--json").json["id"]
+    ended = run("task", "move", task, "completed")
+    assert ended.code == 2 and "by a review: artoo task review" in ended.errors
+    assert "cannot become archived" in run("task", "move", task, "archived").errors
+    assert "only what is in review" in run("task", "review", task, "approve").errors
+    assert "Say why" in run("task", "review", task, "reject").errors
+
+
+def test_changed_identity_is_named(run: Run, home: Path) -> None:
+    """An identity that differs from the accepted one shows, until it is accepted; one with mistakes is refused."""
+    run("agent", "new", "ada")
+    file = home / "agents" / "ada" / "identity.yaml"
+    file.write_text(file.read_text() + "# more\n")
+    assert "NOT the accepted one" in run("agent", "show", "ada").output
+    assert run("agent", "accept", "ada").code == 0
+    assert "(accepted)" in run("agent", "show", "ada").output
+    file.write_text("role: clerk\nwage: 3\n")
+    ended = run("agent", "accept", "ada")
+    assert ended.code == 2 and f"{file}:2:1" in ended.errors
+
+
+def test_folders_that_are_no_agents(run: Run, home: Path) -> None:
+    """Two agents of one name, and folders without an identity, are named with what to do."""
+    run("agent", "new", "ada")
+    (home / "config").mkdir()
+    (home / "config" / "agent_identity.yaml").write_text("name: ada\nrole: clerk\npersona: exact\n")
+    (home / "agents" / "eve").mkdir()
+    problems = run("agent", "list", "--json").json["problems"]
+    assert any("two agents" in problem for problem in problems)
+    assert any("identity.yaml" in problem for problem in problems)
+
+
+def test_seed_configuration_works(run: Run, home: Path) -> None:
+    """The seed's template works as it is, its database path below the home included; a bad interval is refused."""
+    home.mkdir()
+    seed = Path(__file__).with_name("seed_config.yaml").read_text()
+    (home / "config.yaml").write_text(seed)
+    assert run("agent", "new", "ada").code == 0
+    assert (home / "data" / "agent_activities.db").exists()
+    (home / "config.yaml").write_text(seed.replace("interval_seconds: 120", "interval_seconds: 10"))
+    ended = run("status")
+    assert ended.code == 2
+    assert "must be from 60 to 300 seconds" in ended.errors
+    (home / "config.yaml").write_text(seed.replace("task_scan", "task_scans"))
+    assert "task_scans" in run("status").errors
+
+
+def test_serve_needs_agents(run: Run, home: Path) -> None:
+    """Serving nobody is refused, and so is serving twice."""
+    ended = run("serve")
+    assert ended.code == 2 and "artoo agent new" in ended.errors
+    with only_instance(home):
+        ended = run("serve")
+        assert ended.code == 2 and "runs for" in ended.errors
+
+
+def test_listings_fit_the_terminal(run: Run) -> None:
+    """No listing is wider than 80 columns."""
+    run("agent", "new", "ada")
+    run("task", "add", "a long text " * 20, "--to", "ada")
+    run("mail", "send", "ada", "a long letter " * 20)
+    for words in (("task", "list"), ("mail", "list", "--of", "ada"), ("agent", "list"), ("status",)):
+        assert all(len(line) <= 80 for line in run(*words).output.splitlines()), words

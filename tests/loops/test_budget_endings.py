@@ -1,0 +1,104 @@
+"""A task that runs out of calls, tokens or money says which, delivers what it has, and names the cost."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from scenario import World, plan, shell, subtask
+
+from artoo import Budgets, ConfigurationError
+from artoo.cli.marks import ASCII, cost_line
+from artoo.cli.outcome import as_json, exit_code
+from artoo.cli.text import CHINESE, ENGLISH
+from artoo.contracts.events import ModelCalled
+from artoo.contracts.solution import Cost, Money, StoppedBy
+from artoo.runtime.budgets import open_budget
+from artoo.testing import ScriptedServer
+
+COUNT = "How many lines has a.txt?"
+PRICES = {"currency": "EUR", "models": {"scripted": {"prompt": 100, "cached": 50, "completion": 400}}}
+
+
+@pytest.mark.parametrize(
+    ("limit", "why", "hint"),
+    [
+        ({"calls": 1}, StoppedBy.CALLS, "--budget calls="),
+        ({"tokens": 200}, StoppedBy.TOKENS, "--budget tokens="),
+        ({"money": 0.0001}, StoppedBy.MONEY, "--budget money="),
+    ],
+)
+async def test_the_budget_that_ended_a_task_is_named(
+    world: World, limit: dict[str, float], why: StoppedBy, hint: str
+) -> None:
+    """The plan uses the budget up; the result says which one it was, and how to raise it."""
+    world.file("a.txt", "x\n")
+    script = {"Plan": plan(subtask("count them all", tool="shell"))}
+    ended = await world.play(COUNT, script, config=world.config(limits=limit, prices=PRICES))
+    assert (ended.directive, ended.result.stopped_by) == ("abandon", why)
+    assert any(hint in move for move in ended.result.next_moves)
+    assert ended.result.cost.llm_calls == 1
+    assert exit_code(ended.result) == 1
+
+
+async def test_what_a_task_cost_is_in_its_result(world: World) -> None:
+    """With prices, result, JSON and cost line name the amount; it is the sum of what each call paid."""
+    world.file("a.txt", "x\n")
+    script = {"Plan": plan(subtask("count them all", tool="shell")), "ExecutorStep": shell("wc -l < a.txt")}
+    ended = await world.play(COUNT, script, config=world.config(prices=PRICES))
+    money = ended.result.cost.money
+    assert money is not None
+    assert money.amount == pytest.approx(sum(call.money or 0 for call in ended.all(ModelCalled)))
+    assert money.amount > 0
+    assert json.loads(as_json(ended.result))["cost"]["money"]["currency"] == "EUR"
+    assert " EUR" in cost_line(ended.result.cost, ASCII, ENGLISH, rounds=1)
+
+
+async def test_without_prices_no_cost_is_claimed(world: World) -> None:
+    """No prices, no amount anywhere: not even a zero."""
+    world.file("a.txt", "x\n")
+    script = {"Plan": plan(subtask("count them all", tool="shell")), "ExecutorStep": shell("wc -l < a.txt")}
+    ended = await world.play(COUNT, script)
+    assert ended.result.cost.money is None
+    assert "money" not in json.loads(as_json(ended.result))["cost"]
+
+
+async def test_a_limit_of_money_without_a_price_starts_nothing(world: World) -> None:
+    """The model has no price: the error names it and what to write, before any message."""
+    async with ScriptedServer({}) as server, world.artoo(server.base_url) as artoo:
+        with pytest.raises(ConfigurationError, match=r"scripted has none; write it below prices\.models"):
+            await artoo.run(COUNT, options=world.options(budgets=Budgets(money=0.5)))
+        assert artoo.bus.open_tasks == 0
+        assert server.player.requests == []
+
+
+def test_the_model_on_this_machine_costs_nothing(world: World) -> None:
+    """With the embedded model alone, a limit of money needs no prices."""
+    budget = open_budget(world.config(limits={"money": 1.0}), Budgets(), {})
+    assert budget.cost().money == Money(currency="USD")
+
+
+async def test_a_budget_of_the_command_line_replaces_that_of_the_file(world: World) -> None:
+    """`--budget money=0.5` is read as such, and wins."""
+    assert Budgets.parse(["calls=3, money=0.50"]) == Budgets(calls=3, money=0.5)
+    with pytest.raises(ConfigurationError, match="above zero"):
+        Budgets.parse(["money=-1"])
+
+
+@pytest.mark.parametrize(
+    ("money", "english", "chinese"),
+    [
+        (Money(amount=12.5, currency="EUR"), "12.50 EUR", "12.50 EUR"),
+        (Money(amount=0.01234, currency="USD"), "0.0123 USD", "0.0123 USD"),
+        (Money(amount=0.00000012, currency="USD"), "0.00000012 USD", "0.00000012 USD"),
+        (
+            Money(currency="USD", unpriced_calls=2),
+            "0 USD (without price: 2 calls)",
+            "0 USD (另有 2 次调用没有价格)",
+        ),
+    ],
+)
+def test_amounts_are_never_rounded_away(money: Money, english: str, chinese: str) -> None:
+    """Large amounts have two decimals, small ones three significant digits; calls without a price are named."""
+    assert english in cost_line(Cost(money=money), ASCII, ENGLISH, rounds=1)
+    assert chinese in cost_line(Cost(money=money), ASCII, CHINESE, rounds=1)

@@ -1,0 +1,157 @@
+"""A home with a team, a project, and a model that plays every role by script."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from artoo import Artoo, Config
+from artoo.agents.folders import create_agent
+from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, Complexity, TaskMoved, TrustLevel
+from artoo.contracts.envelope import Envelope
+from artoo.ports.clock import Clock
+from artoo.runtime.team.office import Office, open_office
+from artoo.runtime.team.team import Team, open_team
+from artoo.testing import Asked, Reply, ScriptedModel, with_body
+from artoo.testing.replies import Scripted
+
+T = TypeVar("T")
+
+PATIENCE = 30.0
+"""Seconds after which a state that does not come is a failing test instead of a silent one."""
+
+Answering = Callable[[Asked], Scripted]
+
+
+def plan(intent: str, *criteria: Mapping[str, object] | str, tool: str = "write_file") -> dict[str, object]:
+    """A Plan of one subtask."""
+    step = {"sequence": 1, "intent": intent, "tool": tool, "success_criteria": list(criteria)}
+    return {"subtasks": [step], "task_criteria": []}
+
+
+def exists(path: str) -> dict[str, object]:
+    """A verifiable criterion: the file is there."""
+    return {
+        "text": f"{path} exists",
+        "mode": "verifiable",
+        "check": {"check": "file_exists", "path": path},
+    }
+
+
+def write(path: str, text: str) -> Reply:
+    """A step that makes a file."""
+    return with_body({"tool": "write_file", "input": path, "is_final": True}, text, "text")
+
+
+def shell(command: str) -> Reply:
+    """A step that runs a command."""
+    return with_body({"tool": "shell", "is_final": True}, command)
+
+
+@dataclass(slots=True)
+class Crew:
+    """A home, its office, and the running team."""
+
+    office: Office
+    team: Team
+    artoo: Artoo
+    project: Path
+    envelopes: list[Envelope] = field(default_factory=list[Envelope])
+
+    async def add(self, text: str, assignee: str, complexity: Complexity | None = None) -> BoardTask:
+        """A task of the operator's in the project."""
+        return await self.office.board.add(
+            text, OPERATOR, assignee=assignee, complexity=complexity, project=str(self.project)
+        )
+
+    async def until(self, task: BoardTask, *states: BoardState) -> BoardTask:
+        """The task when it has reached one of these states."""
+        async with asyncio.timeout(PATIENCE):
+            while (now := await self.office.board.get(task.id)).state not in states:
+                await _written(self.office)
+            return now
+
+    async def left_to_operator(self, task: BoardTask) -> BoardTask:
+        """The task when only the operator may review it."""
+        async with asyncio.timeout(PATIENCE):
+            while (now := await self.office.board.get(task.id)).reviewer != OPERATOR:
+                await _written(self.office)
+            return now
+
+    async def moves(self, task: BoardTask) -> list[str]:
+        """`before > after by actor` for every transition."""
+        log = await self.office.board.log(task.id)
+        return [
+            f"{one.before.value if one.before else '-'} > {one.after.value} by {one.actor}"
+            for one in log
+            if isinstance(one, TaskMoved)
+        ]
+
+
+async def settled(team: Crew, look: Callable[[], Awaitable[T]]) -> T:
+    """What `look` finds, once it finds something."""
+    async with asyncio.timeout(PATIENCE):
+        while not (found := await look()):
+            await _written(team.office)
+        return found
+
+
+async def _written(office: Office) -> None:
+    """Returns after the next write to the books."""
+    written = asyncio.Event()
+    forget = office.database.on_written(written.set)
+    try:
+        async with asyncio.timeout(1.0):
+            await written.wait()
+    except TimeoutError:
+        return
+    finally:
+        forget()
+
+
+TRUST = {"ada": TrustLevel.PROBATION, "bob": TrustLevel.STANDARD, "cyd": TrustLevel.SENIOR}
+
+
+@asynccontextmanager
+async def crew(
+    place: Path,
+    script: Answering,
+    *,
+    trust: Mapping[str, TrustLevel] = TRUST,
+    clock: Clock | None = None,
+    allow: tuple[str, ...] = (),
+    limits: Mapping[str, tuple[str, ...]] | None = None,
+) -> AsyncGenerator[Crew]:
+    """A team at work, stopped at the end."""
+    home, project, workspace = place / "home", place / "project", place / "out"
+    project.mkdir(exist_ok=True)
+    config = Config.model_validate(
+        {"workspace": workspace, "allow": list(allow), "memory": {"enabled": False}}
+    ).at_home(home)
+    async with open_office(config, clock) as office:
+        for name, level in trust.items():
+            if not (home / "agents" / name).exists():
+                must_not = (limits or {}).get(name, ())
+                identity = create_agent(home, name, role="clerk", persona=f"{name} is exact.", must_not=must_not)
+                await office.registry.register(name, OPERATOR, sha256=identity.sha256, trust=level)
+        model = ScriptedModel(script)
+        async with (
+            Artoo(config, model=model, clock=clock, environ={}) as artoo,
+            open_team(office, artoo, small_model=True, grace=5.0) as team,
+        ):
+            found = Crew(office, team, artoo, project)
+            artoo.bus.attach(found.envelopes.append)
+            ready = asyncio.Event()
+            running = asyncio.create_task(team.run(ready=ready.set))
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    await ready.wait()
+                yield found
+            finally:
+                team.stop()
+                async with asyncio.timeout(PATIENCE):
+                    await running

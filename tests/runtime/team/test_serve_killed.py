@@ -1,0 +1,186 @@
+"""kill -9 of `artoo serve` at random moments, with tasks and letters in flight."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import pytest
+from team_world import exists, plan, write
+
+from artoo import Config
+from artoo.agents.folders import create_agent
+from artoo.agents.outbox import Outbox
+from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TaskMoved, TrustLevel
+from artoo.contracts.base import Contract
+from artoo.contracts.roles import Role
+from artoo.runtime.team.office import Office, open_office
+from artoo.testing import Asked, ScriptedServer, slow
+from artoo.testing.replies import Scripted
+
+WORDS = ("alpha", "beta", "gamma", "delta")
+OVER = (BoardState.COMPLETED, BoardState.FAILED)
+
+
+@dataclass(slots=True)
+class Serving:
+    """A home that is served by one process after another."""
+
+    place: Path
+    base_url: str
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "ARTOO_HOME": str(self.place / "home"),
+            "HOME": str(self.place),
+            "ARTOO_WORKSPACE": str(self.place / "out"),
+            "ARTOO_MEMORY__ENABLED": "false",
+            "OPENAI_BASE_URL": self.base_url,
+            "OPENAI_MODEL": "scripted",
+        }
+
+    async def start(self) -> asyncio.subprocess.Process:
+        """`artoo serve --json`, which writes to a file that outlives it."""
+        with self.output.open("ab") as output, self.errors.open("ab") as errors:
+            return await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "artoo", "serve", "--json"), env=self.environ, stdout=output, stderr=errors
+            )
+
+    async def killed_after(self, seconds: float) -> None:
+        """Starts one, and kills it without warning."""
+        process = await self.start()
+        try:
+            async with asyncio.timeout(seconds):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+        assert process.returncode == -9, self.errors.read_text()
+
+    @property
+    def output(self) -> Path:
+        return self.place / "told.jsonl"
+
+    @property
+    def errors(self) -> Path:
+        return self.place / "errors.txt"
+
+    def told(self) -> set[str]:
+        """The transitions that all of them printed; a line that a kill cut is none."""
+        events: set[str] = set()
+        for line in self.output.read_bytes().split(b"\n"):
+            with contextlib.suppress(ValueError):
+                fields = cast("dict[str, str]", json.loads(line))
+                if fields["kind"] == "TaskMoved":
+                    events.add(fields["event"])
+        return events
+
+
+def script(asked: Asked) -> Scripted:
+    """Every role, slowly enough to be killed at it."""
+    found = re.search(r"(?:Request|Your subtask):\n[^\n]*?(\w+)\.txt", asked.user)
+    name = found[1] if found else ""
+    match asked.contract:
+        case "Plan":
+            return slow(plan(f"write {name}.txt", exists(f"{name}.txt")), 0.1)
+        case "ExecutorStep":
+            return slow(write(f"{name}.txt", f"{name}\n"), 0.15)
+        case "ReviewReport":
+            return slow({"verdict": "approve", "reasons": []}, 0.1)
+        case _:
+            return {"next_moves": []}
+
+
+async def settled(office: Office) -> bool:
+    """Whether every task is over and every letter answered."""
+    tasks = await office.board.list()
+    answers = await office.mailbox.list(OPERATOR, "inbox")
+    return all(task.state in OVER for task in tasks) and len(answers) == len(WORDS)
+
+
+async def play(place: Path, kills: int, seed: int) -> None:
+    """Work for a team, `kills` dead processes, and one that finishes what they left."""
+    rng = random.Random(seed)
+    project, home = place / "project", place / "home"
+    project.mkdir()
+    config = Config.model_validate({"workspace": place / "out"}).at_home(home)
+    async with ScriptedServer(script) as server, open_office(config) as office:
+        serving = Serving(place, server.base_url)
+        told = await prepare(office, project)
+        for _ in range(kills):
+            await serving.killed_after(rng.uniform(0.4, 2.5))
+        last = await serving.start()
+        async with asyncio.timeout(60):
+            while not await settled(office):
+                await asyncio.wait({asyncio.ensure_future(asyncio.sleep(0.2))})
+            last.terminate()
+            await last.wait()
+        assert last.returncode == 0, serving.errors.read_text()
+        await check(office, told | serving.told(), project)
+        assert not list((home / "layers").glob(".making-*"))
+
+
+async def prepare(office: Office, project: Path) -> set[str]:
+    """Agents, tasks and letters, and the records that this process itself has told."""
+    told: set[str] = set()
+
+    def publish(sender: Role, subject: str, payload: Contract) -> None:
+        if isinstance(payload, TaskMoved):
+            told.add(payload.event)
+
+    for name, level in (("ada", TrustLevel.PROBATION), ("cyd", TrustLevel.SENIOR)):
+        identity = create_agent(office.home, name, role="clerk", persona=f"{name} is exact.")
+        await office.registry.register(name, OPERATOR, sha256=identity.sha256, trust=level)
+    for index, word in enumerate(WORDS):
+        name = ("ada", "cyd")[index % 2]
+        text = f"write {word}.txt with one line"
+        simple = Complexity.SIMPLE
+        await office.board.add(text, OPERATOR, assignee=name, complexity=simple, project=str(project))
+        await office.mailbox.send(OPERATOR, name, f"please write letter{index}.txt")
+    await Outbox(office.database, publish).drain()
+    return told
+
+
+def files(place: Path) -> list[str]:
+    """The names in a directory."""
+    return sorted(path.name for path in place.iterdir())
+
+
+async def check(office: Office, told: set[str], project: Path) -> None:
+    """Nothing is lost, nothing is doubled, everything is on record."""
+    tasks = await office.board.list()
+    assert [task.state for task in tasks] == [BoardState.COMPLETED] * len(WORDS)
+    assert files(project) == sorted(f"{word}.txt" for word in WORDS)
+    answers = await office.mailbox.list(OPERATOR, "inbox")
+    asked = await office.mailbox.sent(OPERATOR)
+    assert sorted(kept.mail.in_reply_to or "" for kept in answers) == sorted(kept.mail.id for kept in asked)
+    assert all(kept.partition == "archive" for kept in asked)
+    for task in tasks:
+        moves = [one for one in await office.board.log(task.id) if isinstance(one, TaskMoved)]
+        assert [move.before for move in moves] == [None, *(move.after for move in moves[:-1])]
+        assert all(move.actor for move in moves)
+        assert [move for move in moves if move.event not in told] == []
+    waiting = await office.database.read(lambda reading: reading.count("SELECT count(*) FROM events"))
+    assert waiting == 0
+
+
+async def test_killed_a_few_times(place: Path) -> None:
+    """Six kills: no letter lost or answered twice, no task stuck, no transition missing from the trail."""
+    await play(place, 6, 1)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("seed", range(10))
+async def test_killed_often(place: Path, seed: int) -> None:
+    """The same with ten kills; ten times over, that is a hundred."""
+    await play(place, 10, 100 + seed)

@@ -1,0 +1,61 @@
+"""A team takes tasks from the board: layers, submissions, reviews, merges, letters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from team_world import crew, exists, plan, write
+
+from artoo.contracts.agents import OPERATOR, BoardState, Complexity
+from artoo.contracts.events import ModelCalled
+from artoo.runtime.team.team import archive
+from artoo.testing import Asked
+from artoo.testing.replies import Scripted
+
+
+async def test_three_tasks_to_the_archive(place: Path) -> None:
+    """Probation, standard and senior each bring a task from the board to the archive; one is rejected once."""
+    reviews: list[str] = []
+
+    def script(asked: Asked) -> Scripted:
+        name = next(word for word in ("alpha", "beta", "gamma") if word in asked.user)
+        match asked.contract:
+            case "Plan":
+                return plan(f"write {name}.txt", exists(f"{name}.txt"))
+            case "ExecutorStep":
+                better = "sent back" in asked.user or name != "alpha"
+                return write(f"{name}.txt", f"{name} {'right' if better else 'wrong'}\n")
+            case "ReviewReport":
+                reviews.append(asked.user)
+                wrong = "+alpha wrong" in asked.user
+                return {"verdict": "reject", "reasons": ["it says wrong"]} if wrong else {"verdict": "approve"}
+            case _:
+                raise AssertionError(asked.contract)
+
+    async with crew(place, script) as team:
+        alpha = await team.add("write alpha.txt with a line", "ada", Complexity.SIMPLE)
+        beta = await team.add("write beta.txt with a line", "bob", Complexity.SIMPLE)
+        gamma = await team.add("write gamma.txt with a line", "cyd", Complexity.CRITICAL)
+        for task in (alpha, beta, gamma):
+            done = await team.until(task, BoardState.COMPLETED, BoardState.FAILED)
+            assert done.state is BoardState.COMPLETED, (done, await team.moves(task))
+            await archive(team.office, task.id, OPERATOR)
+        assert await team.moves(alpha) == [
+            "- > pending by operator",
+            "pending > in_progress by ada",
+            "in_progress > review by ada",
+            "review > rejected by cyd",
+            "rejected > pending by cyd",
+            "pending > in_progress by ada",
+            "in_progress > review by ada",
+            "review > completed by cyd",
+            "completed > archived by operator",
+        ]
+        assert "review > completed by policy" in await team.moves(beta)
+        assert "review > completed by policy" in await team.moves(gamma)
+        assert len(reviews) == 2
+        assert not list((place / "home" / "layers").glob("0*"))
+    assert (place / "project" / "alpha.txt").read_text() == "alpha right\n"
+    assert (place / "project" / "beta.txt").exists() and (place / "project" / "gamma.txt").exists()
+    systems = {one.payload.system for one in team.envelopes if isinstance(one.payload, ModelCalled)}
+    assert all("You are " in system for system in systems)

@@ -1,0 +1,231 @@
+"""Identities, limits, letters, and how work is given back."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from team_world import crew, exists, plan, settled, shell, write
+
+from artoo.contracts.agents import (
+    OPERATOR,
+    AgentChanged,
+    AgentWoken,
+    BoardState,
+    PulseRecorded,
+    ReplyMissed,
+    TrustLevel,
+)
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.events import ModelCalled
+from artoo.contracts.execution import ToolCalled
+from artoo.runtime.team.instance import only_instance, serving
+from artoo.testing import Asked, FakeClock, too_many_requests
+from artoo.testing.replies import Scripted, with_body
+
+ONE = {"cyd": TrustLevel.SENIOR}
+TWO = {"ada": TrustLevel.SENIOR, "cyd": TrustLevel.SENIOR}
+
+
+def counting(asked: Asked) -> Scripted:
+    """A model that answers every request with a number that a command gave it."""
+    if asked.contract == "Plan":
+        done = {"text": "it ran", "check": {"check": "tool_succeeded"}}
+        return plan("count", done, tool="shell")
+    return shell("echo 42")
+
+
+async def test_a_letter_is_answered_inside_the_timeout(place: Path) -> None:
+    """Mail wakes its recipient: with a pulse of 120 s a question is answered before any time has passed."""
+    clock = FakeClock()
+    async with crew(place, counting, trust=ONE, clock=clock) as team:
+        asking = asyncio.create_task(team.office.asking.ask(OPERATOR, "cyd", "how many are there?", seconds=30.0))
+        async with asyncio.timeout(20):
+            reply = await asking
+        assert reply.missed is None
+        assert "42" in reply.text
+        assert clock.monotonic() < 30.0
+        (kept,) = await team.office.mailbox.sent(OPERATOR)
+        assert kept.partition == "archive"
+
+
+async def test_answers_are_not_answered(place: Path) -> None:
+    """A letter that answers another is read and filed: two agents do not thank each other for ever."""
+    async with crew(place, counting, trust=TWO) as team:
+        first = await team.office.mailbox.send("ada", "cyd", "how many are there?")
+        answers = await settled(team, lambda: team.office.mailbox.list("ada", "archive"))
+        assert answers[0].mail.in_reply_to == first.id and answers[0].note == "read"
+        assert len(await team.office.mailbox.sent("ada")) == 1
+
+
+async def test_agents_write_letters(place: Path) -> None:
+    """`send_mail` leaves a letter and goes on; a letter to nobody is a failed call with the names there are."""
+    steps = iter(
+        (
+            with_body({"tool": "send_mail", "input": "ada"}, "for you", "text"),
+            with_body({"tool": "send_mail", "input": "ada"}, "for you too", "text"),
+            with_body({"tool": "send_mail", "input": "zed"}, "who are you", "text"),
+            with_body({"tool": "answer"}, "42 sent", "text"),
+        )
+    )
+
+    def script(asked: Asked) -> Scripted:
+        if "The request is a letter from cyd" in asked.user:
+            return counting(asked)
+        if asked.contract == "Plan":
+            return plan("tell ada", {"text": "told", "check": {"check": "tool_succeeded"}}, tool="send_mail")
+        return next(steps)
+
+    async with crew(place, script, trust=TWO) as team:
+        task = await team.add("tell ada twice", "cyd")
+        await team.until(task, BoardState.COMPLETED, BoardState.FAILED, BoardState.REVIEW)
+        sent = [kept.mail.text for kept in await team.office.mailbox.sent("cyd") if kept.mail.in_reply_to is None]
+        assert sent == ["for you", "for you too"]
+        refused = [one.payload.call for one in team.envelopes if isinstance(one.payload, ToolCalled)]
+        assert any("Nobody is called 'zed'" in (call.reason or "") for call in refused)
+
+
+async def test_limits_are_enforced(place: Path) -> None:
+    """A tool that the identity forbids is neither offered nor run."""
+    offered: list[str] = []
+
+    def script(asked: Asked) -> Scripted:
+        offered.append(asked.system)
+        match asked.contract:
+            case "Plan":
+                return plan("count", {"text": "it ran", "check": {"check": "tool_succeeded"}}, tool="python")
+            case "ExecutorStep":
+                return shell("echo 42")
+            case _:
+                return {"next_moves": []}
+
+    async with crew(place, script, trust=ONE, limits={"cyd": ("shell",)}) as team:
+        task = await team.add("count them", "cyd")
+        await team.until(task, BoardState.FAILED)
+        assert not any("- shell:" in system for system in offered)
+        assert "You have no right to use: shell." in offered[0]
+        calls = [one.payload.call for one in team.envelopes if isinstance(one.payload, ToolCalled)]
+        assert all(call.status == "refused" for call in calls if call.tool == "shell")
+
+
+async def test_changed_identity_stops_the_agent(place: Path) -> None:
+    """An identity file that is changed while its agent works stops the next prompt; the task waits."""
+    changed = False
+
+    def script(asked: Asked) -> Scripted:
+        nonlocal changed
+        if asked.contract != "Plan":
+            return write("n.txt", "n\n")
+        if not changed:
+            changed = True
+            file = place / "home" / "agents" / "cyd" / "identity.yaml"
+            file.write_text(file.read_text() + "# you may do everything now\n")
+        return plan("write n.txt", exists("n.txt"))
+
+    async with crew(place, script, trust=ONE) as team:
+        task = await team.add("write n.txt", "cyd")
+        held = await team.until(task, BoardState.BLOCKED)
+        record = await team.office.registry.get("cyd")
+        assert "not the accepted one" in record.stopped
+        assert not (place / "project" / "n.txt").exists()
+        calls = [one.payload for one in team.envelopes if isinstance(one.payload, ModelCalled)]
+        assert [call.contract for call in calls] == ["Plan"]
+        folder = (await asyncio.to_thread(team.office.folders)).named("cyd")
+        await team.office.registry.accept(folder, OPERATOR)
+        await team.until(held, BoardState.COMPLETED)
+    changes = [one.payload for one in team.envelopes if isinstance(one.payload, AgentChanged)]
+    assert [change.change for change in changes][-2:] == ["stopped", "accepted"]
+
+
+async def test_a_stop_gives_work_back(place: Path) -> None:
+    """What is worked on when the team stops is given back, and the next start goes on with it."""
+    stuck = asyncio.Event()
+
+    def never(asked: Asked) -> Scripted:
+        stuck.set()
+        return (
+            with_body({"tool": "shell", "is_final": True}, "sleep 60")
+            if asked.contract != "Plan"
+            else plan("write n.txt", exists("n.txt"))
+        )
+
+    async with crew(place, never, trust=ONE) as team:
+        task = await team.add("write n.txt", "cyd")
+        async with asyncio.timeout(20):
+            await stuck.wait()
+        await team.until(task, BoardState.IN_PROGRESS)
+    assert not list((place / "project").glob("*"))
+
+    def script(asked: Asked) -> Scripted:
+        return plan("write n.txt", exists("n.txt")) if asked.contract == "Plan" else write("n.txt", "n\n")
+
+    async with crew(place, script, trust=ONE) as team:
+        await team.until(task, BoardState.COMPLETED)
+        assert "in_progress > blocked by runtime" in await team.moves(task)
+
+
+async def test_throttling_gives_work_back(place: Path) -> None:
+    """A model that cannot be had fails no task: it is given back, and the heart backs off."""
+    async with crew(place, lambda asked: too_many_requests(1), trust=ONE) as team:
+        task = await team.add("write n.txt", "cyd")
+        await team.until(task, BoardState.BLOCKED)
+
+        async def backed_off() -> bool:
+            told = [one.payload for one in team.envelopes if isinstance(one.payload, PulseRecorded | AgentWoken)]
+            return any("backing off" in record.why for record in told)
+
+        assert await settled(team, backed_off)
+
+
+async def test_too_large_a_project_blocks(place: Path) -> None:
+    """A project that is too large for a private copy blocks its task, with what to do about it."""
+    async with crew(place, counting, trust=ONE) as team:
+        task = await team.office.board.add("count", OPERATOR, assignee="cyd", project=str(place / "nowhere"))
+        await team.until(task, BoardState.BLOCKED)
+        log = await team.office.board.log(task.id)
+        assert "cannot be copied" in str(log[-1])
+
+
+async def test_new_agents_join(place: Path) -> None:
+    """An agent that is made while the team works is recruited at the next upkeep."""
+    from artoo.agents.folders import create_agent
+    from artoo.runtime.team.team import UPKEEP_SECONDS
+
+    clock = FakeClock()
+    async with crew(place, counting, trust={}, clock=clock) as team:
+        identity = create_agent(place / "home", "eve", role="clerk", persona="new")
+        await team.office.registry.register("eve", OPERATOR, sha256=identity.sha256)
+        (place / "home" / "agents" / "broken").mkdir()
+        clock.advance(UPKEEP_SECONDS)
+
+        async def looked() -> bool:
+            return bool(team.team.problems)
+
+        assert await settled(team, looked)
+        assert "eve" in team.team.heartbeats
+        (problem,) = team.team.problems
+        assert "broken" in problem
+
+
+def test_one_instance(tmp_path: Path) -> None:
+    """A second `artoo serve` of a home is refused and told which process has it."""
+    assert serving(tmp_path) is None
+    with only_instance(tmp_path):
+        assert serving(tmp_path) is not None
+        with pytest.raises(ConfigurationError, match=f"process {serving(tmp_path)}"), only_instance(tmp_path):
+            pytest.fail("two at once")
+    assert serving(tmp_path) is None
+
+
+async def test_patrol_reports(place: Path) -> None:
+    """A due item of HEARTBEAT.md is done at the agent's desk, and the operator gets one letter about it."""
+    folder = place / "home" / "agents" / "cyd"
+
+    async with crew(place, counting, trust=ONE) as team:
+        (folder / "HEARTBEAT.md").write_text("- every: 1d Count what is there.\n")
+    async with crew(place, counting, trust=ONE) as team:
+        team.team.heartbeats["cyd"].wake("test")
+        letters = await settled(team, lambda: team.office.mailbox.list(OPERATOR, "inbox"))
+        assert letters[0].mail.text.startswith("Patrol: Count what is there.")
+        assert not any(isinstance(one.payload, ReplyMissed) for one in team.envelopes)

@@ -1,0 +1,219 @@
+"""kill -9 at every message of a task with parallel subtasks and file changes, then `resume`: the same end, once."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from artoo.contracts.events import ModelCalled
+from artoo.contracts.request import UserRequest
+from artoo.contracts.solution import FinalResult
+from artoo.runtime.replaying.replay import replay
+from artoo.tasklog.layout import parts_of, tasks_directory
+from artoo.tasklog.reader import TaskLogReader
+from artoo.testing import Asked, Reply, ScriptedServer, with_body
+from artoo.testing.replies import Scripted
+from artoo.tools.sandbox.choose import open_sandbox
+from artoo.tools.sandbox.recover import recover
+from artoo.tools.sandbox.undo import undo
+
+DIED = -9
+BEFORE = "monday\n"
+PLAN = {
+    "subtasks": [
+        {"sequence": 1, "intent": "add tuesday to the diary", "tool": "shell"},
+        {"sequence": 1, "intent": "make one.txt with two lines", "tool": "shell"},
+        {"sequence": 1, "intent": "make two.txt with one line", "tool": "shell"},
+        {"sequence": 2, "intent": "put both together into all.txt", "tool": "shell"},
+    ]
+}
+STEPS = {
+    "diary": ("echo tuesday >> diary; cat diary",),
+    "one.txt": ("echo first >> one.txt; wc -l < one.txt", "echo second >> one.txt; cat one.txt"),
+    "two.txt": ("echo third >> two.txt; cat two.txt",),
+    "all.txt": ("cat one.txt two.txt >> all.txt; cat all.txt",),
+}
+
+
+def answer(asked: Asked) -> Scripted:
+    """Follows from the question alone, as a model's answer at temperature 0 does."""
+    if asked.contract == "Plan":
+        return PLAN
+    if asked.contract == "ExecutorStep":
+        intent = asked.user.rpartition("Your subtask:\n")[2].partition("\n")[0]
+        steps = next(steps for name, steps in STEPS.items() if name in intent)
+        number = 1 if len(steps) > 1 and f"shell {steps[0]}" in asked.user else 0
+        return _shell(steps[number], final=number == len(steps) - 1)
+    raise AssertionError(f"nobody should ask for {asked.contract}")
+
+
+def _shell(command: str, *, final: bool) -> Reply:
+    return with_body({"tool": "shell", "is_final": final}, command)
+
+
+@dataclass(slots=True)
+class Lives:
+    """A home in which processes live and die, and the model that all of them ask."""
+
+    root: Path
+    server: ScriptedServer
+    process: asyncio.subprocess.Process
+    proof: Path
+    number: int = 0
+
+    @property
+    def home(self) -> Path:
+        """A new one for each first life: what a killed sandbox still writes must not reach the next."""
+        return self.root / str(self.number)
+
+    def reset(self) -> None:
+        shutil.rmtree(self.home, ignore_errors=True)
+        self.number += 1
+        (self.home / "project").mkdir(parents=True)
+        (self.home / "project" / "diary").write_text(BEFORE)
+        (self.home / ".artoo").mkdir()
+        tier = self.proof / "sandbox-tier.json"
+        if tier.exists():
+            text = tier.read_text().replace(str(self.proof), str(self.home / ".artoo"))
+            (self.home / ".artoo" / tier.name).write_text(text)
+        self.server.player.requests.clear()
+
+    async def live(self, fuse: str = "-") -> int:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(f"{self.home} {fuse}\n".encode())
+        async with asyncio.timeout(60):
+            return int(await self.process.stdout.readline())
+
+    def questions(self) -> list[str]:
+        """Everything that was asked of the model so far."""
+        return [asked.user for asked in self.server.player.requests]
+
+    def log(self) -> TaskLogReader | None:
+        root = tasks_directory(self.home / ".artoo")
+        found = [path for path in root.iterdir() if parts_of(path)] if root.is_dir() else []
+        return TaskLogReader(found[0]) if found else None
+
+    def answered(self) -> set[str]:
+        """The questions whose answers the log has."""
+        log = self.log()
+        payloads = [envelope.payload for envelope in log.envelopes()] if log is not None else []
+        return {payload.user for payload in payloads if isinstance(payload, ModelCalled)}
+
+    def has_begun(self) -> bool:
+        """Whether the request is in the log: without it there is nothing to go on with."""
+        log = self.log()
+        return log is not None and any(isinstance(each.payload, UserRequest) for each in log.envelopes())
+
+    def has_ended(self) -> bool:
+        """Whether its last word is in the log: then there is nothing to go on with."""
+        log = self.log()
+        return log is not None and any(isinstance(each.payload, FinalResult) for each in log.envelopes())
+
+    def text(self, name: str) -> str:
+        return (self.home / "project" / name).read_text()
+
+
+@pytest.fixture
+async def lives(tmp_path: Path) -> AsyncIterator[Lives]:
+    proof, home = tmp_path / "proof", tmp_path / "life"
+    proof.mkdir()
+    await open_sandbox(proof)
+    program = Path(__file__).with_name("resume_victim.py")
+    async with ScriptedServer(answer) as server:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-W",
+            "ignore",
+            str(program),
+            server.base_url,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert process.stdin is not None
+        yield Lives(home, server, process, proof)
+        process.stdin.close()
+        await process.wait()
+
+
+async def check(lives: Lives, where: str) -> None:
+    """The task came to its end, every act took effect once, and all of it can be taken back."""
+    log = lives.log()
+    assert log is not None
+    result = list(log.envelopes())[-1].payload
+    assert isinstance(result, FinalResult), where
+    assert (result.directive, result.unmet) == ("accept", ()), (where, result)
+    assert lives.text("diary") == f"{BEFORE}tuesday\n", where
+    assert lives.text("one.txt") == "first\nsecond\n", where
+    assert lives.text("two.txt") == "third\n", where
+    assert lives.text("all.txt") == "first\nsecond\nthird\n", where
+    replayed = await replay(log)
+    assert replayed.difference is None, f"{where}: {replayed.difference}"
+    home = lives.home / ".artoo"
+    await asyncio.to_thread(recover, home)
+    taken_back = await asyncio.to_thread(undo, home, replayed.recording.task_id)
+    assert taken_back.refused == (), where
+    assert lives.text("diary") == BEFORE, where
+    assert not (lives.home / "project" / "all.txt").exists(), where
+
+
+async def killed_at(lives: Lives, kind: str, number: int) -> bool:
+    """One life to its Nth message, another to the end. False: the first came to its end before that."""
+    lives.reset()
+    ended = await lives.live(f"{kind}:{number}")
+    assert ended in (0, DIED)
+    if not lives.has_begun():
+        assert ended == DIED and not lives.questions()
+        return True
+    if ended == DIED and not lives.has_ended():
+        answered, asked = lives.answered(), len(lives.questions())
+        assert await lives.live() == 0, f"{kind} {number}"
+        again = [question for question in lives.questions()[asked:] if question in answered]
+        assert again == [], f"{kind} {number}: {len(again)} answers were asked for twice"
+    await check(lives, f"{kind} {number}")
+    return ended == DIED
+
+
+async def test_nobody_dies(lives: Lives) -> None:
+    """Without an accident the task makes its files and asks its model six times."""
+    lives.reset()
+    assert await lives.live() == 0
+    assert len(lives.questions()) == 6
+    await check(lives, "alive")
+
+
+@pytest.mark.parametrize("kind", ["kept", "lost"])
+async def test_kill_at_some_messages(lives: Lives, kind: str) -> None:
+    """Killed at every 31st message, with and without the log having it, the task ends as if nothing had been."""
+    number = 5 if kind == "kept" else 20
+    while await killed_at(lives, kind, number):
+        number += 31
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("kind", ["kept", "lost"])
+async def test_kill_at_every_message(lives: Lives, kind: str) -> None:
+    """Killed at each message, the task ends as if nothing had been. The number of moments is printed."""
+    number = 1
+    while await killed_at(lives, kind, number):
+        number += 1
+    print(f"\nkill -9 at {number - 1} messages ({kind}), each followed by resume")
+    assert number > 60
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("stride", [7, 11, 13])
+async def test_dying_life_after_life(lives: Lives, stride: int) -> None:
+    """A task whose every process is killed after a few messages still comes to the same end."""
+    lives.reset()
+    assert await lives.live(f"kept:{stride}") == DIED
+    deaths = 1
+    while await lives.live(f"kept:{stride}") == DIED:
+        deaths += 1
+        assert deaths < 200
+    await check(lives, f"{deaths} deaths")

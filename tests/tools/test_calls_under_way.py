@@ -1,0 +1,198 @@
+"""Calls announce themselves at the moment from which they may take effect, and not before the log can know it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from gate_world import Person
+from tool_doubles import PlainSandbox, StillClock, roots_in
+
+from artoo.contracts.confirmation import Consent
+from artoo.contracts.execution import CallEffects, CallStatus
+from artoo.contracts.plan import MustNot
+from artoo.ports.sandbox import Sandbox, SandboxRequest, SandboxRun, TaskLedger
+from artoo.ports.tools import Departure, Parameter, Ticket, ToolSpec
+from artoo.tools.asking import Asking, never
+from artoo.tools.gate import Gate
+from artoo.tools.gated import GatedCommands, GatedWriter
+from artoo.tools.questions import AskPerson
+from artoo.tools.registry import Registry, SubTaskToolbox
+from artoo.tools.sandbox.choose import open_sandbox
+from artoo.tools.standard import builtin_tools
+from artoo.tools.tool import Arguments, Outcome, Tool
+from artoo.tools.under_way import current_act
+from artoo.tools.user_tools import tool, user_tool
+
+
+@dataclass
+class Said:
+    """What was announced, what waited for the log, and what happened, in order."""
+
+    story: list[str] = field(default_factory=list[str])
+    departures: list[Departure] = field(default_factory=list[Departure])
+
+    def ticket(self, act: str = "s/1") -> Ticket:
+        def announce(departure: Departure) -> None:
+            self.departures.append(departure)
+            self.story.append(f"{act} {departure.effects}")
+
+        return Ticket(act, announce)
+
+    async def durable(self) -> None:
+        self.story.append("kept")
+
+
+@dataclass(frozen=True)
+class Does:
+    """A tool that does what a test wants."""
+
+    act: Callable[[Arguments], Awaitable[Outcome]]
+    writes: bool = False
+    wall_seconds: float = 5.0
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec("does", "does it", (Parameter("thing", "what"),), 50, writes=self.writes)
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        return ("does",)
+
+    def target(self, arguments: Arguments) -> str:
+        return arguments.get("thing", "")
+
+    async def run(self, arguments: Arguments) -> Outcome:
+        return await self.act(arguments)
+
+
+def box_of(said: Said, tools: Sequence[Tool], gate: Gate | None = None) -> SubTaskToolbox:
+    return Registry(tools, StillClock(), gate=gate, durable=said.durable).toolbox("s", MustNot())
+
+
+def doing(said: Said, *, writes: bool = False) -> Does:
+    async def act(arguments: Arguments) -> Outcome:
+        said.story.append("run")
+        return Outcome(output="done")
+
+    return Does(act, writes)
+
+
+async def test_a_reader_says_that_it_only_reads() -> None:
+    """The announcement comes before the run, with the input as the record shows it; nothing waits for the log."""
+    said = Said()
+    call = await box_of(said, [doing(said)]).call("does", {"thing": "x"}, said.ticket())
+    assert said.story == ["s/1 none", "run"]
+    assert said.departures == [Departure(call.input, CallEffects.NONE)]
+
+
+async def test_a_writer_that_nobody_holds_reaches_outside() -> None:
+    """A tool that writes and neither asks nor stages may have done anything: the log knows before it runs."""
+    said = Said()
+    await box_of(said, [doing(said, writes=True)]).call("does", {"thing": "x"}, said.ticket())
+    assert said.story == ["s/1 outside", "kept", "run"]
+    assert len(said.departures[0].digest) == 64
+
+
+async def test_what_is_refused_never_went_out() -> None:
+    """No announcement for an unknown tool, a wrong argument, or a no."""
+    said = Said()
+    box = box_of(said, [Asking(doing(said, writes=True))])
+    for name, arguments in (("other", {"thing": "x"}), ("does", {"what": "x"}), ("does", {"thing": "x"})):
+        assert (await box.call(name, arguments, said.ticket())).status is CallStatus.REFUSED
+    assert "run" not in said.story
+    assert said.departures == []
+
+
+async def test_consent_comes_before_the_announcement() -> None:
+    """A tool that asks goes out when consent is there and in the log; the question names the act."""
+    said = Said()
+    person = Person([Consent.ONCE], meanwhile=lambda: said.story.append("asked"))
+    box = box_of(said, [Asking(doing(said, writes=True), Gate(AskPerson(person)))])
+    await box.call("does", {"thing": "x"}, said.ticket())
+    assert said.story == ["asked", "kept", "s/1 outside", "kept", "run"]
+    assert [question.act for question in person.asked] == ["s/1"]
+
+
+async def test_who_only_reads_says_so_behind_the_gate() -> None:
+    """A tool behind the gate that is known to read may be repeated; a user's function may not, whatever it says."""
+
+    @tool
+    def look(thing: str) -> str:
+        """Looks."""
+        return thing
+
+    said = Said()
+    for one, effects in (
+        (Asking(doing(said), why=never, reads_only=True), CallEffects.NONE),
+        (Asking(doing(said), why=never), CallEffects.OUTSIDE),
+        (Asking(user_tool(look), why=never), CallEffects.OUTSIDE),
+    ):
+        said.departures.clear()
+        await box_of(said, [one]).call(one.spec.name, {"thing": "x"}, said.ticket())
+        assert [departure.effects for departure in said.departures] == [effects]
+
+
+async def test_parallel_calls_keep_their_own_acts() -> None:
+    """Two calls at the same time know which one they are."""
+    both = asyncio.Barrier(2)
+    seen: dict[str, str] = {}
+
+    async def act(arguments: Arguments) -> Outcome:
+        await both.wait()
+        seen[arguments["thing"]] = current_act()
+        return Outcome()
+
+    said = Said()
+    box = box_of(said, [Does(act)])
+    await asyncio.gather(*(box.call("does", {"thing": one}, said.ticket(f"s/{one}")) for one in "ab"))
+    assert seen == {"a": "s/a", "b": "s/b"}
+    assert current_act() == ""
+
+
+def hands(said: Said, sandbox: Sandbox, place: Path, person: Person) -> SubTaskToolbox:
+    roots, ledger, gate = roots_in(place), TaskLedger(), Gate(AskPerson(person))
+    tools = builtin_tools(
+        GatedCommands(sandbox, roots, "task", gate, ledger),
+        GatedWriter(sandbox, roots, "task", gate, ledger),
+        roots,
+        roots.home / ".artoo",
+        "here",
+    )
+    return box_of(said, tools, gate)
+
+
+@dataclass
+class ReadOnlyTier(PlainSandbox):
+    """Stages nothing: wants a yes for everything but `unconfined`."""
+
+    async def run(self, request: SandboxRequest) -> SandboxRun:
+        run = await PlainSandbox.run(self, request)
+        return run if request.unconfined else replace(run, needs_confirmation=True)
+
+
+async def test_a_command_without_a_sandbox_is_outside_from_its_yes_on(tmp_path: Path) -> None:
+    """It starts staged; after the yes, and only then, it is started again as one that reaches outside."""
+    said = Said()
+    person = Person([Consent.ONCE], meanwhile=lambda: said.story.append("asked"))
+    box = hands(said, ReadOnlyTier(), tmp_path, person)
+    await box.call("shell", {"command": "echo hello"}, said.ticket())
+    assert said.story == ["s/1 staged", "asked", "kept", "s/1 outside", "kept"]
+    said.story.clear()
+    await box.call("shell", {"command": "echo other"}, said.ticket("s/2"))
+    assert said.story == ["s/2 staged", "asked", "kept"]
+
+
+async def test_the_log_knows_before_changes_are_applied(tmp_path: Path) -> None:
+    """Staged changes wait for the log right before they are made; a call without changes waits for nothing."""
+    sandbox = await open_sandbox(tmp_path / "artoo")
+    if sandbox.tier not in ("bubblewrap", "namespaces"):
+        pytest.skip("no tier that stages changes works here")
+    said = Said()
+    box = hands(said, sandbox, tmp_path, Person())
+    await box.call("shell", {"command": "ls"}, said.ticket())
+    await box.call("shell", {"command": "echo 1 > new"}, said.ticket("s/2"))
+    await box.call("write_file", {"path": "made.txt", "content": "x"}, said.ticket("s/3"))
+    assert said.story == ["s/1 staged", "s/2 staged", "kept", "s/3 staged", "kept"]
