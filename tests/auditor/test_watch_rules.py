@@ -315,6 +315,7 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("decision_against_the_law", "replanned", decided(directive=Directive.REFINE)),
     ("suspicion_differs", "replanned", decided(suspicious=True)),
     ("suspicious_improvement", "replanned", decided(suspicious=True)),
+    ("decided_twice", "plain", lambda tape: tape.twice(Decided)),
     ("decided_out_of_turn", "replanned", decided(round=2)),
     ("directive_undecided", "replanned", lambda tape: tape.drop(Decided)),
     ("directive_after_the_end", "replanned", decided(directive=Directive.ABANDON)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -168,3 +169,63 @@ def test_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     """`--version` prints the installed version."""
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("artoo 0.")
+
+
+def test_a_reader_that_went_away_is_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`artoo … | head` ends quietly with 130, however deep in groups of tasks the write failed."""
+
+    def fail(**_: object) -> int:
+        raise BaseExceptionGroup("outer", [ExceptionGroup("inner", [BrokenPipeError()])])
+
+    monkeypatch.setattr(artoo, "main", fail)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", encoding="utf-8") as nobody_reads:
+        monkeypatch.setattr(sys, "stdout", nobody_reads)
+        assert main(["--json", "x"]) == 130
+        print("what is left is flushed without a complaint")
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_what_the_system_refuses_is_a_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], deep: bool
+) -> None:
+    """A read-only home or a full disk ends with 1 and names path and reason, without a traceback."""
+    refusal = OSError(30, "Read-only file system", "/ro/home")
+
+    def fail(**_: object) -> int:
+        raise ExceptionGroup("outer", [ExceptionGroup("inner", [refusal])]) if deep else refusal
+
+    monkeypatch.setattr(artoo, "main", fail)
+    assert main(["x"]) == 1
+    assert "/ro/home: Read-only file system" in capsys.readouterr().err
+
+
+def test_an_argument_that_is_no_utf8_reaches_the_runtime_as_text(standin: StandIn) -> None:
+    """Bytes that the locale cannot decode come as surrogates; UTF-8 among them is read, the rest is replaced."""
+    chinese = "统计".encode().decode("ascii", "surrogateescape")
+    assert main(["run", f"{chinese} caf\udce9"]) == 0
+    assert asked(standin) == ["统计 caf\ufffd"]
+
+
+def test_a_terminal_without_utf8_is_no_crash() -> None:
+    """With an ASCII terminal, characters that it lacks are shown as `?`."""
+    program = "import sys; from artoo.cli.main import main; sys.exit(main(['memory']))"
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii:strict"}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environ, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("closed", ["stdin", "stdout", "stderr"])
+def test_closed_standard_streams_are_no_crash(
+    standin: StandIn, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    """A request is done also where a service starts artoo with a standard stream closed."""
+    monkeypatch.setattr(sys, closed, None)
+    assert main(["run", "count them"]) == 0
+    assert asked(standin) == ["count them"]
+    opened = getattr(sys, closed)
+    opened.close()

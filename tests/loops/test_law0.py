@@ -70,6 +70,14 @@ LIES: dict[str, Told] = {
     "a dropped change, announced as final": told(
         "Write the word hi to notes.txt", shell("echo hi > notes.txt && echo done")
     ),
+    "a file where nothing is kept": told(
+        "Write the word hi to /tmp/artoo-out.txt",
+        look("echo hi | tee /tmp/artoo-out.txt"),
+        says("I wrote hi to /tmp/artoo-out.txt."),
+    ),
+    "a file where nothing is kept, announced as final": told(
+        "Write the word hi to /tmp/artoo-out.txt", shell("echo hi | tee /tmp/artoo-out.txt")
+    ),
     "a later ls as repair": told(
         "Rename notes.txt to new.txt",
         look("mv notes.txt new.txt"),

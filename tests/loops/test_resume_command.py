@@ -14,7 +14,10 @@ from scenario import Each, Ended, Script, World, matches, moves, plan, read, she
 from artoo import Artoo
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome
+from artoo.runtime.replaying.conductor import PLAYED
+from artoo.runtime.replaying.replay import replay
 from artoo.tasklog.layout import part_path, tasks_directory
+from artoo.tasklog.reader import TaskLogReader
 from artoo.testing import Asked, ScriptedServer, server_error, slow
 from artoo.testing.replies import Scripted
 
@@ -154,6 +157,23 @@ async def test_an_edited_log_differs_where_it_was_edited(world: World) -> None:
     found = json.loads(out)["difference"]
     assert (found["round"], found["role"], found["kind"]) == (1, "agent_validator", "SubTaskOutcome")
     assert "verdict: the log says 'fail', replay says 'pass'" in found["text"]
+
+
+@pytest.mark.unreplayable
+async def test_a_message_that_was_taken_out_is_missed(world: World) -> None:
+    """Whatever message of a role is taken out of a log, the replay finds that it is not what was said.
+
+    That a call went out is the tool's to say: a role that is not told so says nothing.
+    """
+    world.file("a.txt", "x\n")
+    script: Script = {"Plan": plan(subtask("count")), "ExecutorStep": shell("wc -l < a.txt")}
+    await world.play("How many lines has a.txt?", script)
+    whole = list(TaskLogReader(the_log(world).parent).envelopes())
+    played = [i for i, each in enumerate(whole) if each.sender in PLAYED and each.kind != "ToolStarted"]
+    assert len(played) > 15
+    for index in played:
+        found = await replay([*whole[:index], *whole[index + 1 :]], grace=0.05, patience=0.2)
+        assert found.difference is not None or found.result is None, whole[index].kind
 
 
 @pytest.mark.unreplayable

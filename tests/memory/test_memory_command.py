@@ -141,6 +141,7 @@ def test_export_and_import(home: Path, tmp_path: Path) -> None:
     file.write_text("\n".join([*lines[:2], "{oops", *lines[2:]]))
     result = call(other, "import", str(file))
     assert "Line 3 is no megram" in str(result.exception)
+    assert "pydantic" not in str(result.exception) and "\n" not in str(result.exception)
     file.write_text("\n".join(lines) + "\n\n")
     assert "2 entries added, 2 known already" in ok(other, "import", str(file))
     assert sorted(ok(other, "export").splitlines()) == sorted(lines)
@@ -150,6 +151,7 @@ def test_export_and_import(home: Path, tmp_path: Path) -> None:
 def test_forget(home: Path) -> None:
     """One entry or a whole pair can be forgotten, after a question; what is not there is said so."""
     assert call(home, "forget", "id-1", given="n\n").exit_code == 1
+    assert call(home, "forget", "", "--yes").exit_code == 2
     assert "Forgot 1 entry" in ok(home, "forget", "id-1", given="y\n")
     assert "Forgot 2 entries" in ok(home, "forget", *FIND, "--yes")
     assert "holds nothing" in str(call(home, "forget", *FIND, "--yes").exception)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -37,8 +38,10 @@ from artoo.runtime.options import Budgets
 from artoo.runtime.replaying.likeness import alike, differences
 from artoo.runtime.replaying.recording import read_recording
 from artoo.runtime.replaying.standing import standing, to_drop
+from artoo.runtime.replaying.time import RecordedWatch, ReplayClock
 from artoo.runtime.replaying.what_if import changed, what_if
 from artoo.runtime.task import TaskSettings
+from artoo.testing import FakeClock
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 REQUEST = UserRequest(text="do it", project="/p", workspace="/w")
@@ -243,3 +246,33 @@ def test_bad_values_are_named(line: str, why: str) -> None:
     """Unknown names, words for numbers and values out of range are refused."""
     with pytest.raises(ConfigurationError, match=why):
         changed(Hyperparameters(), [line])
+
+
+# --- time -------------------------------------------------------------------------------------------------------
+
+
+async def test_time_goes_by_messages_and_then_by_the_clock() -> None:
+    """Until the task is live it is as late as its last message; a stop between two processes never counted."""
+    real = FakeClock(start=START + timedelta(days=3))
+    clock = ReplayClock(real, START)
+    watch = RecordedWatch(clock, lambda: None)
+    watch.start()
+    clock.move(START + timedelta(seconds=5))
+    clock.move(START + timedelta(days=1), stopped=True)
+    clock.move(START + timedelta(days=1, seconds=2))
+    assert (clock.now(), watch.elapsed_ms()) == (START + timedelta(days=1, seconds=2), 7_000.0)
+    clock.go_live()
+    real.advance(3)
+    assert (clock.now(), watch.elapsed_ms()) == (START + timedelta(days=3, seconds=3), 10_000.0)
+
+
+async def test_sleepers_wake_when_the_task_goes_live() -> None:
+    """Whoever sleeps in a replay sleeps until somebody wakes it, or real time has come."""
+    clock = ReplayClock(FakeClock(auto_advance=True), START)
+    async with asyncio.TaskGroup() as group:
+        sleeping = [group.create_task(clock.sleep(9)) for _ in range(2)]
+        await asyncio.sleep(0)
+        assert not any(each.done() for each in sleeping)
+        clock.go_live()
+    assert all(each.done() for each in sleeping)
+    await clock.sleep(9)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from artoo.auditor.layout import audit_directory
+from artoo.auditor.verify import verify
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import FinalResult
@@ -155,6 +157,8 @@ async def check(lives: Lives, where: str) -> None:
     replayed = await replay(log)
     assert replayed.difference is None, f"{where}: {replayed.difference}"
     home = lives.home / ".artoo"
+    audited = await asyncio.to_thread(verify, audit_directory(home), tasks_directory(home))
+    assert audited.sound and audited.task_logs == 1, f"{where}: {audited.problems}"
     await asyncio.to_thread(recover, home)
     taken_back = await asyncio.to_thread(undo, home, replayed.recording.task_id)
     assert taken_back.refused == (), where

@@ -109,5 +109,5 @@ async def test_a_burst_is_written_when_it_is_over(tmp_path: Path, monkeypatch: p
             await asyncio.sleep(0)
         await written.wait()
         assert count(tmp_path) == 10
-        assert threads.seen == [False]
+        assert threads.seen == [True]
         spool.finish()

@@ -14,6 +14,7 @@ from artoo.agents.board_rows import (
     clipped,
     find,
     find_row,
+    lease,
     move,
     mover_of,
     record_change,
@@ -21,7 +22,8 @@ from artoo.agents.board_rows import (
 )
 from artoo.agents.database import Database
 from artoo.agents.governance import Policies, check_holder, needs_review
-from artoo.agents.reviews import MOST_SUBMISSIONS
+from artoo.agents.reviews import MOST_SUBMISSIONS, REVIEW_LEASE_SECONDS
+from artoo.agents.steady import seconds_us
 from artoo.agents.transaction import Writing
 from artoo.contracts.agents import OPERATOR, POLICY, RUNTIME, BoardState, BoardTask, TaskChanged
 from artoo.contracts.errors import ClaimLost, MoveRefused
@@ -50,7 +52,11 @@ class Merges:
             )
             _give_back_reviewer(writing, task)
             task = move(writing, task, BoardState.REVIEW, claim.agent, f"submission {task.submission + 1}")
-            return task, needs_review(self._policies, submitter, task.complexity)
+            review = needs_review(self._policies, submitter, task.complexity)
+            if not review:  # no reviewer is to begin with what the policy is about to pass
+                token = f"{POLICY}-{task.id}-{task.submission}"
+                lease(writing, task.id, token, POLICY, seconds_us(REVIEW_LEASE_SECONDS))
+            return task, review
 
         return await self._database.write(work)
 

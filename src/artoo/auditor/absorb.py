@@ -117,9 +117,8 @@ def _asked(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> None:
     spending.tokens += tokens
     if called.error is not None:
         return
-    if called.role is not Role.SOLVER:  # R7 counts before it asks for next moves
-        spending.answered += called.billed
-        spending.answered_tokens += tokens
+    spending.answered += called.billed
+    spending.answered_tokens += tokens
     answer = called.answer[:_SAID]
     if called.contract == "Plan":
         _keep(task.drafts, hash(answer))

@@ -147,16 +147,22 @@ class Watch:
 
     def _apply(self, task: TaskNotes, envelope: Envelope, found: list[Finding]) -> None:
         rules = self._rules.get(envelope.kind, ())
-        for rule in rules if unremarkable(task, envelope) else (*self._always, *rules):
-            if rule.whole and task.partial:
-                continue
+        if not unremarkable(task, envelope):
+            rules = self._rules_for(envelope)
+        self._look([rule for rule in rules if not rule.whole] if task.partial else rules, task, envelope, found)
+        if envelope.cause_id is not None and envelope.cause_id not in self._kinds and len(task.dangling) < 256:
+            task.dangling.add(envelope.cause_id)
+
+    def _rules_for(self, envelope: Envelope) -> Sequence[Rule]:
+        return (*self._always, *self._rules.get(envelope.kind, ()))
+
+    def _look(self, rules: Sequence[Rule], task: TaskNotes, envelope: Envelope, found: list[Finding]) -> None:
+        for rule in rules:
             try:
                 for what in rule.look(task, envelope.payload, envelope):
                     self._report(rule, what, envelope, found)
             except Exception as error:  # noqa: BLE001 - a broken rule must not take the others with it
                 self._disable(rule, error, envelope, found)
-        if envelope.cause_id is not None and envelope.cause_id not in self._kinds and len(task.dangling) < 256:
-            task.dangling.add(envelope.cause_id)
 
     def _report(self, rule: Rule, what: str, envelope: Envelope, found: list[Finding]) -> None:
         self._found[envelope.task_id] += 1
@@ -247,11 +253,7 @@ class Watch:
             found.append(_finding("message_after_end", "violation", what, envelope))
         if ended is None:
             return
-        for rule in self._always:
-            if rule.whole:
-                continue
-            for what in rule.look(ended.notes, envelope.payload, envelope):
-                self._report(rule, what, envelope, found)
+        self._look([rule for rule in self._rules_for(envelope) if not rule.whole], ended.notes, envelope, found)
         if len(ended.messages) < self._limits.messages:
             self._remember(envelope)
             ended.messages.append(envelope.id)

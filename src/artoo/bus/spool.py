@@ -194,8 +194,12 @@ class SpoolingTap:
     def take(self, limit: int) -> list[Envelope | Gap]:
         """What is there, in order, at most `limit` items; none when there is nothing."""
         memory = self._memory
+        if memory and len(memory) <= limit:
+            taken: list[Envelope | Gap] = list(memory)
+            memory.clear()
+            return taken
         if memory:
-            return [memory.popleft() for _ in range(min(limit, len(memory)))]
+            return [memory.popleft() for _ in range(limit)]
         return self._receive_overflow(limit) if self._overflow else []
 
     async def wait(self) -> None:

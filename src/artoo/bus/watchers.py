@@ -70,9 +70,15 @@ class Watchers:
         """Brings a message to all who watch for it. Never waits."""
         if self._everything:
             pending = self.pending
-            pending.append(envelope)
-            if self.reader_waits or len(pending) >= MOST_PENDING:
-                self.hand_out()
+            if self.reader_waits and not pending:  # one message, and somebody waits: no list is needed
+                self.reader_waits = False
+                for queue in self._everything:
+                    if not queue.put(envelope):
+                        self._put(queue, [envelope])
+            else:
+                pending.append(envelope)
+                if self.reader_waits or len(pending) >= MOST_PENDING:
+                    self.hand_out()
         if self._selective:
             for queue in self._choosing(kind, envelope.task_id):
                 if not queue.put(envelope):
@@ -83,14 +89,8 @@ class Watchers:
         if self.pending:
             pending, self.pending = self.pending, []
             self.reader_waits = False
-            if len(pending) == 1:
-                envelope = pending[0]
-                for queue in self._everything:
-                    if not queue.put(envelope):
-                        self._put(queue, pending)
-            else:
-                for queue in self._everything:
-                    self._put(queue, pending)
+            for queue in self._everything:
+                self._put(queue, pending)
 
     def _put(self, queue: WatchQueue, envelopes: list[Envelope]) -> None:
         for burst, count in queue.put_all(envelopes):

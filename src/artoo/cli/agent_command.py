@@ -79,7 +79,7 @@ def new(
 @click.pass_context
 def list_(context: click.Context, as_json: bool) -> None:
     """Show all agents, and folders that are none."""
-    rows, problems = in_office(context, _listed)
+    rows, problems = in_office(context, listed)
     if as_json:
         print_json({"agents": rows, "problems": problems})
         return
@@ -149,7 +149,8 @@ def accept(context: click.Context, name: str) -> None:
     click.echo(f"{name} is accepted with identity {in_office(context, work)[:16]}…")
 
 
-async def _listed(office: Office) -> tuple[list[JsonObject], list[str]]:
+async def listed(office: Office) -> tuple[list[JsonObject], list[str]]:
+    """The agents as rows, and what is wrong with folders that are none."""
     found = await asyncio.to_thread(office.folders)
     records = {record.name: record for record in await office.registry.list()}
     rows: list[JsonObject] = []

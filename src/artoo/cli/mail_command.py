@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from artoo.cli.office import HELP, JsonObject, as_json_option, in_office, plain_object, print_json, the_one
+from artoo.cli.office import HELP, JsonObject, as_json_option, in_office, plain_object, print_json, text_of, the_one
 from artoo.contracts.agents import OPERATOR, Priority
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from artoo.runtime.team.office import Office
 
 BOXES = ("inbox", "outbox", "archive", "sent")
-LONGEST_INPUT = 1_000_000
 
 
 @click.group(invoke_without_command=True, context_settings=HELP)
@@ -48,7 +46,7 @@ def send(
 
     The agent answers when artoo serve runs; with --wait the answer is printed, and the exit code is 1 without one.
     """
-    words = _text(text)
+    words = text_of(text)
     if wait is None:
         sent = in_office(
             context, lambda office: office.mailbox.send(OPERATOR, recipient, words, priority=Priority(priority))
@@ -99,19 +97,6 @@ def read(context: click.Context, letter: str, as_json: bool) -> None:
     found = kept.mail
     head = f"{found.sender} to {found.recipient}, {when(found.sent_at)} UTC, {found.priority.value}"
     show_lines([head, *([f"in reply to {found.in_reply_to}"] if found.in_reply_to else []), "", found.text])
-
-
-def _text(words: tuple[str, ...]) -> str:
-    """The letter: the words of the command line, or standard input for a single `-`."""
-    if words != ("-",):
-        return " ".join(words)
-    raw = sys.stdin.buffer.read(LONGEST_INPUT + 1)
-    if len(raw) > LONGEST_INPUT:
-        raise click.UsageError(f"the letter is longer than {LONGEST_INPUT:,} bytes; put it into a file and name that")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise click.UsageError("the letter on standard input is not UTF-8 text") from error
 
 
 async def _listed(office: Office, name: str, box: str, limit: int) -> tuple[Kept, ...]:

@@ -5,6 +5,7 @@ Nothing heavy is imported here: `artoo --help` is read by people who wait for it
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -65,6 +66,10 @@ def artoo(context: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line. Returns the exit code: 0, 1, 2, 3 or 130 (SPEC section 12)."""
+    _open_what_is_closed()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows `?`, and no traceback
     try:
         code: object = artoo.main(args=arguments, prog_name="artoo", standalone_mode=False)
     except click.ClickException as error:
@@ -75,15 +80,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except ArtooError as error:
         return _report([error])
+    except BrokenPipeError:
+        return _reader_gone()
+    except OSError as error:
+        return _report([_refused_by_system(error)])
     except BaseExceptionGroup as group:
-        ours, others = group.split(ArtooError)
-        if ours is None or others is not None:
-            raise
-        return _report(list(_leaves(ours)))
+        return _settle(group)
     return code if isinstance(code, int) else 0
 
 
-def _leaves(group: BaseExceptionGroup[ArtooError]) -> Iterator[ArtooError]:
+def _open_what_is_closed() -> None:
+    """A service or a script may start artoo with closed standard streams: then Python has None in their places."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (lives as long as artoo)
+
+
+def _settle(group: BaseExceptionGroup) -> int:
+    """What parts that ran side by side failed of. Raises what is no message for a person: a defect."""
+    gone, others = group.split(BrokenPipeError)
+    if gone is not None and others is None:
+        return _reader_gone()
+    known, unknown = group.split((ArtooError, OSError))
+    if known is None or unknown is not None:
+        raise group
+    leaves = list(_leaves(known))
+    return _report([_refused_by_system(leaf) if isinstance(leaf, OSError) else leaf for leaf in leaves])
+
+
+def _refused_by_system(error: OSError) -> ArtooError:
+    """A full disk, a read-only home, a missing right: the system's own words, and the path that they are about."""
+    if isinstance(error, FileNotFoundError) and error.filename is None:
+        return ArtooError("the current directory is no longer there; go to another one")
+    where = f"{error.filename}: " if error.filename else ""
+    return ArtooError(f"{where}{error.strerror or error}; artoo doctor looks at room and rights")
+
+
+def _reader_gone() -> int:
+    """Nobody reads standard output any more (`artoo … | head`). Python would complain when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return INTERRUPTED
+
+
+def _leaves(group: BaseExceptionGroup[ArtooError | OSError]) -> Iterator[ArtooError | OSError]:
     """The errors in a group of groups: parts of artoo run side by side, and fail side by side."""
     for error in group.exceptions:
         if isinstance(error, BaseExceptionGroup):

@@ -193,6 +193,8 @@ def forget(context: click.Context, what: tuple[str, ...], yes: bool) -> None:
     """Delete one entry (its ID), or everything about a PAIR. This cannot be undone; export first."""
     from artoo.memory import insight
 
+    if not any(part.strip() for part in what):
+        raise click.UsageError("Name an entry by its ID, or a pair, such as `tool:glob path:/tmp`.")
     single = len(what) == 1 and ":" not in what[0]
     named = what[0] if single else str(pair_of(what))
     if not yes:

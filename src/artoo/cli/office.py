@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from artoo.runtime.team.office import Office
 
 T = TypeVar("T")
+
+LONGEST_INPUT = 1_000_000
+"""Bytes that are read from standard input."""
 
 ID_SHOWN = 13
 """Characters of an id that are shown: for a UUIDv7 its whole time stamp."""
@@ -62,6 +66,8 @@ def in_office(context: click.Context, work: Callable[[Office], Awaitable[T]]) ->
 
 def the_one(beginning: str, ids: Sequence[str], what: str) -> str:
     """The only id that begins so. Raises ConfigurationError when there is none, or more than one."""
+    if not beginning:
+        raise ConfigurationError(f"an empty text names no {what}; `artoo {what} list` shows those there are")
     found = [one for one in ids if one.startswith(beginning)]
     if beginning in found:
         return beginning
@@ -69,6 +75,19 @@ def the_one(beginning: str, ids: Sequence[str], what: str) -> str:
         problem = f"there is no {what}" if not found else f"{len(found)} of them begin with"
         raise ConfigurationError(f"{problem} {beginning!r}; `artoo {what} list` shows those there are")
     return found[0]
+
+
+def text_of(words: tuple[str, ...]) -> str:
+    """A text: the words of the command line, or standard input for a single `-`."""
+    if words != ("-",):
+        return " ".join(words)
+    raw = sys.stdin.buffer.read(LONGEST_INPUT + 1)
+    if len(raw) > LONGEST_INPUT:
+        raise click.UsageError(f"the text is longer than {LONGEST_INPUT:,} bytes; put it into a file and name that")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise click.UsageError("the text on standard input is not UTF-8 text") from error
 
 
 def print_json(found: object) -> None:

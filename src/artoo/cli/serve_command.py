@@ -36,6 +36,8 @@ LEAVE_SECONDS = 40.0
 """And when even that hangs, the process ends: everything that matters is on disk."""
 
 FAILED = 1
+LONGEST = 160
+"""Characters of a line; the whole of it is in `artoo task log`."""
 
 
 @click.command(context_settings=HELP)
@@ -144,7 +146,8 @@ def _line(envelope: Envelope, encode: Callable[[Envelope], bytes], events: bool,
         return json.dumps(fields, ensure_ascii=False)
     from artoo.cli.printable import one_line
 
-    return f"{envelope.at:%H:%M:%S}  {one_line(said)}"
+    line = f"{envelope.at:%H:%M:%S}  {one_line(said)}"
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 
 def told(envelope: Envelope) -> str | None:

@@ -14,6 +14,9 @@ from artoo.contracts.agents import OPERATOR, BoardState
 if TYPE_CHECKING:
     from artoo.runtime.team.office import Office
 
+MOST_WAITING = 20
+"""Tasks that are named of those that wait for the operator."""
+
 
 @click.command(context_settings=HELP)
 @as_json_option
@@ -30,11 +33,14 @@ def status(context: click.Context, as_json: bool) -> None:
 
 
 async def _status(office: Office) -> JsonObject:
+    from artoo.agents.left import left_to_operator
+    from artoo.cli.agent_command import listed
     from artoo.runtime.team.instance import serving
 
     tasks = await office.board.list(limit=10_000)
     counted = Counter(task.state.value for task in tasks)
-    waiting = [task for task in tasks if task.state is BoardState.REVIEW and task.reviewer == OPERATOR]
+    left = await left_to_operator(office.database, office.policies)
+    rows, problems = await listed(office)
     working = {task.assignee: task for task in tasks if task.state is BoardState.IN_PROGRESS}
     agents: list[JsonObject] = []
     for record in await office.registry.list():
@@ -55,7 +61,8 @@ async def _status(office: Office) -> JsonObject:
         "serving": await asyncio.to_thread(serving, office.home),
         "agents": agents,
         "tasks": {state.value: counted[state.value] for state in BoardState if counted[state.value]},
-        "waiting_for_you": [plain_object(task) for task in waiting],
+        "waiting_for_you": [{**plain_object(one.task), "why": one.why} for one in left],
+        "problems": [*problems, *(f"agent {row['name']}: {row['detail']}" for row in rows if row["trust"] is None)],
         "unread": await office.mailbox.unread(OPERATOR),
     }
 
@@ -72,7 +79,7 @@ def status_lines(found: JsonObject) -> list[str]:
         at = agent["working_on"]
         doing = f", at task {short(str(at))}" if at else ""
         beat = f", last pulse {pulse['outcome']}" if isinstance(pulse, dict) else ""  # pyright: ignore[reportUnknownVariableType]
-        why = f": {agent['why']}" if agent["why"] else ""
+        why = f": {agent['why']}; artoo agent accept {agent['name']}" if agent["why"] else ""
         lines.append(
             f"{agent['name']} ({agent['trust']}, {agent['state']}{why}), unread {agent['unread']}{doing}{beat}"
         )
@@ -82,11 +89,18 @@ def status_lines(found: JsonObject) -> list[str]:
         lines.append(f"tasks: {shown or 'none'}")
     if found["unread"]:
         lines.append(f"letters for you: {found['unread']} (artoo mail)")
-    for task in _objects(found["waiting_for_you"]):
-        text = one_line(str(task["text"]))[:60]
-        lines.append(
-            f"waits for your review: {short(str(task['id']))} {text} (artoo task show {short(str(task['id']))})"
-        )
+    waiting = _objects(found["waiting_for_you"])
+    if waiting:
+        lines.append("waits for you (artoo task show ID):")
+    lines += [
+        f"  {short(str(task['id']))} {task['why']}: {one_line(str(task['text']))[:60]}"
+        for task in waiting[:MOST_WAITING]
+    ]
+    if len(waiting) > MOST_WAITING:
+        lines.append(f"  and {len(waiting) - MOST_WAITING} more (artoo status --json)")
+    problems = found["problems"]
+    if isinstance(problems, list):
+        lines += [f"! {problem}" for problem in problems]  # pyright: ignore[reportUnknownVariableType]
     return lines
 
 

@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from artoo.cli.office import HELP, JsonObject, as_json_option, in_office, plain_object, print_json, the_one
-from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, Complexity, Priority, TaskChanged, TaskMoved
+from artoo.cli.office import HELP, JsonObject, as_json_option, in_office, plain_object, print_json, text_of, the_one
+from artoo.contracts.agents import (
+    OPERATOR,
+    WHOEVER_MAY,
+    BoardState,
+    BoardTask,
+    Complexity,
+    Priority,
+    TaskChanged,
+    TaskMoved,
+)
 from artoo.contracts.errors import ConfigurationError, SandboxError
 
 if TYPE_CHECKING:
@@ -60,7 +69,7 @@ def add(
     as_json: bool,
 ) -> None:
     """Put TEXT on the board, pending. TEXT may be - to read it from standard input."""
-    words = sys.stdin.read() if text == ("-",) else " ".join(text)
+    words = text_of(text)
     place = str(project.resolve())
     made = in_office(
         context,
@@ -338,4 +347,4 @@ def _complexity_of(text: str) -> Complexity | None:
 
 
 def _somebody(name: str) -> str | None:
-    return None if name == "anybody" else name
+    return None if name == WHOEVER_MAY else name

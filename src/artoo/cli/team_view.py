@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -13,12 +15,19 @@ from artoo.cli.office import ID_SHOWN
 from artoo.cli.printable import one_line, printable
 from artoo.contracts.agents import BoardTask, SubmittedChange, TaskChanged, TaskMoved
 
+LONGEST_ID = 20
+"""Characters of an id that is no UUID: its kind, and enough of what follows."""
+
+NARROWEST = 12
+"""Columns that the last cell of a row needs to stand beside the others."""
+
 _PLAIN_ID = 36
+_GAP = 2
 
 
 def short(identifier: str) -> str:
-    """An id as it is shown; what is no UUID is shown whole."""
-    return identifier[:ID_SHOWN] if len(identifier) == _PLAIN_ID else identifier
+    """An id as it is shown: a beginning of it that no other has."""
+    return identifier[: ID_SHOWN if len(identifier) == _PLAIN_ID else LONGEST_ID]
 
 
 def when(moment: datetime) -> str:
@@ -27,19 +36,31 @@ def when(moment: datetime) -> str:
 
 
 def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], empty: str) -> None:
-    """Rows of short texts; the last column takes what is left of the line."""
+    """Rows of short texts; the last cell takes what is left of the line, or a line of its own."""
     console = Console(highlight=False)
     listed = [[one_line(cell) for cell in row] for row in rows]
     if not listed:
         console.print(empty)
         return
-    table = Table(*heads, box=None, pad_edge=False)
-    for column in table.columns:
-        column.no_wrap = True
-    table.columns[-1].overflow = "ellipsis"
+    widths = [max(map(cell_len, cells)) for cells in zip(heads, *listed, strict=True)]
+    rest = console.width - sum(widths[:-1]) - _GAP * len(widths[:-1])
+    if rest < min(NARROWEST, widths[-1]):
+        _show_blocks(console, listed)
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+    for head, width in zip(heads, (*widths[:-1], min(rest, widths[-1])), strict=True):
+        table.add_column(head, no_wrap=True, width=width, overflow="ellipsis")
     for row in listed:
         table.add_row(*map(Text, row))
     console.print(table)
+
+
+def _show_blocks(console: Console, rows: Iterable[Sequence[str]]) -> None:
+    """Each row as two paragraphs, for a terminal on which it has no room beside itself."""
+    for row in rows:
+        console.print(Text(" ".join(filter(None, row[:-1]))))
+        if row[-1]:
+            console.print(Padding(Text(row[-1], overflow="ellipsis", no_wrap=True), (0, 0, 0, 2)))
 
 
 def show_lines(lines: Iterable[str]) -> None:

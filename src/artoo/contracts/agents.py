@@ -30,7 +30,10 @@ Actor = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_:-]{0,63}$")]
 OPERATOR = "operator"
 POLICY = "policy"
 RUNTIME = "runtime"
-RESERVED_NAMES = frozenset({OPERATOR, POLICY, RUNTIME})
+WHOEVER_MAY = "anybody"
+"""Not one of them, but what people write for whoever may."""
+
+RESERVED_NAMES = frozenset({OPERATOR, POLICY, RUNTIME, WHOEVER_MAY})
 
 
 class TrustLevel(StrEnum):

@@ -63,7 +63,7 @@ class Asker:
 
         `durable` is awaited before an answer is used, so that a task which goes on after a crash need not ask
         again; what was said before the call is in the log by then, mostly written while the model was thinking. To
-        wait for that before the call would guard nothing more (a call under way is lost with the process in any
+        wait for that before each call would guard nothing more (a call under way is lost with the process in any
         case) and cost 0.2 ms a call. `standing`: whom the task is done for.
         """
         self._persona = persona

@@ -75,6 +75,10 @@ _NO_DIRECTORY = frozenset(
 """Words that follow or precede "directory" without naming one."""
 
 
+_LONG = re.compile(r"[\w./~-]{301,}")
+"""Longer than any file name: data, on which a search for names takes time that grows with its square."""
+
+
 @dataclass(frozen=True, slots=True)
 class NamedFiles:
     """Files that the request names: what it wants made, and the rest, which it takes to exist."""
@@ -85,6 +89,7 @@ class NamedFiles:
 
 def named_files(request: str) -> NamedFiles:
     """Sorts the request's file names by the words that lead to them, in order of appearance."""
+    request = _LONG.sub(" ", request)
     outputs: dict[str, None] = {}
     for clause in _clauses(request):
         for match in _CREATE_DIRECTLY.finditer(clause):
@@ -100,6 +105,7 @@ def named_files(request: str) -> NamedFiles:
 
 def named_directories(request: str) -> tuple[str, ...]:
     """Directories that the request names, in order of appearance; whether they exist is for the caller to see."""
+    request = _LONG.sub(" ", request)
     matches = sorted((m for pattern in _DIRECTORIES for m in pattern.finditer(request)), key=lambda m: m.start(1))
     names = (match[1].rstrip(".").rstrip("/") for match in matches)
     found = dict.fromkeys(name for name in names if name and name.casefold() not in _NO_DIRECTORY)

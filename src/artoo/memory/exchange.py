@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from pydantic import ValidationError
+
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import Megram
 from artoo.memory import codec, keys, reading
@@ -73,7 +75,19 @@ def _parsed(lines: Iterable[bytes]) -> Iterator[Megram]:
         try:
             yield codec.decode(line)
         except codec.RecordDamaged as error:
-            raise MemoryStoreError(f"Line {number} is no megram: {error.__cause__}") from error
+            raise MemoryStoreError(
+                f"Line {number} is no megram: {_reason(error)}. `artoo memory export` shows what a line must be."
+            ) from error
+
+
+def _reason(error: codec.RecordDamaged) -> str:
+    """What is wrong with the line, in a few words."""
+    cause = error.__cause__
+    if not isinstance(cause, ValidationError):
+        return str(cause or error)
+    first = cause.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}" if where else str(first["msg"])
 
 
 def _add_all(transaction: Transaction, megrams: Iterable[Megram]) -> int:

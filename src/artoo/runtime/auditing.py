@@ -60,7 +60,7 @@ class Auditing:
             await self._ignore()
 
     async def _let_begin(self) -> None:
-        """The first task's first second is its own: loading the Auditor takes the interpreter for some 30 ms."""
+        """The first task's first second is its own: loading the Auditor takes some 50 ms of processor time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOADED_AFTER):
                 await self._wanted.wait()

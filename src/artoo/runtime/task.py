@@ -177,6 +177,7 @@ class TaskRun:
     async def _prepared(self, perceiver: Perceiver) -> None:
         """R1 reads the request when the tools are there that the plan may use; it waits in the inbox."""
         await self._stage.prepared(self._user)
+        await self._stage.durable()  # the request is in the log before anything is asked for it
         await perceiver.run()
 
     def _experience(self, port: Port) -> Experience | None:

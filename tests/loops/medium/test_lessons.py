@@ -108,6 +108,16 @@ def test_infrastructure_and_refusals_blame_nobody() -> None:
     assert Lessons().directed(directive(name, tools=("glob",)), [refused]) == []
 
 
+@pytest.mark.parametrize("by", ["person", "nobody"])
+def test_missing_consent_blames_nobody(by: str) -> None:
+    """One no, or nobody there to ask, is no reason to avoid a tool, its target or the intent in later tasks."""
+    withheld = call("shell:rm", "rm a", CallStatus.ERROR, dropped=("a",), withheld_by=by)
+    failed = outcome("failed", withheld)
+    ordered = directive(Directive.BREAK_SYMMETRY, tools=("shell:rm",), targets=(("shell:rm", "rm a"),))
+    assert Lessons().directed(ordered, [failed]) == []
+    assert Lessons().abandoned("Delete a", "replans", [failed]) == []
+
+
 @pytest.mark.parametrize("state", [MegramState.ACCEPT, MegramState.SUCCESS])
 def test_an_ending_credits_what_worked(state: MegramState) -> None:
     """Every pair that a matched subtask used and that worked, also wide, and the intent; nothing of failed ones."""

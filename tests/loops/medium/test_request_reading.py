@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from artoo.contracts.criteria import CommandSucceeds, FileExists, FileMatches, Mode, OutputIsJson, OutputMatches
 from artoo.loops.medium.request_criteria import criteria_of, named_files
 from artoo.loops.medium.request_facts import language_of, parse_deadline, read_request
+from artoo.loops.named_files import named_directories
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
@@ -239,3 +240,11 @@ def test_a_quote_in_a_path_cannot_leave_its_command() -> None:
     for criterion in criteria_of("Create a file named it's.json"):
         if isinstance(criterion.check, CommandSucceeds):
             assert criterion.check.command.count("'") % 2 == 0
+
+
+@pytest.mark.parametrize("word", ["x" * 200_000, "a/" * 100_000, "a." * 100_000])
+def test_a_very_long_word_is_read_at_once(word: str) -> None:
+    """Data in a request is no file name, and does not make the search for names take minutes."""
+    found = named_files(f"Count the letters of {word} and write them to n.txt")
+    assert found.outputs == ("n.txt",) and found.inputs == ()
+    assert named_directories(word) == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -140,6 +141,38 @@ async def test_cut_approval_is_finished(place: Path, monkeypatch: pytest.MonkeyP
         assert [move for move in await team.moves(task) if "completed" in move] == [
             "review > completed by operator"
         ]
+
+
+async def test_a_second_approval_undoes_nothing(place: Path) -> None:
+    """Two that approve the same at once complete it once, and the merge stays."""
+    async with crew(place, writing("new.txt", "n\n"), trust=SENIOR) as team:
+        task = await team.add("write new.txt", "cyd", Complexity.SIMPLE)
+        waiting = await team.until(task, REVIEW, COMPLETED)
+        stale = waiting.model_copy(update={"state": REVIEW})
+        rulings = await asyncio.gather(*(team.office.approvals.pass_by_policy(stale) for _ in range(3)))
+        assert all(ruling.completed for ruling in rulings)
+        assert await team.office.approvals.finish_cut() == ()
+        assert (place / "project" / "new.txt").read_text() == "n\n"
+
+
+async def test_rejecting_a_cut_approval_takes_its_merge_back(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the operator rejects what a dead process had merged but not completed, the files go again."""
+    async with crew(place, writing("new.txt", "n\n"), trust=ALONE) as team:
+        task = await team.add("write new.txt", "ada")
+        waiting = await team.until(task, REVIEW)
+        await team.office.registry.pause("ada", OPERATOR)
+
+        async def dies(*_: object) -> object:
+            raise MemoryError("killed")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(team.office.approvals, "_complete", dies)
+            with pytest.raises(MemoryError):
+                await team.office.approvals.approve(task.id, OPERATOR, "fine", submission=waiting.submission)
+        assert (place / "project" / "new.txt").exists()
+        await team.office.approvals.reject(task.id, OPERATOR, "on second thoughts, no")
+        assert not (place / "project" / "new.txt").exists()
+        assert await team.office.approvals.finish_cut() == ()
 
 
 async def test_rejected_while_approved(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

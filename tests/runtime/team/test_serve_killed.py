@@ -26,7 +26,6 @@ from artoo.runtime.team.office import Office, open_office
 from artoo.testing import Asked, ScriptedServer, slow
 from artoo.testing.replies import Scripted
 
-WORDS = ("alpha", "beta", "gamma", "delta")
 OVER = (BoardState.COMPLETED, BoardState.FAILED)
 
 
@@ -75,6 +74,10 @@ class Serving:
     def errors(self) -> Path:
         return self.place / "errors.txt"
 
+    def greetings(self) -> int:
+        """How many of them have begun to work."""
+        return self.errors.read_text().count("at work") if self.errors.exists() else 0
+
     def told(self) -> set[str]:
         """The transitions that all of them printed; a line that a kill cut is none."""
         events: set[str] = set()
@@ -101,36 +104,37 @@ def script(asked: Asked) -> Scripted:
             return {"next_moves": []}
 
 
-async def settled(office: Office) -> bool:
+async def settled(office: Office, amount: int) -> bool:
     """Whether every task is over and every letter answered."""
     tasks = await office.board.list()
     answers = await office.mailbox.list(OPERATOR, "inbox")
-    return all(task.state in OVER for task in tasks) and len(answers) == len(WORDS)
+    return all(task.state in OVER for task in tasks) and len(answers) == amount
 
 
-async def play(place: Path, kills: int, seed: int) -> None:
-    """Work for a team, `kills` dead processes, and one that finishes what they left."""
+async def play(place: Path, kills: int, seed: int, amount: int) -> None:
+    """`amount` tasks and letters, `kills` dead processes, and one that finishes what they left."""
     rng = random.Random(seed)
     project, home = place / "project", place / "home"
     project.mkdir()
     config = Config.model_validate({"workspace": place / "out"}).at_home(home)
     async with ScriptedServer(script) as server, open_office(config) as office:
         serving = Serving(place, server.base_url)
-        told = await prepare(office, project)
+        told = await prepare(office, project, amount)
         for _ in range(kills):
             await serving.killed_after(rng.uniform(0.4, 2.5))
+        before = serving.greetings()
         last = await serving.start()
-        async with asyncio.timeout(60):
-            while not await settled(office):
+        async with asyncio.timeout(120):
+            while serving.greetings() == before or not await settled(office, amount):
                 await asyncio.wait({asyncio.ensure_future(asyncio.sleep(0.2))})
             last.terminate()
             await last.wait()
         assert last.returncode == 0, serving.errors.read_text()
-        await check(office, told | serving.told(), project)
+        await check(office, told | serving.told(), project, amount)
         assert not list((home / "layers").glob(".making-*"))
 
 
-async def prepare(office: Office, project: Path) -> set[str]:
+async def prepare(office: Office, project: Path, amount: int) -> set[str]:
     """Agents, tasks and letters, and the records that this process itself has told."""
     told: set[str] = set()
 
@@ -141,9 +145,9 @@ async def prepare(office: Office, project: Path) -> set[str]:
     for name, level in (("ada", TrustLevel.PROBATION), ("cyd", TrustLevel.SENIOR)):
         identity = create_agent(office.home, name, role="clerk", persona=f"{name} is exact.")
         await office.registry.register(name, OPERATOR, sha256=identity.sha256, trust=level)
-    for index, word in enumerate(WORDS):
+    for index in range(amount):
         name = ("ada", "cyd")[index % 2]
-        text = f"write {word}.txt with one line"
+        text = f"write task{index}.txt with one line"
         simple = Complexity.SIMPLE
         await office.board.add(text, OPERATOR, assignee=name, complexity=simple, project=str(project))
         await office.mailbox.send(OPERATOR, name, f"please write letter{index}.txt")
@@ -156,11 +160,11 @@ def files(place: Path) -> list[str]:
     return sorted(path.name for path in place.iterdir())
 
 
-async def check(office: Office, told: set[str], project: Path) -> None:
+async def check(office: Office, told: set[str], project: Path, amount: int) -> None:
     """Nothing is lost, nothing is doubled, everything is on record."""
     tasks = await office.board.list()
-    assert [task.state for task in tasks] == [BoardState.COMPLETED] * len(WORDS)
-    assert files(project) == sorted(f"{word}.txt" for word in WORDS)
+    assert [task.state for task in tasks] == [BoardState.COMPLETED] * amount
+    assert files(project) == sorted(f"task{index}.txt" for index in range(amount))
     answers = await office.mailbox.list(OPERATOR, "inbox")
     asked = await office.mailbox.sent(OPERATOR)
     assert sorted(kept.mail.in_reply_to or "" for kept in answers) == sorted(kept.mail.id for kept in asked)
@@ -176,11 +180,11 @@ async def check(office: Office, told: set[str], project: Path) -> None:
 
 async def test_killed_a_few_times(place: Path) -> None:
     """Six kills: no letter lost or answered twice, no task stuck, no transition missing from the trail."""
-    await play(place, 6, 1)
+    await play(place, 6, 1, 6)
 
 
 @pytest.mark.torture
 @pytest.mark.parametrize("seed", range(10))
 async def test_killed_often(place: Path, seed: int) -> None:
     """The same with ten kills; ten times over, that is a hundred."""
-    await play(place, 10, 100 + seed)
+    await play(place, 10, 100 + seed, 16)

@@ -281,7 +281,7 @@ async def test_a_damaged_index_asks(sandbox: Sandbox, world: World) -> None:
 
 
 async def test_a_virtual_environment_is_silent(sandbox: Sandbox, world: World) -> None:
-    """A link to a program of the system loses nothing; a link to a directory or a document outside is asked about."""
+    """A link to a program of the system loses nothing; one to a directory or a document outside is asked about."""
     venv = await sandbox.run(world.bash("python3 -m venv --without-pip v && v/bin/python -c 'print(1)'"))
     assert venv.status == "ok" and decide(venv.staged.changes).silent
     await venv.staged.drop()

@@ -167,3 +167,21 @@ async def test_doctor_lists_all_tiers(world: World) -> None:
     found = await diagnose(world.artoo_home)
     assert found[-1].tier == "none"
     assert all(one.works or (one.cause and one.remedy) for one in found)
+
+
+async def test_a_way_through_a_parent_or_a_link_is_no_worse(sandbox: Sandbox, world: World) -> None:
+    """ARTOO_HOME with `..` or a link in it gets the same tier as the real path."""
+    aside = world.artoo_home.parent / "aside"
+    aside.mkdir()
+    (aside / "link").symlink_to(world.artoo_home.parent, target_is_directory=True)
+    for home in (aside / ".." / "another", aside / "link" / "another"):
+        assert (await open_sandbox(home)).tier == sandbox.tier
+
+
+async def test_a_home_that_cannot_be_made_is_named(world: World) -> None:
+    """A file in the way, or a read-only place, is a clear error and no crash."""
+    world.artoo_home.parent.mkdir(parents=True, exist_ok=True)
+    blocked = world.artoo_home.parent / "file"
+    blocked.touch()
+    with pytest.raises(SandboxError, match="cannot be made"):
+        await open_sandbox(blocked / "home")

@@ -143,6 +143,13 @@ def decided_out_of_turn(task: TaskNotes, decided: Decided, envelope: Envelope) -
         yield f"a decision for round {decided.round} in round {task.number}"
 
 
+@on(Decided)
+def decided_twice(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
+    """A second decision about the same message."""
+    if any(cause == envelope.cause_id for _, cause in task.decided):
+        yield f"{task.cause_kind(envelope)} {envelope.cause_id} was decided about before"
+
+
 @on(Decided, nature="anomaly")
 def ggs_thrashing(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
     """break_symmetry in consecutive rounds with D not falling: replanning moves, and the result does not."""
@@ -254,6 +261,7 @@ RULES: tuple[Rule, ...] = (
     suspicion_differs,
     suspicious_improvement,
     decided_out_of_turn,
+    decided_twice,
     ggs_thrashing,
     directive_undecided,
     directive_after_the_end,

@@ -208,6 +208,9 @@ class AgentValidator:
         if failed is not None:
             return [failed]  # what is said then are the tool's words and ours: no claim to be assessed
         intent, calls = record.subtask.intent, result.tool_calls
+        if result.status == "uncertain" and not calls:
+            # Why there is no result is said in artoo's own words: no claim, and nothing that a check may pass.
+            return [Finding("no_result", result.output[:500] or "nothing was done")]
         if len(result.output) + sum(len(call.input) + len(call.output) for call in calls) <= _ASSESSED_AT_ONCE:
             assessment = assess(result.output, calls, intent=intent)
         else:

@@ -107,9 +107,9 @@ class Lessons:
         return [*micro, Lesson(macro_pair(intent), state, stimulus, told)]
 
     def abandoned(self, intent: str, why: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
-        """The task was given up for a reason that teaches something; not when only infrastructure failed in it."""
+        """The task was given up for a reason that teaches something, which no network and no consent are not."""
         failed = [each for each in outcomes if each.status == "failed"]
-        if failed and all(each.infrastructure is not None for each in failed):
+        if failed and all(each.infrastructure is not None or _withheld(each) for each in failed):
             return []
         tried = _tools(
             [(identity, "") for each in outcomes for call in each.tool_calls for identity in call.identity]
@@ -186,15 +186,21 @@ def _about(uses: Sequence[Use], state: MegramState, stimulus: Stimulus, told: st
 
 def _blocked(directive: PlanDirective, failed: Sequence[SubTaskOutcome]) -> list[Use]:
     """Blocked targets as they are; for a blocked tool each target on which it failed this round."""
-    calls = [call for each in failed for call in each.tool_calls]
+    # A missing consent is no fault of the tool: one no, or nobody to ask, would forbid it in every later task.
+    calls = [call for each in failed for call in each.tool_calls if call.withheld_by is None]
     failing = {(identity, call.target) for call in calls for identity in call.identity}
     uses: list[Use] = [use for use in directive.blocked_targets if use in failing]
     for blocked in directive.blocked_tools:
         made = [call for call in calls if blocked in call.identity]
         # A refused call says nothing about the tool: it never ran.
         uses += [(blocked, call.target) for call in made if call.status is not CallStatus.REFUSED]
-        uses += [] if made else [(blocked, "")]
+        tried = any(blocked in call.identity for each in failed for call in each.tool_calls)
+        uses += [] if tried else [(blocked, "")]
     return list(dict.fromkeys(uses))
+
+
+def _withheld(outcome: SubTaskOutcome) -> bool:
+    return any(call.withheld_by is not None for call in outcome.tool_calls)
 
 
 def _matched(outcomes: Iterable[SubTaskOutcome]) -> list[SubTaskOutcome]:

@@ -264,6 +264,7 @@ class Solver:
         why = _why(task, decision)
         detail = task.halted.reason if task.halted is not None else ""
         result = await self._endings.abandon(self._standing(task, measured), task.last, why, detail, cause)
+        result = result.model_copy(update={"cost": self._cost()})  # its next moves may have cost a call
         tried = (*task.failed.values(), *task.last.outcomes)
         lessons = [] if why.is_infrastructure else task.lessons.abandoned(task.spec.intent, why.value, tried)
         self._finish(task, result, cause, lessons)
@@ -278,6 +279,9 @@ class Solver:
             *found_things(wanted, outcomes, task.project),
         ]
 
+    def _cost(self) -> Cost:
+        return self._spent().model_copy(update={"elapsed_ms": round(self._watch.elapsed_ms())})
+
     def _standing(self, task: _Task, measured: Measurement) -> Standing:
         return Standing(
             task_id=self._port.task_id,
@@ -287,7 +291,7 @@ class Solver:
             grad_l=measured.gradient,
             replans=self._trajectory.replans,
             prev_directive=self._trajectory.directive,
-            cost=self._spent().model_copy(update={"elapsed_ms": round(self._watch.elapsed_ms())}),
+            cost=self._cost(),
             failed=tuple(task.failed.values()),
         )
 

@@ -49,6 +49,21 @@ def difference_at(stream: Sequence[Envelope], index: int, instead: tuple[list[En
     )
 
 
+def surplus(stream: Sequence[Envelope], said: Envelope) -> Difference:
+    """A role said what the log does not have."""
+    cause = next((index for index, each in enumerate(stream) if each.id == said.cause_id), len(stream) - 1)
+    round_ = _round_at(stream[: cause + 1])
+    speaker = ROLE_IDS.get(said.sender, said.sender.value)
+    return Difference(
+        f"round {round_}, {speaker}, after message {cause + 1} of {len(stream)}: replay says {_brief(said)}, "
+        "which the log does not have",
+        number=cause + 1,
+        round_=round_,
+        role=said.sender,
+        kind=said.kind,
+    )
+
+
 def _what(expected: Envelope, said: list[Envelope], waits: list[str]) -> str:
     same_kind = next((each for each in said if each.kind == expected.kind), None)
     if same_kind is not None:

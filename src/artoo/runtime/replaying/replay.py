@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.solution import Cost, Decided, FinalResult
+from artoo.contracts.solution import Cost, Decided, FinalResult, Halt
 from artoo.memory.absent import NoMemory
 from artoo.ports.spool import Gap
 from artoo.runtime.opening import settings_of
 from artoo.runtime.replaying.answers import NobodyToAsk, ReplayIds
 from artoo.runtime.replaying.conductor import GRACE, PATIENCE, Conductor
-from artoo.runtime.replaying.difference import Difference, difference_at, leaves
+from artoo.runtime.replaying.difference import Difference, leaves, surplus
 from artoo.runtime.replaying.offline import no_hands
 from artoo.runtime.replaying.recording import Recording, read_recording
 from artoo.runtime.replaying.stage import ConductedStage
@@ -80,7 +80,12 @@ async def replay(log: Iterable[Envelope | Gap], *, patience: float = PATIENCE, g
 
 
 def _too_much(conductor: Conductor) -> Difference | None:
-    """A decision that the log does not have."""
-    more = [each.envelope for each in conductor.held if isinstance(each.envelope.payload, Decided)]
+    """Something that a role says and the log does not have.
+
+    After a Halt roles are cut off in the middle of what they say, and where is a matter of time: then only a
+    decision is too much.
+    """
     stream = conductor.recording.stream
-    return difference_at(stream, len(stream) - 1, (more, [])) if more else None
+    halted = any(isinstance(each.payload, Halt) for each in stream)
+    more = [each.envelope for each in conductor.held if not halted or isinstance(each.envelope.payload, Decided)]
+    return surplus(stream, more[0]) if more else None

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import logging
 import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -30,6 +31,8 @@ from artoo.tools.layers.layer import PROJECT, Layer, Layers
 from artoo.tools.layers.merge import Proposal, merge, propose
 from artoo.tools.policy import Policies
 from artoo.tools.sandbox.undo import undo
+
+logger = logging.getLogger(__name__)
 
 _SHOWN = 5
 
@@ -92,30 +95,52 @@ class Approvals:
             return await self._rule(claim.task, intent)
 
     async def pass_by_policy(self, task: BoardTask) -> Ruling:
-        """Approves what trust leaves unreviewed, if Law 1 lets it."""
+        """Approves what trust leaves unreviewed, if Law 1 lets it; nothing, when that was decided meanwhile."""
         async with self._alone():
+            now = await self._board.get(task.id)
+            if now.state is not BoardState.REVIEW or now.submission != task.submission:
+                return Ruling(now, completed=now.state is BoardState.COMPLETED)
             intent = Intent(actor=POLICY, reason="", submission=task.submission, digest="")
-            return await self._rule(task, intent)
+            return await self._rule(now, intent)
 
     async def reject(self, task_id: str, actor: str, reasons: str, *, submission: int | None = None) -> BoardTask:
-        """Rejects; the files stay in their layer until the task is archived."""
+        """Rejects; the files stay in their layer until the task is archived. A cut approval is undone."""
         async with self._alone():
-            return await self._board.reviews.reject(task_id, actor, reasons, submission=submission)
+            task = await self._board.get(task_id)
+            rejected = await self._board.reviews.reject(task_id, actor, reasons, submission=submission)
+            layer = self._layer(task)
+            if layer is not None and await asyncio.to_thread(_noted, layer) is not None:
+                await asyncio.to_thread(self._take_back, layer)
+            return rejected
 
     async def finish_cut(self) -> tuple[str, ...]:
-        """Finishes the approvals in which a process died, and passes what nobody needs to look at; their tasks."""
+        """Finishes the approvals in which a process died, and passes what nobody needs to look at; their tasks.
+
+        What cannot be finished now is tried again the next time.
+        """
         finished: list[str] = []
         for task in await self._board.list({BoardState.REVIEW}):
+            try:
+                if await self._finish(task.id):
+                    finished.append(task.id)
+            except (GovernanceRefused, SandboxError) as error:
+                logger.warning("the approval of task %s is not finished yet: %s", task.id, error)
+        return tuple(finished)
+
+    async def _finish(self, task_id: str) -> bool:
+        async with self._alone():
+            task = await self._board.get(task_id)
+            if task.state is not BoardState.REVIEW:
+                return False
             layer = self._layer(task)
             intent = None if layer is None else await asyncio.to_thread(_noted, layer)
             if layer is not None and intent is not None:
-                async with self._alone():
-                    await self._carry_out(task, layer, intent)
-                finished.append(task.id)
-            elif task.reviewer != OPERATOR and await self._merges.passes(task.id):
-                await self.pass_by_policy(task)
-                finished.append(task.id)
-        return tuple(finished)
+                await self._carry_out(task, layer, intent)
+                return True
+            if task.reviewer == OPERATOR or not await self._merges.passes(task_id):
+                return False
+            await self._rule(task, Intent(actor=POLICY, reason="", submission=task.submission, digest=""))
+            return True
 
     def _layer(self, task: BoardTask) -> Layer | None:
         return self._layers.find(task.id, task.submission) if task.submission else None
@@ -158,7 +183,8 @@ class Approvals:
         try:
             return Ruling(await self._complete(task, intent), completed=True)
         except GovernanceRefused:
-            await asyncio.to_thread(self._take_back, layer)
+            if (await self._board.get(task.id)).state is not BoardState.COMPLETED:
+                await asyncio.to_thread(self._take_back, layer)
             raise
 
     def _take_back(self, layer: Layer) -> None:

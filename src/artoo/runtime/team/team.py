@@ -51,9 +51,9 @@ UPKEEP_SECONDS = 60.0
 ARCHIVE_AFTER = timedelta(days=7)
 """How long a completed or cancelled task stands on the board before artoo archives it."""
 
-FIRST_BACKOFF = 30.0
 REVIEW_CALLS = 8
 LONGEST_WAIT = 3_600.0
+STOP_AGAIN_SECONDS = 1.0
 
 
 class Team:
@@ -64,6 +64,8 @@ class Team:
         self._artoo = artoo
         self._minds = minds
         self._grace = grace
+        interval = office.config.runtime.autonomy.heartbeat.interval_seconds
+        self._backoff = Backoff(float(interval), random.random)
         self._ports: dict[Role, Port] = {}
         self._outbox = Outbox(office.database, self._publish)
         self._stopping = asyncio.Event()
@@ -96,9 +98,7 @@ class Team:
             await self._stopping.wait()
             for heartbeat in self.heartbeats.values():
                 heartbeat.stop()
-            self._artoo.interrupt()
-            if beating:
-                await asyncio.wait(beating)
+            await self._wound_up(beating)
             for task in (*beside, *self._waking):
                 task.cancel()
         await self._outbox.drain()
@@ -106,6 +106,13 @@ class Team:
     def stop(self) -> None:
         """No further beats. Running tasks are asked to end now, honestly; what has not ended is given back."""
         self._stopping.set()
+
+    async def _wound_up(self, beating: list[asyncio.Task[None]]) -> None:
+        """Returns when no heart beats any more. Tasks that only begin now are asked to end as well."""
+        running = set(beating)
+        while running:
+            self._artoo.interrupt()
+            _, running = await asyncio.wait(running, timeout=STOP_AGAIN_SECONDS)
 
     async def _recruit(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
         """Lets the hearts beat of those agents that are accepted and do not work yet."""
@@ -152,7 +159,7 @@ class Team:
             Accounts(folder.name, office.pulses, office.clock),
             self._duties(folder),
             office.clock,
-            backoff=Backoff(FIRST_BACKOFF, random.random),
+            backoff=self._backoff,
             paused=partial(self._idle, folder.name),
             settings=HeartbeatSettings(interval=float(settings.interval_seconds), grace=self._grace),
         )

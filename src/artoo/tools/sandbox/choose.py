@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Sandbox, TierDiagnosis, TierName
 from artoo.tools.sandbox import bubblewrap, namespaces, seccomp
 from artoo.tools.sandbox.overlay import OverlaySandbox
@@ -142,9 +143,14 @@ async def diagnose(artoo_home: Path) -> tuple[TierDiagnosis, ...]:
 
 
 def _made(artoo_home: Path) -> Path:
-    absolute = artoo_home.expanduser().absolute()
-    absolute.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return absolute
+    """The real path: below a private /tmp, a way through a link or a `..` may not exist. Raises SandboxError."""
+    real = Path(os.path.realpath(artoo_home.expanduser()))
+    try:
+        real.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        advice = "set ARTOO_HOME to a place that can be written"
+        raise SandboxError(f"{real} cannot be made: {error.strerror}; {advice}") from error
+    return real
 
 
 def _diagnosis(candidate: Candidate, problem: str) -> TierDiagnosis:

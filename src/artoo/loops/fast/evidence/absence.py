@@ -188,7 +188,9 @@ def _other_word(clause: Clause, lookers: list[CallView]) -> Iterator[Finding]:
         sought = {word for view in greps for word in _MARK.findall(view.asked)}
         if sought and not any(mark.lower() in f"{view.asked}\n{view.said}".lower() for view in greps):
             yield contradiction(
-                "not_looked_for", f"“{clause.text}”, but {', '.join(sorted(sought))} was looked for, not {mark}", greps
+                "not_looked_for",
+                f"“{clause.text}”, but {', '.join(sorted(sought))} was looked for, not {mark}",
+                greps,
             )
 
 

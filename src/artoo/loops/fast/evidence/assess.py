@@ -10,11 +10,12 @@ from artoo.contracts.execution import ToolCall
 from artoo.loops.fast.evidence.absence import absent
 from artoo.loops.fast.evidence.actions import denied, done
 from artoo.loops.fast.evidence.calls import GOOD, views_of
-from artoo.loops.fast.evidence.case import Case
+from artoo.loops.fast.evidence.case import Case, contradiction
 from artoo.loops.fast.evidence.claims import Clause, Stance, clauses_of
 from artoo.loops.fast.evidence.entities import entities
 from artoo.loops.fast.evidence.finding import Finding
 from artoo.loops.fast.evidence.measured import measured
+from artoo.loops.fast.evidence.names import mentions
 from artoo.loops.fast.evidence.statements import named, stated
 
 MOST_FINDINGS = 12
@@ -73,8 +74,10 @@ def _unsupported_by_nothing(case: Case) -> Iterator[Finding]:
 
 def _against(case: Case) -> Iterator[Finding]:
     if _is_quotation(case):
+        yield from _gone(case)
         return
     yield from _yes_for_no(case)
+    yield from _gone(case)
     for clause in case.clauses:
         yield from _against_clause(clause, case)
 
@@ -91,6 +94,20 @@ def _yes_for_no(case: Case) -> Iterator[Finding]:
         clause.stance in (Stance.ABSENT, Stance.FAILED) for clause in case.clauses
     ):
         yield Finding("yes_for_no", f"“{case.claim[:120]}”, but the answer was no", contradicts=True)
+
+
+_GONE = re.compile(r"left in the command's private /tmp, which is gone: ([^;\n]+)")
+"""How the sandbox says that a file which a command made outlived it no longer."""
+
+
+def _gone(case: Case) -> Iterator[Finding]:
+    """A file that the request or the answer names was made where nothing is kept: it is not there."""
+    for view in case.views:
+        lost = _GONE.search(view.call.reason or "")
+        for path in lost[1].split(", ") if lost else ():
+            named = mentions(case.intent, path) or mentions(case.claim, path)
+            if named and not any(mentions(kept, path) for other in case.views for kept in other.call.changes):
+                yield contradiction("not_kept", f"{path} is gone: commands have a /tmp of their own", [view])
 
 
 def _against_clause(clause: Clause, case: Case) -> Iterator[Finding]:

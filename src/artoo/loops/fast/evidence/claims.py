@@ -204,7 +204,8 @@ _NO_TROUBLE = re.compile(
     r"\b(?:no|zero|0|without(?: any)?|free of) (?:\w+ )?(?:errors?|failures?|problems?"
     r"|issues?|failed tests?|failing tests?)\b|\b0 (?:tests? )?failed\b|\berror-free\b"
     r"|\bno (?:tests?|checks?) (?:have |has )?fail(?:ed|s)?\b|\bnothing failed\b"
-    r"|\bnone (?:of (?:them|the \w+) )?(?:have |has )?(?:fail(?:ed|s)?|skipped)\b|没有一?[个项条].{0,6}失败|没有(?:任何)?(?:错误"
+    r"|\bnone (?:of (?:them|the \w+) )?(?:have |has )?(?:fail(?:ed|s)?|skipped)\b"
+    r"|没有一?[个项条].{0,6}失败|没有(?:任何)?(?:错误"
     r"|问题|失败|报错)|无(?:错误|失败|报错)|0 ?个?(?:失败|错误)|零(?:错误|失败)",
     re.I,
 )

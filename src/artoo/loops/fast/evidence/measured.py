@@ -218,7 +218,7 @@ _TOTAL_LINE = re.compile(r"\b(?:total|sum|count|matches|found|results)\b|总|共
 
 
 def _counts_all(grounding: Grounding) -> bool:
-    """Whether the figure is a count of what was shown, or stands for all of a search without a line that says so."""
+    """Whether the figure counts what was shown, or stands for all of a search without a line that says so."""
     if grounding.by == "counted":
         return True
     searched = all(fact.view.searches and not _TOTAL_LINE.search(fact.line) for fact in grounding.facts)

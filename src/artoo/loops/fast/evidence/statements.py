@@ -108,7 +108,7 @@ def _found_nothing(clause: Clause, case: Case) -> Iterator[Finding]:
 
 
 def _now(clause: Clause, case: Case) -> Iterator[Finding]:
-    """`is now up to date`, `is running`: a state that an act was to bring about or prove, and the act went wrong."""
+    """`is now up to date`, `is running`: what an act was to bring about or prove, and the act went wrong."""
     bad = [view for view in case.unrepaired if view.acts]
     if not bad or clause.quantities:
         return
@@ -118,11 +118,11 @@ def _now(clause: Clause, case: Case) -> Iterator[Finding]:
 
 
 _ALIVE = re.compile(
-    r"\b(?:is|are) (?:\w+ly |already |still |all )?(?:running|listening|serving|up|online|live|reachable|healthy|ready"
-    r"|valid|working|correct|fine|ok(?:ay)?)\b|正在(?:运行|监听)|运行(?:中|正常)|(?:是|都)?有效的?$|没有?问题",
+    r"\b(?:is|are) (?:\w+ly |already |still |all )?(?:running|listening|serving|up|online|live|reachable"
+    r"|healthy|ready|valid|working|correct|fine|ok(?:ay)?)\b|正在(?:运行|监听)|运行(?:中|正常)|(?:是|都)?有效的?$|没有?问题",
     re.I,
 )
-"""States that a run brings about or proves: when it was ended or went wrong, and nobody looked since, they are not known."""
+"""States that a run brings about or proves: unknown when it was ended or went wrong and nobody looked since."""
 
 
 def _outcome(clause: Clause, case: Case) -> Iterator[Finding]:

@@ -1,0 +1,74 @@
+"""What goes on only when the operator does something: nobody else may, or nobody else is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from artoo.agents.board_rows import mover_of, task_of
+from artoo.agents.database import Database
+from artoo.agents.governance import Mover, Policies, check_reviewer, needs_review
+from artoo.agents.transaction import Reading, Row
+from artoo.contracts.agents import OPERATOR, BoardState, BoardTask
+from artoo.contracts.errors import ActorRefused
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A task that waits for the operator, and for what."""
+
+    task: BoardTask
+    why: str
+
+
+async def left_to_operator(database: Database, policies: Policies) -> tuple[Left, ...]:
+    """The tasks that wait for the operator, those first that waited longest. Raises ActivityStoreError."""
+
+    def work(reading: Reading) -> tuple[Left, ...]:
+        rows = reading.all(
+            "SELECT * FROM tasks WHERE state IN ('review', 'failed', 'rejected')"
+            " OR (state = 'blocked' AND NOT resumable) OR (state = 'pending' AND assignee = ?)"
+            " ORDER BY updated_at_us, id",
+            (OPERATOR,),
+        )
+        movers = [
+            mover_of(reading, str(row["name"])) for row in reading.all("SELECT name FROM agents ORDER BY name")
+        ]
+        found = ((task_of(row), _why(row, movers, policies)) for row in rows)
+        return tuple(Left(task, why) for task, why in found if why)
+
+    return await database.read(work)
+
+
+def _why(row: Row, agents: list[Mover], policies: Policies) -> str:
+    """What the operator would have to do; empty when somebody else can go on."""
+    task = task_of(row)
+    match task.state:
+        case BoardState.REVIEW:
+            return _why_in_review(task, agents, policies)
+        case BoardState.FAILED:
+            return "failed: let it be tried again, or cancel it"
+        case BoardState.REJECTED:
+            return "rejected too often: let it be tried again, or cancel it"
+        case BoardState.BLOCKED:
+            return "blocked: release it, or cancel it"
+        case _:
+            return "is yours to do"
+
+
+def _why_in_review(task: BoardTask, agents: list[Mover], policies: Policies) -> str:
+    if task.reviewer == OPERATOR:
+        return "its review is left to you"
+    submitter = next((agent for agent in agents if agent.name == task.assignee), None)
+    if submitter is not None and not needs_review(policies, submitter, task.complexity):
+        return ""
+    if any(_may_review(policies, task, agent) for agent in agents if agent.name != task.assignee):
+        return ""
+    return "no agent that may review it is there"
+
+
+def _may_review(policies: Policies, task: BoardTask, agent: Mover) -> bool:
+    try:
+        check_reviewer(policies, task, agent)
+    except ActorRefused:
+        return False
+    return True
