@@ -21,12 +21,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 TASKS = (
-    ("ada", "simple", "write hello.txt that holds the line: hello from ada"),
-    ("bob", "simple", "count the lines of poem.txt and write the number to lines.txt"),
-    ("cyd", "complex", "write names.txt with the names of all .txt files in the project, one a line"),
+    ("ada", "simple", "Create a file named hello.txt with exactly one line: hello from ada"),
+    (
+        "bob",
+        "simple",
+        "Write the lines of names.txt sorted alphabetically and without duplicates to the new file unique.txt.",
+    ),
+    (
+        "cyd",
+        "complex",
+        "Create a file named shopping.txt with exactly three lines: milk, eggs, bread (one word per line)",
+    ),
 )
-POEM = "the heart beats\nevery two minutes\nand finds nothing to do\n"
-REJECTION = "add a second line that holds: goodbye from ada"
+NAMES = "Wang\nAnn\nZoe\nAnn\nBob\nWang\n"
+REJECTION = "The file needs a second line: goodbye from ada"
 WAIT_SECONDS = 1_800.0
 POLL_SECONDS = 2.0
 OVER = ("completed", "failed", "cancelled")
@@ -151,12 +159,13 @@ def main() -> int:
         root = Path(place).resolve()
         project = root / "project"
         project.mkdir()
-        (project / "poem.txt").write_text(POEM)
+        (project / "names.txt").write_text(NAMES)
         environ = {
             **os.environ,
             "ARTOO_HOME": str(root / "home"),
             "ARTOO_WORKSPACE": str(root / "out"),
             "COLUMNS": "80",
+            "ARTOO_CONTROL__TIME_BUDGET_MS": "1200000",  # three agents share one small model on few processors
         }
         if given.model is not None:
             environ["ARTOO_EMBEDDED__MODEL"] = str(given.model.resolve())

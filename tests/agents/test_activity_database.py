@@ -15,7 +15,7 @@ from core_doubles import Stream, office
 
 from artoo.agents.database import Database, database_path
 from artoo.agents.holders import is_dead, this_process
-from artoo.agents.outbox import Outbox
+from artoo.agents.outbox import OTHERS_SECONDS, Outbox
 from artoo.agents.schema import VERSION
 from artoo.agents.transaction import Writing
 from artoo.contracts.agents import OPERATOR, TaskMoved
@@ -234,6 +234,25 @@ async def test_records_are_published_once_in_order_and_again_only_after_a_crash(
     moved = [record for record in (*stream.records, *later.records) if isinstance(record, TaskMoved)]
     assert [record.before for record in moved] == [None, None]
     assert len({record.event for record in moved}) == 2
+
+
+async def test_what_other_processes_left_is_published_without_a_write_of_ones_own(tmp_path: Path) -> None:
+    """A command that ends after this process last looked is told of soon, although nothing here was written."""
+    stream, gone, clock = Stream(), list[str](), FakeClock()
+    async with (
+        office(tmp_path, holder="command", team=False) as command,
+        office(tmp_path, holder="serving", team=False) as serving,
+        asyncio.timeout(20),
+    ):
+        outbox = Outbox(serving.database, stream, is_dead=gone.__contains__)
+        publishing = asyncio.create_task(outbox.run(clock))
+        await clock.wait_for_sleepers(1)
+        await command.board.add("a", OPERATOR)
+        gone.append("command")
+        while not stream.records:
+            await clock.wait_for_sleepers(1)
+            clock.advance(OTHERS_SECONDS)
+        publishing.cancel()
 
 
 async def test_a_crash_between_publishing_and_taking_out_repeats_the_same_name(tmp_path: Path) -> None:

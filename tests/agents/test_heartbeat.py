@@ -466,13 +466,23 @@ def test_whatever_happens_beats_are_complete_and_come_in_no_burst(steps: list[tu
 def test_back_off_is_bounded_and_never_shorter_than_half(failures: int, jitter: float, first: float) -> None:
     """The n-th wait is between half and all of first · 2ⁿ⁻¹, and never beyond the longest."""
     backoff = Backoff(first, lambda: jitter, longest=3_600)
-    delays = [backoff.failed(0.0, "429") for _ in range(failures)]
+    now, delays = 0.0, list[float]()
+    for _ in range(failures):
+        delays.append(backoff.failed(now, "429"))
+        now += delays[-1] + 1.0
     ceilings = [min(3_600.0, first * 2.0**n) for n in range(failures)]
     assert all(c / 2 <= d <= c for d, c in zip(delays, ceilings, strict=True))
-    assert backoff.waiting(delays[-1]) is None
-    backoff.failed(0.0, "429")
+    assert backoff.waiting(now) is None
+    backoff.failed(now, "429")
     backoff.succeeded()
-    assert backoff.waiting(0.0) is None
+    assert backoff.waiting(now) is None
+
+
+def test_agents_that_are_throttled_at_once_are_throttled_once() -> None:
+    """Five failures of one storm wait as long as one: they do not add up to half an hour."""
+    backoff = Backoff(120.0, lambda: 1.0)
+    assert [backoff.failed(float(at), "429") for at in range(5)] == [120.0, 119.0, 118.0, 117.0, 116.0]
+    assert backoff.failed(121.0, "429") == 240.0
 
 
 @settings(deadline=None)

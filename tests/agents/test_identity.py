@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from core_doubles import Stream, office
 
 from artoo.agents.folders import AgentFolder, create_agent, find_agents
-from artoo.agents.identity import read_identity, segments
+from artoo.agents.identity import digest, read_identity, segments
 from artoo.agents.outbox import Outbox
 from artoo.contracts.agents import OPERATOR, RUNTIME, AgentChanged
 from artoo.contracts.errors import ActorRefused, ConfigurationError, IdentityRefused
@@ -194,3 +195,10 @@ async def test_an_unknown_agent_is_named(tmp_path: Path) -> None:
             await opened.registry.pause("zoe", OPERATOR)
         with pytest.raises(ConfigurationError, match="cannot be called"):
             await opened.registry.register("Zoe", OPERATOR)
+
+
+def test_a_pipe_is_no_identity(tmp_path: Path) -> None:
+    """Nobody waits for a writer: a pipe in the place of an identity file is refused at once."""
+    os.mkfifo(tmp_path / "identity.yaml")
+    with pytest.raises(ConfigurationError, match="no ordinary file"):
+        digest(tmp_path / "identity.yaml")

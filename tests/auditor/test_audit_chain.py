@@ -16,6 +16,7 @@ from trails import NOW, only_part, proved, write_chain
 from artoo.auditor.chain import Head, add_encoded, link_of
 from artoo.auditor.layout import ANCHORS, TrailLimits, audit_directory, chains_in
 from artoo.auditor.retention import retire
+from artoo.auditor.stats import Stats
 from artoo.auditor.trail import Trail, encoded
 
 RECORDS = 24
@@ -204,6 +205,7 @@ def test_a_full_disk_costs_counted_records_and_not_the_chain(
         trail.write([record] * 3, NOW)
     trail.write([record], NOW)
     trail.close(NOW)
+    Stats(audit_directory(tmp_path)).end([trail.chain], trail.anchors, NOW)
     assert trail.lost == 3
     lost = [link_of(line[:-1]) for line in lines_of(only_part(tmp_path)) if b'"type":"lost"' in line]
     assert [link.fields()["count"] for link in lost if link is not None] == [3]

@@ -112,9 +112,41 @@ def test_status(run: Run, home: Path) -> None:
         assert "the team works (process" in run("status").output
 
 
+def test_status_names_what_nobody_else_can_move_on(run: Run, home: Path) -> None:
+    """The operator's own tasks, and folders that are no agent, show in the status: nothing waits unseen."""
+    run("agent", "new", "ada")
+    (home / "agents" / "eve").mkdir()
+    task = run("task", "add", "look at the plans", "--to", "operator", "--json").json["id"]
+    found = run("status", "--json").json
+    assert [(one["id"], one["why"]) for one in found["waiting_for_you"]] == [(task, "is yours to do")]
+    assert any("identity.yaml" in problem for problem in found["problems"])
+    assert f"{task[:13]} is yours to do: look at the plans" in run("status").output
+
+
+def test_rows_keep_their_ids_on_a_narrow_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 40 columns the id is still whole, and the text stands below it."""
+    run("agent", "new", "ada")
+    task = run("task", "add", "a long text " * 20, "--to", "ada", "--json").json["id"]
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = run("task", "list").output.splitlines()
+    assert lines[0].startswith(f"{task[:13]} pending standard ada")
+    assert lines[1].startswith("  a long text") and len(lines[1]) <= 40
+
+
+def test_what_has_no_effect_is_refused(run: Run, home: Path) -> None:
+    """Letters are sent without waiting, whatever the configuration would like."""
+    home.mkdir()
+    seed = Path(__file__).with_name("seed_config.yaml").read_text()
+    (home / "config.yaml").write_text(seed.replace("default_mode: async", "default_mode: sync"))
+    assert "default_mode is 'sync', but must be 'async'" in run("status").errors
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
+        (("agent", "new", "anybody"), 2, "artoo itself uses that name"),
+        (("task", "move", "", "cancelled"), 2, "an empty text names no task"),
+        (("mail", "read", ""), 2, "an empty text names no mail"),
         (("agent", "new", "ada"), 2, "there is an agent called 'ada' already"),
         (("agent", "new", "Ada"), 2, "begins with a lower-case letter"),
         (("agent", "new", "operator"), 2, "artoo itself uses that name"),

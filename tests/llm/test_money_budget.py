@@ -257,7 +257,7 @@ def test_no_budget_is_overshot_by_more_than_one_call(
 
 
 async def test_forty_parallel_questions_over_http_stay_within_one_call() -> None:
-    """The real client over a real server, answers of very different lengths, some to be repaired: the money holds."""
+    """The real client over a real server, answers of all lengths, some to be repaired: the money holds."""
 
     def answering(asked: Asked) -> Reply:
         length = 40 * (int(asked.user) * 7919 % 23)

@@ -105,6 +105,17 @@ def test_a_question_without_an_answer_is_asked_again() -> None:
     assert to_drop(stream) == ("m4",)
 
 
+def test_the_same_question_asked_again_has_no_answer_of_its_own_yet() -> None:
+    """An answer belongs to the question that it followed, not to every question about the same act."""
+    stream = [
+        said(1, REQUEST, role=Role.USER),
+        said(2, ConfirmationRequest(digest="a", title="a"), role=Role.GATE),
+        said(3, ConfirmationAnswer(digest="a", consent=Consent.ONCE, by="person"), cause=2, role=Role.USER),
+        said(4, ConfirmationRequest(digest="a", title="a"), role=Role.GATE),
+    ]
+    assert to_drop(stream) == ("m4",)
+
+
 def test_a_resumed_log_reads_as_one_run() -> None:
     """What the TaskResumed names is gone, and what came after it follows on what stands."""
     log = [
@@ -238,6 +249,9 @@ def test_a_smaller_time_budget_stops_earlier() -> None:
         ("zeta=1", "write NAME=VALUE"),
         ("max_retries=1", "write NAME=VALUE"),
         ("δ=much", "is not a number"),
+        ("max_replans=1.5", "is not a whole number"),
+        ("δ=nan", "delta must be between 0 and 1"),
+        ("zeta=1", "beta, lambda, w1"),
         ("δ=7", "delta must be between 0 and 1"),
         ("gradient=steep", "paper or equal_cost"),
     ],

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
-from log_doubles import TASK, call, message, request, task, write
+from log_doubles import TASK, call, final, message, request, task, write
 
 from artoo.cli.log_command import log
 from artoo.contracts import codec
@@ -179,6 +179,32 @@ def artoo_log(home: Path, *arguments: str) -> Result:
     )
     assert result.exit_code == 0
     return result
+
+
+async def test_a_long_request_leaves_the_list_its_other_columns(tmp_path: Path) -> None:
+    """On a narrow terminal the request is cut; id, time and ending stand there whole."""
+    await write(tmp_path, task(text="put all of it together, and then once more, " * 10))
+    narrow = CliRunner().invoke(log, ["list"], env={"ARTOO_HOME": str(tmp_path), "COLUMNS": "80"})
+    _, row = narrow.output.splitlines()
+    shown, day, time, ending, *_ = row.split()
+    assert (shown, len(day), len(time), ending) == (TASK[:13], 10, 5, "accept")
+    assert len(row) <= 80 and row.endswith("…")
+
+
+async def test_a_task_that_was_interrupted_is_listed_as_such(tmp_path: Path) -> None:
+    """`abandon` is a judgement about the task; an interruption is none."""
+    stopped = final().model_copy(update={"directive": Directive.ABANDON, "stopped_by": StoppedBy.INTERRUPTED})
+    await write(tmp_path, [*task()[:-1], message(stopped, 9)])
+    (listed,) = json.loads(artoo_log(tmp_path, "list", "--json").output)
+    assert listed["ending"] == "interrupted"
+
+
+@pytest.mark.unreplayable
+async def test_one_unreadable_log_hides_no_other(tmp_path: Path) -> None:
+    """The list leaves out what cannot be read, and shows the rest."""
+    await write(tmp_path, task())
+    (tmp_path / "tasks" / "broken" / "log.jsonl").mkdir(parents=True)
+    assert TASK[:13] in artoo_log(tmp_path, "list").output
 
 
 async def test_show_tells_the_whole_story(tmp_path: Path) -> None:

@@ -28,7 +28,13 @@ class Backoff:
         return Backoff(self._first, self._jitter, longest=self._longest)
 
     def failed(self, now: float, why: str) -> float:
-        """Counts a failure and returns for how many seconds nothing should be tried."""
+        """Counts a failure and returns for how many seconds nothing should be tried.
+
+        What was under way when the wait began belongs to the failure that began it: agents that are throttled at
+        once are throttled once.
+        """
+        if now < self._until:
+            return self._until - now
         ceiling = min(self._longest, self._first * 2.0 ** min(self._failures, 32))
         self._failures += 1
         delay = ceiling * (0.5 + 0.5 * self._jitter())

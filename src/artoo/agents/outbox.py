@@ -15,12 +15,17 @@ from artoo.agents.database import Database
 from artoo.agents.ports import Publish
 from artoo.agents.steady import seconds_us
 from artoo.agents.transaction import Reading, Writing
+from artoo.agents.wake import either
 from artoo.contracts import agents
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import ActivityStoreError
 from artoo.contracts.roles import Role
+from artoo.ports.clock import Clock
 
 BATCH = 256
+OTHERS_SECONDS = 2.0
+"""How often it is looked for what other processes left."""
+
 ORPHANED_SECONDS = 60.0
 """After this long another process publishes what the one that wrote it has not."""
 
@@ -54,16 +59,18 @@ class Outbox:
                 total += len(waiting)
             return total
 
-    async def run(self) -> None:
-        """Publishes what is written from now on, until cancelled; what earlier processes left comes first."""
+    async def run(self, clock: Clock) -> None:
+        """Publishes what is written from now on, until cancelled; what earlier processes left comes first.
+
+        Nobody tells this process when another one has ended that wrote something, so it looks now and then.
+        """
         written = asyncio.Event()
-        written.set()
         forget = self._database.on_written(written.set)
         try:
             while True:
-                await written.wait()
                 written.clear()
                 await self.drain()
+                await either(written.wait(), clock.sleep(OTHERS_SECONDS))
         finally:
             forget()
 

@@ -52,7 +52,7 @@ class Wake:
         """Returns when anything was written by anybody, or after `seconds`."""
         end = self._clock.monotonic() + seconds
         while (left := end - self._clock.monotonic()) > 0:
-            await _either(written.wait(), self._clock.sleep(min(left, self._poll)))
+            await either(written.wait(), self._clock.sleep(min(left, self._poll)))
             found = await self._database.version()
             if written.is_set() or found != version:
                 version = found
@@ -67,7 +67,7 @@ def _arrivals(reading: Reading, name: str) -> Mark:
     return counts.get(name, 0), counts.get("", 0)
 
 
-async def _either(first: Awaitable[object], second: Awaitable[object]) -> None:
+async def either(first: Awaitable[object], second: Awaitable[object]) -> None:
     """Returns when one of the two is done; the other is cancelled."""
     async with asyncio.TaskGroup() as group:
         done = asyncio.Event()

@@ -86,6 +86,7 @@ class Auditor:
         self._window = Window(clock.now())
         self._task_logs: dict[tuple[str, str], list[tuple[int, str]]] = {}
         self._forgotten: deque[str] = deque()
+        self._noting = threading.Lock()
         self._working = threading.Lock()
         self._taken = 0
         self._begun = False
@@ -139,11 +140,12 @@ class Auditor:
         return report if report is not None else self._window.report("on-demand", self._clock.now())
 
     def note_log(self, task_id: str, file: str, size: int, digest: str) -> None:
-        """A task log has grown: its file's first `size` bytes have this sha256. From any thread; never waits."""
-        points = self._task_logs.setdefault((task_id, file), [])
-        points.append((size, digest))
-        if len(points) > MOST_POINTS:
-            del points[::2]
+        """A task log has grown: its file's first `size` bytes have this sha256. From any thread; quick."""
+        with self._noting:
+            points = self._task_logs.setdefault((task_id, file), [])
+            points.append((size, digest))
+            if len(points) > MOST_POINTS:
+                del points[-2::-2]
 
     def note_forgotten(self, tasks: Sequence[str]) -> None:
         """The logs of these tasks were removed because they were old, not because somebody wanted them gone."""
@@ -212,10 +214,9 @@ class Auditor:
 
     def _log_records(self, at: datetime) -> list[bytes]:
         """What the task logs have reported since, each file once."""
-        taken: list[bytes] = []
-        while self._task_logs:
-            (task, file), points = self._task_logs.popitem()
-            taken.append(log_record(task, file, points, at))
+        with self._noting:
+            grown, self._task_logs = self._task_logs, {}
+        taken = [log_record(task, file, points, at) for (task, file), points in grown.items()]
         while self._forgotten:
             taken.append(encoded({"type": "log_forgotten", "at": at, "task": self._forgotten.popleft()}))
         return taken

@@ -46,7 +46,7 @@ def chains_in(directory: Path) -> dict[str, list[Path]]:
     if directory.is_dir():
         for path in directory.iterdir():
             match = _PART.fullmatch(path.name)
-            if match is not None:
+            if match is not None and path.is_file():
                 found.setdefault(match["chain"], []).append((int(match["part"] or 0), path))
     return {chain: [path for _, path in sorted(parts)] for chain, parts in sorted(found.items())}
 

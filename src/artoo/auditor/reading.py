@@ -27,11 +27,15 @@ class Follower:
     home: Path
     _done: dict[Path, int] = field(default_factory=dict[Path, int])
 
-    def last(self, count: int) -> list[Record]:
-        """The last records there are, oldest first; `new` goes on after them."""
-        kept: deque[Record] = deque(maxlen=count)
-        kept.extend(self.new())
-        return sorted(kept, key=_moment)
+    def last(self, count: int, kind: str | None = None) -> list[Record]:
+        """The last records (of one type, if `kind` says which), oldest first; `new` goes on after them."""
+        kept: list[Record] = []
+        for parts in chains_in(audit_directory(self.home)).values():
+            here: deque[Record] = deque(maxlen=count)
+            for path in parts:
+                here.extend(record for record in self._new_in(path) if kind in (None, record.get("type")))
+            kept = sorted((*kept, *here), key=_moment)[-count:] if count else []
+        return kept
 
     def new(self) -> Iterator[Record]:
         """What has come since the last call, each chain in its order."""

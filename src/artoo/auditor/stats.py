@@ -7,7 +7,10 @@ lock: read, add, write anew, rename. So the file is whole or it is the one befor
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import logging
 import os
+import re
 from collections import Counter
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
@@ -24,7 +27,10 @@ from artoo.auditor.window import Window
 from artoo.contracts.audit import AuditReport
 from artoo.contracts.base import Contract
 
+logger = logging.getLogger(__name__)
+
 VERSION = 1
+_SEALED = re.compile(rb'(.*),"sha256":"([0-9a-f]{64})"\}', re.DOTALL)
 
 Trigger = Literal["periodic", "on-demand"]
 
@@ -47,7 +53,8 @@ class SeenHead(Contract):
 
 class Stored(Contract):
     """The whole file. `bands` are count, mean and variance by figure; `anchors` the head of the anchors file;
-    `open` the chains that have begun and not ended; `tidied` when old chains were last looked for.
+    `open` the chains that have begun and not ended; `tidied` when old chains were last looked for; `sha256` that of
+    the file without it.
     """
 
     artoo_audit_stats: int = VERSION
@@ -56,6 +63,19 @@ class Stored(Contract):
     anchors: SeenHead = Field(default_factory=SeenHead)
     open: tuple[str, ...] = ()
     tidied: datetime | None = None
+    sha256: str = ""
+
+
+def sealed(stored: Stored) -> bytes:
+    """The file's text, with its own sha256 as the last field."""
+    text = stored.model_dump_json(exclude={"sha256"}).encode()
+    return b'%s,"sha256":"%s"}' % (text[:-1], hashlib.sha256(text).hexdigest().encode())
+
+
+def is_as_sealed(text: bytes) -> bool:
+    """Whether a file's text is what `sealed` made of something."""
+    match = _SEALED.fullmatch(text)
+    return match is not None and hashlib.sha256(match[1] + b"}").hexdigest().encode() == match[2]
 
 
 class Stats:
@@ -122,7 +142,10 @@ class Stats:
         """A file that is not there, or that nobody can read, is an empty one."""
         try:
             return Stored.model_validate_json(self._path.read_bytes())
-        except (FileNotFoundError, ValidationError):
+        except FileNotFoundError:
+            return Stored(window=StoredWindow(start=at))
+        except ValidationError:
+            logger.warning("audit: %s is not what the Auditor wrote; its figures begin anew", self._path)
             return Stored(window=StoredWindow(start=at))
 
     def _write(self, stored: Stored, anchors: Head) -> None:
@@ -131,7 +154,7 @@ class Stats:
         unfinished = self._path.with_suffix(f".{os.getpid()}.new")
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(stored.model_dump_json().encode())
+            file.write(sealed(stored))
         unfinished.replace(self._path)
 
     @contextmanager

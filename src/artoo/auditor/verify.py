@@ -6,10 +6,8 @@ anchors: the same, and the heads that later chains saw. For the task logs: sizes
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
@@ -17,15 +15,15 @@ from typing import Literal, cast
 import orjson
 
 from artoo.auditor.chain import NOTHING, Head, Link, link_of
-from artoo.auditor.files import lines_of
+from artoo.auditor.files import last_line, lines_of, open_for_reading
 from artoo.auditor.layout import ANCHORS, STATS, chains_in
+from artoo.auditor.logged import Logged
+from artoo.auditor.stats import is_as_sealed
 from artoo.auditor.trail import is_being_written
 
 What = Literal["changed", "removed", "reordered", "duplicated", "cut", "missing", "added"]
 
 MOST_PROBLEMS = 1_000
-_READ = 1024 * 1024
-_REFERENCE = re.compile(rb'\{"@blob":"([0-9a-f]{64})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,30 +84,20 @@ class _Anchored:
     last: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _LogAnchor:
-    size: int
-    digest: str
-
-
-@dataclass(slots=True)
-class _Logs:
-    """What the chains hold of the task logs: sizes with their hashes by (task, file), and which were forgotten."""
-
-    sizes: defaultdict[tuple[str, str], list[_LogAnchor]] = field(
-        default_factory=lambda: defaultdict[tuple[str, str], list[_LogAnchor]](list)
-    )
-    forgotten: set[str] = field(default_factory=set[str])
-
-
 def verify(directory: Path, tasks: Path) -> Verification:
-    """Looks at all chains in `directory`, its anchors, and the task logs below `tasks`. Raises OSError."""
+    """Looks at all chains in `directory`, its anchors, and the task logs below `tasks`. Raises OSError.
+
+    A chain or a task log that cannot be read is a problem, and keeps nobody from looking at the others.
+    """
     found = Verification()
     heads, anchored = _anchors(directory, found)
-    logs = _Logs()
+    logs = Logged()
     chains = chains_in(directory)
     for chain, parts in chains.items():
-        _chain(chain, parts, anchored.get(chain), heads, logs, found)
+        try:
+            _chain(chain, parts, anchored.get(chain), heads, logs, found)
+        except OSError as error:
+            found.add(parts[0], None, "missing", f"this chain cannot be read: {error.strerror}")
     for chain, known in anchored.items():
         if chain not in chains and known.last != "retired":
             path = directory / f"audit-{chain}.jsonl"
@@ -117,12 +105,20 @@ def verify(directory: Path, tasks: Path) -> Verification:
     # Read once more: a process may have begun or closed its chain since.
     _unanchored(directory, found.chains, _anchors(directory, Verification())[1], found)
     _witness(directory, heads, found)
-    for (task, name), sizes in logs.sizes.items():
-        if task not in logs.forgotten:
-            _task_log(tasks / task / name, sizes, found)
-            _blobs(tasks / task / name, found)
-            found.task_logs += 1
+    closed = {state.chain for state in found.chains if state.ended == "closed"}
+    found.task_logs = logs.verify(tasks, closed, found.add)
+    if not chains:
+        _unaudited(directory, tasks, found)
     return found
+
+
+def _unaudited(directory: Path, tasks: Path, found: Verification) -> None:
+    """A task that has come to its end has been audited; one whose process died in its first second may not be."""
+    for path in tasks.glob("*/log*.jsonl"):
+        with open_for_reading(path) as (descriptor, size):
+            if b'"kind":"FinalResult"' in (last_line(descriptor, size) or b""):
+                found.add(directory, None, "missing", f"task {path.parent.name} has ended, and no chain is there")
+                return
 
 
 def _unanchored(
@@ -156,12 +152,13 @@ def _anchors(directory: Path, found: Verification) -> tuple[dict[int, str], dict
             continue
         heads[link.number] = link.hash
         fields = link.fields() if link.sound else {}
-        known = anchored[str(fields.get("chain", ""))]
         count, head = fields.get("count"), fields.get("head")
         if isinstance(count, int) and isinstance(head, str):
+            known = anchored[str(fields.get("chain", ""))]
             known.heads[count] = head
-        known.last = str(fields.get("event", ""))
-    anchored.pop("", None)
+            known.last = str(fields.get("event", ""))
+        elif link.sound:
+            found.add(path, placed.line, "changed", "it is not what the Auditor writes")
     return heads, anchored
 
 
@@ -169,13 +166,14 @@ def _witness(directory: Path, heads: dict[int, str], found: Verification) -> Non
     """The statistics hold the head that the anchors had when they were written last."""
     path = directory / STATS
     if not path.exists():
+        if any(state.ended == "closed" for state in found.chains):
+            found.add(path, None, "missing", "a chain that was closed has its statistics there")
         return
-    try:
-        parsed: object = orjson.loads(path.read_bytes())
-    except orjson.JSONDecodeError:
-        found.add(path, None, "changed", "it is not the JSON that the Auditor writes")
+    text = path.read_bytes()
+    if not is_as_sealed(text):
+        found.add(path, None, "changed", "it is not what the Auditor wrote")
         return
-    fields = cast("dict[str, object]", parsed) if isinstance(parsed, dict) else {}
+    fields: dict[str, object] = orjson.loads(text)
     _seen_head(fields.get("anchors"), "the statistics", directory / ANCHORS, heads, found)
 
 
@@ -199,7 +197,7 @@ def _chain(
     parts: Sequence[Path],
     anchored: _Anchored | None,
     heads: dict[int, str],
-    logs: _Logs,
+    logs: Logged,
     found: Verification,
 ) -> None:
     state = ChainState(chain)
@@ -210,18 +208,22 @@ def _chain(
         state.ended = "running"
     for each in placed:
         if each.link is not None and each.link.sound:
-            _take(each.link, state, logs, heads, parts[0].parent / ANCHORS, found)
+            _take(each, each.link, state, logs, heads, found)
+    if state.ended == "closed" and state.torn:
+        found.add(parts[-1], placed[-1].line + 1, "added", "it stands behind the closing record")
     found.chains.append(state)
     if anchored is not None:
         _against_anchors(state, placed, parts, anchored, found)
 
 
 def _take(
-    link: Link, state: ChainState, logs: _Logs, heads: dict[int, str], anchors: Path, found: Verification
+    each: _Placed, link: Link, state: ChainState, logs: Logged, heads: dict[int, str], found: Verification
 ) -> None:
     """What one sound record says."""
-    record = link.record
-    if record.startswith((b'{"type":"message"', b'{"type":"reread"')):
+    record, anchors = link.record, each.file.parent / ANCHORS
+    if state.ended == "closed":
+        found.add(each.file, each.line, "added", "it stands behind the closing record")
+    elif record.startswith((b'{"type":"message"', b'{"type":"reread"')):
         state.messages += 1
     elif record.startswith(b'{"type":"finding"'):
         state.findings += 1
@@ -230,10 +232,8 @@ def _take(
     elif record.startswith(b'{"type":"opened"'):
         _seen_head(link.fields().get("anchors"), f"chain {state.chain}", anchors, heads, found)
     elif record.startswith(b'{"type":"log"'):
-        fields = link.fields()
-        points = cast("list[tuple[int, str]]", fields.get("points", []))
-        known = logs.sizes[str(fields.get("task")), str(fields.get("file"))]
-        known.extend(_LogAnchor(size, digest) for size, digest in points)
+        if not logs.take(link, state.chain):
+            found.add(each.file, each.line, "changed", "it is not what the Auditor writes")
     elif record.startswith(b'{"type":"log_forgotten"'):
         logs.forgotten.add(str(link.fields().get("task")))
 
@@ -301,48 +301,3 @@ def _check(
         gone = f"record {due}" if link.number == due + 1 else f"records {due} to {link.number - 1}"
         found.add(each.file, each.line, "removed", f"{gone} stood before this line")
     return Head(max(link.number, head.count), link.hash if link.number > head.count else head.hash)
-
-
-# --- task logs --------------------------------------------------------------------------------------------------
-
-
-def _task_log(path: Path, sizes: Sequence[_LogAnchor], found: Verification) -> None:
-    """A task log's file must begin with what the chains have seen of it."""
-    if not path.exists():
-        found.add(path, None, "missing", f"{max(each.size for each in sizes)} bytes of it were anchored")
-        return
-    digest, done, lines = hashlib.sha256(), 0, 0
-    with path.open("rb") as file:
-        for each in sorted(sizes, key=lambda anchor: anchor.size):
-            first = lines + 1
-            for block in _blocks(file.read, each.size - done):
-                digest.update(block)
-                done += len(block)
-                lines += block.count(b"\n")
-            if done < each.size:
-                found.add(path, lines + 1, "cut", f"{each.size} bytes were anchored, {done} are there")
-                return
-            if digest.hexdigest() != each.digest:
-                found.add(path, first, "changed", f"a line from {first} to {lines} is not what was anchored")
-                return
-
-
-def _blobs(path: Path, found: Verification) -> None:
-    """Long strings stand beside the log under their hash: each must be there, and be what its name says."""
-    directory = path.parent / "blobs"
-    if not path.exists():
-        return
-    for number, (line, _) in enumerate(lines_of(path), 1):
-        for match in _REFERENCE.finditer(line) if b'"@blob"' in line else ():
-            blob = directory / match[1].decode()
-            if not blob.exists():
-                found.add(blob, None, "missing", f"line {number} of {path.name} refers to it")
-            elif hashlib.sha256(blob.read_bytes()).hexdigest() != blob.name:
-                found.add(blob, None, "changed", f"it is not what line {number} of {path.name} refers to")
-
-
-def _blocks(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
-    left = size
-    while left > 0 and (block := read(min(_READ, left))):
-        left -= len(block)
-        yield block

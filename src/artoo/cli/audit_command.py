@@ -87,7 +87,7 @@ def tail(context: click.Context, lines: int, no_follow: bool, findings: bool, as
             click.echo(json.dumps(record, ensure_ascii=False) if as_json else record_line(record))
 
     follower = Follower(home_of(context))
-    for record in follower.last(lines):
+    for record in follower.last(lines, "finding" if findings else None):
         show(record)
     while not no_follow:
         time.sleep(_LOOK_SECONDS)

@@ -22,7 +22,7 @@ from artoo.contracts.execution import CallStatus, CorrectionSignal, CriterionJud
 from artoo.contracts.memory import MemoryRead, MemoryWritten
 from artoo.contracts.plan import PlanRefused
 from artoo.contracts.recording import TaskResumed
-from artoo.contracts.solution import Decided, FinalResult, RoleFailure
+from artoo.contracts.solution import Decided, FinalResult, RoleFailure, StoppedBy
 from artoo.tasklog.reader import TaskSummary
 
 ID_SHOWN = 13
@@ -39,14 +39,21 @@ def show_tasks(tasks: Sequence[TaskSummary]) -> None:
     if not tasks:
         console.print("No task has been logged yet.")
         return
+    rows = [
+        (
+            task.task_id[:ID_SHOWN],
+            task.started.astimezone(UTC).strftime("%Y-%m-%d %H:%M"),
+            _state(task),
+            Text(one_line(task.request)),
+        )
+        for task in tasks
+    ]
     table = Table("id", "started (UTC)", "ending", "request", box=None, pad_edge=False)
-    for column in table.columns[:3]:
-        column.no_wrap = True
-    table.columns[3].no_wrap = True
-    table.columns[3].overflow = "ellipsis"
-    for task in tasks:
-        started = task.started.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
-        table.add_row(task.task_id[:ID_SHOWN], started, _state(task), Text(one_line(task.request)))
+    # The request alone gives way on a narrow terminal: an id that is cut says nothing.
+    taken = sum(max(len(row[column]) for row in rows) + len("  ") for column in range(3))
+    for *others, request in rows:
+        request.truncate(max(1, console.width - taken), overflow="ellipsis")
+        table.add_row(*others, request)
     console.print(table)
 
 
@@ -72,7 +79,9 @@ def _state(task: TaskSummary) -> str:
 
 def ending(result: FinalResult | None) -> str:
     """How a task ended, in a word."""
-    return "not ended" if result is None else result.directive.value
+    if result is None:
+        return "not ended"
+    return "interrupted" if result.stopped_by is StoppedBy.INTERRUPTED else result.directive.value
 
 
 def story_object(story: TaskStory) -> object:

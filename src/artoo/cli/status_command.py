@@ -33,11 +33,12 @@ def status(context: click.Context, as_json: bool) -> None:
 
 
 async def _status(office: Office) -> JsonObject:
+    from artoo.agents.board import MOST_TASKS
     from artoo.agents.left import left_to_operator
     from artoo.cli.agent_command import listed
     from artoo.runtime.team.instance import serving
 
-    tasks = await office.board.list(limit=10_000)
+    tasks = await office.board.list(limit=MOST_TASKS)
     counted = Counter(task.state.value for task in tasks)
     left = await left_to_operator(office.database, office.policies)
     rows, problems = await listed(office)

@@ -274,8 +274,8 @@ class SubmittedChange(Contract):
 class SubmittedWork(Contract):
     """What was handed in, with its evidence: what a reviewer goes by, kept with the files of the submission.
 
-    `run` is the dual loop's task, `ending` its directive, `unmet` the criteria that it does not satisfy, `calls` one
-    line a tool call. Paths in texts are relative to the project.
+    `run` is the dual loop's task, `ending` its directive, `unmet` the criteria that it does not satisfy, `calls`
+    one line a tool call. Paths in texts are relative to the project.
     """
 
     board_task: str

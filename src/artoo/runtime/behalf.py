@@ -28,9 +28,9 @@ async def _nobody_told(run: str) -> None:
 class Behalf:
     """An agent's part in a task's making.
 
-    `standing`: its segments of every prompt, checked at each. `must_not`: tools that it is not given. `tools`: those
-    that it has besides. `roots`: its own copies of project and workspace (None: the real ones). `tier`: the models
-    that it may ask (None: every role its own). `began` is told the task's id before anything else happens.
+    `standing`: its segments of every prompt, checked at each. `must_not`: tools that it is not given. `tools`:
+    those that it has besides. `roots`: its own copies of project and workspace (None: the real ones). `tier`: the
+    models that it may ask (None: every role its own). `began` is told the task's id before anything else happens.
     """
 
     standing: Standing = field(default_factory=Standing)

@@ -61,9 +61,9 @@ class AgentMemory(Section):
 
 
 class A2AProtocol(Section):
-    """Mail between agents."""
+    """Mail between agents. It is sent without waiting; who wants to wait for a reply says so each time."""
 
-    default_mode: Literal["async", "sync"] = "async"
+    default_mode: Literal["async"] = "async"
     sync_timeout_seconds: Whole = Field(default=30, ge=1, le=3_600)
     mailbox_partitions: tuple[Partition, ...] = get_args(Partition)
 

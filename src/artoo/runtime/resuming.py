@@ -15,7 +15,7 @@ from typing import TypeVar
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.recording import TaskResumed
+from artoo.contracts.recording import TaskOpened, TaskResumed
 from artoo.contracts.solution import Directive, FinalResult
 from artoo.llm.budget import BudgetedModel, cost_of
 from artoo.ports.spool import Gap
@@ -109,14 +109,23 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock) -> B
 def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
     """The log of a task (the beginning of its id is enough), or of the latest that can go on.
 
+    A running task is not looked for, nor an agent's: the agent takes that up again itself.
+
     Raises ConfigurationError. Blocking.
     """
     if task_id is not None:
         return find_log(home, task_id)
     for summary in list_tasks(home):
-        if summary.result is None or summary.result.stopped_by in RESUMABLE:
-            return TaskLogReader(summary.directory)
+        stopped = summary.result is None or summary.result.stopped_by in RESUMABLE
+        if stopped and not summary.running and not _of_an_agent(reader := TaskLogReader(summary.directory)):
+            return reader
     raise ConfigurationError(f"no task in {home} has stopped before its end (`artoo log list` shows all tasks)")
+
+
+def _of_an_agent(reader: TaskLogReader) -> bool:
+    first = next(iter(reader), None)
+    opened = first.payload if isinstance(first, Envelope) else None
+    return isinstance(opened, TaskOpened) and bool(opened.standing)
 
 
 def resumption_of(log: Sequence[Envelope | Gap]) -> Resumption:

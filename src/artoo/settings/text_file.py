@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 from artoo.contracts.errors import ConfigurationError
@@ -11,9 +13,14 @@ LARGEST_FILE = 256 * 1024
 
 
 def bytes_of(path: Path) -> bytes | None:
-    """The file's content, None when there is none. Raises ConfigurationError: unreadable, too large."""
+    """The file's content, None when there is none. Raises ConfigurationError: unreadable, too large, no file.
+
+    Never waits: a pipe that nobody writes to would hold up whoever looks.
+    """
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_without_waiting) as file:  # Path.open takes no opener
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ConfigurationError(f"{path} is no ordinary file; put a text file there")
             raw = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
         return None
@@ -22,6 +29,10 @@ def bytes_of(path: Path) -> bytes | None:
     if len(raw) > LARGEST_FILE:
         raise ConfigurationError(f"{path} is larger than {LARGEST_FILE} bytes; is it a file of settings?")
     return raw
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def decoded(raw: bytes, path: Path) -> str:

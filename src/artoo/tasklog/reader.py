@@ -133,18 +133,18 @@ def _task_directories(home: Path) -> list[Path]:
 
 
 def _last_written(directory: Path) -> float:
-    """0 for a log that was forgotten a moment ago: another process may be pruning."""
-    parts = parts_of(directory)
+    """0 for a log that was forgotten a moment ago (another process may be pruning), or that cannot be read."""
     try:
+        parts = parts_of(directory)
         return parts[-1].stat().st_mtime if parts else 0.0
-    except FileNotFoundError:
+    except OSError:
         return 0.0
 
 
 def _summary_or_none(directory: Path) -> TaskSummary | None:
     try:
         return _summary(directory)
-    except FileNotFoundError:
+    except OSError:
         return None
 
 

@@ -20,6 +20,7 @@ from artoo.contracts.agents import (
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import ToolCalled
+from artoo.runtime.resuming import log_to_resume
 from artoo.runtime.team.instance import only_instance, serving
 from artoo.testing import Asked, FakeClock, too_many_requests
 from artoo.testing.replies import Scripted, with_body
@@ -156,6 +157,8 @@ async def test_a_stop_gives_work_back(place: Path) -> None:
             await stuck.wait()
         await team.until(task, BoardState.IN_PROGRESS)
     assert not list((place / "project").glob("*"))
+    with pytest.raises(ConfigurationError, match="has stopped before its end"):
+        log_to_resume(place / "home", None)
 
     def script(asked: Asked) -> Scripted:
         return plan("write n.txt", exists("n.txt")) if asked.contract == "Plan" else write("n.txt", "n\n")
@@ -216,6 +219,21 @@ def test_one_instance(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match=f"process {serving(tmp_path)}"), only_instance(tmp_path):
             pytest.fail("two at once")
     assert serving(tmp_path) is None
+
+
+async def test_a_workspace_that_cannot_be_made_ends_nothing(place: Path) -> None:
+    """What is in the way of the workspace is a trouble on record; the letter and the task wait, the team goes on."""
+    (place / "out").write_text("a file")
+    async with crew(place, counting, trust=ONE) as team:
+        task = await team.add("count", "cyd")
+        await team.office.mailbox.send(OPERATOR, "cyd", "how many?")
+
+        async def troubled() -> bool:
+            return any("cannot be made" in str(one.payload) for one in team.envelopes)
+
+        await settled(team, troubled)
+        assert (await team.office.board.get(task.id)).state is not BoardState.FAILED
+        assert await team.office.mailbox.unread("cyd") in (0, 1)
 
 
 async def test_patrol_reports(place: Path) -> None:

@@ -35,7 +35,7 @@ def to_drop(stream: Sequence[Envelope]) -> tuple[str, ...]:
     Interruptions, failures of roles and of models that could not be reached, questions that nobody answered, and
     everything that followed from these.
     """
-    answered = {e.payload.digest for e in stream if isinstance(e.payload, ConfirmationAnswer)}
+    answered = {e.cause_id for e in stream if isinstance(e.payload, ConfirmationAnswer)}
     dropped: dict[str, None] = {}
     for envelope in stream:
         if envelope.cause_id in dropped or _ends(envelope, answered):
@@ -43,7 +43,7 @@ def to_drop(stream: Sequence[Envelope]) -> tuple[str, ...]:
     return tuple(dropped)
 
 
-def _ends(envelope: Envelope, answered: set[str]) -> bool:
+def _ends(envelope: Envelope, answered: set[str | None]) -> bool:
     match envelope.payload:
         case Interrupt():
             return True
@@ -53,7 +53,7 @@ def _ends(envelope: Envelope, answered: set[str]) -> bool:
             return why in RESUMABLE
         case ModelCalled(failure=failure) if failure is not None:
             return failure.nature in ("unreachable", "refused", "other")
-        case ConfirmationRequest(digest=digest):
-            return digest not in answered
+        case ConfirmationRequest():
+            return envelope.id not in answered
         case _:
             return False

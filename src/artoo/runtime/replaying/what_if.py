@@ -61,13 +61,13 @@ def changed(h: Hyperparameters, lines: Sequence[str]) -> Hyperparameters:
         given, _, value = (piece.strip() for piece in part.partition("="))
         name = NAMES.get(given, given)
         if name not in known or not value:
-            raise ConfigurationError(
-                f"--with {part!r}: write NAME=VALUE with one of: {', '.join(known)} (or δ, ε, …)"
-            )
+            names = ", ".join(each.rstrip("_") for each in known)
+            raise ConfigurationError(f"--with {part!r}: write NAME=VALUE with one of: {names} (or δ, ε, …)")
         try:
             values[name] = known[name](value)
         except ValueError as error:
-            raise ConfigurationError(f"--with {part!r}: {value!r} is not a number") from error
+            kind = "a whole number" if known[name] is int else "a number"
+            raise ConfigurationError(f"--with {part!r}: {value!r} is not {kind}") from error
     if values.get("gradient", "paper") not in ("paper", "equal_cost"):
         raise ConfigurationError("--with gradient: it is paper or equal_cost")
     try:

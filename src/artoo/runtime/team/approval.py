@@ -21,7 +21,7 @@ from pathlib import Path
 
 from pydantic import ConfigDict, ValidationError
 
-from artoo.agents.board import Board
+from artoo.agents.board import MOST_TASKS, Board
 from artoo.agents.merges import Merges
 from artoo.contracts.agents import OPERATOR, POLICY, BoardState, BoardTask
 from artoo.contracts.base import Contract
@@ -119,7 +119,7 @@ class Approvals:
         What cannot be finished now is tried again the next time.
         """
         finished: list[str] = []
-        for task in await self._board.list({BoardState.REVIEW}):
+        for task in await self._board.list({BoardState.REVIEW}, limit=MOST_TASKS):
             try:
                 if await self._finish(task.id):
                     finished.append(task.id)

@@ -13,6 +13,7 @@ from artoo.agents.mailbox import Mailbox
 from artoo.agents.merges import Merges
 from artoo.agents.registry import Registry
 from artoo.contracts.agents import OPERATOR, BoardTask
+from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.contracts.solution import FinalResult
 from artoo.ports.clock import Clock
 from artoo.runtime.artoo import Artoo
@@ -53,7 +54,10 @@ class Bench:
     def begin_layer(self, task: BoardTask) -> Layer:
         """Private copies for the task's next submission. Blocks; raises SandboxError."""
         project = Path(task.project).expanduser() if task.project else self.workspace
-        self.workspace.mkdir(parents=True, exist_ok=True)
+        try:
+            self.workspace.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SandboxError(f"the workspace {self.workspace} cannot be made: {error.strerror}") from error
         return self.layers.begin(task.id, task.submission + 1, project, self.workspace)
 
     def mail_tools(self, name: str, work: str) -> tuple[Tool, ...]:
@@ -62,7 +66,15 @@ class Bench:
         return mail_tools(Letters(name, work, self.mailbox, self.asking, others, self.reply_seconds))
 
     def desk(self, name: str) -> Path:
-        """Where an agent works when no task governs it: a directory of its own in the workspace. Blocks."""
+        """Where an agent works when no task governs it: a directory of its own in the workspace. Blocks.
+
+        Raises ConfigurationError when it cannot be made.
+        """
         place = self.workspace / "agents" / name
-        place.mkdir(parents=True, exist_ok=True)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigurationError(
+                f"{place} cannot be made: {error.strerror}; set `workspace` to a directory of yours"
+            ) from error
         return place

@@ -11,6 +11,7 @@ from artoo.agents.duties import Done, throttling
 from artoo.agents.mail_rows import MailClaim
 from artoo.contracts.agents import BoardState
 from artoo.contracts.errors import (
+    ArtooError,
     BudgetExhausted,
     ClaimLost,
     ConfigurationError,
@@ -70,6 +71,9 @@ class WorkDuty:
         except IdentityRefused as error:
             await self._let_go(claim, str(error))
             return Done(items=1)
+        except ArtooError as error:
+            await self._let_go(claim, str(error))
+            raise
 
     async def _turn_to(self, member: Member, claim: TaskClaim | MailClaim) -> Done:
         if isinstance(claim, MailClaim):

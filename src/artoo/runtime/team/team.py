@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
 
 from artoo.agents.accounts import Accounts
 from artoo.agents.allocation import Allocation
 from artoo.agents.backoff import Backoff
+from artoo.agents.board import MOST_TASKS
 from artoo.agents.duties import Done, Duty
 from artoo.agents.folders import AgentFolder
 from artoo.agents.heartbeat import Heartbeat, HeartbeatSettings
@@ -28,7 +29,7 @@ from artoo.agents.patrol_store import PatrolStore
 from artoo.contracts.agents import RUNTIME, BoardState
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import CommandSucceeds, FileMatches
-from artoo.contracts.errors import ConfigurationError, IdentityRefused
+from artoo.contracts.errors import ConfigurationError, GovernanceRefused, IdentityRefused
 from artoo.contracts.roles import Role
 from artoo.llm.budget import Budget, BudgetedModel
 from artoo.loops.fast.checks import run_check
@@ -91,7 +92,8 @@ class Team:
         """Works until stopped; what was begun is ended or given back. Raises ActivityStoreError."""
         async with asyncio.TaskGroup() as group:
             beating: list[asyncio.Task[None]] = []
-            beside = [group.create_task(self._outbox.run()), group.create_task(self._upkeep(group, beating))]
+            publishing = group.create_task(self._outbox.run(self.office.clock))
+            beside = [publishing, group.create_task(self._upkeep(group, beating))]
             await self._recruit(group, beating)
             if ready is not None:
                 ready()
@@ -253,9 +255,10 @@ class Team:
 async def archive_old(office: Office) -> None:
     """Archives what has stood completed or cancelled for a week, and removes its layers."""
     before = office.clock.now() - ARCHIVE_AFTER
-    for task in await office.board.list({BoardState.COMPLETED, BoardState.CANCELLED}):
+    for task in await office.board.list({BoardState.COMPLETED, BoardState.CANCELLED}, limit=MOST_TASKS):
         if task.updated_at <= before:
-            await archive(office, task.id, RUNTIME)
+            with suppress(GovernanceRefused):  # the operator was faster
+                await archive(office, task.id, RUNTIME)
 
 
 async def archive(office: Office, task_id: str, actor: str) -> None:

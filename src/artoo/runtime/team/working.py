@@ -71,14 +71,19 @@ async def _run(bench: Bench, member: Member, claim: TaskClaim, layer: Layer, gat
         began=began,
     )
     options = RunOptions(budgets=member.budgets, behalf=behalf)
-    return await bench.artoo.run(layer.asked(task.text), options=options)
+    return await bench.artoo.run(layer.asked(asked_for(task)), options=options)
+
+
+def asked_for(task: BoardTask) -> str:
+    """The request with what the last reviewer wants besides: criteria follow from both."""
+    return f"{task.text}\nThe last version was sent back: {task.notes[-1]}" if task.notes else task.text
 
 
 async def _context(bench: Bench, member: Member, task: BoardTask) -> dict[Segment, str]:
     """What the agent knows, and what reviewers said about its earlier work on this task."""
     return {
         Segment.CURATED_KNOWLEDGE: await bench.knowledge(member.name, task.text),
-        Segment.SESSION: _reviews(task.notes),
+        Segment.SESSION: _reviews(task.notes[:-1]),
     }
 
 
@@ -86,7 +91,7 @@ def _reviews(notes: Sequence[str]) -> str:
     if not notes:
         return ""
     lines = "\n".join(f"- {note}" for note in notes)
-    return f"Your earlier work on this request was sent back. Do it again, and better:\n{lines}"
+    return f"Earlier versions of this were sent back too:\n{lines}"
 
 
 async def _settle(
@@ -131,7 +136,7 @@ async def _submit(
 ) -> None:
     """Freezes the work, keeps its dossier, and hands it in; what needs no review passes if Law 1 lets it."""
     task = claim.task
-    dossier = gathering.dossier(result, task.id, task.submission + 1, member.name, task.text, layer.told)
+    dossier = gathering.dossier(result, task.id, task.submission + 1, member.name, asked_for(task), layer.told)
     try:
         await asyncio.to_thread(submit, layer, bench.layers.limits)
         await asyncio.to_thread(keep, layer, dossier)

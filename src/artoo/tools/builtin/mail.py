@@ -1,4 +1,4 @@
-"""`send_mail` and `ask_agent`: letters between agents of a team. The gate lets them pass: they stay in this home."""
+"""`send_mail` and `ask_agent`: letters between agents. The gate lets them pass: they stay in this home."""
 
 from __future__ import annotations
 

@@ -1,0 +1,130 @@
+"""Proves the task logs by what the chains hold of them: sizes, and the sha256 of so many first bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, cast
+
+from artoo.auditor.chain import Link
+from artoo.auditor.files import lines_of
+
+Change = Literal["changed", "cut", "missing", "added"]
+Report = Callable[[Path, int | None, Change, str], None]
+
+_READ = 1024 * 1024
+_REFERENCE = re.compile(rb'\{"@blob":"([0-9a-f]{64})"')
+_RESUMED = b'"kind":"TaskResumed"'
+
+
+@dataclass(frozen=True, slots=True)
+class LogAnchor:
+    """The first `size` bytes of a file had this sha256."""
+
+    size: int
+    digest: str
+
+
+@dataclass(slots=True)
+class Logged:
+    """What the chains hold of the task logs: anchors by (task, file), who wrote them, and which were forgotten."""
+
+    anchors: defaultdict[tuple[str, str], list[LogAnchor]] = field(
+        default_factory=lambda: defaultdict[tuple[str, str], list[LogAnchor]](list)
+    )
+    chains: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict[str, set[str]](set))
+    forgotten: set[str] = field(default_factory=set[str])
+
+    def take(self, link: Link, chain: str) -> bool:
+        """What a `log` record says. False when it is none that the Auditor writes."""
+        fields = link.fields()
+        task, file, points = fields.get("task"), fields.get("file"), fields.get("points")
+        if not (isinstance(task, str) and isinstance(file, str) and isinstance(points, list)):
+            return False
+        anchors = [_anchor(point) for point in cast("list[object]", points)]
+        if None in anchors:
+            return False
+        self.anchors[task, file].extend(anchor for anchor in anchors if anchor is not None)
+        self.chains[task].add(chain)
+        return True
+
+    def verify(self, tasks: Path, closed: Collection[str], report: Report) -> int:
+        """Reports what is not as it was; `closed` are the chains that ended in order. Returns how many files."""
+        looked_at = 0
+        for (task, name), anchors in self.anchors.items():
+            if task in self.forgotten:
+                continue
+            path = tasks / task / name
+            try:
+                _beginning(path, anchors, report)
+                _blobs(path, report)
+                if self.chains[task].issubset(closed):
+                    _end(path, max((anchor.size for anchor in anchors), default=0), report)
+            except OSError as error:
+                report(path, None, "missing", f"it cannot be read: {error.strerror}")
+            looked_at += 1
+        return looked_at
+
+
+def _anchor(point: object) -> LogAnchor | None:
+    match point:
+        case [int(size), str(digest)]:
+            return LogAnchor(size, digest)
+        case _:
+            return None
+
+
+def _beginning(path: Path, anchors: Sequence[LogAnchor], report: Report) -> None:
+    """A task log's file must begin with what the chains have seen of it."""
+    if not path.exists():
+        report(path, None, "missing", "it was anchored")
+        return
+    digest, done, lines = hashlib.sha256(), 0, 0
+    with path.open("rb") as file:
+        for each in sorted(anchors, key=lambda anchor: anchor.size):
+            first = lines + 1
+            for block in _blocks(file.read, each.size - done):
+                digest.update(block)
+                done += len(block)
+                lines += block.count(b"\n")
+            if done < each.size:
+                report(path, lines + 1, "cut", f"{each.size} bytes were anchored, {done} are there")
+                return
+            if digest.hexdigest() != each.digest:
+                report(path, first, "changed", f"a line from {first} to {lines} is not what was anchored")
+                return
+
+
+def _end(path: Path, size: int, report: Report) -> None:
+    """Every process that wrote it ended in order: only one that goes on with the task may have added to it."""
+    if not path.exists() or path.stat().st_size <= size:
+        return
+    with path.open("rb") as file:
+        lines = file.read(size).count(b"\n")
+        if _RESUMED not in file.readline():
+            report(path, lines + 1, "added", "it was not there when the last process that wrote it ended")
+
+
+def _blobs(path: Path, report: Report) -> None:
+    """Long strings stand beside the log under their hash: each must be there, and be what its name says."""
+    directory = path.parent / "blobs"
+    if not path.exists():
+        return
+    for number, (line, _) in enumerate(lines_of(path), 1):
+        for match in _REFERENCE.finditer(line) if b'"@blob"' in line else ():
+            blob = directory / match[1].decode()
+            if not blob.exists():
+                report(blob, None, "missing", f"line {number} of {path.name} refers to it")
+            elif hashlib.sha256(blob.read_bytes()).hexdigest() != blob.name:
+                report(blob, None, "changed", f"it is not what line {number} of {path.name} refers to")
+
+
+def _blocks(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
+    left = size
+    while left > 0 and (block := read(min(_READ, left))):
+        left -= len(block)
+        yield block

@@ -1,0 +1,36 @@
+"""What waits for the operator because nobody else can move it on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from core_doubles import office
+
+from artoo.agents.governance import SEED_POLICIES
+from artoo.agents.left import left_to_operator
+from artoo.contracts.agents import OPERATOR, TrustLevel
+
+
+async def test_every_state_that_needs_the_operator_is_named(tmp_path: Path) -> None:
+    """A review that no agent can do, a failure and a block are named; what agents go on with is not."""
+    async with office(tmp_path, team=False) as opened:
+        board, registry = opened.board, opened.registry
+        await registry.register("ada", OPERATOR, sha256="a" * 64)
+        reviewed, failed, blocked, waiting = [await board.add(text, OPERATOR, assignee="ada") for text in "rfbw"]
+        await board.work.submit(await board.work.take(reviewed.id, "ada"), "done")
+        await board.work.fail(await board.work.take(failed.id, "ada"), "no way")
+        await board.work.hold_up(await board.work.take(blocked.id, "ada"), "too large")
+
+        async def named() -> dict[str, str]:
+            return {one.task.text: one.why for one in await left_to_operator(opened.database, SEED_POLICIES)}
+
+        assert await named() == {
+            "r": "no agent that may review it is there",
+            "f": "failed: let it be tried again, or cancel it",
+            "b": "blocked: release it, or cancel it",
+        }
+        await registry.register("cyd", OPERATOR, sha256="c" * 64, trust=TrustLevel.SENIOR)
+        assert "r" not in await named()
+        await registry.pause("cyd", OPERATOR)
+        assert "r" in await named()
+        assert waiting.id not in await named()

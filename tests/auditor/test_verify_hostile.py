@@ -1,0 +1,179 @@
+"""`artoo audit verify` against somebody who knows how a chain is made: what is added or gone as a whole."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+from trails import NO_LOGS, NOW, only_part, proved, write_chain
+
+from artoo.auditor.auditor import MOST_POINTS, Auditor
+from artoo.auditor.chain import Head, add_encoded, link_of
+from artoo.auditor.layout import ANCHORS, STATS, audit_directory
+from artoo.auditor.reading import Follower
+from artoo.auditor.stats import Stats
+from artoo.auditor.trail import Trail, encoded, log_record
+from artoo.bus.spool import SpoolingTap
+from artoo.testing import FakeClock
+
+
+def forge(path: Path, record: bytes) -> None:
+    """Appends a line with the right number, link and hash."""
+    link = link_of(path.read_bytes().splitlines()[-1])
+    assert link is not None
+    line, _ = add_encoded(Head(link.number, link.hash), record)
+    path.write_bytes(path.read_bytes() + line)
+
+
+FORGED = [
+    b'{"type":"message","at":"2026-01-01","id":"x","kind":"FinalResult","sender":"solver","task":"t"}',
+    b'{"type":"log",no json}',
+    b'{"type":"log","task":"t","file":"log.jsonl","points":[1]}',
+    b'{"type":"log_forgotten","task":"t"}',
+    b'{"type":"opened",}',
+]
+
+
+@pytest.mark.parametrize("record", FORGED)
+def test_what_stands_behind_the_end_of_a_chain_was_added(tmp_path: Path, record: bytes) -> None:
+    """A chain that was closed ends there, however well a further line hangs on it."""
+    write_chain(tmp_path, 10)
+    forge(only_part(tmp_path), record)
+    (problem,) = proved(tmp_path).problems
+    assert (problem.what, problem.line) == ("added", 13)
+
+
+def test_half_a_line_behind_the_end_of_a_chain_was_added(tmp_path: Path) -> None:
+    """A closed chain has no line that a crash could have left unfinished."""
+    write_chain(tmp_path, 10)
+    path = only_part(tmp_path)
+    path.write_bytes(path.read_bytes() + b"half a li")
+    (problem,) = proved(tmp_path).problems
+    assert (problem.what, problem.line) == ("added", 13)
+
+
+@pytest.mark.parametrize("record", FORGED[1:3])
+def test_a_record_that_the_auditor_does_not_write_is_named(tmp_path: Path, record: bytes) -> None:
+    """Nonsense with a right hash stops no proof; in a chain whose process died it is named as what it is."""
+    write_chain(tmp_path, 10, closed=False)
+    forge(only_part(tmp_path), record)
+    (problem,) = proved(tmp_path).problems
+    assert (problem.what, problem.line) == ("changed", 12)
+
+
+def test_an_anchor_that_the_auditor_does_not_write_is_named(tmp_path: Path) -> None:
+    """Nonsense with a right hash among the anchors is named."""
+    write_chain(tmp_path, 10)
+    path = audit_directory(tmp_path) / ANCHORS
+    lines = len(path.read_bytes().splitlines())
+    forge(path, b'{"at":no json}')
+    (problem,) = proved(tmp_path).problems
+    assert (problem.file, problem.what, problem.line) == (path, "changed", lines + 1)
+
+
+@pytest.mark.parametrize("text", ["[]", "\x80", '{"artoo_audit_stats":1}'])
+def test_statistics_that_the_auditor_did_not_write_are_named(tmp_path: Path, text: str) -> None:
+    """Anything else in the place of the statistics shows."""
+    write_chain(tmp_path, 10)
+    path = audit_directory(tmp_path) / STATS
+    path.write_text(text, encoding="latin-1")
+    (problem,) = proved(tmp_path).problems
+    assert (problem.file, problem.what) == (path, "changed")
+
+
+def test_edited_statistics_are_named(tmp_path: Path) -> None:
+    """The statistics carry their own hash."""
+    write_chain(tmp_path, 10)
+    path = audit_directory(tmp_path) / STATS
+    path.write_text(path.read_text().replace('"counts":{}', '"counts":{"messages":7}'))
+    (problem,) = proved(tmp_path).problems
+    assert (problem.file, problem.what) == (path, "changed")
+
+
+def test_statistics_that_are_gone_are_missed(tmp_path: Path) -> None:
+    """A chain that was closed has stored its figures, and the head of the anchors with them."""
+    write_chain(tmp_path, 10)
+    path = audit_directory(tmp_path) / STATS
+    path.unlink()
+    (problem,) = proved(tmp_path).problems
+    assert (problem.file, problem.what) == (path, "missing")
+
+
+def test_a_directory_with_the_name_of_a_chain_is_none(tmp_path: Path) -> None:
+    """A directory among the chains is passed over."""
+    write_chain(tmp_path, 10)
+    (audit_directory(tmp_path) / "audit-20260101T000000000000-aaaaaaaa.jsonl").mkdir()
+    assert proved(tmp_path).sound
+
+
+def logged(home: Path, text: bytes) -> Path:
+    """A task log that a closed chain has seen whole."""
+    path = home / "tasks" / "t1" / "log.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text)
+    trail = Trail(audit_directory(home))
+    trail.write([log_record("t1", "log.jsonl", [(len(text), hashlib.sha256(text).hexdigest())], NOW)], NOW)
+    trail.close(NOW)
+    Stats(audit_directory(home)).end([trail.chain], trail.anchors, NOW)
+    return path
+
+
+LOG = b'{"artoo_task_log":1}\n{"kind":"FinalResult"}\n'
+
+
+def test_a_line_added_to_a_finished_task_log_is_named(tmp_path: Path) -> None:
+    """Behind what the last process wrote nothing may stand but what a resumed one says."""
+    path = logged(tmp_path, LOG)
+    assert proved(tmp_path).sound
+    path.write_bytes(LOG + b'{"kind":"TaskResumed"}\n')
+    assert proved(tmp_path).sound
+    path.write_bytes(LOG + b'{"kind":"ToolCalled"}\n')
+    (problem,) = proved(tmp_path).problems
+    assert (problem.file, problem.what, problem.line) == (path, "added", 3)
+
+
+def test_a_whole_audit_log_that_is_gone_is_missed(tmp_path: Path) -> None:
+    """Tasks that came to their end were audited: without any chain the proof fails."""
+    logged(tmp_path, LOG)
+    shutil.rmtree(audit_directory(tmp_path))
+    (problem,) = proved(tmp_path).problems
+    assert (problem.file, problem.what) == (audit_directory(tmp_path), "missing")
+
+
+@pytest.mark.unreplayable
+def test_a_task_log_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """Something else in its place is a problem like any other."""
+    path = logged(tmp_path, LOG)
+    path.unlink()
+    path.mkdir()
+    (problem,) = proved(tmp_path).problems
+    assert (problem.file, problem.what) == (path, "missing")
+
+
+def test_the_newest_size_of_a_task_log_is_always_kept(tmp_path: Path) -> None:
+    """Of many sizes of one file some are left out, never the last one: it covers the whole file."""
+    with SpoolingTap(tmp_path / "spool", name="audit") as spool:
+        auditor = Auditor(tmp_path, spool, FakeClock(), NO_LOGS)
+        for size in range(1, 5 * MOST_POINTS):
+            auditor.note_log("t1", "log.jsonl", size, "0" * 64)
+            points = auditor._task_logs["t1", "log.jsonl"]  # pyright: ignore[reportPrivateUsage]
+            assert points[-1][0] == size and len(points) <= MOST_POINTS
+
+
+def test_the_last_records_are_the_last_in_time_whatever_chain_they_are_in(tmp_path: Path) -> None:
+    """A process that began first and still speaks is heard; findings are not only looked for among them."""
+    old, new = Trail(audit_directory(tmp_path)), Trail(audit_directory(tmp_path))
+
+    def record(kind: str, name: str, second: int) -> bytes:
+        return encoded({"type": kind, "at": f"2026-01-01T00:00:{second:02}", "id": name})
+
+    old.write([record("finding", "first", 1)], NOW)
+    new.write([record("message", f"new {number}", 10 + number) for number in range(20)], NOW.replace(year=2027))
+    old.write([record("message", "latest", 59)], NOW)
+    shown = [each.get("id") for each in Follower(tmp_path).last(30) if each.get("type") != "opened"]
+    assert shown[0] == "first" and shown[-2:] == ["new 19", "latest"]
+    assert [each["id"] for each in Follower(tmp_path).last(5, "finding")] == ["first"]
+    old.close(NOW)
+    new.close(NOW)
