@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -38,6 +39,7 @@ class Auditing:
         self._started = clock.now()
         self._auditor: Auditor | None = None
         self._loading = asyncio.Lock()
+        self._noting = threading.Lock()
         self._grown: dict[tuple[str, str], tuple[int, str]] = {}
         self._forgotten: list[str] = []
         self._failed = False
@@ -92,10 +94,11 @@ class Auditing:
 
     def note_log(self, task: str, file: str, size: int, digest: str) -> None:
         """A task log has grown (tasklog.file.Grown). From any thread."""
-        if self._auditor is not None:
-            self._auditor.note_log(task, file, size, digest)
-        elif len(self._grown) < _NOTES_KEPT:
-            self._grown[task, file] = (size, digest)
+        with self._noting:
+            if self._auditor is not None:
+                self._auditor.note_log(task, file, size, digest)
+            elif len(self._grown) < _NOTES_KEPT:
+                self._grown[task, file] = (size, digest)
 
     def note_forgotten(self, tasks: Sequence[str]) -> None:
         """Old task logs were removed, as the configuration says."""
@@ -107,10 +110,12 @@ class Auditing:
     async def _loaded(self) -> Auditor:
         async with self._loading:
             if self._auditor is None:
-                self._auditor = await asyncio.to_thread(self._load)
-                for (task, file), (size, digest) in list(self._grown.items()):
-                    self._auditor.note_log(task, file, size, digest)
-                self._auditor.note_forgotten(self._forgotten)
+                auditor = await asyncio.to_thread(self._load)
+                with self._noting:
+                    self._auditor = auditor
+                    for (task, file), (size, digest) in self._grown.items():
+                        auditor.note_log(task, file, size, digest)
+                auditor.note_forgotten(self._forgotten)
             return self._auditor
 
     def _load(self) -> Auditor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,8 @@ from artoo.tasklog.layout import task_directory
 logger = logging.getLogger(__name__)
 
 _NAME = "lock"
-_TRIES = 20
+_TRIES = 100
+_APART_SECONDS = 0.001
 """Whoever only looks holds the lock for some microseconds; that is no reason to refuse."""
 
 
@@ -100,6 +102,7 @@ def _locked(descriptor: int) -> bool:
         except BlockingIOError:
             if not _shared(descriptor):
                 return False
+            time.sleep(_APART_SECONDS)
         else:
             return True
     return False

@@ -166,8 +166,16 @@ class TaskLog:
                 timer.cancel()
 
     async def _write(self, batch: Sequence[Envelope | Gap]) -> None:
-        if batch:  # else a flush was quicker
-            await asyncio.to_thread(self._append, batch)
+        if not batch:  # a flush was quicker
+            return
+        writing = asyncio.ensure_future(asyncio.to_thread(self._append, batch))
+        try:
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            # A role that is cancelled while it flushes holds the batch: nobody else can write or count it.
+            await asyncio.wait((writing,))
+            raise
+        finally:
             self._count(batch)
 
     def _count(self, batch: Sequence[Envelope | Gap]) -> None:

@@ -222,7 +222,7 @@ def test_one_instance(tmp_path: Path) -> None:
 
 
 async def test_a_workspace_that_cannot_be_made_ends_nothing(place: Path) -> None:
-    """What is in the way of the workspace is a trouble on record; the letter and the task wait, the team goes on."""
+    """What is in the way of the workspace is told; the letter and the task wait, the team goes on."""
     (place / "out").write_text("a file")
     async with crew(place, counting, trust=ONE) as team:
         task = await team.add("count", "cyd")

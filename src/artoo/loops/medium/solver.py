@@ -34,6 +34,7 @@ from artoo.loops.medium.blocking import targets_to_block, tools_to_block
 from artoo.loops.medium.endings import Endings, Standing
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
 from artoo.loops.medium.lessons import Lesson, Lessons, dissonant, found_things, opposed, written
+from artoo.loops.medium.request_facts import language_of
 from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.loops.medium.trajectory import Measurement, Trajectory, accepted
 from artoo.loops.named_files import named_files
@@ -190,7 +191,8 @@ class Solver:
 
     def _begin(self, request: UserRequest, envelope: Envelope) -> None:
         self._watch.start()
-        unread = TaskSpec(task_id="", intent=request.text, raw_input=request.text)
+        language = language_of(request.text)
+        unread = TaskSpec(task_id="", intent=request.text, raw_input=request.text, language=language)
         self._task = _Task(
             unread,
             envelope,
@@ -264,7 +266,9 @@ class Solver:
         why = _why(task, decision)
         detail = task.halted.reason if task.halted is not None else ""
         result = await self._endings.abandon(self._standing(task, measured), task.last, why, detail, cause)
-        result = result.model_copy(update={"cost": self._cost()})  # its next moves may have cost a call
+        # Its next moves may have cost a call.
+        cost = self._cost().model_copy(update={"tool_calls": result.cost.tool_calls})
+        result = result.model_copy(update={"cost": cost})
         tried = (*task.failed.values(), *task.last.outcomes)
         lessons = [] if why.is_infrastructure else task.lessons.abandoned(task.spec.intent, why.value, tried)
         self._finish(task, result, cause, lessons)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -195,11 +195,6 @@ class Layers:
                 remove_tree(place)
                 removed.append(place.name)
         return tuple(removed)
-
-    def listed(self) -> Iterator[str]:
-        """Tasks that have layers."""
-        if self.folder.is_dir():
-            yield from (place.name for place in sorted(self.folder.iterdir()) if not place.name.startswith("."))
 
     def _place(self, board_task: str, number: int) -> Path:
         if not board_task or "/" in board_task or board_task.startswith("."):
