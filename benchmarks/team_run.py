@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 TASKS = (
-    ("ada", "simple", "Create a file named hello.txt with exactly one line: hello from ada"),
+    ("ada", "simple", "Create a file named hello.txt that holds the line: hello from ada"),
     (
         "bob",
         "simple",
