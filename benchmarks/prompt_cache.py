@@ -1,6 +1,6 @@
 """How much of the prompts the embedded server has cached, over a working day of a team of three.
 
-    python benchmarks/prompt_cache.py --model MODEL.gguf [--json] [--rounds N]
+    python benchmarks/prompt_cache.py --model MODEL.gguf [--json] [--rounds N] [--minutes M]
 
 The day is a sequence of pulses: in each round every agent finds one thing to do (a task, a letter, a review).
 Pulses that find nothing ask no model and are left out. The share is that of prompt tokens which the server reports
@@ -16,6 +16,7 @@ import os
 import sys
 import tempfile
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,7 +31,6 @@ from artoo.runtime.team.team import open_team
 TEAM = {"ada": TrustLevel.PROBATION, "bob": TrustLevel.STANDARD, "cyd": TrustLevel.SENIOR}
 WORK = ("write {name}.txt that holds the word {name}", "count the lines of poem.txt", "list the files here")
 LETTER = "how many lines has {poem}?"
-PATIENCE = 1_800.0
 OVER = frozenset({BoardState.COMPLETED, BoardState.FAILED, BoardState.CANCELLED})
 
 
@@ -63,8 +63,9 @@ class Tally:
         }
 
 
-async def day(config: Config, project: Path, rounds: int) -> dict[str, object]:
-    """Plays the day and returns what was counted."""
+async def day(config: Config, project: Path, rounds: int, seconds: float) -> dict[str, object]:
+    """Plays the day, or as much of it as fits into `seconds`, and returns what was counted."""
+    done = 0
     tally = Tally()
     async with open_office(config) as office:
         for name, trust in TEAM.items():
@@ -77,10 +78,13 @@ async def day(config: Config, project: Path, rounds: int) -> dict[str, object]:
             artoo.bus.attach(tally)
             async with asyncio.TaskGroup() as group:
                 group.create_task(team.run())
-                for number in range(rounds):
-                    await _round(office, project, number)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(seconds):
+                        for number in range(rounds):
+                            await _round(office, project, number)
+                            done += 1
                 team.stop()
-    return tally.report()
+    return {"rounds_done": done, **tally.report()}
 
 
 async def _round(office: Office, project: Path, number: int) -> None:
@@ -89,9 +93,8 @@ async def _round(office: Office, project: Path, number: int) -> None:
         text = WORK[(number + index) % len(WORK)].format(name=f"{name}{number}")
         await office.board.add(text, OPERATOR, assignee=name, complexity=Complexity.SIMPLE, project=str(project))
     sent = await office.mailbox.send(OPERATOR, "bob", LETTER.format(poem=project / "poem.txt"))
-    async with asyncio.timeout(PATIENCE):
-        while not await _over(office, sent.id):
-            await office.wake.wait(OPERATOR, await office.wake.mark(OPERATOR), 1.0)
+    while not await _over(office, sent.id):
+        await office.wake.wait(OPERATOR, await office.wake.mark(OPERATOR), 1.0)
 
 
 async def _over(office: Office, letter: str) -> bool:
@@ -111,6 +114,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else None)
     parser.add_argument("--model", type=Path, help="a GGUF file (default: the installed model)")
     parser.add_argument("--rounds", type=int, default=4, help="pulses with work for everybody (default: 4)")
+    parser.add_argument("--minutes", type=float, default=60.0, help="the longest day (default: 60)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="artoo-day-") as place:
@@ -121,7 +125,7 @@ def main() -> None:
         if given.model is not None:
             settings["embedded"] = {"model": str(given.model.resolve())}
         config = Config.model_validate(settings).at_home(root / "home")
-        found = asyncio.run(day(config, root / "project", given.rounds))
+        found = asyncio.run(day(config, root / "project", given.rounds, given.minutes * 60))
     if given.json:
         json.dump(found, sys.stdout, indent=2)
         print()
