@@ -143,8 +143,11 @@ async def lives(tmp_path: Path) -> AsyncIterator[Lives]:
         await process.wait()
 
 
-async def check(lives: Lives, where: str) -> None:
-    """The task came to its end, every act took effect once, and all of it can be taken back."""
+async def check(lives: Lives, where: str, *, died_ended: bool = False) -> None:
+    """The task came to its end, every act took effect once, and all of it can be taken back.
+
+    `died_ended`: its only process was killed when it had just ended.
+    """
     log = lives.log()
     assert log is not None
     result = list(log.envelopes())[-1].payload
@@ -158,7 +161,10 @@ async def check(lives: Lives, where: str) -> None:
     assert replayed.difference is None, f"{where}: {replayed.difference}"
     home = lives.home / ".artoo"
     audited = await asyncio.to_thread(verify, audit_directory(home), tasks_directory(home))
-    assert audited.sound and audited.task_logs == 1, f"{where}: {audited.problems}"
+    if audited.chains or not died_ended:
+        assert audited.sound and audited.task_logs == 1, f"{where}: {audited.problems}"
+    else:  # the chain begins within a second of the first message: without a next life its absence is named
+        assert [problem.what for problem in audited.problems] == ["missing"], f"{where}: {audited.problems}"
     await asyncio.to_thread(recover, home)
     taken_back = await asyncio.to_thread(undo, home, replayed.recording.task_id)
     assert taken_back.refused == (), where
@@ -174,12 +180,13 @@ async def killed_at(lives: Lives, kind: str, number: int) -> bool:
     if not lives.has_begun():
         assert ended == DIED and not lives.questions()
         return True
-    if ended == DIED and not lives.has_ended():
+    died_ended = ended == DIED and lives.has_ended()
+    if ended == DIED and not died_ended:
         answered, asked = lives.answered(), len(lives.questions())
         assert await lives.live() == 0, f"{kind} {number}"
         again = [question for question in lives.questions()[asked:] if question in answered]
         assert again == [], f"{kind} {number}: {len(again)} answers were asked for twice"
-    await check(lives, f"{kind} {number}")
+    await check(lives, f"{kind} {number}", died_ended=died_ended)
     return ended == DIED
 
 
