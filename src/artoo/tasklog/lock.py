@@ -19,8 +19,8 @@ logger = logging.getLogger(__name__)
 
 _NAME = "lock"
 _TRIES = 100
-_APART_SECONDS = 0.001
 """Whoever only looks holds the lock for some microseconds; that is no reason to refuse."""
+_APART_SECONDS = 0.001
 
 
 class TaskLock:
