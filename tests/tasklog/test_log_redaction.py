@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import Any, cast
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -108,6 +110,38 @@ def test_redaction_is_idempotent_and_keeps_json_whole(text: str) -> None:
     line = redactor.line(in_json(text))
     assert set(json.loads(line)) == {"before", "text", "after"}
     assert redactor.line(line) == line
+
+
+ENDINGS = ["API_KEY=", "password: ", "--password ", "token=", "secret", 'pass="', "https://u:", "cookie: "]
+VALUES = st.recursive(
+    st.sampled_from([*ENDINGS, "x", "a=b", ""])
+    | PIECES
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False)
+    | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*ENDINGS, "token", "k"]), inner),
+    max_leaves=8,
+)
+
+
+def shape(value: Any) -> Any:
+    """A JSON value without what stands in its strings and numbers."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {key[:3]: shape(item) for key, item in fields.items()}
+    if isinstance(value, list):
+        return [shape(item) for item in cast("list[Any]", value)]
+    return None
+
+
+@settings(max_examples=500, deadline=None, database=None)
+@given(VALUES)
+def test_a_string_that_ends_with_a_name_swallows_nothing_after_it(value: object) -> None:
+    """What stands between the strings of a line is no value of `password=`: every field is still there."""
+    line = orjson.dumps({"v": value, "entity": "path:API_KEY=", "attention": 1.5, "token": 12_345})
+    redacted = Redactor().line(line)
+    assert shape(orjson.loads(redacted)) == shape(orjson.loads(line))
+    assert Redactor().line(redacted) == redacted
 
 
 @pytest.mark.parametrize(

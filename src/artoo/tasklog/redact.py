@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -46,14 +46,18 @@ _NOT_A_WORD_OF_CODE = (
     rb"(?!(?:None|null|true|false|str|string|int|bytes|bool|undefined|required|optional)(?![\w-])"
     rb"|os\.|process\.|\$|%|\*{3}|\\{0,7}[\"']?\[redacted\])"
 )
+# A quote before one of `,}]:` ends a string of the line's own JSON: what follows is the next one, and no value.
 _VALUE = (
-    rb"(?:\\{0,7}\"(?P<double>[^\"\\\r\n]{1,4096})|\\{0,7}'(?P<single>[^\"'\\\r\n]{1,4096})"
+    rb"(?:\\{0,7}\"(?![,}\]:])(?P<double>[^\"\\\r\n]{1,4096})|\\{0,7}'(?P<single>[^\"'\\\r\n]{1,4096})"
     rb"|(?P<value>[^\s\"'\\,;&|(){}<>\[\]]{1,4096}+)(?!\())"
 )
 
 
 class _Rule(NamedTuple):
-    """Where one of `signs` (lower case) occurs, `pattern` is matched there; its group is the secret."""
+    """Where one of `signs` (lower case) occurs, `pattern` is matched there; its group is the secret.
+
+    A `|` in a sign is where the match begins; what stands before it is looked back at.
+    """
 
     signs: tuple[bytes, ...]
     pattern: bytes
@@ -61,6 +65,15 @@ class _Rule(NamedTuple):
 
 def _rule(signs: str, pattern: bytes) -> _Rule:
     return _Rule(tuple(signs.encode().split()), pattern)
+
+
+# As much of the context as tells most lines apart: `prompt_tokens`, `keyboard`, `passed` are in nearly all of them.
+_NAME_SIGNS = (
+    *(b"password", b"passwd", b"passphrase", b"_|pass", b"-|pass", b"pwd", b"secret", b"credential"),
+    *(b"api|key", b"api_|key", b"api-|key", b"access|key", b"access_|key", b"access-|key"),
+    *(b"secret_|key", b"secret-|key", b"private|key", b"private_|key", b"private-|key"),
+    *(b"token" + after for after in (b"\\", b'"', b"'", b" ", b"\t", b":", b"=")),
+)
 
 
 _RULES = (
@@ -88,18 +101,29 @@ _RULES = (
     _rule("akia asia aiza", rb"(?P<value>(?:AKIA|ASIA)[0-9A-Z]{16}(?![\w-])|AIza[\w-]{30,64})"),
     _rule("eyj", _NOT_IN_WORD + rb"(?P<value>eyJ[\w-]{8,4096}+\.[\w-]{8,8192}+\.[\w-]{4,4096})"),
     _rule("://", rb"://[^\s/:@\"'\\]{0,256}+:" + _NEW + rb"(?P<value>[^\s/@\"'\\]{1,512}+)@"),
-    _rule(
-        "pass pwd secret key token credential",
-        rb"(?:" + _NAME + _ASSIGNMENT + rb"|" + _OPTION + rb")" + _NOT_A_WORD_OF_CODE + _VALUE,
+    _Rule(
+        _NAME_SIGNS, rb"(?:" + _NAME + _ASSIGNMENT + rb"|" + _OPTION + rb")" + _NOT_A_WORD_OF_CODE + _VALUE
     ),
 )  # fmt: skip
 
 
+class _Sign(NamedTuple):
+    """What is matched `offset` bytes after the beginning of `text`."""
+
+    text: bytes
+    offset: int
+    pattern: re.Pattern[bytes]
+
+
 @cache
-def _by_sign() -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
+def _by_sign() -> tuple[_Sign, ...]:
     """Every sign with what is matched where it stands. Compiled by the first line: an opening is 3 ms cheaper."""
     compiled = ((rule.signs, re.compile(rule.pattern, re.IGNORECASE)) for rule in _RULES)
-    return tuple((sign, pattern) for signs, pattern in compiled for sign in signs)
+    return tuple(
+        _Sign(sign.replace(b"|", b""), max(0, sign.find(b"|")), pattern)
+        for signs, pattern in compiled
+        for sign in signs
+    )
 
 
 class Redactor:
@@ -113,6 +137,12 @@ class Redactor:
         exact = {form for s in secrets if len(s) >= _SHORTEST_EXACT for form in (s, json.dumps(s)[1:-1])}
         longest_first = sorted((e.encode("utf-8", "surrogatepass") for e in exact), key=len, reverse=True)
         self._exact = tuple(longest_first)
+
+    def lines(self, lines: Sequence[bytes]) -> Sequence[bytes]:
+        """Each line without its secrets; they are searched together first, because nearly all have none."""
+        together = b"\n".join(lines)
+        suspicious = any(secret in together for secret in self._exact) or _may_hold_secrets(together)
+        return [self.line(line) for line in lines] if suspicious else lines
 
     def line(self, line: bytes) -> bytes:
         """`line` (UTF-8 text or one line of JSON) without its secrets; the same object when it has none."""
@@ -131,12 +161,19 @@ class Redactor:
         return self.line(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
+def _may_hold_secrets(text: bytes) -> bool:
+    """Whether any sign occurs. A line end is in none, so this holds for lines together as for each of them."""
+    return bool(_signs().find_matches_as_indexes(text.lower()))
+
+
 def _without(line: bytes, found: list[tuple[int, int]]) -> bytes:
     pieces: list[bytes] = []
     done = 0
     for start, end in found:
         if start >= done:
-            pieces += (line[done:start], _MARK)
+            # A number in the line's own JSON: what stands for it has to be a value too.
+            bare = line.endswith(b'":', done, start)
+            pieces += (line[done:start], b'"%b"' % _MARK if bare else _MARK)
         done = max(done, end)
     pieces.append(line[done:])
     return b"".join(pieces)
@@ -145,10 +182,11 @@ def _without(line: bytes, found: list[tuple[int, int]]) -> bytes:
 def _secrets_in(line: bytes) -> Iterator[tuple[int, int]]:
     by_sign = _by_sign()
     done = [0] * len(by_sign)
-    for number, place, _ in _signs().find_matches_as_indexes(line.lower(), overlapping=True):
+    for number, start, _ in _signs().find_matches_as_indexes(line.lower(), overlapping=True):
+        _, offset, pattern = by_sign[number]
+        place = start + offset
         if place < done[number]:
             continue
-        pattern = by_sign[number][1]
         match = pattern.match(line, place)
         if match is not None:
             done[number] = match.end()
@@ -163,4 +201,4 @@ def _signs() -> BytesAhoCorasick:
     """
     from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-    return BytesAhoCorasick([sign for sign, _ in _by_sign()], implementation=Implementation.DFA)
+    return BytesAhoCorasick([sign.text for sign in _by_sign()], implementation=Implementation.DFA)
