@@ -19,7 +19,7 @@ _CONFIG = Config(
 )
 
 
-@tool
+@tool(writes=False)
 async def lookup(query: str) -> str:
     """Looks up a fact."""
     return job.lookup(query)

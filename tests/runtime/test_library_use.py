@@ -190,7 +190,7 @@ async def run_pool(*payloads: SubTask | SubTaskOutcome | Halt) -> dict[str, str]
             notes.append("closed")
             closed.set()
 
-        return Pair(live(), live(), close)
+        return Pair(live(), live, close)
 
     async with asyncio.TaskGroup() as group:
         group.create_task(EffectorPool(inbox, make_pair).run())

@@ -22,7 +22,7 @@ from artoo.tools.gated import GatedCommands, GatedWriter
 from artoo.tools.questions import AskPerson
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.sandbox.choose import open_sandbox
-from artoo.tools.standard import builtin_tools
+from artoo.tools.standard import builtin_tools, gated
 from artoo.tools.tool import Arguments, Outcome, Tool
 from artoo.tools.under_way import current_act
 from artoo.tools.user_tools import tool, user_tool
@@ -117,18 +117,25 @@ async def test_consent_comes_before_the_announcement() -> None:
 
 
 async def test_who_only_reads_says_so_behind_the_gate() -> None:
-    """A tool behind the gate that is known to read may be repeated; a user's function may not, whatever it says."""
+    """A tool behind the gate may be repeated when it is known to read, or promises it; a default is no promise."""
 
     @tool
     def look(thing: str) -> str:
         """Looks."""
         return thing
 
+    @tool(writes=False)
+    def pure(thing: str) -> str:
+        """Looks, and changes nothing."""
+        return thing
+
     said = Said()
+    unsaid, promised = gated((user_tool(look), user_tool(pure)), Gate())
     for one, effects in (
         (Asking(doing(said), why=never, reads_only=True), CallEffects.NONE),
         (Asking(doing(said), why=never), CallEffects.OUTSIDE),
-        (Asking(user_tool(look), why=never), CallEffects.OUTSIDE),
+        (unsaid, CallEffects.OUTSIDE),
+        (promised, CallEffects.NONE),
     ):
         said.departures.clear()
         await box_of(said, [one]).call(one.spec.name, {"thing": "x"}, said.ticket())

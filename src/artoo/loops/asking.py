@@ -26,12 +26,9 @@ from artoo.prompts.segments import Segment, assemble
 
 T = TypeVar("T", bound=BaseModel)
 
-Durable = Callable[[], Awaitable[None]]
-"""Returns when everything that was published before would survive the death of this process."""
 
-
-async def at_once() -> None:
-    """Nothing is kept, so nothing is waited for."""
+async def unchecked() -> None:
+    """Nobody's task, so nobody's identity to be checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,16 @@ class Standing:
     """
 
     segments: Mapping[Segment, str] = field(default_factory=dict[Segment, str])
-    check: Callable[[], Awaitable[None]] = at_once
+    check: Callable[[], Awaitable[None]] = unchecked
+
+    def after(self, persona: str) -> Standing:
+        """With what the operator has accepted into the T layer before its own persona: it is in every prompt."""
+        own = self.segments.get(Segment.AGENT_PERSONA, "")
+        together = "\n".join(filter(None, (persona, own)))
+        return Standing({**self.segments, Segment.AGENT_PERSONA: together}, self.check)
+
+
+_NOBODY = Standing()
 
 
 class Asker:
@@ -55,20 +61,10 @@ class Asker:
         model: Model,
         clock: Clock,
         tier: Tier,
-        persona: str = "",
-        durable: Durable = at_once,
         standing: Standing | None = None,
     ) -> None:
-        """`persona` is what the operator has accepted into the T layer: it stands in every prompt.
-
-        `durable` is awaited before an answer is used, so that a task which goes on after a crash need not ask
-        again; what was said before the call is in the log by then, mostly written while the model was thinking. To
-        wait for that before each call would guard nothing more (a call under way is lost with the process in any
-        case) and cost 0.2 ms a call. `standing`: whom the task is done for.
-        """
-        self._persona = persona
-        self._durable = durable
-        self._standing = standing or Standing()
+        """`standing`: whom the task is done for."""
+        self._standing = standing or _NOBODY
         self._port = port
         self._model = model
         self._clock = clock
@@ -90,7 +86,7 @@ class Asker:
     ) -> T:
         """The model's answer as a valid `schema`. Raises ModelError, BudgetExhausted or IdentityRefused."""
         await self._standing.check()
-        system, user = assemble({**procedural(self._port.role, contract), **self._whose(), **segments})
+        system, user = assemble({**procedural(self._port.role, contract), **self._standing.segments, **segments})
         question = Question(
             contract=contract,
             schema=schema,
@@ -110,14 +106,7 @@ class Asker:
             raise
         self.small = answer.small
         self._report(question, answer, cause)
-        await self._durable()
         return answer.value
-
-    def _whose(self) -> Mapping[Segment, str]:
-        """The accepted part of the T layer, then the agent's own."""
-        own = self._standing.segments
-        persona = "\n".join(filter(None, (self._persona, own.get(Segment.AGENT_PERSONA, ""))))
-        return {**own, Segment.AGENT_PERSONA: persona}
 
     def _report(self, question: Question[T], answer: Answer[T], cause: Envelope | None) -> None:
         self._port.publish(

@@ -6,14 +6,14 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.errors import ConfigurationError, TaskRunning
 from artoo.contracts.request import Turn, UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult
 from artoo.llm.budget import BudgetedModel
 from artoo.runtime.opening import opened_as
 from artoo.runtime.options import RunOptions
-from artoo.runtime.stage import LiveStage
+from artoo.runtime.stage import Hands, LiveStage
 from artoo.runtime.task import TaskRun
 from artoo.runtime.thinking import accepted_texts
 from artoo.runtime.workshop import Workshop
@@ -22,7 +22,10 @@ from artoo.tasklog.lock import TaskLock
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A task that is ready to run, and locked. `earlier` is what it said in another process."""
+    """A task that is ready to run. `lock` is taken when it plays, at the latest, and released by whoever played it.
+
+    `earlier` is what it said in another process.
+    """
 
     task: TaskRun
     play: Callable[[], Coroutine[None, None, FinalResult]]
@@ -40,15 +43,31 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     answers = shop.answers(options, roots)
     memory = await shop.memory(options)
     settings = shop.settings(options, accepted_texts(shop.config.home))
-    hands = await shop.hands(task_id, roots, text, shop.bus.port(Role.GATE, task_id))
-    if options.behalf is not None:
-        await options.behalf.began(task_id)
-        hands, model = options.behalf.hands(hands), options.behalf.model(model)
-    metered = BudgetedModel(model, budget)
-    stage = LiveStage(task_id, shop.bus, metered, hands, shop.clock, shop.ids, memory, shop.durable)
+    made, behalf = await shop.hands(task_id, roots, text), options.behalf
+    if behalf is not None:
+        await behalf.began(task_id)
+        model = behalf.model(model)
+    gate = shop.bus.port(Role.GATE, task_id)
+
+    def hands() -> Hands:
+        return made(gate) if behalf is None else behalf.hands(made(gate))
+
+    stage = LiveStage(task_id, shop.bus, BudgetedModel(model, budget), hands, shop.clock, shop.ids, memory)
     task = TaskRun(task_id, stage, settings, budget.cost, answers)
     opened = opened_as(settings, shop.limits(options), options.allow, memory=memory is not None)
     request = UserRequest(
         text=text, project=str(roots.project), workspace=str(roots.workspace), history=tuple(history)
     )
-    return Begun(task, lambda: task.run(opened, request), shop.locked(task_id))
+    lock = TaskLock(shop.config.home, task_id)
+    return Begun(task, lambda: _claimed(task.run(opened, request, lock.take)), lock)
+
+
+async def _claimed(playing: Coroutine[None, None, FinalResult]) -> FinalResult:
+    """Raises TaskRunning for an id that another task has: new ids are new, unless they are given."""
+    try:
+        return await playing
+    except ExceptionGroup as group:
+        taken = group.subgroup(TaskRunning)
+        if taken is None:
+            raise
+        raise TaskRunning(str(taken.exceptions[0])) from group

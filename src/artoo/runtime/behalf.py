@@ -60,4 +60,4 @@ class OneTier:
 
     async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
         """See artoo.ports.model.Model."""
-        return await self._model.ask(replace(question, tier=self._tier), meter=meter)
+        return await self._model.ask(question._replace(tier=self._tier), meter=meter)

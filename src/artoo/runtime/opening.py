@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -23,7 +23,7 @@ def opened_as(settings: TaskSettings, budgets: Budgets, allow: tuple[str, ...], 
     """The first message of a task that runs with these settings."""
     return TaskOpened(
         artoo=own_version(),
-        hyperparameters=asdict(settings.hyperparameters),
+        hyperparameters=_numbers(settings.hyperparameters),
         steps=settings.executor.steps,
         seconds=settings.executor.seconds,
         most_subtasks=settings.most_subtasks,
@@ -68,6 +68,11 @@ def _standing(given: Mapping[str, str]) -> Standing:
     if unknown := sorted(given.keys() - {segment.name for segment in Segment}):
         raise ValueError(f"unknown segments: {', '.join(unknown)}")
     return Standing({Segment[name]: text for name, text in given.items()})
+
+
+def _numbers(given: Hyperparameters) -> dict[str, float | int | str]:
+    """As dataclasses.asdict, without its copies of copies."""
+    return {name: getattr(given, name) for name in Hyperparameters.__slots__}
 
 
 @cache

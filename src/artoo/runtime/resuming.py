@@ -95,11 +95,10 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock) -> B
     beyond = Beyond(
         bus=shop.bus,
         model=BudgetedModel(shop.model, budget),
-        hands=lambda port: shop.hands(task_id, roots, recording.request.text, port, past),
+        hands=await shop.hands(task_id, roots, recording.request.text, past),
         clock=shop.clock,
         ids=shop.ids,
         memory=memory,
-        durable=shop.durable,
     )
     stage, conductor = await taken_up(recording, resumption.announcement, beyond)
     task = TaskRun(task_id, stage, settings_of(recording.opened), budget.cost, answers)

@@ -15,7 +15,6 @@ from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.recording import Observed, Source
 from artoo.contracts.roles import Role
-from artoo.loops.asking import Durable, at_once
 from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
@@ -71,11 +70,6 @@ class Stage(Protocol):
         """None: the task neither recalls nor learns."""
         ...
 
-    @property
-    def durable(self) -> Durable:
-        """Waits until what was said would survive this process."""
-        ...
-
     def port(self, role: Role, subtask_id: str | None = None) -> Port:
         """A role's place on the stream of this task."""
         ...
@@ -117,20 +111,27 @@ class LiveStage:
         task_id: str,
         bus: InProcessBus,
         model: Model,
-        hands: Hands,
+        hands: Callable[[], Hands],
         clock: Clock,
         ids: Ids,
         memory: TaskMemory | None = None,
-        durable: Durable = at_once,
     ) -> None:
+        """`hands` is called once, by whoever first needs them."""
         self._task_id = task_id
         self._bus = bus
         self._model = model
         self._ids = ids
-        self.hands = hands
+        self._make_hands = hands
+        self._hands: Hands | None = None
         self.clock = clock
         self.memory = memory
-        self.durable = durable
+
+    @property
+    def hands(self) -> Hands:
+        """See Stage."""
+        if self._hands is None:
+            self._hands = self._make_hands()
+        return self._hands
 
     def port(self, role: Role, subtask_id: str | None = None) -> Port:
         """See Stage."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from artoo.contracts.solution import Cost
+    from artoo.control.hyperparameters import Hyperparameters
     from artoo.llm.budget import Budget, MeteredModel
     from artoo.ports.confirm import Confirm
     from artoo.ports.sandbox import Roots, Sandbox
@@ -58,6 +60,7 @@ class Workshop:
     log: TaskLog
     auditing: Auditing
     busy: Callable[[], bool]
+    _hyperparameters: dict[bool, Hyperparameters] = field(default_factory=dict[bool, "Hyperparameters"])
     _mcp: McpTools | None = None
     _sandbox: Sandbox | None = None
     _memories: Memories | None = None
@@ -92,12 +95,18 @@ class Workshop:
         policies = Policies.parse((*self.config.allow, *options.allow), roots.project, roots.home)
         return Answers(policies, self.confirm)
 
-    async def hands(self, task_id: str, roots: Roots, text: str, port: Port, past: Past | None = None) -> Hands:
-        """The tools of one task; `port` is the gate's place on the stream, `past` that of a resumed task."""
+    async def hands(
+        self, task_id: str, roots: Roots, text: str, past: Past | None = None
+    ) -> Callable[[Port], Hands]:
+        """What makes the tools of one task, given the gate's place on the stream; `past`: of a resumed task.
+
+        All that can go wrong goes wrong here: raises ConfigurationError.
+        """
         from artoo.runtime.hands import open_hands
 
-        return open_hands(
-            await self.sandbox(),
+        sandbox, mcp = await self.sandbox(), self._mcp_tools()
+        return lambda port: open_hands(
+            sandbox,
             roots,
             self.config.home,
             task_id,
@@ -106,7 +115,7 @@ class Workshop:
             self.own_tools,
             port,
             self.environ,
-            self._mcp_tools(),
+            mcp,
             self.durable,
             past,
         )
@@ -171,7 +180,7 @@ class Workshop:
         workspace = options.workspace.expanduser().absolute() if options.workspace else self.config.workspace_path
         if not workspace.is_dir():
             workspace.mkdir(parents=True, exist_ok=True)
-        return Roots(home=_real(Path.home()), workspace=_real(workspace), project=project)
+        return Roots(home=_real_home(Path.home()), workspace=_real(workspace), project=project)
 
     def settings(self, options: RunOptions, persona: str) -> TaskSettings:
         """How a task is run: its options before the configuration."""
@@ -179,7 +188,10 @@ class Workshop:
         from artoo.runtime.task import TaskSettings
 
         limits = self.config.limits
-        hyperparameters = self.config.control.hyperparameters(strict=options.strict)
+        hyperparameters = self._hyperparameters.get(options.strict)
+        if hyperparameters is None:
+            hyperparameters = self.config.control.hyperparameters(strict=options.strict)
+            self._hyperparameters[options.strict] = hyperparameters
         if options.budgets.seconds is not None:
             hyperparameters = replace(
                 hyperparameters, time_budget_ms=max(1, round(options.budgets.seconds * 1_000))
@@ -197,6 +209,12 @@ class Workshop:
         """A task has ended: memory's Dreamer may look soon."""
         if self._memories is not None:
             self._memories.nudge()
+
+
+@lru_cache(maxsize=4)
+def _real_home(home: Path) -> Path:
+    """A person's home does not move while artoo runs."""
+    return _real(home)
 
 
 def _real(path: Path) -> Path:

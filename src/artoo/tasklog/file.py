@@ -64,12 +64,15 @@ class TaskFile:
         self._blobs = BlobStore(directory)
         self._descriptor: int | None = None
         self._part = 0
+        self._name = ""
         self._size = 0
         self._total = 0
         self._reason = ""
         self._block = _Block()
         self.lost = 0
         self.unnoted = 0
+        self.ended = False
+        """Whether the task's last word has come; it may have been lost."""
 
     def append(self, envelopes: list[Envelope]) -> None:
         """Writes the envelopes, and before them how many are missing, if any are."""
@@ -78,8 +81,10 @@ class TaskFile:
         except OSError as error:
             self.note_lost(len(envelopes), _because(error))
             return
-        for envelope in envelopes:
-            self._add(envelope)
+        encoded = list(map(_encoded, envelopes))
+        lines = iter(self._redactor.lines([line for line in encoded if isinstance(line, bytes)]))
+        for envelope, line in zip(envelopes, encoded, strict=True):
+            self._add(envelope.kind, next(lines) if isinstance(line, bytes) else line)
         self._flush()
 
     def note_lost(self, count: int, reason: str) -> None:
@@ -108,17 +113,18 @@ class TaskFile:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def _add(self, envelope: Envelope) -> None:
-        if self._total + self._block.size >= self._limits.total and envelope.kind != LAST_KIND:
+    def _add(self, kind: str, line: bytes | Exception) -> None:
+        if self._total + self._block.size >= self._limits.total and kind != LAST_KIND:
             self.note_lost(1, f"the log has reached its limit of {self._limits.total} bytes")
             return
         try:
-            line = self._line(envelope)
+            kept = self._kept(line)
         except (OSError, TypeError, ValueError, RecursionError) as error:
             self.note_lost(1, _because(error))
             return
         self._note_gap()
-        self._queue(line, messages=1)
+        self._queue(kept, messages=1)
+        self.ended = self.ended or kind == LAST_KIND
 
     def _note_gap(self) -> None:
         if self.unnoted:
@@ -126,8 +132,10 @@ class TaskFile:
             self._queue(line, noted=self.unnoted)
             self.unnoted = 0
 
-    def _line(self, envelope: Envelope) -> bytes:
-        line = self._redactor.line(codec.encode(envelope))
+    def _kept(self, line: bytes | Exception) -> bytes:
+        """The line as it goes into the file: long strings beside it. Raises what kept it from being encoded."""
+        if isinstance(line, Exception):
+            raise line
         if len(line) > self._limits.inline:
             fields = codec.fields_of(line)
             fields["payload"], written = self._blobs.externalise(fields["payload"], self._limits.inline)
@@ -150,8 +158,7 @@ class TaskFile:
             self.unnoted += block.noted
             return
         if self._grown is not None and block.lines:
-            file = part_path(self._directory, self._part).name
-            self._grown(self._directory.name, file, self._size, self._digest.hexdigest())
+            self._grown(self._directory.name, self._name, self._size, self._digest.hexdigest())
 
     def _append(self, block: bytes) -> None:
         if self._descriptor is None:
@@ -191,6 +198,7 @@ class TaskFile:
 
     def _open_part(self) -> None:
         path = part_path(self._directory, self._part)
+        self._name = path.name
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         self._size = _cut_torn_line(self._descriptor)
         if self._grown is not None:
@@ -204,6 +212,13 @@ class TaskFile:
         self._digest = hashlib.sha256()
         for start in range(0, self._size, _TAIL):
             self._digest.update(os.pread(descriptor, min(_TAIL, self._size - start), start))
+
+
+def _encoded(envelope: Envelope) -> bytes | Exception:
+    try:
+        return codec.encode(envelope)
+    except (TypeError, ValueError, RecursionError) as error:
+        return error
 
 
 def _because(error: Exception) -> str:

@@ -7,7 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -40,8 +40,7 @@ class TaskLock:
         Where the home cannot be written there is no lock; there is no log either that could be resumed.
         """
         try:
-            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._descriptor = os.open(self._directory / _NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._descriptor = _opened(self._directory)
             taken = _locked(self._descriptor)
         except OSError as error:
             logger.warning("task %s runs without a lock: %s", self._task_id, error)
@@ -66,6 +65,16 @@ class TaskLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def _opened(directory: Path) -> int:
+    """Made with its directories; most tasks are new, and their parent directory is there."""
+    with suppress(FileExistsError):
+        try:
+            os.mkdir(directory, 0o700)  # noqa: PTH102  # a third of what Path.mkdir takes, before every task
+        except FileNotFoundError:
+            directory.mkdir(parents=True, mode=0o700)
+    return os.open(f"{directory}/{_NAME}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def is_running(directory: Path) -> bool:

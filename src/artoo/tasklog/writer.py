@@ -1,7 +1,7 @@
 """The task log's writing side: everything on the stream, one file a task (SPEC section 10).
 
-It consumes a spool in the background and writes in batches from a worker thread, so that neither the
-publishers nor the event loop wait for the disk.
+It consumes a spool in the background and writes in batches: small ones to the page cache between two turns of the
+event loop, large ones, endings and those of a slow disk from a worker thread. No publisher waits for the disk.
 """
 
 from __future__ import annotations
@@ -23,22 +23,20 @@ from artoo.tasklog.redact import Redactor
 logger = logging.getLogger(__name__)
 
 BATCH = 512
-QUIET_SECONDS = 0.005
-"""What was said is written once nothing more was said for this long, unless somebody waits for it: roles speak in
-bursts of a few milliseconds, between two waits for a model, and a thread that writes meanwhile takes the
-interpreter from them (measured: 1 ms of the 8 that a chain of six calls costs)."""
-LONGEST_SECONDS = 0.05
-"""And never later than this, however much is said."""
 FEW = 256
-"""Messages that are written at once, on the event loop's thread, when somebody waits for them. They go to the page
-cache: 100 to 250 µs, of which a thread would save nothing (the interpreter is needed all the same) and to which it
-would add 300 to 600, before and after every call to a model."""
-MOST_TURNS = 4
-"""Turns of the loop for which a flush waits for others: with none, 64 answers at once would be 64 writes, and take
-16 ms longer."""
+"""Messages that are written on the event loop's thread. They go to the page cache: 100 to 250 µs, of which a thread
+would save nothing (the interpreter is needed all the same) and to which it would add 300 to 600."""
+QUIET_TURNS = 6
+"""What was said is written once the event loop has turned this often without another word, unless somebody waits
+for it. Roles speak in bursts between two waits for a model, and the burst ends with the next question: it leaves
+first, and the log is written while the model thinks (measured: 2 ms of the 10 that a chain of six calls costs)."""
+LONGEST_SECONDS = 0.01
+"""And never later than this, however much is said."""
 TURN = 16
-"""Messages to one write: each write lets the event loop have the interpreter, for which it would otherwise wait the
-5 ms after which Python makes a thread give it up."""
+"""Messages to one write of a thread: each lets the event loop have the interpreter, for which it would otherwise
+wait the 5 ms after which Python makes a thread give it up."""
+TURN_HERE = 64
+"""Messages to one write on the loop's own thread."""
 SLOW_SECONDS = 0.05
 PATIENCE_SECONDS = 10.0
 """A disk that makes the loop wait as long as that has its writes done by a thread for a while."""
@@ -74,9 +72,7 @@ class TaskLog:
         self._missing = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._ended = False
-        self._turn = asyncio.Lock()
         self._slow_until = 0.0
-        self._hurry: asyncio.Future[None] | None = None
 
     @property
     def missing(self) -> int:
@@ -93,11 +89,12 @@ class TaskLog:
             while True:
                 await self._spool.wait()
                 await self._quiet()
-                if self._may_write_here():
-                    await self._write_here()
+                batch = self._spool.take(BATCH)
+                # An ending is followed by an fsync, which takes longer than a loop should stand still.
+                if self._may_write_here(batch):
+                    self._write_here(batch)
                 else:
-                    async with self._turn:
-                        await self._write(self._spool.take(BATCH))
+                    await self._write(batch)
         except StreamClosed:
             logger.debug("the task log has written %d messages", self._written)
         finally:
@@ -108,71 +105,45 @@ class TaskLog:
     async def flush(self) -> None:
         """Returns when everything that was published before this call is in its log or counted as missing.
 
-        What is in its log has been handed to the operating system: it survives this process, however it dies.
-        Returns at once when `run` has ended.
+        What is in its log has been handed to the operating system: it survives this process, however it dies. All
+        who wait in the same turn of the loop share one write. Returns at once when `run` has ended.
         """
         target = self._spool.accepted
-        if self._written < target and not self._ended and self._may_write_here():
-            await self._gathered()
-            if self._written < target and self._may_write_here():
-                await self._write_here()
         if self._written >= target or self._ended:
             return
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.append((target, waiter))
-        if self._hurry is not None:
-            _wake(self._hurry)
         await waiter
 
-    async def _gathered(self) -> None:
-        """Lets the loop turn while more is said: what many roles wait for goes to the disk in one write."""
-        heard = -1
-        for _ in range(MOST_TURNS):
-            if heard == self._spool.accepted:
-                return
+    async def _quiet(self) -> None:
+        """Waits for the end of a burst; not when a batch is full or somebody waits for what is in it."""
+        loop, quiet, heard = asyncio.get_running_loop(), 0, -1
+        latest = loop.time() + LONGEST_SECONDS
+        while not self._waiting and quiet < QUIET_TURNS and loop.time() < latest:
+            quiet = quiet + 1 if heard == self._spool.accepted else 0
             heard = self._spool.accepted
+            if heard >= self._written + BATCH:
+                return
             await asyncio.sleep(0)
 
-    def _may_write_here(self) -> bool:
-        few = self._spool.accepted - self._written <= FEW
-        return few and not self._turn.locked() and asyncio.get_running_loop().time() >= self._slow_until
+    def _may_write_here(self, batch: Sequence[Envelope | Gap]) -> bool:
+        few = len(batch) <= FEW and asyncio.get_running_loop().time() >= self._slow_until
+        return few and not any(is_last(item) for item in batch)
 
-    async def _write_here(self) -> None:
-        """Writes what is there on the loop's thread, unless that ends a task: its fsync takes longer."""
-        batch = self._spool.take(FEW)
-        if any(is_last(item) for item in batch):
-            async with self._turn:
-                await self._write(batch)
-            return
+    def _write_here(self, batch: Sequence[Envelope | Gap]) -> None:
         loop = asyncio.get_running_loop()
         began = loop.time()
-        self._append(batch)
+        self._append(batch, TURN_HERE)
         if loop.time() - began > SLOW_SECONDS:
             self._slow_until = loop.time() + PATIENCE_SECONDS
         self._count(batch)
 
-    async def _quiet(self) -> None:
-        """Waits for the end of a burst; not when a batch is full or somebody waits for what is in it."""
-        loop = asyncio.get_running_loop()
-        latest, heard = loop.time() + LONGEST_SECONDS, -1
-        while not self._waiting and heard != self._spool.accepted < self._written + BATCH and loop.time() < latest:
-            heard = self._spool.accepted
-            # A future and a timer, not asyncio.timeout around an Event: this runs between all calls of all tasks.
-            self._hurry = loop.create_future()
-            timer = loop.call_later(QUIET_SECONDS, _wake, self._hurry)
-            try:
-                await self._hurry
-            finally:
-                timer.cancel()
-
     async def _write(self, batch: Sequence[Envelope | Gap]) -> None:
-        if not batch:  # a flush was quicker
-            return
         writing = asyncio.ensure_future(asyncio.to_thread(self._append, batch))
         try:
             await asyncio.shield(writing)
         except asyncio.CancelledError:
-            # A role that is cancelled while it flushes holds the batch: nobody else can write or count it.
+            # Nobody else can write or count the batch that it holds.
             await asyncio.wait((writing,))
             raise
         finally:
@@ -191,26 +162,26 @@ class TaskLog:
                 waiter.set_result(None)
         self._waiting = still
 
-    def _append(self, batch: Sequence[Envelope | Gap]) -> None:
+    def _append(self, batch: Sequence[Envelope | Gap], turn: int = TURN) -> None:
         with self._writing:
             run: defaultdict[str, list[Envelope]] = defaultdict(list)
             for item in batch:
                 if isinstance(item, Gap):
-                    self._append_run(run)
+                    self._append_run(run, turn)
                     run.clear()
                     self._note_gap(item)
                 elif item.task_id:
                     run[item.task_id].append(item)
-            self._append_run(run)
+            self._append_run(run, turn)
 
-    def _append_run(self, run: dict[str, list[Envelope]]) -> None:
+    def _append_run(self, run: dict[str, list[Envelope]], turn: int) -> None:
         for task_id, envelopes in run.items():
             file = self._file(task_id)
             before = file.lost
-            for start in range(0, len(envelopes), TURN):
-                file.append(envelopes[start : start + TURN])
+            for start in range(0, len(envelopes), turn):
+                file.append(envelopes[start : start + turn])
             self._missing += file.lost - before
-            if any(is_last(envelope) for envelope in envelopes):
+            if file.ended:
                 file.sync()
                 file.close()
                 del self._files[task_id]
@@ -237,11 +208,6 @@ class TaskLog:
             for file in self._files.values():
                 file.close()
             self._files.clear()
-
-
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
 
 
 def is_last(item: Envelope | Gap) -> bool:

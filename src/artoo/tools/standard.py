@@ -101,6 +101,8 @@ def own_tools(functions: Iterable[Function], gate: Gate) -> tuple[Tool, ...]:
 def gated(tools: Iterable[UserTool], gate: Gate) -> tuple[Tool, ...]:
     """The user's tools behind the gate: those that ask do so before each call, others only for what data named.
 
-    Nobody knows what a crash cut off in them: that a function only reads is a default, and no promise.
+    Nobody knows what a crash cut off in them, unless they promise to change nothing.
     """
-    return tuple(Asking(one, gate, always if one.effects.asks else never) for one in tools)
+    return tuple(
+        Asking(one, gate, always if one.effects.asks else never, reads_only=one.effects.repeatable) for one in tools
+    )

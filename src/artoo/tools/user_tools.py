@@ -33,11 +33,16 @@ _ATTRIBUTE = "__artoo_tool__"
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What a tool may do. `asks`: a person is asked before each call (default for tools that write)."""
+    """What a tool may do. `asks`: a person is asked before each call (default for tools that write).
+
+    `repeatable`: it was said, and not left open, that it changes nothing; then a call that a crash cut off is made
+    again, and need not be on disk before it goes out.
+    """
 
     reads: bool
     writes: bool
     asks: bool
+    repeatable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     reads: bool = True,
-    writes: bool = False,
+    writes: bool | None = None,
     asks: bool | None = None,
     seconds: float = USER_SECONDS,
 ) -> Callable[[F], F]: ...
@@ -101,17 +106,19 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     reads: bool = True,
-    writes: bool = False,
+    writes: bool | None = None,
     asks: bool | None = None,
     seconds: float = USER_SECONDS,
 ) -> F | Callable[[F], F]:
     """Makes a function usable as a tool; it stays the function that it was.
 
     The name and the first line of the documentation are what a model sees; parameters come from the signature.
-    `writes`: it changes something, so a person is asked before each call unless `asks=False` says otherwise.
+    `writes`: it changes something, so a person is asked before each call unless `asks=False` says otherwise. False
+    is a promise that it changes nothing: a call that a crash cut off is then made again. Without either, nobody is
+    asked before a call, but somebody is before one is repeated.
     `seconds` bounds a call. Raises ConfigurationError for a signature that a model cannot call.
     """
-    effects = Effects(reads, writes, writes if asks is None else asks)
+    effects = Effects(reads, bool(writes), bool(writes) if asks is None else asks, repeatable=writes is False)
 
     def mark(marked: F) -> F:
         setattr(marked, _ATTRIBUTE, _made(marked, name, description, effects, seconds))

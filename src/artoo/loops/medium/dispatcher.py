@@ -103,10 +103,10 @@ class Dispatcher:
         self._round.running = {subtask.subtask_id for subtask in group}
         known = _known(self._finished.values())
         for subtask in group:
-            context = "\n\n".join(part for part in (subtask.context, known) if part)
-            self._port.publish(
-                subtask.model_copy(update={"context": context}), cause=cause, subtask_id=subtask.subtask_id
-            )
+            if known:
+                context = "\n\n".join(part for part in (subtask.context, known) if part)
+                subtask = subtask.model_copy(update={"context": context})
+            self._port.publish(subtask, cause=cause, subtask_id=subtask.subtask_id)
 
 
 def _entry(subtask: SubTask) -> ManifestEntry:

@@ -8,7 +8,6 @@ from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.recording import Source
 from artoo.contracts.roles import Role
-from artoo.loops.asking import Durable, at_once
 from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
@@ -39,7 +38,6 @@ class ConductedStage:
         memory: TaskMemory | None,
         *,
         remembers: bool = True,
-        durable: Durable = at_once,
     ) -> None:
         """`remembers` False: what roles teach goes nowhere (a replay)."""
         recording = conductor.recording
@@ -48,7 +46,6 @@ class ConductedStage:
         self._task_id = recording.task_id
         self._model = model
         self._ids = ids
-        self._durable = durable
         self._beyond = hands
         self._specs = offered_tools(recording)
         self.clock: ReplayClock = conductor.clock
@@ -62,11 +59,6 @@ class ConductedStage:
         if memory is not None:
             self._remember = RecordedRemember(conductor, ids, memory.remember if remembers else None)
             self.memory = TaskMemory(memory.recall, self._remember)
-
-    @property
-    def durable(self) -> Durable:
-        """What is in the log already needs no waiting."""
-        return self._wait
 
     def port(self, role: Role, subtask_id: str | None = None) -> Port:
         """See Stage."""
@@ -111,10 +103,6 @@ class ConductedStage:
     def close(self) -> None:
         """See Stage."""
         self._bus.close_task(self._task_id)
-
-    async def _wait(self) -> None:
-        if self._conductor.live:
-            await self._durable()
 
 
 def offered_tools(recording: Recording) -> tuple[ToolSpec, ...] | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.recording import TaskResumed
 from artoo.contracts.roles import Role
-from artoo.loops.asking import Durable
 from artoo.memory.absent import NoMemory
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
@@ -28,11 +27,10 @@ class Beyond:
 
     bus: InProcessBus
     model: Model
-    hands: Callable[[Port], Awaitable[Hands]]
+    hands: Callable[[Port], Hands]
     clock: Clock
     ids: Ids
     memory: TaskMemory | None
-    durable: Durable
 
 
 async def taken_up(
@@ -46,10 +44,9 @@ async def taken_up(
         conductor,
         beyond.bus,
         beyond.model,
-        await beyond.hands(gate),
+        beyond.hands(gate),
         beyond.ids,
         _memory(recording, beyond.memory),
-        durable=beyond.durable,
     )
     user = beyond.bus.port(Role.USER, recording.task_id)
 
