@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 from artoo.llm.client import EndpointModel
 from artoo.llm.settings import Endpoint, ModelSettings
 from artoo.llm.tiers import TieredModel
@@ -24,7 +22,7 @@ async def test_questions_go_to_the_endpoint_of_their_tier():
     assert not players
     await pair.ask(question())
     assert list(players) == ["small"]
-    await pair.ask(replace(question(), tier=Tier.BRAIN))
+    await pair.ask(question()._replace(tier=Tier.BRAIN))
     assert [len(player.requests) for player in players.values()] == [1, 1]
     await pair.close()
     await pair.close()
@@ -32,5 +30,5 @@ async def test_questions_go_to_the_endpoint_of_their_tier():
     one = Endpoint("http://a/v1", "same")
     shared = TieredModel(ModelSettings(one, Endpoint("http://a/v1", "same")), connect)
     await shared.ask(question())
-    await shared.ask(replace(question(), tier=Tier.BRAIN))
+    await shared.ask(question()._replace(tier=Tier.BRAIN))
     assert len(players["same"].requests) == 2

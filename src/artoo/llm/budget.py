@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -19,8 +19,7 @@ from artoo.ports.model import Answer, Question
 T = TypeVar("T", bound=BaseModel)
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(NamedTuple):
     """The most that one request can use. `model` is the name that it is asked by: prices go by that."""
 
     prompt_tokens: int
@@ -33,8 +32,7 @@ class Demand:
         return self.prompt_tokens + self.completion_tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(NamedTuple):
     """Room for one request. `money` is the most that it can cost; 0 where its price is not known."""
 
     demand: Demand
@@ -121,7 +119,10 @@ class Budget:
         spent = spent or Cost()
         if prices is not None and spent.money is None:
             spent = spent.model_copy(update={"money": Money(currency=prices.currency)})
-        self._spent = spent
+        self._before = spent
+        self._llm_calls, self._prompt = spent.llm_calls, spent.prompt_tokens
+        self._cached, self._completion = spent.cached_tokens, spent.completion_tokens
+        self._paid = spent.money
         self._calls = 0
         self._tokens = 0
         self._money = 0.0
@@ -129,7 +130,15 @@ class Budget:
 
     def cost(self) -> Cost:
         """Calls, tokens and money used so far (the other figures of Cost stay as they were given)."""
-        return self._spent
+        return self._before.model_copy(
+            update={
+                "llm_calls": self._llm_calls,
+                "prompt_tokens": self._prompt,
+                "cached_tokens": self._cached,
+                "completion_tokens": self._completion,
+                "money": self._paid,
+            }
+        )
 
     @property
     def idle(self) -> bool:
@@ -156,17 +165,12 @@ class Budget:
 
     def settle(self, reservation: Reservation, usage: Usage) -> float | None:
         """See Meter."""
-        spent = self._spent
         cost = self._price_of(reservation, usage)
-        self._spent = spent.model_copy(
-            update={
-                "llm_calls": spent.llm_calls + 1,
-                "prompt_tokens": spent.prompt_tokens + usage.prompt_tokens,
-                "cached_tokens": spent.cached_tokens + usage.cached_tokens,
-                "completion_tokens": spent.completion_tokens + usage.completion_tokens,
-                "money": spent.money.plus(cost) if spent.money is not None else None,
-            }
-        )
+        self._llm_calls += 1
+        self._prompt += usage.prompt_tokens
+        self._cached += usage.cached_tokens
+        self._completion += usage.completion_tokens
+        self._paid = self._paid.plus(cost) if self._paid is not None else None
         self.release(reservation)
         return cost
 
@@ -216,19 +220,17 @@ class Budget:
 
     def _ample(self, reservation: Reservation) -> bool:
         """Whether every account fits, which implies that none is spent: asked first, before every request."""
-        spent, demand = self._spent, reservation.demand
-        tokens = spent.prompt_tokens + spent.completion_tokens + self._tokens + demand.tokens
+        tokens = self._prompt + self._completion + self._tokens + reservation.demand.tokens
         return (
             self._max_money is None
-            and (self._max_calls is None or spent.llm_calls + self._calls < self._max_calls)
+            and (self._max_calls is None or self._llm_calls + self._calls < self._max_calls)
             and (self._max_tokens is None or tokens <= self._max_tokens)
         )
 
     def _accounts(self, reservation: Reservation) -> tuple[_Account, ...]:
-        spent, money = self._spent, self._spent.money
-        tokens = spent.prompt_tokens + spent.completion_tokens
+        money, tokens = self._paid, self._prompt + self._completion
         return (
-            _Account("calls", "model calls", self._max_calls, spent.llm_calls, self._calls, 1),
+            _Account("calls", "model calls", self._max_calls, self._llm_calls, self._calls, 1),
             _Account("tokens", "tokens", self._max_tokens, tokens, self._tokens, reservation.demand.tokens),
             _Account(
                 "money",
@@ -300,7 +302,7 @@ class BudgetedModel:
         except (ModelError, BudgetExhausted) as error:
             error.spent = replace(error.spent or Spent(), billed=tab.billed, money=tab.money)
             raise
-        return replace(answer, billed=tab.billed, money=tab.money)
+        return answer._replace(billed=tab.billed, money=tab.money)
 
 
 def cost_of(calls: Iterable[ModelCalled], prices: PriceList | None = None) -> Cost:

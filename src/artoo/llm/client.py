@@ -7,9 +7,9 @@ module: `request` writes, `retry` sends, `completion` and `reading` read, `diale
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from random import Random
-from typing import Generic, NoReturn, TypeVar
+from typing import Generic, NamedTuple, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel
@@ -51,6 +51,9 @@ _ROOM_FOR_THOUGHTS = 8_192
 """Tokens added to the limit for a model that was seen to think first: its thoughts count against the limit."""
 
 
+_NOTHING_USED = Usage()
+
+
 @dataclass(slots=True)
 class _Asking(Generic[T]):
     """One question under way: what it has cost so far, and how it is being asked."""
@@ -59,12 +62,15 @@ class _Asking(Generic[T]):
     meter: Meter
     wire: Wire = Wire.JSON_SCHEMA
     requests: int = 0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = _NOTHING_USED
     model: str = ""
     completion: Completion | None = None
     """What the last reply holds, read once: for the account and for the answer."""
 
     def add(self, usage: Usage) -> None:
+        if self.requests == 1:
+            self.usage = usage
+            return
         self.usage = Usage(
             prompt_tokens=self.usage.prompt_tokens + usage.prompt_tokens,
             completion_tokens=self.usage.completion_tokens + usage.completion_tokens,
@@ -84,8 +90,7 @@ class _Asking(Generic[T]):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(NamedTuple):
     """One request as it will be sent, and the most that it can use."""
 
     body: dict[str, object]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from artoo.contracts.events import Usage
 from artoo.llm.transport import Json, TransportReply
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(NamedTuple):
     """One choice: its text, why it ended (`stop`, `length`, …), the model's name and the tokens.
 
     `refusal` is the model's own "no". `usage` is None when the server did not count. `thought` says that the model
@@ -40,11 +39,13 @@ def completion_of(reply: TransportReply) -> Completion | None:
     found = choice.get("message")
     message = found if isinstance(found, dict) else {}
     finish = choice.get("finish_reason")
-    refusal = _text(message.get("refusal")).strip()
-    text = _text(message.get("content"))
-    thoughts = _text(message.get("reasoning_content") or message.get("reasoning"))
+    said, refused = message.get("content"), message.get("refusal")
+    text = said if isinstance(said, str) else _text(said)
+    refusal = _text(refused).strip() if refused else ""
+    reasoned = message.get("reasoning_content") or message.get("reasoning")
+    thoughts = _text(reasoned) if reasoned else ""
     thought = bool(thoughts.strip()) or "<think" in text
-    if not text.strip():
+    if not text or text.isspace():
         text = _arguments(message) or thoughts
     if not text.strip() and finish == "content_filter":
         refusal = refusal or "the server's content filter removed the answer"
@@ -132,13 +133,7 @@ def _usage(body: Mapping[str, Json]) -> Usage | None:
     usage = body.get("usage")
     if not isinstance(usage, dict):
         return None
-    details = usage.get("prompt_tokens_details")
-    timings = body.get("timings")
-    cached = (
-        (_count(details.get("cached_tokens")) if isinstance(details, dict) else 0)
-        or _count(usage.get("prompt_cache_hit_tokens"))
-        or (_count(timings.get("cache_n")) if isinstance(timings, dict) else 0)
-    )
+    cached = _cached(usage, body)
     prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
     if not prompt and not completion:
         return None
@@ -146,6 +141,16 @@ def _usage(body: Mapping[str, Json]) -> Usage | None:
         prompt_tokens=prompt,
         completion_tokens=completion,
         cached_tokens=min(cached, prompt),
+    )
+
+
+def _cached(usage: Mapping[str, Json], body: Mapping[str, Json]) -> int:
+    """Prompt tokens from the server's cache: OpenAI's, DeepSeek's or llama.cpp's way to say it."""
+    details, timings = usage.get("prompt_tokens_details"), body.get("timings")
+    return (
+        (_count(details.get("cached_tokens")) if isinstance(details, dict) else 0)
+        or _count(usage.get("prompt_cache_hit_tokens"))
+        or (_count(timings.get("cache_n")) if isinstance(timings, dict) else 0)
     )
 
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
+from yarl import URL
 
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.llm import guard
@@ -42,6 +43,7 @@ class HttpTransport:
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self._base = normalise_base_url(base_url)
+        self._completions, self._models = URL(f"{self._base}/chat/completions"), URL(f"{self._base}/models")
         self._headers = {"Content-Type": "application/json", "Accept": "application/json", **(headers or {})}
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
@@ -61,11 +63,11 @@ class HttpTransport:
     async def post(self, body: Mapping[str, object], *, timeout: float) -> TransportReply:
         """POST /chat/completions; see Transport."""
         data = orjson.dumps(body if isinstance(body, dict) else dict(body))
-        return await self._request("POST", "/chat/completions", data, timeout)
+        return await self._request("POST", self._completions, data, timeout)
 
     async def models(self, *, timeout: float) -> TransportReply:
         """GET /models; see Transport."""
-        return await self._request("GET", "/models", None, timeout)
+        return await self._request("GET", self._models, None, timeout)
 
     async def close(self) -> None:
         """Closes the pool. Requests afterwards raise ModelUnreachable. Idempotent."""
@@ -74,7 +76,7 @@ class HttpTransport:
         if pool is not None:
             await pool[1].close()
 
-    async def _request(self, method: str, path: str, data: bytes | None, timeout: float) -> TransportReply:
+    async def _request(self, method: str, url: URL, data: bytes | None, timeout: float) -> TransportReply:
         session, places = self._connected()
         limits = _limits(timeout)
         async with places:
@@ -82,7 +84,7 @@ class HttpTransport:
                 # A redirect would carry the key to another host: it is reported, not followed.
                 async with session.request(
                     method,
-                    self._base + path,
+                    url,
                     data=data,
                     timeout=limits,
                     proxy=self._proxy,

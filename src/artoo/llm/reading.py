@@ -18,6 +18,7 @@ LONGEST_ANSWER = 400_000
 
 _THOUGHT_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _OWN_FENCE_END = re.compile(r"^\s*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
+_MAY_BE_FENCE = re.compile(r"```|~~~")
 _JSON_INFO = frozenset({"json", "jsonc", "json5"})
 _MOST_PROBLEMS = 4
 
@@ -38,7 +39,7 @@ def read_answer(text: str, schema: type[T], *, body_field: str | None = None, cu
     with a default. `body_field`: see `artoo.ports.model.Question`. `cut`: the server stopped at the token limit.
     Raises Unreadable.
     """
-    if body_field is None:
+    if body_field is None or not _MAY_BE_FENCE.search(text):
         value = _read_clean(text, schema)
         if value is not None:
             return value

@@ -7,14 +7,12 @@ such as retries, structured output and budgets, sees only this.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
-@dataclass(frozen=True, slots=True)
-class TransportReply:
+class TransportReply(NamedTuple):
     """One answer of a server: HTTP status, headers (found by lower-case names), and the decoded body (None if it
     was no JSON)."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -32,8 +32,7 @@ class AnswerForm:
     fence: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Question(Generic[T]):
+class Question(NamedTuple, Generic[T]):
     """One call. `contract` is the JSON schema's name; `schema` the type that the answer must have.
 
     With `body_field`, the answer is a short JSON object that may be followed by a fenced block, whose text
@@ -52,8 +51,7 @@ class Question(Generic[T]):
     variant: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
+class Answer(NamedTuple, Generic[T]):
     """A valid value, the text it came from, and what it cost.
 
     `small`: the model is known to be a small one (see `artoo.llm.request.SMALL_BYTES`), whose figures deserve

@@ -268,17 +268,20 @@ async def _bounded(tool: Tool, arguments: Arguments) -> Outcome:
 def _wrong_arguments(spec: ToolSpec, arguments: Arguments) -> str | None:
     """What is wrong with the arguments' names and sizes, and what the tool takes."""
     known = {parameter.name for parameter in spec.parameters}
-    takes = ", ".join(f"{one.name}{'' if one.required else ' (optional)'}" for one in spec.parameters)
     if unknown := [name for name in arguments if name not in known]:
-        return f"{spec.name} has no argument {', '.join(map(repr, unknown))}; it takes: {takes}"
+        return f"{spec.name} has no argument {', '.join(map(repr, unknown))}; it takes: {_taken(spec)}"
     if missing := [one.name for one in spec.parameters if one.required and one.name not in arguments]:
-        return f"{spec.name} needs {', '.join(map(repr, missing))}; it takes: {takes}"
+        return f"{spec.name} needs {', '.join(map(repr, missing))}; it takes: {_taken(spec)}"
     main = spec.parameters[0]
     if main.required and not arguments[main.name].strip():
         return f"{spec.name}: {main.name!r} is empty; it is {main.description}"
     if too_long := [name for name, value in arguments.items() if len(value) > MAX_ARGUMENT]:
         return f"{spec.name}: {too_long[0]!r} is longer than {MAX_ARGUMENT} characters; do it in parts"
     return None
+
+
+def _taken(spec: ToolSpec) -> str:
+    return ", ".join(f"{one.name}{'' if one.required else ' (optional)'}" for one in spec.parameters)
 
 
 def _normal_target(tool: Tool, blocked: str) -> str:

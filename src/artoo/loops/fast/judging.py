@@ -35,6 +35,8 @@ class Attempts:
         """The verdict with its k of N."""
         failed = self.failures.get(verdict.criterion, 0) + (verdict.verdict == "fail")
         self.failures[verdict.criterion] = failed
+        if (failed, self.number) == (verdict.failed_attempts, verdict.attempts):
+            return verdict
         return verdict.model_copy(update={"failed_attempts": failed, "attempts": self.number})
 
 

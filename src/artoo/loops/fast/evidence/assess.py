@@ -87,12 +87,12 @@ _YES = re.compile(r"\s*(?:yes|yep|yeah|true|是的?|对的?|有的?)(?:[\s,.!，
 
 def _yes_for_no(case: Case) -> Iterator[Finding]:
     """A yes, where the last word of the tools was a bare no."""
-    said = [view for view in case.views if view.standing in GOOD and view.call.output.strip()]
+    if not _YES.match(case.claim):
+        return
+    said = [view for view in case.views if view.call.output.strip() and view.standing in GOOD]
     if not said or said[-1].call.output.strip().casefold() not in ("no", "false", "n", "否", "没有"):
         return
-    if _YES.match(case.claim) and not any(
-        clause.stance in (Stance.ABSENT, Stance.FAILED) for clause in case.clauses
-    ):
+    if not any(clause.stance in (Stance.ABSENT, Stance.FAILED) for clause in case.clauses):
         yield Finding("yes_for_no", f"“{case.claim[:120]}”, but the answer was no", contradicts=True)
 
 
@@ -130,8 +130,8 @@ def _against_clause(clause: Clause, case: Case) -> Iterator[Finding]:
 def _is_quotation(case: Case) -> bool:
     """Whether the answer is a tool's output as it stands, given to somebody who asked to see it."""
     text = case.claim.strip()
-    quoted = any(
-        view.standing in GOOD and not view.invented and view.call.output.strip() == text for view in case.views
+    quoted = any(  # how a call ended is looked at last: that reads all of its output
+        view.call.output.strip() == text and not view.invented and view.standing in GOOD for view in case.views
     )
     if not quoted or not text:
         return False

@@ -68,7 +68,7 @@ _UNTELLING = frozenset(
 
 def stated(clause: Clause, case: Case) -> Iterator[Finding]:
     """Findings against a statement of fact."""
-    useful = [view for view in case.views if view.standing in GOOD or view.call.output.strip()]
+    useful = [view for view in case.views if view.call.output.strip() or view.standing in GOOD]
     if not useful and _complained(clause, case):
         return
     if not useful:
