@@ -264,6 +264,7 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("check_disagrees", "corrected", verdict(verdict="pass", failure_class=None)),
     ("attempts_miscounted", "corrected", verdict(failed_attempts=0)),
     ("wrong_failure_class", "corrected", verdict(failure_class=FailureClass.ENVIRONMENTAL)),
+    ("failure_of_nobody", "corrected", verdict(blameless=True)),
     ("correction_without_failure", "corrected", lambda tape: tape.edit(CorrectionSignal, failed_criterion="x")),
     ("too_many_corrections", "corrected", law(max_retries=0)),
     ("retried_infrastructure", "corrected", result(infrastructure="timeout")),

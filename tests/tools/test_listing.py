@@ -138,6 +138,56 @@ async def test_heads_of_named_files_are_shown(source: ProjectLook, roots: Roots)
     assert "i.png: is a PNG image, not text" in listing
 
 
+async def test_a_file_that_names_another_is_followed(source: ProjectLook, roots: Roots) -> None:
+    """The listing says which file a named file names, by path or by a name that only one file has, and shows it."""
+    (roots.project / "data").mkdir()
+    for month in ("feb", "mar"):
+        (roots.project / "data" / f"{month}.txt").write_text(f"{month}\n1\n2\n3\n")
+    (roots.project / "latest.txt").write_text("mar.txt\n")
+    (roots.project / "data" / "best.txt").write_text("./feb.txt\n\n")
+    found = await source.look("latest.txt contains a name. What is the sum in that file? See data/best.txt.")
+    assert found.points_to == (("latest.txt", "data/mar.txt"), ("data/best.txt", "data/feb.txt"))
+    assert found.listing.splitlines()[-2:] == ["latest.txt names data/mar.txt", "data/best.txt names data/feb.txt"]
+    assert "First lines of data/mar.txt:\nmar\n1\n2\n" in found.listing
+    assert ("data/mar.txt", "mar") in found.first_lines and ("latest.txt", "mar.txt") in found.first_lines
+
+
+@pytest.mark.parametrize(
+    ("said", "there"),
+    [
+        ("apple\npear\n", ["apple", "pear"]),  # words
+        ("name,age\nAna,34\n", ["age"]),
+        ("3.14\n", ["3.14"]),
+        ("a.txt\nb.txt\nc.txt\nd.txt\n", ["a.txt", "b.txt"]),  # not shown whole
+        ("see a.txt\n", ["a.txt"]),
+        ("a.txt\n", ["x/a.txt", "y/a.txt"]),  # which one?
+        ("list.txt\n", ["list.txt"]),  # itself
+        ("../a.txt\n", ["x/a.txt"]),
+        ("gone.txt\n", ["a.txt"]),
+        ("", ["a.txt"]),
+    ],
+)
+async def test_ordinary_content_names_no_file(
+    source: ProjectLook, roots: Roots, said: str, there: list[str]
+) -> None:
+    """Words, tables, numbers, long lists, prose, ambiguous and absent names are no pointers."""
+    for name in there:
+        (roots.project / name).parent.mkdir(exist_ok=True)
+        (roots.project / name).write_text("1\n")
+    (roots.project / "list.txt").write_text(said)
+    assert (await source.look("Sort the lines of list.txt")).points_to == ()
+
+
+async def test_credentials_that_a_file_names_are_not_shown(source: ProjectLook, roots: Roots) -> None:
+    """Following a name shows no more than naming the file itself would."""
+    (roots.home / ".ssh").mkdir()
+    (roots.home / ".ssh" / "id").write_text("BEGIN KEY")
+    (roots.project / "key.txt").symlink_to(roots.home / ".ssh" / "id")
+    (roots.project / "latest.txt").write_text("key.txt\n")
+    found = await source.look("What is in the file that latest.txt names?")
+    assert "BEGIN" not in found.listing and all("BEGIN" not in line for _, line in found.first_lines)
+
+
 async def test_broken_links_copies_and_ignored_files(source: ProjectLook, roots: Roots) -> None:
     """A link that leads nowhere is said to, with the copy; ignored and hidden files are left out unless named."""
     project = roots.project

@@ -58,6 +58,13 @@ class ToolCall(Contract):
     withheld_by: WithheldBy | None = None
     reason: str | None = None
 
+    @property
+    def never_ran(self) -> bool:
+        """Whether it was turned away before it could do anything, and not for want of consent: by a block, because
+        it was made before, for its arguments. Such a call says nothing about the tools and targets that it names.
+        """
+        return self.status is CallStatus.REFUSED and self.withheld_by is None and not self.dropped
+
     def line(self) -> str:
         """The seeds' one-line form: `tool: input → first 200 characters of the output`."""
         shown = self.output if self.status is CallStatus.OK else (self.reason or self.error_output or self.output)
@@ -141,7 +148,8 @@ class CriterionVerdict(Contract):
     """One criterion's verdict. `failed_attempts` of `attempts` is the paper's k/N.
 
     `identities` are the tool identities that a failing verdict cites, `accountable` the role that
-    answers for it (paper, Appendix C).
+    answers for it (paper, Appendix C). `blameless`: it fails only because something is not confirmed yet (two
+    ways that differ, one way alone), so that no tool is blocked and nothing is learnt against one for it.
     """
 
     criterion: str
@@ -155,6 +163,7 @@ class CriterionVerdict(Contract):
     identities: tuple[str, ...] = ()
     accountable: Role = Role.EXECUTOR
     contradicted: bool = False
+    blameless: bool = False
 
 
 class CriterionJudged(Contract):

@@ -40,13 +40,17 @@ class PlannedSubTask(Contract):
 
 
 class Plan(Contract):
-    """A validated plan for one round. `task_criteria` speak about the combined output of all subtasks."""
+    """A validated plan for one round. `task_criteria` speak about the combined output of all subtasks.
+
+    `left_out`: criteria that the model drafted and code did not take, each with the reason.
+    """
 
     task_criteria: tuple[CriterionLike, ...] = ()
     subtasks: tuple[PlannedSubTask, ...]
     must_not: MustNot = Field(default_factory=MustNot)
     cautions: tuple[Caution, ...] = ()
     carried: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     round: int = Field(default=1, ge=1)
 
 

@@ -10,13 +10,17 @@ from typing import Protocol
 class Surroundings:
     """`listing`: the project with heads of named files. `missing`: named inputs that are nowhere.
 
-    `found_elsewhere`: named inputs that are not where the request says, with where they are.
+    `found_elsewhere`: named inputs that are not where the request says, with where they are. `points_to`: a named
+    file, and an existing file whose path or name is a line of it. `first_lines`: paths of text files that were
+    looked into, with their first lines.
     """
 
     listing: str = ""
     missing: tuple[str, ...] = ()
     found_elsewhere: tuple[tuple[str, str], ...] = ()
     guide: str = ""
+    points_to: tuple[tuple[str, str], ...] = ()
+    first_lines: tuple[tuple[str, str], ...] = ()
 
 
 class SurroundingsSource(Protocol):

@@ -1,12 +1,14 @@
 """What is around a request, in a few lines for a small model: files, heads of named files, and what is not there.
 
     entries + request ──► name_files ──► what each named file is ──► describe ──► Surroundings
+                                                    └──► pointers: files that name another file
 
 Pure: a snapshot goes in, text comes out. `look` takes the snapshot.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +27,7 @@ MOST_NAMED = 8
 _HEAD_LINES = 3
 _LINE_CHARACTERS = 120
 _MOST_TREE_LINES = 50
+_ENDING = re.compile(r"[^.]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 _WANTS_COPY = re.compile(r"\b(copy|copies|backup|back-up|archived?)\b|副本|备份|拷贝", re.IGNORECASE)
 
 
@@ -52,10 +55,11 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first lines of a file, or in words why there are none."""
+    """The first lines of a file, or in words why there are none. `whole`: the file has no other lines."""
 
     lines: tuple[str, ...] = ()
     instead: str | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +107,11 @@ def _named(mention: Mention, by_path: Mapping[str, Entry], snapshot: Snapshot) -
 def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACTERS) -> Surroundings:
     """The surroundings of a request, the listing in at most `characters`."""
     named = name_files(snapshot, request)
+    pointed = pointers(snapshot, named)
+    points_to = tuple((printable(name), printable(path)) for name, path in pointed)
     third = characters // 3
-    problems = _joined(_problems(named), third)
-    heads = _joined(_heads(named, snapshot.heads), third)
+    problems = _joined((*_problems(named), *(f"{name} names {path}" for name, path in points_to)), third)
+    heads = _joined(_heads(named, [path for _, path in pointed], snapshot.heads), third)
     tree = _tree(snapshot, request, named, characters - len(problems) - len(heads) - 2)
     copies_count = _WANTS_COPY.search(request) is not None
     found = tuple((one.name, place) for one in named if (place := _found_at(one, copies=copies_count)))
@@ -115,7 +121,45 @@ def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACT
         missing=tuple(one.name for one in named if one.name in lost),
         found_elsewhere=found,
         guide=snapshot.guide,
+        points_to=points_to,
+        first_lines=tuple(
+            (printable(path), _one_line(head.lines[0])) for path, head in snapshot.heads.items() if head.lines
+        ),
     )
+
+
+def pointers(snapshot: Snapshot, named: Iterable[Named]) -> tuple[tuple[str, str], ...]:
+    """(name in the request, path of an existing file) for each line of a short named file that says just that.
+
+    What has neither a directory nor an ending is a word, not a file's name.
+    """
+    said = [
+        (one.name, path, text) for one in named for path in shown_paths(one) for text in _names_in(path, snapshot)
+    ]
+    if not said:
+        return ()
+    there = {entry.path for entry in snapshot.entries if entry.kind in (Kind.FILE, Kind.LINK)} - snapshot.broken
+    found = ((name, path, _pointed_at(text, posixpath.dirname(path), there)) for name, path, text in said)
+    return tuple(
+        dict.fromkeys((name, target) for name, path, target in found if target is not None and target != path)
+    )
+
+
+def _names_in(path: str, snapshot: Snapshot) -> Iterator[str]:
+    """Lines of a file that is shown whole which could be the name of a file."""
+    head = snapshot.heads.get(path, Head())
+    for line in head.lines if head.whole else ():
+        text = line.strip()
+        if len(text) <= _LINE_CHARACTERS and ("/" in text or _ENDING.search(text)):
+            yield text
+
+
+def _pointed_at(text: str, folder: str, there: Collection[str]) -> str | None:
+    for path in (posixpath.normpath(text), posixpath.normpath(posixpath.join(folder, text))):
+        if path in there:
+            return path
+    same = [path for path in there if posixpath.basename(path) == text]
+    return same[0] if len(same) == 1 else None
 
 
 def _found_at(one: Named, *, copies: bool) -> str | None:
@@ -158,8 +202,8 @@ def shown_paths(one: Named) -> tuple[str, ...]:
     return (*one.near.same, *one.near.copies)[:1] if one.where in (Where.BROKEN, Where.ELSEWHERE) else ()
 
 
-def _heads(named: Iterable[Named], heads: Mapping[str, Head]) -> Iterator[str]:
-    for path in dict.fromkeys(path for one in named for path in shown_paths(one)):
+def _heads(named: Iterable[Named], pointed: Iterable[str], heads: Mapping[str, Head]) -> Iterator[str]:
+    for path in dict.fromkeys((*(path for one in named for path in shown_paths(one)), *pointed)):
         head = heads.get(path)
         if head is None:
             continue

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 
 from artoo.contracts.changes import PathClass
 from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
 from artoo.ports.surroundings import Surroundings
-from artoo.tools.listing import LISTING_CHARACTERS, Head, Snapshot, describe, name_files, named_in, shown_paths
+from artoo.tools.listing import (
+    LISTING_CHARACTERS,
+    Head,
+    Snapshot,
+    describe,
+    name_files,
+    named_in,
+    pointers,
+    shown_paths,
+)
 from artoo.tools.output import head_tail
 from artoo.tools.paths import absolute
 from artoo.tools.sandbox.classify import Places
@@ -26,6 +35,7 @@ _LOOK = WalkLimits(entries=20_000, seconds=1.5)
 _WALL_SECONDS = 6.0
 _HEAD_BYTES = 8_192
 _MOST_HEADS = 4
+_HEAD_LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +59,19 @@ class ProjectLook:
 
     def _look(self, request: str) -> Surroundings:
         snapshot = self._snapshot(request)
-        here = [path for one in name_files(snapshot, request) for path in shown_paths(one)]
-        heads = {
-            path: head for path in here[:_MOST_HEADS] if (head := self._head(self.roots.project / path)) is not None
-        }
-        return describe(replace(snapshot, heads=heads), request, self.characters)
+        named = name_files(snapshot, request)
+        snapshot = self._with_heads(snapshot, [path for one in named for path in shown_paths(one)])
+        snapshot = self._with_heads(snapshot, [path for _, path in pointers(snapshot, named)])
+        return describe(snapshot, request, self.characters)
+
+    def _with_heads(self, snapshot: Snapshot, paths: Iterable[str]) -> Snapshot:
+        """With the heads of these files too, as far as so many are shown."""
+        heads = dict(snapshot.heads)
+        for path in dict.fromkeys(paths):
+            if len(heads) < _MOST_HEADS and path not in heads:
+                head = self._head(self.roots.project / path)
+                heads |= {path: head} if head is not None else {}
+        return replace(snapshot, heads=heads)
 
     def _snapshot(self, request: str) -> Snapshot:
         walk = Walk(self.roots.project, self.limits, hidden=Hidden.LAST, honour_ignore=True, details=True)
@@ -90,7 +108,8 @@ class ProjectLook:
         text = decode(data, whole=size <= _HEAD_BYTES)
         if text is None:
             return Head(instead=f"is {kind_of_bytes(data)}, not text")
-        return Head(lines=tuple(islice(text.text.splitlines(), 3)))
+        lines = text.text.splitlines()
+        return Head(lines=tuple(lines[:_HEAD_LINES]), whole=size <= _HEAD_BYTES and len(lines) <= _HEAD_LINES)
 
     def _guide(self) -> str:
         """The operator's standing instructions, which lie in the workspace: a project may be anybody's."""

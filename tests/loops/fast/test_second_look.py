@@ -9,6 +9,8 @@ from scenario import World, plan, python, shell, subtask
 
 from artoo import Budgets
 from artoo.contracts.execution import CallStatus, ExecutionResult, SubTaskOutcome, ToolCall
+from artoo.contracts.memory import MemoryWritten
+from artoo.contracts.solution import PlanDirective
 from artoo.loops.fast import second_look
 from artoo.loops.fast.second_look import SecondLook
 from artoo.testing.replies import Scripted
@@ -71,7 +73,7 @@ def printed(number: int) -> Scripted:
 
 
 NO_SUM = shell("awk 'END {print 2}' n.txt")
-OTHER_WRONG_WAYS: list[Scripted] = [shell("wc -l < n.txt"), shell("head -1 n.txt"), shell("tail -1 n.txt")]
+OTHER_WRONG_WAYS: list[Scripted] = [shell("wc -l < n.txt"), printed(10), shell("tail -1 n.txt")]
 
 
 async def sums(world: World, *rounds: list[Scripted]) -> list[SubTaskOutcome]:
@@ -101,6 +103,27 @@ async def test_a_figure_that_earlier_rounds_contradict_is_not_accepted(world: Wo
     )
     assert first.status == "failed" and first.unconfirmed == ("1", "2", "5")
     assert second.status == "failed" and second.unconfirmed == ("1", "2", "5", "3", "10", "12")
+
+
+async def test_disagreement_is_no_fault_of_a_tool(world: World, always: None) -> None:
+    """A round that ends without two ways that agree blocks nothing, teaches nothing against a tool, and the next
+    round may use the same tools."""
+    world.file("n.txt", "10\n20\n12\n")
+    script: dict[str, Sequence[Scripted]] = {
+        "Plan": [plan(subtask(SUM)), plan(subtask("add up with a command", tool="shell"))],
+        "ExecutorStep": [GOOD, NO_SUM, printed(5), shell("awk '{s+=$1} END {print s}' n.txt")],
+    }
+    ended = await world.play(SUM, script)
+    assert ended.directives == ["break_symmetry", "accept"] and ended.result.output == "42"
+    (directive,) = ended.all(PlanDirective)
+    assert directive.blocked_tools == () and directive.blocked_targets == ()
+    first, second = ended.asked("Plan")
+    assert "Must not use" not in second.user and "approach is wrong" not in second.user
+    assert "No two ways gave the same figure" in second.user
+    assert [each for each in ended.all(MemoryWritten) if each.sigma < 0] == []
+    (open_verdict,) = [verdict for verdict in ended.verdicts if verdict.verdict == "fail"]
+    assert open_verdict.criterion == second_look.TWO_WAYS_AGREE and open_verdict.blameless
+    assert "Must not use" not in first.user
 
 
 async def test_a_figure_that_an_earlier_round_gave_too_is_accepted(world: World, always: None) -> None:

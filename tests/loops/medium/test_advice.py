@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from artoo.contracts.memory import Calibration, CalibrationEntry
 from artoo.contracts.plan import Caution
 from artoo.contracts.tags import Pair, macro_pair, micro_pair, thing_pair, tool_pair
@@ -16,11 +18,15 @@ SHELL = ToolSpec("shell", "runs", (), 4, writes=True, languages=("bash",))
 SPECS = (READ, GLOB, WRITE, SHELL)
 
 
-def entry(pair: Pair, content: str = "", *, rule: bool = False) -> CalibrationEntry:
-    """Advice about a pair, enforced when it names a tool."""
+def entry(
+    pair: Pair, content: str = "", *, rule: bool = False, bad: float = 0.85, good: float = 0
+) -> CalibrationEntry:
+    """Advice about a pair, enforced when it names a tool; `bad` and `good` weigh the experiences behind it."""
     return CalibrationEntry(
         space=pair.space,
         entity=pair.entity,
+        attention=good + bad,
+        decision=good - bad,
         content=content,
         rule_id="r" if rule else None,
         enforced=pair.space.startswith("tool:"),
@@ -57,7 +63,7 @@ def test_avoid_binds_pairs_and_tools() -> None:
     found = Calibration(
         must_not=(
             entry(tool_pair("glob")),
-            entry(tool_pair("shell:find")),
+            entry(tool_pair("shell:find"), bad=3 * 0.85),
             entry(micro_pair("read_file", "a.txt")),
             entry(macro_pair("do x"), "was abandoned before (time)"),
         )
@@ -75,6 +81,19 @@ def test_what_runs_anything_is_not_banned_by_evidence_but_by_a_rule() -> None:
     assert advice.must_not.tools == () and len(advice.care) == 2
     ruled = advice_from(Calibration(must_not=(entry(tool_pair("shell"), "no shell", rule=True),)), SPECS)
     assert ruled.must_not.tools == ("shell",) and ruled.forbid == ("no shell",)
+
+
+@pytest.mark.parametrize(
+    ("bad", "good", "forbidden"),
+    [(0.85, 0, False), (2 * 0.95, 0, False), (3 * 0.85, 0, True), (3 * 0.85, 0.9, True), (1.7, 0.9, False)],
+)
+def test_one_bad_pipeline_forbids_no_program(bad: float, good: float, forbidden: bool) -> None:
+    """A program of a shell is forbidden after three bad experiences, and warned of before; other tools at once."""
+    both = (entry(tool_pair("shell:grep"), bad=bad, good=good), entry(tool_pair("glob"), bad=bad, good=good))
+    advice = advice_from(Calibration(must_not=both), SPECS)
+    assert ("shell:grep" in advice.must_not.tools) is forbidden
+    assert ("shell:grep went wrong before" in advice.care) is not forbidden
+    assert "glob" in advice.must_not.tools
 
 
 def test_the_last_hands_stay() -> None:

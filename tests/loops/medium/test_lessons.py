@@ -106,6 +106,7 @@ def test_infrastructure_and_refusals_blame_nobody() -> None:
     assert Lessons().directed(directive(name, targets=(("glob", "*.py"),)), [down]) == []
     refused = outcome("failed", call("glob", "*.py", CallStatus.REFUSED))
     assert Lessons().directed(directive(name, tools=("glob",)), [refused]) == []
+    assert Lessons().directed(directive(name, targets=(("glob", "*.py"),)), [refused]) == []
 
 
 @pytest.mark.parametrize("by", ["person", "nobody"])
@@ -157,6 +158,19 @@ def test_giving_up_is_about_the_intent() -> None:
     (found,) = Lessons().abandoned("Find x", "replans", [tried])
     assert (found.pair, found.stimulus) == (macro_pair("Find x"), QUANTISATION["abandon"])
     assert found.content == "was abandoned before (replans) after glob"
+
+
+def test_what_was_turned_away_was_not_tried() -> None:
+    """A call that a block refused is no part of what an abandoned intent was tried with."""
+    made = outcome("failed", call("shell:awk", "x"), call("shell:grep", "y", CallStatus.REFUSED))
+    (lesson,) = Lessons().abandoned("Sum it", "replans", [made])
+    assert lesson.content.endswith("after shell:awk")
+
+
+def test_a_repetition_teaches_nothing() -> None:
+    """A search that ran well and was made again stays out of this task; later tasks know nothing of it."""
+    failed = outcome("failed", call("glob", "*.csv"), call("glob", "*.csv", CallStatus.REFUSED))
+    assert Lessons().directed(directive(Directive.BREAK_SYMMETRY, targets=(("glob", "*.csv"),)), [failed]) == []
 
 
 def test_giving_up_because_of_the_machine_teaches_nothing() -> None:

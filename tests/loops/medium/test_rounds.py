@@ -219,6 +219,35 @@ def test_cited_tools_are_blocked() -> None:
     assert tools_to_block([outcome("1", verdict(), calls=(call("glob"),))], SPECS) == ()
 
 
+def test_disagreement_blames_no_tool() -> None:
+    """Two ways that differ, or one way alone, block nothing; another failure beside it still does."""
+    open_verdict = verdict(fails=LOGICAL).model_copy(update={"blameless": True})
+    calls = (call("shell:awk"), call("glob"))
+    assert tools_to_block([outcome("1", open_verdict, calls=calls)], SPECS) == ()
+    cited = verdict(fails=LOGICAL).model_copy(update={"identities": ("glob",)})
+    assert tools_to_block([outcome("1", open_verdict, cited, calls=calls)], SPECS) == ("glob",)
+
+
+def test_what_never_ran_is_not_blocked_again() -> None:
+    """A call that a block or a repetition turned away does not speak against what it names, even when cited."""
+    refused = call("shell:grep", status=CallStatus.REFUSED)
+    cited = verdict(fails=LOGICAL).model_copy(update={"identities": ("shell:grep", "glob")})
+    assert tools_to_block([outcome("1", cited, calls=(refused, call("glob")))], SPECS) == ("glob",)
+    assert tools_to_block([outcome("1", verdict(fails=LOGICAL), calls=(refused,))], SPECS) == ()
+    assert targets_to_block([outcome("1", cited, calls=(refused,))], []) == ()
+    both = (refused, call("shell:grep"))
+    assert tools_to_block([outcome("1", verdict(fails=LOGICAL), calls=both)], SPECS) == ("shell:grep",)
+
+
+def test_a_call_that_is_made_again_unchanged_is_blocked_in_the_task() -> None:
+    """What ran, was not accepted and was made again is not tried a third time, unless it may have been right."""
+    again = (call("glob", "*.csv", CallStatus.OK), call("glob", "*.csv", CallStatus.REFUSED))
+    assert targets_to_block([outcome("1", verdict(fails=LOGICAL), calls=again)], []) == (("glob", "*.csv"),)
+    assert targets_to_block([outcome("1", verdict(fails=LOGICAL), calls=again[::-1][:1])], []) == ()
+    open_verdict = verdict(fails=LOGICAL).model_copy(update={"blameless": True})
+    assert targets_to_block([outcome("1", open_verdict, calls=again)], []) == ()
+
+
 def test_the_last_hands_are_never_blocked() -> None:
     """Something that reads and something that writes is always left."""
     calls = tuple(call(name) for name in ("read_file", "glob", "shell", "write_file"))
@@ -241,7 +270,9 @@ def test_hands_are_left_whatever_failed(names: list[str]) -> None:
     ("failed_call", "blocked"),
     [
         (call(said="cat: a.txt: No such file or directory"), True),
-        (call(status=CallStatus.REFUSED), True),
+        (call(status=CallStatus.REFUSED), False),
+        (call(status=CallStatus.REFUSED).model_copy(update={"withheld_by": "person"}), True),
+        (call(status=CallStatus.REFUSED).model_copy(update={"dropped": ("a.txt",)}), True),
         (call(status=CallStatus.OK), False),
         (call(status=CallStatus.TIMEOUT), False),
         (call(status=CallStatus.INTERRUPTED), False),
@@ -254,7 +285,8 @@ def test_hands_are_left_whatever_failed(names: list[str]) -> None:
     ],
 )
 def test_targets(failed_call: ToolCall, blocked: bool) -> None:
-    """What failed for good is blocked for its identity; the request's own output and passing faults never are."""
+    """What failed for good, or was not consented to, is blocked for its identity; the request's own output, passing
+    faults and calls that never ran are not."""
     pairs = targets_to_block([outcome("1", verdict(fails=ENVIRONMENTAL), calls=(failed_call,))], ["out.txt"])
     assert pairs == ((("read_file", "a.txt"),) if blocked else ())
 

@@ -186,6 +186,18 @@ def _everything_said(verdict: CriterionVerdict, result: ExecutionResult) -> str:
     return "\n".join((verdict.evidence, result.output, *calls, *statuses))
 
 
+@on(CriterionJudged)
+def failure_of_nobody(task: TaskNotes, judged: CriterionJudged, envelope: Envelope) -> Iterator[str]:
+    """A verdict that blames no tool though it is more than something that is not confirmed yet."""
+    notes, verdict = _judged(task, judged, envelope)
+    if not verdict.blameless:
+        return
+    if verdict.verdict == "pass" or verdict.decided_by is not DecidedBy.RULE or verdict.identities:
+        yield f"“{verdict.criterion}” is called nobody's failure, and is {verdict.verdict} by {verdict.decided_by}"
+    elif verdict.contradicted or _criterion(notes, verdict.criterion) is not None:
+        yield f"“{verdict.criterion}” is called nobody's failure, and the subtask was to meet it"
+
+
 @on(CorrectionSignal)
 def correction_without_failure(task: TaskNotes, signal: CorrectionSignal, envelope: Envelope) -> Iterator[str]:
     """A correction of an attempt in which no criterion failed."""
@@ -361,6 +373,7 @@ RULES: tuple[Rule, ...] = (
     check_disagrees,
     attempts_miscounted,
     wrong_failure_class,
+    failure_of_nobody,
     correction_without_failure,
     too_many_corrections,
     retried_infrastructure,

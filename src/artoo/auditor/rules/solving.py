@@ -224,6 +224,9 @@ def blocked_without_cause(task: TaskNotes, directive: PlanDirective, envelope: E
 
 
 def _cited(outcome: SubTaskOutcome) -> Iterator[str]:
+    failing = [verdict for verdict in outcome.criteria_verdicts if verdict.verdict == "fail"]
+    if failing and all(verdict.blameless for verdict in failing):
+        return
     for verdict in outcome.criteria_verdicts:
         yield from verdict.identities
     for call in outcome.tool_calls:

@@ -24,6 +24,7 @@ from artoo.loops.fast import judging, second_look
 from artoo.loops.fast.checks import run_check
 from artoo.loops.fast.correction import correction_for
 from artoo.loops.fast.evidence import Finding, assess
+from artoo.loops.fast.pointed import asks_what_is_named
 from artoo.loops.fast.report import ValidationReport, numbered, usable_judgements
 from artoo.loops.fast.request_rules import (
     UNCOMPUTED,
@@ -219,7 +220,7 @@ class AgentValidator:
         rules = (
             uncomputed(intent, calls),
             names_only(intent, calls),
-            unread_input(intent, calls),
+            unread_input(intent, calls, record.around.points_to if record.around is not None else ()),
             elsewhere(places, calls),
         )
         return [*assessment.findings, *(finding for finding in rules if finding is not None)]
@@ -258,14 +259,18 @@ def _correction(record: _Record, result: ExecutionResult, judged: _Judged) -> Co
     if judged.again:
         return second_look.signal(result)
     advice = "\n".join((*_where_it_is(record), judged.advice))
-    signal = correction_for(result, judged.failed, advice, mendable=judged.mendable)
+    known = record.around.first_lines if record.around is not None else ()
+    signal = correction_for(result, judged.failed, advice, mendable=judged.mendable, first_lines=known)
     return signal.model_copy(update={"by_program": True}) if judged.by_program else signal
 
 
 def _where_it_is(record: _Record) -> list[str]:
-    """Names the copy outright: a small model does not draw that conclusion from a listing."""
-    found = record.around.found_elsewhere if record.around is not None else ()
-    return [f"{name} cannot be used; use {place} instead." for name, place in found]
+    """Names the file that is meant outright: a small model does not draw that conclusion from a listing."""
+    if record.around is None:
+        return []
+    instead = [f"{name} cannot be used; use {place} instead." for name, place in record.around.found_elsewhere]
+    named = (one for one in record.around.points_to if asks_what_is_named(record.subtask.intent, one[0]))
+    return [*instead, *(f"{name} names {path}." for name, path in named)]
 
 
 def _evidence(result: ExecutionResult) -> str:

@@ -12,6 +12,7 @@ from fnmatch import fnmatch
 from pathlib import PurePosixPath
 
 from artoo.contracts.execution import CallStatus, FailureClass, ToolCall
+from artoo.loops.fast import pointed
 from artoo.loops.fast.evidence import Finding
 from artoo.loops.named_files import named_files
 
@@ -35,19 +36,13 @@ _ABOUT_CONTENT = re.compile(
 )
 _ABOUT_NAMES = re.compile(r"\b(?:file)?names?\b[^.?!]{0,40}$|名(?:称|字)?(?:里|中)?[^。？！]{0,10}$", re.IGNORECASE)
 _ENDING = re.compile(r"\.[A-Za-z0-9]")
-_PATTERN = re.compile(r"[\w./~-]*[*?\[][\w./*?\[\]~-]*")
-_LOOKING = frozenset({"find_files", "find_text", "glob", "read_file", "write_file", "search"})
-"""Tools that show what is there and compute nothing."""
-
-_SEEING_NAMES = frozenset({"glob", "find_files", "shell:find", "shell:fd", "shell:ls", "shell:locate"})
-"""Identities that list files without looking into them."""
 
 
 def uncomputed(intent: str, calls: Sequence[ToolCall]) -> Finding | None:
     """A sum or an average that no program computed: reading a file is not adding it up."""
     if not calls or not _COMPUTED.search(intent):
         return None
-    if any(call.tool not in _LOOKING and call.status is CallStatus.OK for call in calls):
+    if any(call.tool not in pointed.LOOKING and call.status is CallStatus.OK for call in calls):
         return None
     identities = tuple(dict.fromkeys(identity for call in calls for identity in call.identity))
     return Finding(
@@ -66,7 +61,7 @@ def names_only(intent: str, calls: Sequence[ToolCall]) -> Finding | None:
     if asked is None or not ran or _ABOUT_NAMES.search(intent[: asked.start()]):
         return None
     identities = tuple(dict.fromkeys(identity for call in ran for identity in call.identity))
-    if not _SEEING_NAMES.issuperset(identities):
+    if not pointed.SEEING_NAMES.issuperset(identities):
         return None
     message = "the request is about what files contain, but only their names were looked at; search their text"
     return Finding("names_only", message, FailureClass.LOGICAL, identities)
@@ -96,19 +91,29 @@ def absent_inputs(intent: str, missing: Sequence[str], calls: Sequence[ToolCall]
     )
 
 
-def unread_input(intent: str, calls: Sequence[ToolCall]) -> Finding | None:
+def unread_input(
+    intent: str, calls: Sequence[ToolCall], points_to: Sequence[pointed.Pointer] = ()
+) -> Finding | None:
     """A file that the request names and that no call dealt with: an answer from another file is no answer.
 
     A call deals with a file when its input, what it ran or what it printed names it, or a pattern in it fits.
+    `points_to` as Surroundings found them: reading the file that a named file names deals with both, and a request
+    that is about the other file wants that one read.
     """
     ran = [call for call in calls if call.status is CallStatus.OK]
     if not ran or _ABOUT_EXISTENCE.search(intent):
         return None
-    unread = [name for name in named_files(intent).inputs if not any(_deals_with(call, name) for call in ran)]
-    if not unread:
+    followed = {name for name, path in points_to if any(pointed.looks_into(call, name, path) for call in ran)}
+    missed = [name for name in named_files(intent).inputs if name not in followed]
+    unread = [name for name in missed if not any(_deals_with(call, name) for call in ran)]
+    unseen = pointed.unread(intent, ran, points_to)
+    if unseen is not None:
+        message = f"{unseen[0]} names {unseen[1]}, which was not read; read {unseen[1]}"
+    elif unread:
+        message = f"{', '.join(unread)} is named in the request but was not read; read it first"
+    else:
         return None
     identities = tuple(dict.fromkeys(identity for call in ran for identity in call.identity))
-    message = f"{', '.join(unread)} is named in the request but was not read; read it first"
     return Finding("unread_input", message, FailureClass.LOGICAL, identities, mendable=True)
 
 
@@ -142,7 +147,7 @@ def _deals_with(call: ToolCall, name: str) -> bool:
     if by_name and (call.tool == "find_text" or call.result_count == 0):
         return False  # the name was searched for, as a text or in vain; the file was not read
     text = f"{call.input}\n{call.target}\n{call.ran or ''}\n{call.output}"
-    return base in text or any(fnmatch(base, PurePosixPath(word).name) for word in _PATTERN.findall(text))
+    return base in text or any(fnmatch(base, PurePosixPath(word).name) for word in pointed.PATTERN.findall(text))
 
 
 def _shows(call: ToolCall, name: str) -> bool:

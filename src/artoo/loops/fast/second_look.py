@@ -83,7 +83,7 @@ def confirmed(results: Sequence[ExecutionResult], earlier: Sequence[str]) -> Exe
 
 
 def open_verdict(answers: Sequence[str]) -> CriterionVerdict:
-    """The criterion while no two ways agree."""
+    """The criterion while no two ways agree. It blames no tool: one of the ways may well have been right."""
     shown = " / ".join(answer.strip()[:80] for answer in answers)
     said = f"different ways gave {shown}" if len(answers) > 1 else f"only one way was tried: {shown}"
     return _verdict("fail", said)
@@ -117,6 +117,7 @@ def _verdict(verdict: Literal["pass", "fail"], evidence: str) -> CriterionVerdic
         failure_class=FailureClass.LOGICAL if verdict == "fail" else None,
         evidence=evidence,
         decided_by=DecidedBy.RULE,
+        blameless=verdict == "fail",
     )
 
 

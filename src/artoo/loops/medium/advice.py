@@ -28,6 +28,11 @@ _SHOWN_TARGET = 80
 _QUOTED = re.compile(r"(?<![A-Za-z0-9])[\"'`“‘「《]([^\"'`“”‘’「」《》\n]{1,200})[\"'`”’」》]")
 _WORD = re.compile(r"https?://[^\s\"'<>]+|[A-Za-z0-9_~.*/@:+-]+")
 _NAME = re.compile(r".*(?:[/*]|\.[A-Za-z0-9]{1,8}$)")
+BAD_ENOUGH = 2.0
+"""Live weight of bad experiences from which a program of a shell is forbidden in every later task.
+
+One is worth at most .95, so two never reach it; three fresh ones (.85 each) do, for about five days.
+"""
 _RUNS_ANYTHING = frozenset(
     {"bash", "sh", "zsh", "python", "python3", "perl", "ruby", "node", "awk", "env", "xargs"}
 )
@@ -128,11 +133,16 @@ def in_words(pair: Pair) -> str:
 
 
 def _is_enforced(entry: CalibrationEntry, specs: Sequence[ToolSpec]) -> bool:
+    """A rule binds, and so does experience with a tool that does one thing. What runs anything is never forbidden
+    by experience; one program of it only by several bad ones: a pipeline that failed says little about its parts.
+    """
     if not entry.enforced or entry.rule_id is not None:
         return entry.enforced
     name, _, program = (tool_of(entry.pair) or "").partition(":")
-    runs_code = any(spec.name == name and spec.languages for spec in specs)
-    return not (runs_code and (not program or program in _RUNS_ANYTHING))
+    if not any(spec.name == name and spec.languages for spec in specs):
+        return True
+    bad = (entry.attention - entry.decision) / 2  # good ones add as much to the one channel as to the other
+    return bool(program) and program not in _RUNS_ANYTHING and bad >= BAD_ENOUGH
 
 
 def _is_telling(entry: CalibrationEntry, specs: Sequence[ToolSpec], worked: Collection[Pair]) -> bool:

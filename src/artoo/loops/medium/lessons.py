@@ -112,7 +112,13 @@ class Lessons:
         if failed and all(each.infrastructure is not None or _withheld(each) for each in failed):
             return []
         tried = _tools(
-            [(identity, "") for each in outcomes for call in each.tool_calls for identity in call.identity]
+            [
+                (identity, "")
+                for each in outcomes
+                for call in each.tool_calls
+                if not call.never_ran
+                for identity in call.identity
+            ]
         )
         told = f"was abandoned before ({why})" + (f" after {tried}" if tried else "")
         state = MegramState.ABANDON
@@ -188,7 +194,8 @@ def _blocked(directive: PlanDirective, failed: Sequence[SubTaskOutcome]) -> list
     """Blocked targets as they are; for a blocked tool each target on which it failed this round."""
     # A missing consent is no fault of the tool: one no, or nobody to ask, would forbid it in every later task.
     calls = [call for each in failed for call in each.tool_calls if call.withheld_by is None]
-    failing = {(identity, call.target) for call in calls for identity in call.identity}
+    bad = [call for call in calls if call.status is not CallStatus.OK and not call.never_ran]
+    failing = {(identity, call.target) for call in bad for identity in call.identity}
     uses: list[Use] = [use for use in directive.blocked_targets if use in failing]
     for blocked in directive.blocked_tools:
         made = [call for call in calls if blocked in call.identity]

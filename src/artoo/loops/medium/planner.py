@@ -16,6 +16,7 @@ from artoo.loops.medium.advice import Advice
 from artoo.loops.medium.blocking import keeping_hands
 from artoo.loops.medium.counsel import Counsel
 from artoo.loops.medium.directive_text import directive_text
+from artoo.loops.medium.drafted_checks import kept
 from artoo.loops.medium.plan_check import PlanRules, fingerprint, objections
 from artoo.loops.medium.plan_draft import complete, condensed, plan_schema, programmed
 from artoo.loops.medium.request_criteria import criteria_of
@@ -116,6 +117,8 @@ class Planner:
             )
         except ModelAnswerInvalid as error:
             return None, [str(error)]
+        # A large model knows how it wants to word an answer; a small one makes that up.
+        draft, left_out = kept(draft, task.spec.intent) if self._asker.small else (draft, ())
         whole = None if this.carried else task.spec.intent
         if whole is not None:
             looking = {spec.name for spec in specs if not spec.writes and not spec.languages}
@@ -145,6 +148,7 @@ class Planner:
             must_not=this.must_not,
             cautions=tuple(dict.fromkeys((*task.advice.cautions, *cautions))),
             carried=this.carried,
+            left_out=left_out,
             round=this.number,
         ), []
 

@@ -1,0 +1,12 @@
+"""A criterion that the subtask was to meet fails its check, and is called nobody's failure."""
+
+from __future__ import annotations
+
+from faults import Stream, StreamFault
+
+
+def plant(stream: Stream) -> None:
+    stream.change("CriterionJudged", verdict__blameless=True)
+
+
+FAULT = StreamFault("two corrections", plant)
