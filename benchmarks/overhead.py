@@ -7,6 +7,8 @@ calls, and a plan with 64 parts at once. `sdk` is AsyncOpenAI with asyncio.gathe
 with pip at the first run; `thin` is aiohttp and orjson alone; `artoo` is the whole runtime with its bus, roles,
 log and client. Each peer has a process of its own. Within a round the peers follow each other in random order, and
 every ratio is taken within its round; the result is the median of the rounds: a noisy machine mostly cancels out.
+What a chain costs besides waiting is a twentieth of its wall time, and a shared machine now and then adds more: a
+round has three chains of each peer, and their median counts.
 The waiting is the time for which the mock server held the requests of the chain, as it says itself: six latencies,
 and what it was late on a busy machine, which is no peer's doing.
 
@@ -32,7 +34,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -42,6 +44,8 @@ PEERS = Path(__file__).parent / "overhead_peers"
 FAN = 64
 CALLS = {0: 6, FAN: 2 + 2 * FAN}
 """Calls of a job by its number of parts; 0 is the chain."""
+TIMES = {0: 3, FAN: 1}
+"""How often each peer does a job in a round."""
 
 _STATS_SECONDS = 30.0
 _SAY_CPU = "\nimport time; print(time.process_time())"
@@ -145,7 +149,7 @@ def sdk_python(directory: Path) -> Path:
 
 
 @contextmanager
-def mock_server(latency: float) -> Iterator[str]:
+def mock_server(latency: float) -> Generator[str]:
     """The address of a mock server that lives as long as the block."""
     process = _spawn(Path(sys.executable), "mock_server.py", str(latency))
     try:
@@ -161,7 +165,7 @@ def measure_jobs(pythons: dict[str, Path], address: str, rounds: int, warm: int)
     samples: list[Sample] = []
     try:
         for number in range(-warm, rounds):
-            for parts in CALLS:
+            for parts in (parts for parts, times in TIMES.items() for _ in range(times)):
                 for peer in random.sample(peers, len(peers)):
                     _stats(address)
                     answer = peer.order(parts)
@@ -233,9 +237,12 @@ def summary(
     """The ratios, and the medians that they come from (milliseconds, bytes, MB)."""
 
     def ratio(parts: int, other: str, of: Callable[[Sample], float] = lambda s: s.wall) -> float:
-        figures = {(each.round, each.peer): of(each) for each in samples if each.parts == parts}
-        rounds = {number for number, _ in figures}
-        return round(statistics.median(figures[number, "artoo"] / figures[number, other] for number in rounds), 3)
+        def figure(number: int, peer: str) -> float:
+            same = (each for each in samples if (each.round, each.peer, each.parts) == (number, peer, parts))
+            return statistics.median(of(each) for each in same)
+
+        rounds = {each.round for each in samples}
+        return round(statistics.median(figure(number, "artoo") / figure(number, other) for number in rounds), 3)
 
     def overhead(sample: Sample) -> float:
         return sample.wall - sample.held

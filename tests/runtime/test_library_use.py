@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from itertools import chain, count
 from pathlib import Path
 
 import pytest
 
 from artoo import Artoo, Budgets, Config, ConfigurationError, RunOptions, tool
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.errors import RouteRefused
+from artoo.contracts.errors import RouteRefused, TaskRunning
 from artoo.contracts.execution import SubTaskOutcome
 from artoo.contracts.plan import SubTask
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult, Halt, StoppedBy
 from artoo.runtime.effectors import EffectorPool, Pair
+from artoo.tasklog.file import TaskFile
+from artoo.tasklog.layout import task_directory
+from artoo.tasklog.lock import TaskLock, is_running
 from artoo.testing import FakeClock, ScriptedModel, SequentialIds, with_body
 
 PLAN = {"subtasks": [{"intent": "count them", "tool": "shell"}]}
@@ -220,3 +224,40 @@ async def test_a_halt_cancels_what_runs() -> None:
         subtask("1"), subtask("2"), outcome("1"), Halt(stopped_by=StoppedBy.TIME, reason=""), subtask("3")
     )
     assert ends == {"1": "closed", "2": "closed cancelled", "3": "closed cancelled"}
+
+
+class NamedFirst:
+    """Ids of which the first, the task's, is `the-task`."""
+
+    def __init__(self) -> None:
+        self._ids = chain(("the-task",), map(str, count()))
+
+    def new(self) -> str:
+        return next(self._ids)
+
+
+async def test_a_task_is_its_process_own_before_its_log_begins(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever finds a log that could be resumed finds its lock taken too, from the first line on."""
+    locked: list[bool] = []
+    real = TaskFile.append
+
+    def append(self: TaskFile, envelopes: list[Envelope]) -> None:
+        locked.append(is_running(task_directory(config.home, envelopes[0].task_id)))
+        real(self, envelopes)
+
+    monkeypatch.setattr(TaskFile, "append", append)
+    script = {"Plan": PLAN, "ExecutorStep": {"tool": "shell", "input": "wc -l a.txt", "is_final": True}}
+    with ScriptedModel(script) as model:
+        async with Artoo(config, environ={}, model=model) as artoo:
+            await artoo.run("How many lines does a.txt have?", options=options(tmp_path))
+    assert locked[0]
+
+
+async def test_a_name_that_another_task_has_is_refused(config: Config, tmp_path: Path) -> None:
+    """Ids that are given may not be new: the second task does not run, and the error says which one does."""
+    with ScriptedModel({}) as model, TaskLock(config.home, "the-task"):
+        async with Artoo(config, environ={}, model=model, ids=NamedFirst()) as artoo:
+            with pytest.raises(TaskRunning, match="the-task is still running"):
+                await artoo.run("How many lines does a.txt have?", options=options(tmp_path))

@@ -15,7 +15,16 @@ HELD_PER_PORT = 256
 
 Address = tuple[Role, str | None]
 
-_RECEIVERS = {kind: tuple(sorted(route.receivers)) for kind, route in ROUTES.items()}
+_ASKING = (Role.PERCEIVER, Role.PLANNER, Role.EXECUTOR, Role.AGENT_VALIDATOR, Role.META_VALIDATOR)
+"""Roles whose next step mostly is a question to a model: they hear a message before those that only take note of
+it, and the question leaves that much earlier."""
+
+
+def _in_turn(role: Role) -> tuple[int, str]:
+    return (_ASKING.index(role) if role in _ASKING else len(_ASKING), role.value)
+
+
+_RECEIVERS = {kind: tuple(sorted(route.receivers, key=_in_turn)) for kind, route in ROUTES.items()}
 
 
 class TaskInboxes:
@@ -66,8 +75,6 @@ class TaskInboxes:
 
     def deliver(self, kind: str, envelope: Envelope) -> None:
         """Puts a message into every inbox that it is meant for."""
-        for inbox in self._by_kind.get(kind, ()):
-            inbox.put(envelope)
         subtask_id = envelope.subtask_id
         for role in _RECEIVERS[kind]:
             wide = self._inboxes.get((role, None), ())
@@ -80,6 +87,8 @@ class TaskInboxes:
                 inbox.put(envelope)
             if not wide and not narrow:
                 self._hold((role, subtask_id), envelope)
+        for inbox in self._by_kind.get(kind, ()):
+            inbox.put(envelope)
 
     def close(self) -> None:
         """Closes every inbox of the task."""

@@ -225,21 +225,25 @@ class EndpointModel:
         """
         reservation = await asking.meter.reserve(request.demand)
         asking.requests += 1
-        used: Usage | None = Usage(prompt_tokens=_estimate(request.messages), estimated=True)
+        reply: TransportReply | None = None
+        lost = True
         try:
             reply = await self._transport.post(request.body, timeout=timeout)
             asking.completion = completion_of(reply) if status_of(reply) == 200 else None
-            used = _used(request.messages, reply, asking.completion)
+            return reply
         except ModelUnreachable as error:
-            used = used if error.sent else None
+            lost = error.sent
             raise
         finally:
+            if reply is not None:
+                used = _used(request.messages, reply, asking.completion)
+            else:
+                used = Usage(prompt_tokens=_estimate(request.messages), estimated=True) if lost else None
             if used is None:
                 asking.meter.release(reservation)
             else:
                 asking.add(used)
                 asking.meter.settle(reservation, used)
-        return reply
 
     async def _adopt(self, before: Dialect, other: Dialect) -> None:
         """Takes over what a refusal taught, unless a parallel call learnt it first."""

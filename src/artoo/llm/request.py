@@ -121,8 +121,8 @@ def most_tokens(messages: list[Message], body: dict[str, object]) -> int:
     A schema counts, because servers may write it into the prompt.
     """
     form = body.get("response_format")
-    schema = orjson.dumps(form) if form is not None else b""
-    return len(schema) + sum(_bytes(each["content"]) + _FRAME for each in messages)
+    schema = len(orjson.dumps(form)) if form is not None else 0
+    return schema + sum(_bytes(each["content"]) + _FRAME for each in messages)
 
 
 def _bytes(text: str) -> int:

@@ -27,6 +27,7 @@ class TieredModel:
         self._settings = settings
         self._connect = connect
         self._made: dict[Endpoint, EndpointModel] = {}
+        self._of_tier: dict[Tier, EndpointModel] = {}
 
     async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
         """See `artoo.ports.model.Model`; `meter` as in EndpointModel."""
@@ -34,12 +35,15 @@ class TieredModel:
 
     async def close(self) -> None:
         """Closes every endpoint that was used. Idempotent."""
-        made, self._made = self._made, {}
+        made, self._made, self._of_tier = self._made, {}, {}
         for model in made.values():
             await model.close()
 
     def _model(self, tier: Tier) -> EndpointModel:
-        endpoint = self._settings.of(tier)
-        if endpoint not in self._made:
-            self._made[endpoint] = self._connect(endpoint)
-        return self._made[endpoint]
+        model = self._of_tier.get(tier)
+        if model is None:
+            endpoint = self._settings.of(tier)
+            if endpoint not in self._made:
+                self._made[endpoint] = self._connect(endpoint)
+            model = self._of_tier[tier] = self._made[endpoint]
+        return model

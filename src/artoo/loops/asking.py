@@ -85,7 +85,8 @@ class Asker:
         forms: tuple[AnswerForm, ...] = (),
     ) -> T:
         """The model's answer as a valid `schema`. Raises ModelError, BudgetExhausted or IdentityRefused."""
-        await self._standing.check()
+        if self._standing.check is not unchecked:
+            await self._standing.check()
         system, user = assemble({**procedural(self._port.role, contract), **self._standing.segments, **segments})
         question = Question(
             contract=contract,

@@ -233,6 +233,7 @@ class Artoo:
         shop = self._open_shop()
         from artoo.runtime.resuming import reopen
 
+        await shop.durable()  # a task of this very process may be meant
         return await reopen(shop, task_id)
 
     def _open_shop(self) -> Workshop:

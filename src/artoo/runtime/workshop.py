@@ -74,8 +74,8 @@ class Workshop:
     def limits(self, options: RunOptions) -> Budgets:
         """What the task may use: its own options before the configuration."""
         wanted, limits = options.budgets, self.config.limits
-        return replace(
-            wanted,
+        return Budgets(
+            seconds=wanted.seconds,
             calls=wanted.calls or limits.calls,
             tokens=wanted.tokens or limits.tokens,
             money=wanted.money or limits.money,
@@ -177,10 +177,10 @@ class Workshop:
         project = _real(options.project or Path.cwd())
         if not project.is_dir():
             raise ConfigurationError(f"the project directory {project} does not exist")
-        workspace = options.workspace.expanduser().absolute() if options.workspace else self.config.workspace_path
+        workspace = _real(options.workspace or self.config.workspace_path)
         if not workspace.is_dir():
             workspace.mkdir(parents=True, exist_ok=True)
-        return Roots(home=_real_home(Path.home()), workspace=_real(workspace), project=project)
+        return Roots(home=_real_home(Path.home()), workspace=workspace, project=project)
 
     def settings(self, options: RunOptions, persona: str) -> TaskSettings:
         """How a task is run: its options before the configuration."""
@@ -218,5 +218,6 @@ def _real_home(home: Path) -> Path:
 
 
 def _real(path: Path) -> Path:
-    """As Path.resolve, at half its price: three a task."""
-    return Path(os.path.realpath(path.expanduser()))
+    """As Path.resolve, at a third of its price: two a task."""
+    text = str(path)
+    return Path(os.path.realpath(path.expanduser() if text.startswith("~") else text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.loops.fast.request_rules import names_only, uncomputed, unread_input
+from artoo.loops.fast.request_rules import left_out_endings, names_only, uncomputed, unread_input
 
 WHICH = "One of the files here contains the text API_KEY= . Which file is it?"
 
@@ -61,3 +61,88 @@ def test_a_named_file_has_to_be_read() -> None:
     """An answer from another file is none."""
     assert unread_input("How many lines has a.txt?", [call("shell", "wc -l b.txt", "2 b.txt")]) is not None
     assert unread_input("How many lines has a.txt?", [call("shell", "wc -l a.txt", "2 a.txt")]) is None
+
+
+PHOTOS = "How many photos are in the folder holiday? They are the files that end in .jpg or .JPG."
+
+
+@pytest.mark.parametrize(
+    "intent",
+    [
+        "Which file in the folder drafts was changed last?",
+        "What is the newest file here?",
+        "Which of the files is the largest? Tell me the biggest file.",
+        "drafts 里最近修改的文件是哪个?",
+        "最大的日志文件是哪个?",
+    ],
+)
+def test_names_of_files_do_not_say_which_is_newest(intent: str) -> None:
+    """Times and sizes have to be looked at, which only a program does; whatever the model."""
+    assert uncomputed(intent, [call("glob", "drafts/*")]) is not None
+    assert uncomputed(intent, [call("shell", "ls -t drafts")]) is None
+
+
+@pytest.mark.parametrize(
+    ("intent", "small", "large"),
+    [
+        ("Which IP address made the most requests in access.log?", True, False),
+        ("What is the highest rent among the flats in flats.csv?", True, False),
+        ("flats.csv 里租金最高的是哪一套?", True, False),
+        ("How many days lie between the first and the last entry?", True, True),
+        ("Which port is set in config.json?", False, False),
+        ("Show the most important line of the note.", False, False),
+    ],
+)
+def test_a_small_model_does_not_find_the_largest_by_looking(intent: str, small: bool, large: bool) -> None:
+    """What has to be counted or compared needs a program; a model of which nothing is known may have compared."""
+    looked = [call("read_file", "a.csv")]
+    assert (uncomputed(intent, looked, small_model=True) is not None, uncomputed(intent, looked) is not None) == (
+        small,
+        large,
+    )
+
+
+@pytest.mark.parametrize(
+    ("looked", "says"),
+    [
+        (call("glob", "holiday/*.jpg"), "use the pattern holiday/*.{jpg,JPG}"),
+        (call("shell", "find holiday -name '*.JPG' | wc -l"), ".jpg is named in the request"),
+        (call("python", "print(len(list(Path('holiday').rglob('*.jpg'))))"), "look for .jpg and .JPG together"),
+    ],
+)
+def test_every_ending_that_is_named_has_to_be_looked_for(looked: ToolCall, says: str) -> None:
+    """A count of half of them is no answer; the finding says how both are found."""
+    finding = left_out_endings(PHOTOS, [looked])
+    assert finding is not None and says in finding.message and finding.mendable
+
+
+@pytest.mark.parametrize(
+    "looked",
+    [
+        call("glob", "holiday/*.{jpg,JPG}"),
+        call("glob", "holiday/*.[jJ][pP][gG]"),
+        call("shell", "find holiday -iname '*.jpg' | wc -l"),
+        call("shell", r"find holiday -regex '.*\.\(jpg\|JPG\)' | wc -l"),
+        call("python", "sum(p.suffix.lower() == '.jpg' for p in Path('holiday').rglob('*'))"),
+        call("shell", "ls -R holiday"),
+        call("glob", "holiday/*.jpg", status=CallStatus.ERROR),
+    ],
+)
+def test_endings_that_were_looked_for_together(looked: ToolCall) -> None:
+    """Either by both, by any case, or by none: then all files were seen."""
+    assert left_out_endings(PHOTOS, [looked]) is None
+
+
+def test_one_ending_is_enough_where_one_is_named() -> None:
+    """Endings of names, versions and sentences are none."""
+    for intent in ("How many .py files are there?", "Is v1.2 newer than 1.1. Yes?", "Sort a.txt into b.csv"):
+        assert left_out_endings(intent, [call("glob", "*.py")]) is None
+
+
+def test_seeing_a_files_name_is_not_reading_it() -> None:
+    """What is in a named file is not in a list of names; a request about files may be answered from one."""
+    question = "Which IP address made the most requests in access.log?"
+    listed = call("glob", "*.log", "1 file matches *.log\naccess.log")
+    assert unread_input(question, [listed]) is not None
+    assert unread_input(question, [listed, call("shell", "sort access.log | head -1")]) is None
+    assert unread_input("How many files named access.log do I have?", [listed]) is None

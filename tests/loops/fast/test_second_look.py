@@ -131,3 +131,19 @@ async def test_a_figure_that_an_earlier_round_gave_too_is_accepted(world: World,
     outcomes = await sums(world, [GOOD, NO_SUM, printed(5)], [ADDED_UP_ELSEWHERE])
     assert [outcome.status for outcome in outcomes] == ["failed", "matched"]
     assert outcomes[1].output == "42"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("10.0.0.7", "10.0.0.7 with 12 requests", True),
+        ('172.16.0.9 - - [03/Jun/2024:10:00:11 +0000] "GET /about" 200', "10.0.0.7", False),
+        ("Lena", "lena.", True),
+        ("Lena", "Ada", False),
+        ("王芳", "王芳", True),
+        ("", "Lena", False),
+    ],
+)
+def test_names_agree_word_by_word(one: str, other: str, same: bool) -> None:
+    """Which one it is: the same name, however much more is said around it."""
+    assert second_look.agree(one, other, by_name=True) == same == second_look.agree(other, one, by_name=True)

@@ -283,3 +283,28 @@ def test_what_comes_from_a_file_is_not_typed_out() -> None:
     assert programmed(writes, {"write_file"}, ["python", "shell"]).subtasks[0].tool == "python"
     assert programmed(writes, {"write_file"}, []) == writes
     assert programmed(looks, {"write_file"}, ["python"]) == looks
+
+
+def test_a_small_models_looks_beside_its_program_are_dropped() -> None:
+    """The program reads what it needs; what a look beside it shows is no answer. A large model means it."""
+    plan = draft(
+        SubTaskDraft(intent="find the total of shipped orders", tool="python"),
+        SubTaskDraft(intent="read the whole orders file", tool="read_file"),
+    )
+    small = condensed(plan, LOOKING, RUNNING, small_model=True)
+    assert [(each.intent, each.tool) for each in small.subtasks] == [("find the total of shipped orders", "python")]
+    assert condensed(plan, LOOKING, RUNNING) == plan
+
+
+def test_a_small_models_steps_that_type_what_a_file_holds_are_one_program() -> None:
+    """Three steps without a program: the rows would be typed from the few lines that the prompt showed."""
+    plan = draft(
+        SubTaskDraft(sequence=1, intent="create a new file for it", tool="write_file"),
+        SubTaskDraft(sequence=2, intent="filter rows based on a condition", tool="find_text"),
+        SubTaskDraft(sequence=3, intent="write filtered rows to a new file", tool="write_file"),
+    )
+    small = programmed(plan, {"write_file"}, ["python", "shell"], small_model=True)
+    assert [(each.sequence, each.intent, each.tool) for each in small.subtasks] == [
+        (1, "write filtered rows to a new file", "python")
+    ]
+    assert programmed(plan, {"write_file"}, ["python"]) == plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artoo.contracts.criteria import CommandSucceeds, FileExists, FileMatches, Mode, OutputIsJson, OutputMatches
-from artoo.loops.medium.request_criteria import criteria_of, named_files
+from artoo.loops.medium.request_criteria import FILE_NAME, criteria_of, named_files
 from artoo.loops.medium.request_facts import language_of, parse_deadline, read_request
 from artoo.loops.named_files import named_directories
 
@@ -210,7 +211,7 @@ def checks(text: str) -> list[object]:
         ("What is the average of data.csv?", [OutputMatches(regex=r"\d")]),
         ("Give the mean with 2 decimals", [OutputMatches(regex=r"\d\.\d{2}(?!\d)")]),
         ("平均值是多少，保留两位小数", [OutputMatches(regex=r"\d\.\d{2}(?!\d)")]),
-        ("Which file mentions TODO?", [OutputMatches(regex=r"[\w~-]+(?:\.\w+|/[\w~-]+)")]),
+        ("Which file mentions TODO?", [OutputMatches(regex=FILE_NAME)]),
         ("List the users as JSON", [OutputIsJson()]),
         ("Write hello to a.txt", [FileExists(path="a.txt")]),
         (
@@ -248,3 +249,62 @@ def test_a_very_long_word_is_read_at_once(word: str) -> None:
     found = named_files(f"Count the letters of {word} and write them to n.txt")
     assert found.outputs == ("n.txt",) and found.inputs == ()
     assert named_directories(word) == ()
+
+
+@pytest.mark.parametrize(
+    ("request_text", "good", "bad"),
+    [
+        (
+            "Convert t.txt to Fahrenheit and save it, one per line with one decimal, in the new file f.txt.",
+            ("70.7\n-26.6\n1,212.0\n", "70.7"),
+            ("70.7\n98.96\n", "70.7\n32\n", "", "70.7 F\n"),
+        ),
+        (
+            "Write the average of a.csv to two decimals into the file mean.txt",
+            ("mean: 3.14\n", "3.14"),
+            ("3.1\n", "3.141\n", "three\n"),
+        ),
+    ],
+)
+def test_decimals_of_a_file_are_looked_for_in_the_file(
+    request_text: str, good: tuple[str, ...], bad: tuple[str, ...]
+) -> None:
+    """With a number on each line every line is held to it; else one number has to have them."""
+    found = [check for check in checks(request_text) if isinstance(check, FileMatches)]
+    assert len(found) == 1
+    assert all(re.search(found[0].regex, text) for text in good)
+    assert not any(re.search(found[0].regex, text) for text in bad)
+
+
+@pytest.mark.parametrize(
+    ("request_text", "good", "bad"),
+    [
+        ("Which IP address made the most requests in access.log?", "10.0.0.7", "1 file matches *.log"),
+        ("What is the IP of the router?", "fe80::1", "the router"),
+        ("What is Lena's email address?", "lena@example.org", "Lena"),
+    ],
+)
+def test_an_answer_is_of_the_kind_that_was_asked_for(request_text: str, good: str, bad: str) -> None:
+    """Whoever asks for an address gets one, or is told that there is none."""
+    found = [check for check in checks(request_text) if isinstance(check, OutputMatches)]
+    assert all(re.search(check.regex, good) for check in found) and found
+    assert not all(re.search(check.regex, bad) for check in found)
+
+
+@pytest.mark.parametrize(
+    ("answer", "names"),
+    [
+        ("chapter2.txt", True),
+        ("in drafts/quotes", True),
+        ("2024.log", True),
+        ("说明.txt", True),
+        ("1716275700.0000000000", False),
+        ("the last one", False),
+        ("12.5 and 3.4", False),
+    ],
+)
+def test_a_figure_is_no_name_of_a_file(answer: str, names: bool) -> None:
+    """Who asks which file it is does not want to hear when it was changed."""
+    (check,) = checks("Which file in the folder drafts was changed last?")
+    assert isinstance(check, OutputMatches)
+    assert (re.search(check.regex, answer) is not None) == names

@@ -30,6 +30,7 @@ from artoo.loops.fast.request_rules import (
     UNCOMPUTED,
     absent_inputs,
     elsewhere,
+    left_out_endings,
     may_name_files,
     names_only,
     uncomputed,
@@ -151,7 +152,7 @@ class AgentValidator:
         if not wanted or not second_look.deserved(record.subtask.intent, result):
             return judged
         record.figures.append(result)
-        confirmed = second_look.confirmed(record.figures, record.subtask.unconfirmed)
+        confirmed = second_look.confirmed(record.figures, record.subtask.unconfirmed, record.subtask.intent)
         if confirmed is not None:
             record.figures = [confirmed]
             return judged
@@ -218,10 +219,11 @@ class AgentValidator:
             assessment = await asyncio.to_thread(assess, result.output, calls, intent=intent)
         places = [name for name in named_directories(intent) if (await self._source.file(name)).is_directory]
         rules = (
-            uncomputed(intent, calls),
+            uncomputed(intent, calls, small_model=result.small_model),
             names_only(intent, calls),
             unread_input(intent, calls, record.around.points_to if record.around is not None else ()),
             elsewhere(places, calls),
+            left_out_endings(intent, calls),
         )
         return [*assessment.findings, *(finding for finding in rules if finding is not None)]
 

@@ -20,7 +20,22 @@ UNCOMPUTED = "uncomputed"
 """The rule whose remedy is a program."""
 
 _COMPUTED = re.compile(
-    r"\b(?:sum|total|average|mean|median|percentage|standard deviation)\b|求和|总和|合计|平均|百分比|总计",
+    r"\b(?:sum|total|average|mean|median|percentage|standard deviation)\b|求和|总和|合计|平均|百分比|总计"
+    r"|\bhow (?:many (?:days|weeks|months|years|hours|minutes)|long)\b[^.?!]{0,40}\bbetween\b|相隔|相差",
+    re.IGNORECASE,
+)
+_EXTREME = re.compile(
+    r"\b(?:which|who|what|whose)\b[^.?!]{0,80}\b(?:most|fewest|least|highest|lowest|largest|smallest|biggest"
+    r"|maximum|minimum|cheapest|longest|shortest|fastest|slowest|oldest|youngest)\b"
+    r"|(?:谁|哪|什么|多少)[^。？！]{0,30}最[多少高低大小长短贵]|最[多少高低大小长短贵][^。？！]{0,30}(?:谁|哪|什么|多少)",
+    re.IGNORECASE,
+)
+_TIME_OR_SIZE = re.compile(
+    r"\b(?:changed|modified|edited|updated|touched|written|saved)\s+(?:last|first|most recently)\b"
+    r"|\b(?:newest|oldest|latest|most recent(?:ly \w+)?|last (?:changed|modified|edited|updated)"
+    r"|largest|biggest|smallest)\s+(?:\w+\s+){0,2}files?\b"
+    r"|\bfiles?\b[^.?!]{0,40}\b(?:newest|oldest|most recent(?:ly)?|last (?:changed|modified|edited|updated))\b"
+    r"|最(?:近|后|新|早)(?:一次)?(?:修改|更新|改动|编辑)|最(?:大|小|新|旧)的[^。？！]{0,6}文件",
     re.IGNORECASE,
 )
 _ABOUT_EXISTENCE = re.compile(
@@ -28,6 +43,12 @@ _ABOUT_EXISTENCE = re.compile(
     r"|\blocate\b|存在|有没有|在哪|查找|寻找",
     re.IGNORECASE,
 )
+_ABOUT_FILES = re.compile(
+    r"\bhow many\b[^.?!]{0,40}\b(?:files?|folders?|directories)\b|\b(?:which|what|list|all)\b[^.?!]{0,30}"
+    r"\b(?:files?|folders?|director(?:y|ies))\b|\b(?:named|called)\b|文件|目录|名为",
+    re.IGNORECASE,
+)
+"""Such a request may be answered by names of files alone."""
 _ABOUT_CONTENT = re.compile(
     r"\b(?:contain|mention|include)\w*\s+(?:the\s+)?(?:exact\s+)?"
     r"(?:text|word|words|string|phrase|line|term|expression|[\"'`“‘「])"
@@ -36,22 +57,56 @@ _ABOUT_CONTENT = re.compile(
 )
 _ABOUT_NAMES = re.compile(r"\b(?:file)?names?\b[^.?!]{0,40}$|名(?:称|字)?(?:里|中)?[^。？！]{0,10}$", re.IGNORECASE)
 _ENDING = re.compile(r"\.[A-Za-z0-9]")
+_BARE_ENDING = re.compile(r"(?<![\w*/.])\*?(\.[A-Za-z][A-Za-z0-9]{0,5})\b")
+"""An ending that the request names by itself: `.jpg`, `*.txt`."""
+_ANY_CASE = re.compile(r"-iname|-iregex|\bnocase|\.lower\(|IGNORECASE|grep\b[^|\n]*\s-\w*i", re.IGNORECASE)
 
 
-def uncomputed(intent: str, calls: Sequence[ToolCall]) -> Finding | None:
-    """A sum or an average that no program computed: reading a file is not adding it up."""
-    if not calls or not _COMPUTED.search(intent):
+def uncomputed(intent: str, calls: Sequence[ToolCall], *, small_model: bool = False) -> Finding | None:
+    """A sum or an average that no program computed: reading a file is not adding it up.
+
+    Neither do names of files say which is the newest or the largest. A `small_model` does not find the largest of
+    many by looking at them, either; a strong one may.
+    """
+    if not calls or any(call.tool not in pointed.LOOKING and call.status is CallStatus.OK for call in calls):
         return None
-    if any(call.tool not in pointed.LOOKING and call.status is CallStatus.OK for call in calls):
+    if _TIME_OR_SIZE.search(intent):
+        message = "which one it is a program has to find that looks at times or sizes; names do not say"
+    elif _COMPUTED.search(intent) or (small_model and _EXTREME.search(intent)):
+        message = "the figure has to be computed by a program (python or shell), but none ran well"
+    else:
         return None
     identities = tuple(dict.fromkeys(identity for call in calls for identity in call.identity))
-    return Finding(
-        UNCOMPUTED,
-        "the figure has to be computed by a program (python or shell), but none ran well",
-        FailureClass.LOGICAL,
-        identities,
-        contradicts=False,
-    )
+    return Finding(UNCOMPUTED, message, FailureClass.LOGICAL, identities, contradicts=False)
+
+
+def left_out_endings(intent: str, calls: Sequence[ToolCall]) -> Finding | None:
+    """`.jpg or .JPG`, and only `*.jpg` was looked for. What was looked for without an ending had all of them."""
+    endings = tuple(dict.fromkeys(_BARE_ENDING.findall(intent)))
+    ran = [call for call in calls if call.status is CallStatus.OK]
+    if len(endings) < 2 or not ran:
+        return None
+    text = "\n".join(f"{call.input}\n{call.ran or ''}" for call in ran)
+    covered = [ending for ending in endings if _looked_for(ending, text)]
+    missed = [ending for ending in endings if ending not in covered]
+    if not covered or not missed:
+        return None
+    together = ".{" + ",".join(ending[1:] for ending in endings) + "}"
+    last = ran[-1]
+    pattern = last.target.replace(covered[0], together) if last.tool == "glob" else ""
+    how = f"use the pattern {pattern}" if pattern else f"look for {' and '.join(endings)} together"
+    identities = tuple(dict.fromkeys(identity for call in ran for identity in call.identity))
+    message = f"{', '.join(missed)} is named in the request but was not looked for; {how}"
+    return Finding("left_out_endings", message, FailureClass.LOGICAL, identities, mendable=True)
+
+
+def _looked_for(ending: str, text: str) -> bool:
+    if re.search(rf"{re.escape(ending)}(?![A-Za-z0-9])", text):
+        return True
+    alternatives = re.search(rf"[{{(|,.]{re.escape(ending[1:])}[}})|,\"']", text) is not None
+    either_case = "".join(f"[{one.lower()}{one.upper()}]" for one in ending[1:])
+    ignoring = _ANY_CASE.search(text) is not None and ending.lower() in text.lower()
+    return alternatives or either_case in text or ignoring
 
 
 def names_only(intent: str, calls: Sequence[ToolCall]) -> Finding | None:
@@ -96,7 +151,8 @@ def unread_input(
 ) -> Finding | None:
     """A file that the request names and that no call dealt with: an answer from another file is no answer.
 
-    A call deals with a file when its input, what it ran or what it printed names it, or a pattern in it fits.
+    A call deals with a file when its input, what it ran or what it printed names it, or a pattern in it fits; one
+    that only lists names does when the request is about files, and not about what is in this one.
     `points_to` as Surroundings found them: reading the file that a named file names deals with both, and a request
     that is about the other file wants that one read.
     """
@@ -105,7 +161,8 @@ def unread_input(
         return None
     followed = {name for name, path in points_to if any(pointed.looks_into(call, name, path) for call in ran)}
     missed = [name for name in named_files(intent).inputs if name not in followed]
-    unread = [name for name in missed if not any(_deals_with(call, name) for call in ran)]
+    readers = ran if _ABOUT_FILES.search(intent) else [call for call in ran if not _sees_names(call)]
+    unread = [name for name in missed if not any(_deals_with(call, name) for call in readers)]
     unseen = pointed.unread(intent, ran, points_to)
     if unseen is not None:
         message = f"{unseen[0]} names {unseen[1]}, which was not read; read {unseen[1]}"
@@ -133,6 +190,10 @@ def elsewhere(directories: Sequence[str], calls: Sequence[ToolCall]) -> Finding 
     instead = f"use the pattern {missed[0]}/{pattern}" if pattern else f"name {missed[0]}/ in it"
     message = f"the request is about {', '.join(missed)}/ but the call looked elsewhere; {instead}"
     return Finding("elsewhere", message, FailureClass.LOGICAL, identities, mendable=True)
+
+
+def _sees_names(call: ToolCall) -> bool:
+    return pointed.SEEING_NAMES.issuperset(call.identity)
 
 
 def _goes_to(call: ToolCall, directory: str) -> bool:

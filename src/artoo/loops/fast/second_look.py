@@ -46,6 +46,14 @@ _ASKS_FOR_FIGURES = re.compile(
     r"|多少|几个|总和|总数|合计|平均|求和|数量|最大|最小|最高|最低",
     re.IGNORECASE,
 )
+_ASKS_WHICH = re.compile(
+    r"\b(?:which|who|whose)\b[^.?!]{0,80}\b(?:most|fewest|least|highest|lowest|largest|smallest|biggest|cheapest"
+    r"|longest|shortest|fastest|slowest|oldest|youngest)\b"
+    r"|(?:谁|哪)[^。？！]{0,30}最[多少高低大小长短贵]|最[多少高低大小长短贵][^。？！]{0,30}(?:谁|哪)",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[A-Za-z0-9_\u3400-\u9fff][\w.:@/-]*")
+_MOST_WORDS = 60
 _PROGRAMS = ("shell", "python")
 
 
@@ -56,28 +64,39 @@ def figures_of(text: str) -> frozenset[float]:
 
 
 def deserved(intent: str, result: ExecutionResult) -> bool:
-    """A figure that was asked for and that a program of the model's own computed."""
+    """A figure that was asked for, or the one of many, that a program of the model's own found."""
     last = _producing_call(result.tool_calls)
-    return bool(
-        last is not None
-        and last.tool in _PROGRAMS
-        and _ASKS_FOR_FIGURES.search(intent)
-        and figures_of(result.output)
-        and not last.changes
-    )
+    if last is None or last.tool not in _PROGRAMS or last.changes:
+        return False
+    figures = _ASKS_FOR_FIGURES.search(intent) is not None and bool(figures_of(result.output))
+    return figures or (_ASKS_WHICH.search(intent) is not None and bool(_words_of(result.output)))
 
 
-def agree(one: str, other: str) -> bool:
-    """Whether two answers give the same figures; one may say more around them than the other."""
+def agree(one: str, other: str, *, by_name: bool = False) -> bool:
+    """Whether two answers give the same figures; one may say more around them than the other.
+
+    `by_name`: it was asked which one; then answers without figures agree by their words.
+    """
     a, b = figures_of(one), figures_of(other)
+    if by_name and not (a and b):
+        a, b = _words_of(one), _words_of(other)
     return bool(a and b) and (a <= b or b <= a)
 
 
-def confirmed(results: Sequence[ExecutionResult], earlier: Sequence[str]) -> ExecutionResult | None:
-    """The first result whose figures another one, or an answer of an earlier round, gives too; or None."""
+def _words_of(text: str) -> frozenset[str]:
+    """Names, addresses and words of an answer; none when it is a table rather than an answer."""
+    found = [match.group().rstrip(".:").casefold() for match in _WORD.finditer(text)]
+    return frozenset(found) if len(found) <= _MOST_WORDS else frozenset()
+
+
+def confirmed(
+    results: Sequence[ExecutionResult], earlier: Sequence[str], intent: str = ""
+) -> ExecutionResult | None:
+    """The first result whose answer to `intent` another one, or an earlier round, gives too; or None."""
+    by_name = _ASKS_WHICH.search(intent) is not None
     for index, one in enumerate(results):
         others = (*(other.output for other in results[index + 1 :]), *earlier)
-        if any(agree(one.output, other) for other in others):
+        if any(agree(one.output, other, by_name=by_name) for other in others):
             return one
     return None
 

@@ -75,34 +75,48 @@ def complete(
     return tuple(planned), task_criteria
 
 
-def condensed(draft: PlanDraft, looking: Container[str], running: Container[str]) -> PlanDraft:
+def condensed(
+    draft: PlanDraft, looking: Container[str], running: Container[str], *, small_model: bool = False
+) -> PlanDraft:
     """The draft, or one subtask for all of it when its steps only look (`looking`) before the last one acts.
 
     One executor looks and acts in one subtask with less to pass on; a step for each look costs a call and loses
     what was seen. The same holds for steps that say which tool and not what to do. The subtask keeps the last
-    tool that runs code (`running`), because a program can look, compute and write at once.
+    tool that runs code (`running`), because a program can look, compute and write at once. A `small_model` also
+    plans looks beside or after its only program; what they show would stand in the answer.
     """
+    programs = [each for each in draft.subtasks if (each.tool or "") in running]
+    looks = [each for each in draft.subtasks if (each.tool or "") in looking]
+    if small_model and len(programs) == 1 and len(draft.subtasks) == 1 + len(looks):
+        return draft.model_copy(update={"subtasks": (programs[0].model_copy(update={"sequence": 1}),)})
     *before, last = draft.subtasks
     chain = all(each.sequence < last.sequence for each in before)
     only_looks = all((each.tool or "") in looking and not each.success_criteria for each in before)
     tool_list = not all(_says_what(each) for each in draft.subtasks)
     if not before or not (tool_list or (chain and only_looks)):
         return draft
-    programs = [each.tool for each in draft.subtasks if (each.tool or "") in running]
-    whole = last.model_copy(update={"sequence": 1, "tool": programs[-1] if programs else last.tool})
+    tool = programs[-1].tool if programs else last.tool
+    whole = last.model_copy(update={"sequence": 1, "tool": tool})
     return draft.model_copy(update={"subtasks": (whole,)})
 
 
-def programmed(draft: PlanDraft, writing: Container[str], running: Sequence[str]) -> PlanDraft:
+def programmed(
+    draft: PlanDraft, writing: Container[str], running: Sequence[str], *, small_model: bool = False
+) -> PlanDraft:
     """The draft with a program where its single step would write by hand what has to come from a file.
 
     `writing`: tools that only write what they are given; `running`: tools that run code, best first. For requests
-    that name a file to read: a model that types the content out has not read it.
+    that name a file to read: a model that types the content out has not read it. Of a `small_model`'s several steps
+    without any program one is left: it looks for the rows with `find_text`, and then types them.
     """
-    only = draft.subtasks[0]
-    if len(draft.subtasks) > 1 or not running or (only.tool or "") not in writing:
+    typed = [each for each in draft.subtasks if (each.tool or "") in writing]
+    if not running or not typed or any((each.tool or "") in running for each in draft.subtasks):
         return draft
-    return draft.model_copy(update={"subtasks": (only.model_copy(update={"tool": running[0]}),)})
+    if len(draft.subtasks) > 1 and not small_model:
+        return draft
+    return draft.model_copy(
+        update={"subtasks": (typed[-1].model_copy(update={"sequence": 1, "tool": running[0]}),)}
+    )
 
 
 def _says_what(draft: SubTaskDraft) -> bool:

@@ -122,11 +122,12 @@ class Planner:
         whole = None if this.carried else task.spec.intent
         if whole is not None:
             looking = {spec.name for spec in specs if not spec.writes and not spec.languages}
-            draft = condensed(draft, looking, {spec.name for spec in specs if spec.languages})
+            programs = {spec.name for spec in specs if spec.languages}
+            draft = condensed(draft, looking, programs, small_model=self._asker.small)
             if named_files(whole).inputs:
                 writing = {spec.name for spec in specs if spec.writes and not spec.languages}
                 running = [spec.name for spec in reversed(specs) if spec.languages]
-                draft = programmed(draft, writing, running)
+                draft = programmed(draft, writing, running, small_model=self._asker.small)
         context = _context(task, alone=whole is not None and len(draft.subtasks) == 1)
         subtasks, criteria = complete(draft, task.criteria, _fallback(task.spec), context, whole)
         rules = PlanRules(

@@ -45,7 +45,23 @@ _LINE_ITEMS = re.compile(
 _AS_JSON = re.compile(
     r"\b(?:as|in|valid) json\b|\bjson (?:format|object|array|output)\b|JSON\s*格式|以\s*JSON", re.IGNORECASE
 )
+_PER_LINE = re.compile(r"\b(?:one|each|a \w+) (?:per|on (?:a|its own)) line\b|\beach line\b|每行", re.IGNORECASE)
+_KINDS = (
+    (
+        "an IP address",
+        re.compile(r"\b(?:which|what)\b[^.?!]{0,30}\bIP\b|(?:哪个|什么)\s*IP|IP\s*地址是", re.IGNORECASE),
+        r"\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}",
+    ),
+    (
+        "an e-mail address",
+        re.compile(r"\b(?:which|what)\b[^.?!]{0,30}\be-?mail(?: address)?\b|邮箱(?:地址)?是", re.IGNORECASE),
+        r"\S@\S",
+    ),
+)
+"""What is asked for by its kind: the answer holds one, or answers something else."""
 _WHICH_FILE = re.compile(r"\b(?:which|what) files?\b|哪个文件|哪些文件", re.IGNORECASE)
+FILE_NAME = r"(?<![\w.])(?=[\w~./-]*[^\W\d_])[\w~-]+(?:\.\w+|/[\w~-]+)"
+"""With a letter in it: the time at which a file was changed is not its name."""
 _HOW_MANY_FILES = re.compile(r"\bhow many\b|多少|几个", re.IGNORECASE)
 _NUMBER_WORDS = dict(
     zip(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], range(1, 11), strict=True)
@@ -63,20 +79,32 @@ def _derive(request: str, files: NamedFiles) -> Iterator[Criterion]:
         if path.lower().endswith(".json"):
             command = f"python3 -m json.tool {_shell_quoted(path)}"
             yield _verifiable(f"{path} is valid JSON", CommandSucceeds(command=command))
+    decimals = _DECIMALS.search(request)
+    digits = _number(decimals["n"] or decimals["n2"] or decimals["zh"]) if decimals else 0
     if len(files.outputs) == 1:
         yield from _line_criteria(request, files.outputs[0])
+        if digits:
+            yield _decimals_in(files.outputs[0], digits, per_line=_PER_LINE.search(request) is not None)
     if files.outputs:
         return
-    decimals = _DECIMALS.search(request)
-    if decimals:
-        digits = _number(decimals["n"] or decimals["n2"] or decimals["zh"])
+    for kind, asked, pattern in _KINDS:
+        if asked.search(request):
+            yield _verifiable(f"the answer has {kind}", OutputMatches(regex=pattern))
+    if digits:
         yield _verifiable(f"the answer has {digits} decimal(s)", OutputMatches(regex=rf"\d\.\d{{{digits}}}(?!\d)"))
     elif _COUNTS.search(request):
         yield _verifiable("the answer contains a number", OutputMatches(regex=r"\d"))
     elif _WHICH_FILE.search(request) and not _HOW_MANY_FILES.search(request):
-        yield _verifiable("the answer names a file", OutputMatches(regex=r"[\w~-]+(?:\.\w+|/[\w~-]+)"))
+        yield _verifiable("the answer names a file", OutputMatches(regex=FILE_NAME))
     if _AS_JSON.search(request):
         yield _verifiable("the answer is JSON", OutputIsJson())
+
+
+def _decimals_in(path: str, digits: int, *, per_line: bool) -> Criterion:
+    """Every line a number with so many decimals, where each stands on a line of its own; else one such number."""
+    one = rf"[-+]?[\d,]*\d\.\d{{{digits}}}"
+    regex = rf"\A(?:[ \t]*{one}[ \t]*\r?\n?)+\s*\Z" if per_line else rf"{one}(?!\d)"
+    return _verifiable(f"numbers in {path} have {digits} decimal(s)", FileMatches(path=path, regex=regex))
 
 
 def _line_criteria(request: str, path: str) -> Iterator[Criterion]:

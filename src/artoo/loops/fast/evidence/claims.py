@@ -145,10 +145,9 @@ _DONE_WORDS: tuple[tuple[str, str, frozenset[Effect]], ...] = (
     ),
 )
 _DONE_EN = tuple((re.compile(rf"\b(?:{en})\b", re.I), effects) for en, _, effects in _DONE_WORDS if en)
-_ANY_DONE = re.compile(
-    "|".join((*(rf"\b(?:{en})\b" for en, _, _ in _DONE_WORDS if en), *(zh for _, zh, _ in _DONE_WORDS if zh))), re.I
-)
-"""Most clauses report no act at all: one search tells, where each verb in turn takes three times as long."""
+_DONE_STEMS = ("ed", "sent", "built", "wr", "made", "pass", "set", " live", "paid", "shut down", "lint-", "undone")
+"""One of these is in whatever says in English that something was done; most clauses have none, and no verb is
+looked for in them."""
 _DONE = (*_DONE_EN, *((re.compile(f"(?:{zh})"), effects) for _, zh, effects in _DONE_WORDS if zh))
 _NOUNS: tuple[tuple[re.Pattern[str], frozenset[Effect]], ...] = (
     (re.compile(r"\b(?:deletion|removal)\b|\bdelet(?:e|ing)\b", re.I), frozenset({E.DELETE})),
@@ -431,7 +430,7 @@ def _clause(text: str) -> Clause:
 
 def _effects_in(text: str) -> tuple[tuple[frozenset[Effect], ...], tuple[frozenset[Effect], ...]]:
     """What the clause says was done, and what it says was not."""
-    if _ANY_DONE.search(text) is None:
+    if text.isascii() and not any(map(text.lower().__contains__, _DONE_STEMS)):
         return (), ()
     done: list[frozenset[Effect]] = []
     denied: list[frozenset[Effect]] = []

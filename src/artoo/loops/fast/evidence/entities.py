@@ -115,8 +115,10 @@ def _listed(clause: Clause, case: Case) -> Iterator[Finding]:
 
 def _environment(clause: Clause, case: Case, evidence: str) -> Iterator[Finding]:
     claimed = {name for name, pattern in _ENVIRONMENTS if pattern.search(clause.text)}
+    if not claimed:
+        return
     known = {name for name, pattern in _ENVIRONMENTS if pattern.search(evidence)}
-    if claimed and known and not claimed & known:
+    if known and not claimed & known:
         yield contradiction(
             "wrong_target", f"“{clause.text}”, but the evidence is about {', '.join(sorted(known))}", case.views
         )
