@@ -90,6 +90,9 @@ def test_names_of_files_do_not_say_which_is_newest(intent: str) -> None:
         ("flats.csv 里租金最高的是哪一套?", True, False),
         ("How many days lie between the first and the last entry?", True, True),
         ("Which port is set in config.json?", False, False),
+        ("How many members are listed in club/members.csv?", True, False),
+        ("How many files are in the folder drafts?", False, False),
+        ("How many photos do I have? They end in .jpg", False, False),
         ("Show the most important line of the note.", False, False),
     ],
 )

@@ -20,7 +20,7 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.plan import SubTask
 from artoo.loops.asking import Asker
-from artoo.loops.fast import judging, second_look
+from artoo.loops.fast import judging, second_file, second_look
 from artoo.loops.fast.checks import run_check
 from artoo.loops.fast.correction import correction_for
 from artoo.loops.fast.evidence import Finding, assess
@@ -59,6 +59,7 @@ class _Record:
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
     around: Surroundings | None = None
     figures: list[ExecutionResult] = field(default_factory=list[ExecutionResult])
+    made: second_file.Made | None = None
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -125,6 +126,7 @@ class AgentValidator:
     async def _judge_attempt(self, record: _Record, result: ExecutionResult, cause: Envelope) -> None:
         record.calls.extend(result.tool_calls)
         judged = self._looked_at_twice(record, result, await self._judge(record, result, cause))
+        judged = await self._made_twice(record, result, judged)
         attempts = judging.Attempts(result.attempt, record.failures)
         judged = replace(judged, verdicts=tuple(map(attempts.counted, judged.verdicts)))
         if any(call.withheld_by == "person" for call in result.tool_calls):
@@ -159,6 +161,30 @@ class AgentValidator:
         if last and len(record.answers) == 1:
             return judged
         return _Judged((*judged.verdicts, second_look.open_verdict(record.answers)), again=True)
+
+    async def _made_twice(self, record: _Record, result: ExecutionResult, judged: _Judged) -> _Judged:
+        """The same for a file that a program made of another one: its content is computed a second time.
+
+        One that no second way could check stands, as long as it is still what was made.
+        """
+        made, last = record.made, judged.final or result.attempt > self._max_retries
+        if made is None:
+            path = second_file.made_file(record.subtask.intent, result)
+            wanted = self._second_look.wanted(small_model=result.small_model)
+            if judged.failed or last or path is None or not wanted:
+                return judged
+            made = second_file.Made(result, path)
+        held = (await self._source.file(made.path)).text or ""
+        if record.made is None and not 0 < len(held) <= second_file.LONGEST:
+            return judged
+        record.made = made
+        if judged.failed:
+            stands = last and not judged.hopeless and len(made.ways) == 1 and second_file.same(made.ways[0], held)
+            return _Judged((second_file.unrefuted(made),)) if stands else judged
+        made.ways.append(second_file.content_of(result, made.path, held))
+        if made.agreed(held) or (last and len(made.ways) == 1):
+            return judged
+        return _Judged((*judged.verdicts, second_file.open_verdict(made, held)), again=True)
 
     async def _judge(self, record: _Record, result: ExecutionResult, cause: Envelope) -> _Judged:
         """The order of SPEC section 3; what an earlier step decided, a later one does not touch."""
@@ -259,7 +285,7 @@ class AgentValidator:
 
 def _correction(record: _Record, result: ExecutionResult, judged: _Judged) -> CorrectionSignal:
     if judged.again:
-        return second_look.signal(result)
+        return second_file.signal(result, record.made) if record.made is not None else second_look.signal(result)
     advice = "\n".join((*_where_it_is(record), judged.advice))
     known = record.around.first_lines if record.around is not None else ()
     signal = correction_for(result, judged.failed, advice, mendable=judged.mendable, first_lines=known)
@@ -301,7 +327,9 @@ def _gap(attempt: int, judged: _Judged) -> GapPoint:
 
 def _outcome(record: _Record, result: ExecutionResult, judged: _Judged) -> SubTaskOutcome:
     failed = judged.failed
-    if not failed and len(record.figures) == 1:
+    if not failed and record.made is not None:
+        result = record.made.result
+    elif not failed and len(record.figures) == 1:
         result = record.figures[0]
     return SubTaskOutcome(
         subtask_id=result.subtask_id,

@@ -30,6 +30,7 @@ _EXTREME = re.compile(
     r"|(?:谁|哪|什么|多少)[^。？！]{0,30}最[多少高低大小长短贵]|最[多少高低大小长短贵][^。？！]{0,30}(?:谁|哪|什么|多少)",
     re.IGNORECASE,
 )
+_COUNT = re.compile(r"\bhow many\b|多少[个条行人]|几[个条行人]", re.IGNORECASE)
 _TIME_OR_SIZE = re.compile(
     r"\b(?:changed|modified|edited|updated|touched|written|saved)\s+(?:last|first|most recently)\b"
     r"|\b(?:newest|oldest|latest|most recent(?:ly \w+)?|last (?:changed|modified|edited|updated)"
@@ -66,18 +67,26 @@ def uncomputed(intent: str, calls: Sequence[ToolCall], *, small_model: bool = Fa
     """A sum or an average that no program computed: reading a file is not adding it up.
 
     Neither do names of files say which is the newest or the largest. A `small_model` does not find the largest of
-    many by looking at them, either; a strong one may.
+    many by looking at them, or what is in one file and not in another; a strong one may.
     """
     if not calls or any(call.tool not in pointed.LOOKING and call.status is CallStatus.OK for call in calls):
         return None
     if _TIME_OR_SIZE.search(intent):
         message = "which one it is a program has to find that looks at times or sizes; names do not say"
-    elif _COMPUTED.search(intent) or (small_model and _EXTREME.search(intent)):
+    elif _COMPUTED.search(intent) or (small_model and (_EXTREME.search(intent) or _counts_things(intent))):
         message = "the figure has to be computed by a program (python or shell), but none ran well"
+    elif small_model and len(named_files(intent).inputs) > 1:
+        message = "what takes several files together a program has to compute (python or shell), but none ran well"
     else:
         return None
     identities = tuple(dict.fromkeys(identity for call in calls for identity in call.identity))
     return Finding(UNCOMPUTED, message, FailureClass.LOGICAL, identities, contradicts=False)
+
+
+def _counts_things(intent: str) -> bool:
+    """Whether things in files are to be counted, and not files: those a list of names counts."""
+    files = _ABOUT_FILES.search(intent) is not None or _BARE_ENDING.search(intent) is not None
+    return not files and _COUNT.search(intent) is not None
 
 
 def left_out_endings(intent: str, calls: Sequence[ToolCall]) -> Finding | None:
