@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.loops.fast.request_rules import left_out_endings, names_only, uncomputed, unread_input
+from artoo.loops.fast.request_rules import (
+    UNCOMPUTED,
+    absent_inputs,
+    left_out_endings,
+    names_only,
+    shown_only,
+    uncomputed,
+    unread_input,
+)
 
 WHICH = "One of the files here contains the text API_KEY= . Which file is it?"
 
@@ -149,3 +157,41 @@ def test_seeing_a_files_name_is_not_reading_it() -> None:
     assert unread_input(question, [listed]) is not None
     assert unread_input(question, [listed, call("shell", "sort access.log | head -1")]) is None
     assert unread_input("How many files named access.log do I have?", [listed]) is None
+
+
+@pytest.mark.parametrize(
+    ("intent", "answer", "answers"),
+    [
+        ("How many members are listed in club/members.csv?", call("find_text", "name,joined"), False),
+        ("Which port is set in config.json?", call("find_text", "port"), False),
+        ("Who is in guests.txt but not in replies.txt?", call("find_text", "Nora"), False),
+        ("Which IP address made the most requests?", call("glob", "*.log"), False),
+        (WHICH, call("find_text", "API_KEY="), True),
+        ("Show the lines that contain budget", call("find_text", "budget"), True),
+        ("How many Python files are in src?", call("glob", "src/*.py"), True),
+        ("What does a.txt say?", call("read_file", "a.txt"), True),
+        ("How many members are listed?", call("python", "print(3)"), True),
+    ],
+)
+def test_what_a_search_printed_answers_only_where_it_can(intent: str, answer: ToolCall, answers: bool) -> None:
+    """A hit on some word is no count, no port and no name; what the model says itself is held to other rules."""
+    finding = shown_only(intent, "x", [answer])
+    assert (finding is None) == answers
+    assert finding is None or finding.rule == UNCOMPUTED
+    assert shown_only(intent, "The answer is 7.", [answer]) is None
+
+
+@pytest.mark.parametrize(
+    ("intent", "about_existence"),
+    [
+        ("Is report.pdf there?", True),
+        ("Are there any logs? If so, how many?", True),
+        ("See if there is a backup.csv", True),
+        ("How many rows are there in big.csv?", False),
+        ("Sum up a.csv. Look around if it is not there.", False),
+    ],
+)
+def test_a_count_is_no_question_of_existence(intent: str, about_existence: bool) -> None:
+    """Only who asks whether something is there may be told that it is not."""
+    gone = absent_inputs(intent, ["report.pdf", "big.csv", "a.csv", "backup.csv"], [])
+    assert (gone is None) == about_existence

@@ -33,6 +33,7 @@ from artoo.loops.fast.request_rules import (
     left_out_endings,
     may_name_files,
     names_only,
+    shown_only,
     uncomputed,
     unread_input,
 )
@@ -59,6 +60,8 @@ class _Record:
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
     around: Surroundings | None = None
     figures: list[ExecutionResult] = field(default_factory=list[ExecutionResult])
+    first_verdicts: tuple[CriterionVerdict, ...] = ()
+    """Those of the first figure, which stand with it."""
     made: second_file.Made | None = None
 
     @property
@@ -150,9 +153,10 @@ class AgentValidator:
         last = judged.final or result.attempt > self._max_retries
         if judged.failed:
             unrefuted = last and not judged.hopeless and len(record.figures) == 1 == len(record.answers)
-            return _Judged((second_look.unrefuted(),)) if unrefuted else judged
+            return _Judged((*record.first_verdicts, second_look.unrefuted())) if unrefuted else judged
         if not wanted or not second_look.deserved(record.subtask.intent, result):
             return judged
+        record.first_verdicts = record.first_verdicts or judged.verdicts
         record.figures.append(result)
         confirmed = second_look.confirmed(record.figures, record.subtask.unconfirmed, record.subtask.intent)
         if confirmed is not None:
@@ -180,7 +184,8 @@ class AgentValidator:
         record.made = made
         if judged.failed:
             stands = last and not judged.hopeless and len(made.ways) == 1 and second_file.same(made.ways[0], held)
-            return _Judged((second_file.unrefuted(made),)) if stands else judged
+            return _Judged((*record.first_verdicts, second_file.unrefuted(made))) if stands else judged
+        record.first_verdicts = record.first_verdicts or judged.verdicts
         made.ways.append(second_file.content_of(result, made.path, held))
         if made.agreed(held) or (last and len(made.ways) == 1):
             return judged
@@ -250,6 +255,7 @@ class AgentValidator:
             unread_input(intent, calls, record.around.points_to if record.around is not None else ()),
             elsewhere(places, calls),
             left_out_endings(intent, calls),
+            shown_only(intent, result.output, calls) if result.small_model else None,
         )
         return [*assessment.findings, *(finding for finding in rules if finding is not None)]
 
@@ -275,7 +281,7 @@ class AgentValidator:
             )
         except ModelAnswerInvalid as error:
             return {i: judging.undecided(each, f"no usable verdict: {error}") for i, each in criteria.items()}, ""
-        judgements = usable_judgements(report.verdicts, list(criteria.values()), evidence)
+        judgements = usable_judgements(report.verdicts, list(criteria.values()), _quotable(result))
         verdicts = {
             index: judging.from_judge(each, judgement)
             for (index, each), judgement in zip(criteria.items(), judgements, strict=True)
@@ -310,6 +316,19 @@ def _evidence(result: ExecutionResult) -> str:
         f"{call.tool}: {call.input[:200]} [{call.status}, exit {call.exit_code}]\n"
         f"{call.output[:share]}{call.error_output[: share // 2]}"
         + (f"\nmade: {', '.join(call.changes)}" if call.changes else "")
+        for call in result.tool_calls[-8:]
+    )
+
+
+def _quotable(result: ExecutionResult) -> str:
+    """What proves something: what tools put out and made, and the input of those that made something.
+
+    That a call was made proves nothing about what it found.
+    """
+    if not result.tool_calls:
+        return result.output
+    return "\n".join(
+        "\n".join((call.output, call.error_output, *call.changes, call.input if call.changes else ""))
         for call in result.tool_calls[-8:]
     )
 

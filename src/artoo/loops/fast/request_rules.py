@@ -40,7 +40,8 @@ _TIME_OR_SIZE = re.compile(
     re.IGNORECASE,
 )
 _ABOUT_EXISTENCE = re.compile(
-    r"\bexists?\b|\b(?:is|are)\b[^?]{1,80}\bthere\b|\bwhere (?:is|are)\b|\bfind\b"
+    r"\bexists?\b|(?:^|[.!?;:]\s+|\b(?:whether|see if)\s+)(?:is|are)\s+(?:there\b|[^?]{1,80}\bthere\s*\?)"
+    r"|\b(?:whether|see if)\s+there\b|\b(?:whether|see if)\b[^?]{1,80}\b(?:is|are) there\b|\bwhere (?:is|are)\b|\bfind\b"
     r"|\blocate\b|存在|有没有|在哪|查找|寻找",
     re.IGNORECASE,
 )
@@ -87,6 +88,36 @@ def _counts_things(intent: str) -> bool:
     """Whether things in files are to be counted, and not files: those a list of names counts."""
     files = _ABOUT_FILES.search(intent) is not None or _BARE_ENDING.search(intent) is not None
     return not files and _COUNT.search(intent) is not None
+
+
+_ASKS_WHERE = re.compile(
+    r"\b(?:which|what) (?:\w+ ){0,2}files?\b|\bwhere\b|\bhow (?:often|many times)\b"
+    r"|\b(?:contain|mention|include|occur)|\b(?:find|search|look) for\b|\blines? (?:that|which|with)\b"
+    r"|哪[个些]?文件|哪里|哪儿|在哪|出现|包含|提到|搜索|查找",
+    re.IGNORECASE,
+)
+
+
+def shown_only(intent: str, output: str, calls: Sequence[ToolCall]) -> Finding | None:
+    """What a search or a list of names printed, given as the answer to another question. For small models.
+
+    `glob` answers which or how many files there are by name, `find_text` where a phrase of the request occurs.
+    """
+    last = calls[-1] if calls else None
+    if last is None or last.status is not CallStatus.OK or last.output.strip() != output.strip():
+        return None
+    about_files = _ABOUT_FILES.search(intent) or _BARE_ENDING.search(intent) or _ABOUT_EXISTENCE.search(intent)
+    if last.tool in ("glob", "find_files"):
+        answers = about_files is not None
+    elif last.tool == "find_text":
+        phrase = last.target.strip().strip("\"'").casefold()
+        answers = phrase in intent.casefold() and _ASKS_WHERE.search(intent) is not None
+    else:
+        return None
+    if answers:
+        return None
+    message = f"what {last.tool} shows is no answer to the request; find it out with a program (python or shell)"
+    return Finding(UNCOMPUTED, message, FailureClass.LOGICAL, last.identity, contradicts=False)
 
 
 def left_out_endings(intent: str, calls: Sequence[ToolCall]) -> Finding | None:

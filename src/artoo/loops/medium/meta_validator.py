@@ -143,7 +143,8 @@ class MetaValidator:
         except ModelAnswerInvalid as error:
             reason = f"no usable verdict: {error}"
             return {each.text: judged_verdict(each, False, reason, FailureClass.LOGICAL) for each in criteria}
-        judgements = usable_judgements(report.verdicts, criteria, output)
+        # What a subtask was for stands above its output, and is no evidence that it was done.
+        judgements = usable_judgements(report.verdicts, criteria, "\n".join(each.output for each in fan_in.matched))
         return {
             each.text: judged_verdict(each, judgement.passed, judgement.evidence, judgement.failure_class)
             for each, judgement in zip(criteria, judgements, strict=True)
