@@ -41,8 +41,8 @@ _TIME_OR_SIZE = re.compile(
 )
 _ABOUT_EXISTENCE = re.compile(
     r"\bexists?\b|(?:^|[.!?;:]\s+|\b(?:whether|see if)\s+)(?:is|are)\s+(?:there\b|[^?]{1,80}\bthere\s*\?)"
-    r"|\b(?:whether|see if)\s+there\b|\b(?:whether|see if)\b[^?]{1,80}\b(?:is|are) there\b|\bwhere (?:is|are)\b|\bfind\b"
-    r"|\blocate\b|存在|有没有|在哪|查找|寻找",
+    r"|\b(?:whether|see if)\s+there\b|\b(?:whether|see if)\b[^?]{1,80}\b(?:is|are) there\b"
+    r"|\bwhere (?:is|are)\b|\bfind\b|\blocate\b|存在|有没有|在哪|查找|寻找",
     re.IGNORECASE,
 )
 _ABOUT_FILES = re.compile(
