@@ -261,3 +261,22 @@ async def test_a_name_that_another_task_has_is_refused(config: Config, tmp_path:
         async with Artoo(config, environ={}, model=model, ids=NamedFirst()) as artoo:
             with pytest.raises(TaskRunning, match="the-task is still running"):
                 await artoo.run("How many lines does a.txt have?", options=options(tmp_path))
+
+
+async def test_two_tools_of_one_name_are_refused_plainly(config: Config, tmp_path: Path) -> None:
+    """The error is about the tools, and not a group of errors of roles that were just starting."""
+
+    @tool(name="double")
+    def one(number: int) -> int:
+        """double a number"""
+        return 2 * number
+
+    @tool(name="double")
+    def other(number: int) -> int:
+        """double a number too"""
+        return 2 * number
+
+    with ScriptedModel({}) as model:
+        async with Artoo(config, environ={}, model=model, tools=[one, other]) as artoo:
+            with pytest.raises(ValueError, match="two tools have the same name: double"):
+                await artoo.run("How much is twice 21?", options=options(tmp_path))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.errors import ConfigurationError, TaskRunning
+from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.request import Turn, UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult
@@ -59,15 +59,19 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
         text=text, project=str(roots.project), workspace=str(roots.workspace), history=tuple(history)
     )
     lock = TaskLock(shop.config.home, task_id)
-    return Begun(task, lambda: _claimed(task.run(opened, request, lock.take)), lock)
+    return Begun(task, lambda: _alone(task.run(opened, request, lock.take)), lock)
 
 
-async def _claimed(playing: Coroutine[None, None, FinalResult]) -> FinalResult:
-    """Raises TaskRunning for an id that another task has: new ids are new, unless they are given."""
+async def _alone(playing: Coroutine[None, None, FinalResult]) -> FinalResult:
+    """Raises what kept the task from running by itself, and not in the group of its roles.
+
+    That is TaskRunning for an id that another task has (new ids are new, unless they are given), or a ValueError for
+    two tools of one name.
+    """
     try:
         return await playing
     except ExceptionGroup as group:
-        taken = group.subgroup(TaskRunning)
-        if taken is None:
+        (first, *more) = group.exceptions
+        if more:
             raise
-        raise TaskRunning(str(taken.exceptions[0])) from group
+        raise first from None
