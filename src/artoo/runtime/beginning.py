@@ -65,8 +65,8 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
 async def _alone(playing: Coroutine[None, None, FinalResult]) -> FinalResult:
     """Raises what kept the task from running by itself, and not in the group of its roles.
 
-    That is TaskRunning for an id that another task has (new ids are new, unless they are given), or a ValueError for
-    two tools of one name.
+    That is TaskRunning for an id that another task has (new ids are new, unless they are given), or a ValueError
+    for two tools of one name.
     """
     try:
         return await playing
