@@ -140,3 +140,26 @@ def test_when_consent_was_missing(withheld: tuple[str | None, ...], refused: boo
     outcome = SubTaskOutcome(subtask_id="s", parent_task_id="t", status="failed", tool_calls=calls)
     assert outcome.refused is refused
     assert not outcome.model_copy(update={"status": "matched"}).refused
+
+
+@pytest.mark.parametrize(
+    ("call", "never_ran"),
+    [
+        (ToolCall(tool="glob", identity=("glob",), status=CallStatus.REFUSED, reason="blocked"), True),
+        (
+            ToolCall(tool="glob", identity=("glob",), status=CallStatus.REFUSED, reason="no", withheld_by="person"),
+            False,
+        ),
+        (
+            ToolCall(
+                tool="shell", identity=("shell:rm",), status=CallStatus.REFUSED, reason="no", dropped=("rm a",)
+            ),
+            False,
+        ),
+        (ToolCall(tool="glob", identity=("glob",), status=CallStatus.ERROR), False),
+        (ToolCall(tool="glob", identity=("glob",)), False),
+    ],
+)
+def test_a_call_that_was_turned_away_never_ran(call: ToolCall, never_ran: bool) -> None:
+    """By a block, a repetition or its arguments; what nobody consented to is something else."""
+    assert call.never_ran == never_ran
