@@ -7,19 +7,11 @@ file, are accepted. A model that was asked to print often saves again; that is a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from artoo.contracts.criteria import Mode
-from artoo.contracts.execution import (
-    CallStatus,
-    CorrectionSignal,
-    CriterionVerdict,
-    DecidedBy,
-    ExecutionResult,
-    FailureClass,
-)
+from artoo.contracts.execution import CallStatus, CorrectionSignal, CriterionVerdict, ExecutionResult
+from artoo.loops.fast import second_look
 from artoo.loops.named_files import named_files
 
 SAME_CONTENT = "Two independent ways give the same content"
@@ -94,30 +86,17 @@ def _open(made: Made, held: str) -> str:
 
 
 def _verdict(verdict: Literal["pass", "fail"], evidence: str) -> CriterionVerdict:
-    return CriterionVerdict(
-        criterion=SAME_CONTENT,
-        mode=Mode.VERIFIABLE,
-        verdict=verdict,
-        failure_class=FailureClass.LOGICAL if verdict == "fail" else None,
-        evidence=evidence,
-        decided_by=DecidedBy.RULE,
-        blameless=verdict == "fail",
-    )
+    return second_look.verdict_on(SAME_CONTENT, verdict, evidence)
 
 
 def signal(result: ExecutionResult, made: Made) -> CorrectionSignal:
     """Asks for a second way, without showing the first: a program that was seen is copied."""
-    used: Sequence[str] = [call.tool for call in result.tool_calls if call.status is CallStatus.OK]
-    return CorrectionSignal(
-        subtask_id=result.subtask_id,
-        attempt=result.attempt,
-        what_was_wrong=f"the content of {made.path} was computed in one way only",
-        what_to_do=f"Compute what {made.path} has to hold once more in another way, from the files it is made of, "
-        f"and print it; leave {made.path} as it is.",
-        failed_criterion=SAME_CONTENT,
-        failure_class=FailureClass.LOGICAL,
-        switch_from=used[-1] if used else None,
-        by_program=True,
+    return second_look.once_more(
+        result,
+        SAME_CONTENT,
+        f"the content of {made.path} was computed in one way only",
+        f"Compute what {made.path} has to hold once more in another way, from the files it is made of, and print "
+        f"it; leave {made.path} as it is.",
     )
 
 

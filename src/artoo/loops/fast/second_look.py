@@ -115,13 +115,23 @@ def unrefuted() -> CriterionVerdict:
 
 def signal(result: ExecutionResult) -> CorrectionSignal:
     """Asks for a second way, without showing the first: a program that was seen is copied."""
+    return once_more(
+        result,
+        TWO_WAYS_AGREE,
+        "the figure was computed in one way only",
+        "Compute the answer once more in another way, from the files themselves.",
+    )
+
+
+def once_more(result: ExecutionResult, criterion: str, wrong: str, to_do: str) -> CorrectionSignal:
+    """Asks for another way by another tool that runs programs."""
     last = _producing_call(result.tool_calls)
     return CorrectionSignal(
         subtask_id=result.subtask_id,
         attempt=result.attempt,
-        what_was_wrong="the figure was computed in one way only",
-        what_to_do="Compute the answer once more in another way, from the files themselves.",
-        failed_criterion=TWO_WAYS_AGREE,
+        what_was_wrong=wrong,
+        what_to_do=to_do,
+        failed_criterion=criterion,
         failure_class=FailureClass.LOGICAL,
         switch_from=last.tool if last is not None else None,
         by_program=True,
@@ -129,8 +139,13 @@ def signal(result: ExecutionResult) -> CorrectionSignal:
 
 
 def _verdict(verdict: Literal["pass", "fail"], evidence: str) -> CriterionVerdict:
+    return verdict_on(TWO_WAYS_AGREE, verdict, evidence)
+
+
+def verdict_on(criterion: str, verdict: Literal["pass", "fail"], evidence: str) -> CriterionVerdict:
+    """A rule's verdict on a criterion that two ways decide: while it is open it blames no tool."""
     return CriterionVerdict(
-        criterion=TWO_WAYS_AGREE,
+        criterion=criterion,
         mode=Mode.VERIFIABLE,
         verdict=verdict,
         failure_class=FailureClass.LOGICAL if verdict == "fail" else None,
