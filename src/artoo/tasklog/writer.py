@@ -30,8 +30,8 @@ QUIET_SECONDS = 0.001
 """What was said is written once nothing more was said for this long, unless somebody waits for it. Roles speak in
 bursts of a millisecond between two waits for a model, and the burst ends with the next question: it leaves first,
 and the log is written while the model thinks (measured: 2 ms of the 10 that a chain of six calls costs)."""
-LONGEST_SECONDS = 0.01
-"""And never later than this, however much is said."""
+LONGEST_SECONDS = 0.05
+"""And never later than this, however much is said: a burst that keeps the loop busy is over by then."""
 TURN = 16
 """Messages to one write of a thread: each lets the event loop have the interpreter, for which it would otherwise
 wait the 5 ms after which Python makes a thread give it up."""
