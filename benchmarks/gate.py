@@ -19,9 +19,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from artoo.ports.sandbox import Roots, Sandbox, SandboxRequest
-from artoo.tools.sandbox.bubblewrap import find_bubblewrap
-from artoo.tools.sandbox.choose import open_sandbox
-from artoo.tools.sandbox.decide import decide
+from artoo.world.bubblewrap import find_bubblewrap
+from artoo.world.choose import open_sandbox
+from artoo.world.decide import decide
 
 _SCRIPT = "echo result > made-{}.txt"
 _BWRAP = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "--die-with-parent")

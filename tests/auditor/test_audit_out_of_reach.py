@@ -20,9 +20,9 @@ from artoo.tools.gated import GatedCommands, GatedWriter
 from artoo.tools.origins import Origins
 from artoo.tools.questions import AskPerson
 from artoo.tools.registry import Registry
-from artoo.tools.sandbox.choose import candidates
-from artoo.tools.sandbox.selftest import prove
 from artoo.tools.standard import builtin_tools
+from artoo.world.choose import candidates
+from artoo.world.selftest import prove
 
 ATTEMPTS = """
 cat ~/.artoo/audit/*.jsonl; head -c 99 ~/.artoo/audit/anchors.jsonl; cp -r ~/.artoo/audit stolen

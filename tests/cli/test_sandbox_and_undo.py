@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from artoo.tasklog.lock import TaskLock
-from artoo.tools.sandbox.choose import open_sandbox
+from artoo.world.choose import open_sandbox
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scenario import World
 
-from artoo.tools.sandbox.choose import open_sandbox
+from artoo.world.choose import open_sandbox
 
 
 @pytest.fixture(scope="session")

@@ -16,8 +16,8 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallStatus, CorrectionSignal
 from artoo.contracts.solution import PlanDirective, StoppedBy
 from artoo.testing import Reply
-from artoo.tools.sandbox.choose import open_sandbox
-from artoo.tools.sandbox.undo import undo
+from artoo.world.choose import open_sandbox
+from artoo.world.undo import undo
 
 SERVER = Path(__file__).parents[1] / "tools" / "mcp_server.py"
 

@@ -26,8 +26,8 @@ from artoo.tools.gate import Gate
 from artoo.tools.gate_rules import ask_about_mcp, ask_about_script
 from artoo.tools.gated import GatedCommands, GatedWriter
 from artoo.tools.questions import AskPerson
-from artoo.tools.sandbox.choose import open_sandbox
-from artoo.tools.sandbox.secrets import existing, secret_paths
+from artoo.world.choose import open_sandbox
+from artoo.world.secrets import existing, secret_paths
 
 Confirm = Callable[[str, list[str]], bool]
 Answer = dict[str, Any]

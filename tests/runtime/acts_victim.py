@@ -36,8 +36,8 @@ from artoo.tasklog.layout import part_path, task_directory
 from artoo.tasklog.lock import TaskLock
 from artoo.tasklog.reader import TaskLogReader
 from artoo.tools.past import Past
-from artoo.tools.sandbox.choose import candidates
 from artoo.tools.user_tools import tool, user_tool
+from artoo.world.choose import candidates
 
 TASK = "task-1"
 BEFORE = "first\n"

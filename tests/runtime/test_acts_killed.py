@@ -16,9 +16,9 @@ from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.execution import CallStatus, ToolCall, ToolCalled
 from artoo.tasklog.layout import task_directory
 from artoo.tasklog.reader import TaskLogReader
-from artoo.tools.sandbox.recover import recover
-from artoo.tools.sandbox.selftest import prove
-from artoo.tools.sandbox.undo import undo
+from artoo.world.recover import recover
+from artoo.world.selftest import prove
+from artoo.world.undo import undo
 
 DIED = -9
 
@@ -86,7 +86,7 @@ class Lives:
 def proved(tmp_path_factory: pytest.TempPathFactory) -> None:
     import asyncio
 
-    from artoo.tools.sandbox.choose import candidates
+    from artoo.world.choose import candidates
 
     home = tmp_path_factory.mktemp("proof").resolve()
     candidate = next((one for one in candidates(home) if one.tier == "bubblewrap"), None)

@@ -21,9 +21,9 @@ from artoo.tasklog.layout import parts_of, tasks_directory
 from artoo.tasklog.reader import TaskLogReader
 from artoo.testing import Asked, Reply, ScriptedServer, with_body
 from artoo.testing.replies import Scripted
-from artoo.tools.sandbox.choose import open_sandbox
-from artoo.tools.sandbox.recover import recover
-from artoo.tools.sandbox.undo import undo
+from artoo.world.choose import open_sandbox
+from artoo.world.recover import recover
+from artoo.world.undo import undo
 
 DIED = -9
 BEFORE = "monday\n"

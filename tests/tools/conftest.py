@@ -11,10 +11,10 @@ from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import Roots, Sandbox
 from artoo.tools.commands import ReadOnlyCommands
 from artoo.tools.registry import Registry, SubTaskToolbox
-from artoo.tools.sandbox.classify import Places
 from artoo.tools.standard import builtin_tools
 from artoo.tools.tool import Tool
 from artoo.tools.writing import CreateOnly
+from artoo.world.classify import Places
 
 
 @pytest.fixture

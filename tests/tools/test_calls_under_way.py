@@ -21,11 +21,11 @@ from artoo.tools.gate import Gate
 from artoo.tools.gated import GatedCommands, GatedWriter
 from artoo.tools.questions import AskPerson
 from artoo.tools.registry import Registry, SubTaskToolbox
-from artoo.tools.sandbox.choose import open_sandbox
 from artoo.tools.standard import builtin_tools, gated
 from artoo.tools.tool import Arguments, Outcome, Tool
 from artoo.tools.under_way import current_act
 from artoo.tools.user_tools import tool, user_tool
+from artoo.world.choose import open_sandbox
 
 
 @dataclass

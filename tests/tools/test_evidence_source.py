@@ -14,8 +14,8 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.evidence import FileView
 from artoo.ports.sandbox import Roots, SandboxRequest, SandboxRun
 from artoo.tools.evidence_source import MAX_TEXT_BYTES, ReadOnlyEvidence
-from artoo.tools.sandbox.choose import open_sandbox
-from artoo.tools.sandbox.classify import Places
+from artoo.world.choose import open_sandbox
+from artoo.world.classify import Places
 
 Look = Callable[[PlainSandbox], ReadOnlyEvidence]
 

@@ -17,7 +17,7 @@ from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Sandbox, SandboxRequest, SandboxRun
 from artoo.tools.gate import Gate
 from artoo.tools.questions import AskNobody, AskPerson
-from artoo.tools.sandbox.choose import open_sandbox
+from artoo.world.choose import open_sandbox
 
 MakeWorld = Callable[..., World]
 

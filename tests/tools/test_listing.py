@@ -12,8 +12,8 @@ from artoo.ports.sandbox import Roots
 from artoo.tools.listing import LISTING_CHARACTERS, Head, Snapshot, describe
 from artoo.tools.look import GUIDE_CHARACTERS, ProjectLook
 from artoo.tools.mentions import Mention, Use, mentions, names_place
-from artoo.tools.sandbox.classify import Places
 from artoo.tools.walk import Entry, Kind
+from artoo.world.classify import Places
 
 
 def files(*paths: str) -> tuple[Entry, ...]:

@@ -25,11 +25,11 @@ from artoo.tools.commands import ReadOnlyCommands
 from artoo.tools.gate import Gate
 from artoo.tools.questions import AskPerson
 from artoo.tools.registry import MAX_ARGUMENT, Registry, SubTaskToolbox
-from artoo.tools.sandbox.classify import Places
 from artoo.tools.standard import builtin_tools
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome
 from artoo.tools.writing import CreateOnly
+from artoo.world.classify import Places
 
 
 @dataclass(frozen=True, slots=True)

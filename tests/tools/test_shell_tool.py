@@ -17,10 +17,10 @@ from artoo.tools.builtin.shell import Shell
 from artoo.tools.commands import ReadOnlyCommands
 from artoo.tools.index import WalkIndex
 from artoo.tools.registry import SubTaskToolbox
-from artoo.tools.sandbox.choose import open_sandbox
-from artoo.tools.sandbox.classify import Places
 from artoo.tools.standard import Machine, builtin_tools
 from artoo.tools.writing import CreateOnly
+from artoo.world.choose import open_sandbox
+from artoo.world.classify import Places
 
 
 def _created(path: str, *traits: Trait) -> Change:

@@ -13,8 +13,8 @@ from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.ports.sandbox import Roots
 from artoo.tools.registry import SubTaskToolbox
-from artoo.tools.sandbox.classify import Places
 from artoo.tools.writing import CreateOnly
+from artoo.world.classify import Places
 
 
 async def write(toolbox: SubTaskToolbox, path: str, content: str) -> ToolCall:

@@ -19,7 +19,7 @@ MEANINGS: dict[TierName, str] = {
 
 async def sandbox(home: Path) -> list[Finding]:
     """The active tier, and every better one that does not work here."""
-    from artoo.tools.sandbox.choose import diagnose
+    from artoo.world.choose import diagnose
 
     return findings_of(await diagnose(home))
 

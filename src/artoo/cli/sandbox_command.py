@@ -56,7 +56,7 @@ async def _run(command: tuple[str, ...], workspace: Path | None, allow: tuple[st
     from artoo.tools.gated import GatedCommands
     from artoo.tools.origins import Origins
     from artoo.tools.policy import Policies
-    from artoo.tools.sandbox.choose import open_sandbox
+    from artoo.world.choose import open_sandbox
 
     config = load_config()
     await settle_earlier(config)

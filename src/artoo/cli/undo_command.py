@@ -28,9 +28,9 @@ def undo(context: click.Context, task: str | None, list_: bool, as_json: bool) -
     """
     from artoo.runtime.settling import keep_of
     from artoo.tasklog.lock import not_running
-    from artoo.tools.sandbox.recover import recover
-    from artoo.tools.sandbox.undo import undo as put_back
-    from artoo.tools.sandbox.undo import undoable
+    from artoo.world.recover import recover
+    from artoo.world.undo import undo as put_back
+    from artoo.world.undo import undoable
 
     config = load_config()
     recover(config.home)

@@ -32,7 +32,7 @@ LAWS: tuple[Law, ...] = (
         "Nothing irreversible without the person's consent to that very act.",
         (
             "artoo.tools.gate: what a tool would change is asked about, bound to the digest of the act",
-            "artoo.tools.sandbox: commands run against a view whose changes can be dropped, or put back",
+            "artoo.world: commands run against a view whose changes can be dropped, or put back",
             "artoo.tools.gated: a dropped change is a failed call, whatever the exit code was",
             "artoo.tools.asking: MCP tools, AppleScript, Shortcuts and writing functions ask before they run",
             "artoo.tools.origins: hosts and recipients that data named first are shown with their source",

@@ -18,7 +18,7 @@ from artoo.runtime.config import Config
 from artoo.runtime.settling import keep_of
 from artoo.tasklog.redact import MARK
 from artoo.tools.past import Consented, Past
-from artoo.tools.sandbox.remembered import remembered
+from artoo.world.remembered import remembered
 
 
 def past_of(config: Config, task_id: str, envelopes: Iterable[Envelope], now: datetime) -> Past:

@@ -140,7 +140,7 @@ class Artoo:
     async def evidence(self, project: Path) -> EvidenceSource:
         """A read-only look at a directory, as validators have it."""
         from artoo.tools.evidence_source import ReadOnlyEvidence
-        from artoo.tools.sandbox.classify import Places
+        from artoo.world.classify import Places
 
         shop = self._open_shop()
         roots = shop.roots(RunOptions(project=project))

@@ -21,10 +21,10 @@ from artoo.tools.past import Past
 from artoo.tools.questions import AskNobody, AskOnStream
 from artoo.tools.registry import Registry
 from artoo.tools.resumed import Resumed
-from artoo.tools.sandbox.classify import Places
 from artoo.tools.standard import builtin_tools, gated, reaching_tools
 from artoo.tools.under_way import Durable, nothing_to_keep
 from artoo.tools.user_tools import UserTool
+from artoo.world.classify import Places
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from artoo.contracts.changes import RecoveryReport
 from artoo.contracts.errors import SandboxError
 from artoo.runtime.config import Config
 from artoo.tasklog.retention import KeepLogs, forget_logs
-from artoo.tools.sandbox.recover import recover
-from artoo.tools.sandbox.undo import Keep, prune
+from artoo.world.recover import recover
+from artoo.world.undo import Keep, prune
 
 logger = logging.getLogger(__name__)
 

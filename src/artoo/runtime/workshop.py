@@ -163,7 +163,7 @@ class Workshop:
 
             await settle_earlier(self.config)
             self.group.create_task(forget_old_logs(self.config, self.auditing.note_forgotten))
-            from artoo.tools.sandbox.choose import open_sandbox  # probes the kernel: only for real tasks
+            from artoo.world.choose import open_sandbox  # probes the kernel: only for real tasks
 
             self._sandbox = await open_sandbox(self.config.home)
         return self._sandbox

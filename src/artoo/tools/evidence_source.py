@@ -13,9 +13,9 @@ from artoo.ports.evidence import CommandView, FileView
 from artoo.ports.sandbox import Limits, Roots, Sandbox, SandboxRequest
 from artoo.tools.commands import PLAIN_LOCALE, meant_changes, outcome_of
 from artoo.tools.paths import existing
-from artoo.tools.sandbox.classify import Places
 from artoo.tools.text_file import NotPlainFile, decode, read_limited
 from artoo.tools.threads import in_thread
+from artoo.world.classify import Places
 
 MAX_TEXT_BYTES = 4 << 20
 """Bytes of a file that a check may match; a larger file has no text for it."""

@@ -31,8 +31,8 @@ from artoo.tools.gate_question import Act, question_about
 from artoo.tools.origins import Origins
 from artoo.tools.past import Past
 from artoo.tools.questions import AskNobody
-from artoo.tools.sandbox.decide import Decision, decide
 from artoo.tools.under_way import current_act, digest_of_call, kept_so_far
+from artoo.world.decide import Decision, decide
 
 _Acts = frozenset[tuple[str, str]]
 """Kind and target of each part of an act that was asked about."""

@@ -13,10 +13,10 @@ from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.ports.sandbox import ActNote, StagedChanges
 from artoo.tools.gate_words import word
 from artoo.tools.paths import size_text
-from artoo.tools.sandbox.decide import Decision
 from artoo.tools.text_file import NotPlainFile, read_limited
 from artoo.tools.threads import in_thread
 from artoo.tools.unified import plain, unified
+from artoo.world.decide import Decision
 
 POLICY_KINDS: dict[ChangeKind, str] = {
     ChangeKind.CREATED: "create",

@@ -24,10 +24,10 @@ from artoo.tools.listing import (
 )
 from artoo.tools.output import head_tail
 from artoo.tools.paths import absolute
-from artoo.tools.sandbox.classify import Places
 from artoo.tools.text_file import NotPlainFile, decode, kind_of_bytes, read_limited
 from artoo.tools.threads import in_thread
 from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
+from artoo.world.classify import Places
 
 GUIDE_FILE = "AGENTS.md"
 GUIDE_CHARACTERS = 2_000

@@ -25,10 +25,10 @@ from artoo.tools.commands import CommandRunner
 from artoo.tools.gate import Gate
 from artoo.tools.index import choose_index
 from artoo.tools.mentions import is_about_project, names_place
-from artoo.tools.sandbox.classify import Places
 from artoo.tools.tool import Tool
 from artoo.tools.user_tools import Function, UserTool, user_tool
 from artoo.tools.writing import FileWriter
+from artoo.world.classify import Places
 
 
 @cache

@@ -18,10 +18,10 @@ from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallEffects, CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.tools.paths import printable, shown
-from artoo.tools.sandbox.classify import Places
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Outcome
 from artoo.tools.under_way import goes_out
+from artoo.world.classify import Places
 
 _FREE = (PathClass.PROJECT, PathClass.WORKSPACE)
 _Stamp = tuple[int, int, int, int]

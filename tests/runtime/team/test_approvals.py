@@ -16,7 +16,7 @@ from artoo.runtime.team.dossier import kept
 from artoo.runtime.team.reviewing import problems_of
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
-from artoo.tools.sandbox.undo import undo
+from artoo.world.undo import undo
 
 REVIEW, COMPLETED, PENDING = BoardState.REVIEW, BoardState.COMPLETED, BoardState.PENDING
 SENIOR = {"cyd": TrustLevel.SENIOR}

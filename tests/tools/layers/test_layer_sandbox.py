@@ -13,9 +13,9 @@ from artoo.tools.commands import Command
 from artoo.tools.gate import Gate
 from artoo.tools.gated import GatedCommands, GatedWriter
 from artoo.tools.layers.layer import PROJECT, WORKSPACE, Layer, Layers
-from artoo.tools.sandbox.choose import open_sandbox
-from artoo.tools.sandbox.classify import Places
 from artoo.tools.tool import Outcome
+from artoo.world.choose import open_sandbox
+from artoo.world.classify import Places
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from artoo.tools.layers.copying import CopyLimits
 from artoo.tools.layers.layer import PROJECT, WORKSPACE, Layer, Layers
 from artoo.tools.layers.merge import Proposal, merge, propose
 from artoo.tools.layers.submission import submit
-from artoo.tools.sandbox.recover import recover
-from artoo.tools.sandbox.undo import undo
+from artoo.world.recover import recover
+from artoo.world.undo import undo
 
 TASK = "board-task-1"
 

@@ -30,7 +30,7 @@ from artoo.contracts.errors import ClaimLost, GovernanceRefused, SandboxError
 from artoo.tools.layers.layer import PROJECT, Layer, Layers
 from artoo.tools.layers.merge import Proposal, merge, propose
 from artoo.tools.policy import Policies
-from artoo.tools.sandbox.undo import undo
+from artoo.world.undo import undo
 
 logger = logging.getLogger(__name__)
 

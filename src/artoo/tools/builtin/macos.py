@@ -14,10 +14,10 @@ from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.shell import unfenced
 from artoo.tools.commands import outcome_of
 from artoo.tools.gate_rules import ask_about_script
-from artoo.tools.sandbox.environment import cleaned
-from artoo.tools.sandbox.process import Confined, run_confined
-from artoo.tools.sandbox.unconfined import real_result
 from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.world.environment import cleaned
+from artoo.world.process import Confined, run_confined
+from artoo.world.unconfined import real_result
 
 SCRIPT_SECONDS = 120.0
 _GRACE_SECONDS = 15.0

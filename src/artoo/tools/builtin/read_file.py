@@ -16,10 +16,10 @@ from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.nearby import explain_missing
 from artoo.tools.output import head_tail
 from artoo.tools.paths import existing, printable, shown
-from artoo.tools.sandbox.classify import Places
 from artoo.tools.text_file import NotPlainFile, Text, decode, kind_of_bytes, open_plain
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.world.classify import Places
 
 READ_SECONDS = 20.0
 _PIECE = 256 * 1024

@@ -15,7 +15,7 @@ from artoo.contracts.changes import Node, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import MIB
 from artoo.tools.layers.manifest import Base
-from artoo.tools.sandbox.nodes import DIRECTORY_FLAGS, FILE_FLAGS, NodeState, open_directory, read_state
+from artoo.world.nodes import DIRECTORY_FLAGS, FILE_FLAGS, NodeState, open_directory, read_state
 
 _CHUNK = 1 << 20
 _DEEPEST = 200

@@ -11,7 +11,7 @@ from artoo.contracts.changes import Node, path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.tools.layers.copying import CopyLimits, stamp
 from artoo.tools.layers.manifest import Base, Manifest
-from artoo.tools.sandbox.nodes import DIRECTORY_FLAGS, NodeState, digest_file, open_directory, read_state
+from artoo.world.nodes import DIRECTORY_FLAGS, NodeState, digest_file, open_directory, read_state
 
 _DERIVED = frozenset({b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache", b".hypothesis"})
 """Caches that programs make again: not part of a submission."""

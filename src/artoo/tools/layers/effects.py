@@ -17,11 +17,11 @@ from pathlib import Path
 from artoo.contracts.changes import Conflict, Node, printable_path
 from artoo.tools.layers.difference import Difference, is_note
 from artoo.tools.layers.layer import TREES, WORKSPACE
-from artoo.tools.sandbox.converge import now_at
-from artoo.tools.sandbox.files import parent_of
-from artoo.tools.sandbox.nodes import NodeState, digest_file
-from artoo.tools.sandbox.scan import Effect
-from artoo.tools.sandbox.stage import Layer as Upper
+from artoo.world.converge import now_at
+from artoo.world.files import parent_of
+from artoo.world.nodes import NodeState, digest_file
+from artoo.world.scan import Effect
+from artoo.world.stage import Layer as Upper
 
 
 @dataclass(frozen=True, slots=True)

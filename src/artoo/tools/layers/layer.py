@@ -24,9 +24,9 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
 from artoo.tools.layers.copying import CopyLimits, TreeCopy
 from artoo.tools.layers.manifest import write_manifest
-from artoo.tools.sandbox.classify import Places
-from artoo.tools.sandbox.journal import sync_directory
-from artoo.tools.sandbox.stage import remove_tree
+from artoo.world.classify import Places
+from artoo.world.journal import sync_directory
+from artoo.world.stage import remove_tree
 
 PROJECT, WORKSPACE = "project", "workspace"
 TREES = (PROJECT, WORKSPACE)

@@ -27,17 +27,17 @@ from artoo.tools.gate_question import POLICY_KINDS
 from artoo.tools.layers.effects import Outlook, outlook
 from artoo.tools.layers.layer import PROJECT, TREES, Layer
 from artoo.tools.layers.submission import copy_changed, parent_and_name, submitted
-from artoo.tools.sandbox.classify import Places
-from artoo.tools.sandbox.decide import Decision, decide
-from artoo.tools.sandbox.describe import describe
-from artoo.tools.sandbox.files import set_metadata
-from artoo.tools.sandbox.journal import StateRecord
-from artoo.tools.sandbox.nodes import read_state
-from artoo.tools.sandbox.scan import Effect
-from artoo.tools.sandbox.stage import remove_tree
-from artoo.tools.sandbox.transaction import apply_effects
 from artoo.tools.text_file import NotPlainFile, read_limited
 from artoo.tools.unified import unified
+from artoo.world.classify import Places
+from artoo.world.decide import Decision, decide
+from artoo.world.describe import describe
+from artoo.world.files import set_metadata
+from artoo.world.journal import StateRecord
+from artoo.world.nodes import read_state
+from artoo.world.scan import Effect
+from artoo.world.stage import remove_tree
+from artoo.world.transaction import apply_effects
 
 DIFF_BYTES = 16 * 1024
 MOST_DIFF_LINES = 400

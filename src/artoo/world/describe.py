@@ -1,0 +1,138 @@
+"""From what was read to what is said: effects become change records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait, printable_path
+from artoo.ports.sandbox import TaskLedger
+from artoo.world.classify import Places
+from artoo.world.git_rules import bookkeeping_paths
+from artoo.world.nodes import NodeState, fingerprint
+from artoo.world.scan import Effect
+
+_DERIVED = frozenset({b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache", b".hypothesis"})
+_SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE})
+
+
+def describe(effects: Iterable[Effect], places: Places, ledger: TaskLedger) -> tuple[Change, ...]:
+    """One change a path, in the order given."""
+    listed = list(effects)
+    bookkeeping = bookkeeping_paths(listed)
+    return tuple(_change(effect, places, ledger, effect.path in bookkeeping) for effect in listed)
+
+
+def _change(effect: Effect, places: Places, ledger: TaskLedger, bookkeeping: bool) -> Change:
+    before, after = effect.before, effect.after
+    here = after or before
+    assert here is not None
+    return Change(
+        kind=_kind(effect),
+        path=printable_path(effect.path),
+        node=here.node,
+        before=before.node if before is not None else None,
+        path_class=places.classify(effect.path),
+        size_before=before.size if before is not None and before.node is Node.FILE else None,
+        size_after=after.size if after is not None and after.node is Node.FILE else None,
+        content_sha256=effect.digest,
+        detail=_detail(effect),
+        traits=tuple(sorted({*_traits(effect, places, bookkeeping), *_own(effect, places, ledger)})),
+    )
+
+
+def _kind(effect: Effect) -> ChangeKind:
+    if effect.after is None:
+        return ChangeKind.DELETED
+    if effect.replaced_directory:
+        return ChangeKind.DIRECTORY_REPLACED
+    if effect.in_place:
+        return ChangeKind.METADATA
+    if effect.after.node in _SPECIAL:
+        return ChangeKind.SPECIAL
+    if effect.after.node is Node.LINK:
+        return ChangeKind.LINK
+    return ChangeKind.CREATED if effect.before is None else ChangeKind.OVERWRITTEN
+
+
+def _traits(effect: Effect, places: Places, bookkeeping: bool) -> Iterable[Trait]:
+    before, after = effect.before, effect.after
+    if effect.appended:
+        yield Trait.APPENDED
+    if bookkeeping and places.within_bounds(effect.path):
+        yield Trait.GIT_BOOKKEEPING
+    if any(part in _DERIVED for part in effect.relative.split(b"/")[:-1]):
+        yield Trait.DERIVED
+    if before is not None and before.node is not Node.DIRECTORY and before.links > 1:
+        yield Trait.HARD_LINKED
+    if after is None:
+        return
+    if effect.in_place and before is not None and before.same_metadata(after) and not effect.replaced_directory:
+        yield Trait.TIMES_ONLY
+    if after.node is Node.FILE and after.mode & 0o111:
+        yield Trait.EXECUTABLE
+    if after.node is not Node.LINK and _grants_privilege(before, after):
+        yield Trait.PRIVILEGED
+    if after.node is Node.LINK and _points_outside(effect.path, after.target, places):
+        yield Trait.POINTS_OUTSIDE
+
+
+def _own(effect: Effect, places: Places, ledger: TaskLedger) -> Iterable[Trait]:
+    before = effect.before
+    made = before is not None and ledger.owns(printable_path(effect.path), fingerprint(before))
+    if made or places.is_copy(effect.path):
+        yield Trait.OWN
+
+
+def _grants_privilege(before: NodeState | None, after: NodeState) -> bool:
+    """Set-user-id, set-group-id on a file, or file capabilities, that were not there before."""
+    had = {name for name, _ in before.xattrs} if before is not None else set[str]()
+    gains_capability = any(name == "security.capability" and name not in had for name, _ in after.xattrs)
+    bits = 0o4000 if after.node is Node.DIRECTORY else 0o6000
+    new_bits = after.mode & bits & ~(before.mode if before is not None else 0)
+    return gains_capability or bool(new_bits)
+
+
+def _points_outside(path: bytes, target: bytes, places: Places) -> bool:
+    """Whether a link leads out of project and workspace, or to a sensitive path in them.
+
+    A link to a program of the system is none: virtual environments are made of them, nobody writes through them by
+    accident, and whoever does is asked about the program.
+    """
+    joined = os.path.join(os.path.dirname(path), target)
+    real = os.path.realpath(os.path.normpath(joined))
+    where = places.classify(real)
+    if where in (PathClass.HOME, PathClass.OUTSIDE) and os.path.isfile(real) and os.access(real, os.X_OK):
+        return False
+    return where not in (PathClass.PROJECT, PathClass.WORKSPACE)
+
+
+def _detail(effect: Effect) -> str:
+    before, after = effect.before, effect.after
+    parts: list[str] = []
+    if before is not None and after is not None:
+        parts += _differences(before, after)
+    for state, word in ((before, "was a link to"), (after, "link to")):
+        if state is not None and state.node is Node.LINK:
+            parts.append(f"{word} {printable_path(state.target)}")
+    if after is not None and before is None and after.mode & 0o7000:
+        parts.append(f"mode {after.mode:04o}")
+    if before is not None and before.links > 1 and before.node is Node.FILE and not effect.in_place:
+        parts.append(f"has {before.links - 1} other hard link(s), which keep the old content")
+    return "; ".join(parts)
+
+
+def _differences(before: NodeState, after: NodeState) -> list[str]:
+    parts: list[str] = []
+    if before.node is not after.node:
+        parts.append(f"{before.node} becomes {after.node}")
+    if before.mode != after.mode and after.node is not Node.LINK:
+        parts.append(f"mode {before.mode:04o} -> {after.mode:04o}")
+    if (before.uid, before.gid) != (after.uid, after.gid):
+        parts.append(f"owner {before.uid}:{before.gid} -> {after.uid}:{after.gid}")
+    if before.xattrs != after.xattrs:
+        names = sorted({name for name, _ in set(before.xattrs) ^ set(after.xattrs)})
+        parts.append(f"attributes {', '.join(names)}")
+    if not parts and before.node is after.node is Node.FILE and before.mtime_ns != after.mtime_ns:
+        parts.append("time" if before.size == after.size else "")
+    return [part for part in parts if part]

@@ -1,0 +1,208 @@
+"""Changes to single paths through directory descriptors: no step of a path may be a link."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from artoo.contracts.changes import Node
+from artoo.world.journal import StateRecord, record_bytes
+from artoo.world.nodes import FILE_FLAGS, at, read_xattrs
+
+_O_PATH = getattr(os, "O_PATH", os.O_RDONLY)
+_PASS_FLAGS = _O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_COPY_CHUNK = 1 << 20
+_HAS_XATTRS = hasattr(os, "setxattr")
+
+
+@contextmanager
+def parent_of(root: str, relative: str) -> Generator[tuple[int, str], None, None]:
+    """The open directory that holds `relative` below `root`, and the last name ("." for the root itself).
+
+    Both are printable paths. Raises OSError (ELOOP, ENOTDIR, ENOENT) when a step is a link or missing.
+    """
+    parts = record_bytes(relative).split("/") if relative else ["."]
+    descriptor = os.open(record_bytes(root), _PASS_FLAGS)
+    try:
+        for part in parts[:-1]:
+            inner = os.open(part, _PASS_FLAGS, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor, parts[-1]
+    finally:
+        os.close(descriptor)
+
+
+def set_metadata(directory: int, name: str, wanted: StateRecord, *, times: bool) -> None:
+    """Gives what is at `name` the recorded owner, mode, attributes and (optionally) time of change."""
+    seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    if (seen.st_uid, seen.st_gid) != (wanted.uid, wanted.gid):
+        os.chown(name, wanted.uid, wanted.gid, dir_fd=directory, follow_symlinks=False)
+    if wanted.node is not Node.LINK:
+        _set_attributes(directory, name, wanted)
+        set_mode(directory, name, wanted.mode)
+    if times:
+        os.utime(name, ns=(seen.st_atime_ns, wanted.mtime_ns), dir_fd=directory, follow_symlinks=False)
+
+
+def set_mode(directory: int, name: str, mode: int) -> None:
+    """chmod that never follows a link."""
+    if not hasattr(os, "O_PATH"):
+        os.chmod(name, mode, dir_fd=directory, follow_symlinks=False)
+        return
+    descriptor = os.open(name, _O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        if not stat.S_ISLNK(os.fstat(descriptor).st_mode):
+            os.chmod(f"/proc/self/fd/{descriptor}", mode)
+    finally:
+        os.close(descriptor)
+
+
+def _set_attributes(directory: int, name: str, wanted: StateRecord) -> None:
+    if not _HAS_XATTRS:
+        return
+    have, want = dict(read_xattrs(directory, name)), wanted.attributes()
+    if have == want:
+        return
+    with writable_for_attributes(directory, name):
+        for key in have.keys() - want.keys():
+            os.removexattr(at(directory, name), key, follow_symlinks=False)
+        for key, value in want.items():
+            if have.get(key) != value:
+                os.setxattr(at(directory, name), key, value, follow_symlinks=False)
+
+
+@contextmanager
+def writable_for_attributes(directory: int, name: str) -> Generator[None, None, None]:
+    """Attributes can be set only where the owner may write; the mode comes back afterwards."""
+    seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    mode = stat.S_IMODE(seen.st_mode)
+    locked = not stat.S_ISLNK(seen.st_mode) and mode & 0o600 != 0o600 and os.geteuid() != 0
+    if locked:
+        set_mode(directory, name, mode | 0o600)
+    try:
+        yield
+    finally:
+        if locked:
+            set_mode(directory, name, mode)
+
+
+def strip_overlay_attributes(directory: int, name: str) -> None:
+    """Removes overlayfs's own attributes from a file of an upper layer before it becomes the user's."""
+    if not _HAS_XATTRS:
+        return
+    path = at(directory, name)
+    try:
+        own = [key for key in os.listxattr(path, follow_symlinks=False) if ".overlay." in key]
+    except OSError as error:
+        if error.errno in (errno.ENOTSUP, errno.EPERM, errno.ENODATA):
+            return
+        raise
+    if own:
+        with writable_for_attributes(directory, name):
+            for key in own:
+                os.removexattr(path, key, follow_symlinks=False)
+
+
+def keep_image(directory: int, name: str, before: StateRecord, image: Path) -> None:
+    """Keeps what is at `name` as `image`: a hard link where that is safe and possible, else a copy.
+
+    A file with other names is copied: writing to another name would change a linked image.
+    """
+    if before.node is not Node.FILE or before.links == 1:
+        try:
+            os.link(name, image, src_dir_fd=directory, follow_symlinks=False)
+            return
+        except OSError as error:
+            if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES):
+                raise
+    copy_node(directory, name, before, image)
+
+
+def copy_node(directory: int, name: str, state: StateRecord, target: Path) -> None:
+    """A durable copy of a non-directory with its metadata. Holes stay holes."""
+    target.unlink(missing_ok=True)
+    if state.node is Node.LINK:
+        target.symlink_to(os.readlink(name, dir_fd=directory))
+    elif state.node is Node.FILE:
+        _copy_content(directory, name, state, target)
+    else:
+        kind = {Node.FIFO: stat.S_IFIFO, Node.SOCKET: stat.S_IFSOCK}.get(state.node, stat.S_IFCHR)
+        os.mknod(target, kind | 0o600, state.rdev)
+    parent = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        set_metadata(parent, target.name, state, times=True)
+    finally:
+        os.close(parent)
+
+
+def _copy_content(directory: int, name: str, state: StateRecord, target: Path) -> None:
+    source = _open_readable(directory, name, state)
+    try:
+        copy = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            for start, end in _data_ranges(source, state.size):
+                os.lseek(source, start, os.SEEK_SET)
+                os.lseek(copy, start, os.SEEK_SET)
+                _copy_range(source, copy, end - start)
+            os.ftruncate(copy, state.size)
+            os.fsync(copy)
+        finally:
+            os.close(copy)
+    finally:
+        os.close(source)
+
+
+def _open_readable(directory: int, name: str, state: StateRecord) -> int:
+    try:
+        return os.open(name, FILE_FLAGS, dir_fd=directory)
+    except PermissionError:
+        set_mode(directory, name, state.mode | 0o400)
+        try:
+            return os.open(name, FILE_FLAGS, dir_fd=directory)
+        finally:
+            set_mode(directory, name, state.mode)
+
+
+def _data_ranges(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
+    """The parts of a file that are not holes."""
+    position = 0
+    while position < size:
+        try:
+            start = os.lseek(descriptor, position, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return
+            raise
+        position = os.lseek(descriptor, start, os.SEEK_HOLE)
+        yield start, position
+
+
+def _copy_range(source: int, target: int, length: int) -> None:
+    while length > 0:
+        data = os.read(source, min(length, _COPY_CHUNK))
+        if not data:
+            return
+        view = memoryview(data)
+        while view:
+            view = view[os.write(target, view) :]
+        length -= len(data)
+
+
+def sync_file_system(place: Path) -> None:
+    """Makes everything on the file system of `place` durable; all of them where that cannot be asked for."""
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "syncfs"):
+        os.sync()
+        return
+    descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if library.syncfs(descriptor) != 0:
+            os.sync()
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,82 @@
+"""Starts `launcher.py`: the tiers that do not use bubblewrap."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from artoo.ports.sandbox import Limits, RunStatus, SandboxRequest
+from artoo.world.limits import limited
+from artoo.world.process import Confined, kill_quietly
+from artoo.world.status import StatusPipe
+from artoo.world.watch import descendants, watch_tree
+
+_LAUNCHER = Path(__file__).with_name("launcher.py")
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchLayer:
+    """One overlay: what is below, and the two directories above it."""
+
+    root: str
+    upper: str
+    work: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPlan:
+    """What `launcher.py` is told. Paths are text with surrogate escapes, as Python's os functions take them."""
+
+    mode: str
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str
+    filter: str = ""
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    layers: tuple[LaunchLayer, ...] = ()
+    bound: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    scratch: str = ""
+    empty: str = ""
+    shared_memory: int = 0
+
+
+def plain_plan(request: SandboxRequest, env: dict[str, str]) -> LaunchPlan:
+    """A plan that only supervises: the command has the user's own rights."""
+    return LaunchPlan("plain", limited(request.argv, request.limits), env, str(request.cwd))
+
+
+@contextmanager
+def launched(
+    plan: LaunchPlan, limits: Limits, watched: tuple[Path, ...] = ()
+) -> Generator[tuple[Confined, StatusPipe], None, None]:
+    """The program that carries out `plan`. Closes its descriptors at the end."""
+    status = StatusPipe()
+    config = os.memfd_create("artoo-plan")
+    try:
+        os.write(config, json.dumps(asdict(plan)).encode())
+        os.lseek(config, 0, os.SEEK_SET)
+
+        async def watch(process: asyncio.subprocess.Process, stop: Callable[[RunStatus], None]) -> None:
+            await watch_tree(status.leader, watched, limits, stop)
+
+        def end(process: asyncio.subprocess.Process) -> None:
+            members = descendants(process.pid)
+            for pid in members:
+                kill_quietly(pid)
+            if not members:
+                process.terminate()
+
+        argv = (sys.executable, "-I", "-S", str(_LAUNCHER), str(config), str(status.write))
+        yield Confined(argv, plan.env, Path("/"), (config, status.write), end, watch), status
+    finally:
+        os.close(config)
+        status.close()

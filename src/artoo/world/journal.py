@@ -1,0 +1,320 @@
+"""The write-ahead journal of one act: what every path was and is to be, and where the contents lie.
+
+UNDO/TASK/TIME-ID/journal.json   the commit point: it is renamed into place when everything is ready
+UNDO/TASK/TIME-ID/before/N       what was at step N (a hard link to the old file where that is possible)
+UNDO/TASK/TIME-ID/done           the act took effect completely; holds what it left at each path
+UNDO/TASK/pruned                 notes of acts whose before-images are no longer kept, one JSON object a line
+UNDO/TASK/undone                 the person has put back (some of) what the task changed
+"""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import os
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from artoo.contracts.changes import Node, path_bytes, printable_path
+from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import ActNote, Fingerprint
+from artoo.world.nodes import NodeState
+
+Left = Fingerprint | None
+"""What an act left at a path; None: nothing."""
+
+_FORMAT = 2
+_READABLE = (1, 2)
+"""Format 1 had no note."""
+
+_JOURNAL, _DONE, _BEFORE, _NEW, _LANDINGS = "journal.json", "done", "before", "new", "landings"
+_PRUNED, _UNDONE = "pruned", "undone"
+
+
+class StateRecord(BaseModel):
+    """A NodeState as it is written down; attribute values in base64."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    node: Node
+    mode: int
+    uid: int
+    gid: int
+    size: int
+    mtime_ns: int
+    inode: int
+    device: int
+    links: int
+    rdev: int
+    target: str
+    xattrs: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, state: NodeState | None) -> StateRecord | None:
+        if state is None:
+            return None
+        return cls(
+            node=state.node,
+            mode=state.mode,
+            uid=state.uid,
+            gid=state.gid,
+            size=state.size,
+            mtime_ns=state.mtime_ns,
+            inode=state.inode,
+            device=state.device,
+            links=state.links,
+            rdev=state.rdev,
+            target=printable_path(state.target),
+            xattrs=tuple((name, base64.b64encode(value).decode()) for name, value in state.xattrs),
+        )
+
+    def attributes(self) -> dict[str, bytes]:
+        return {name: base64.b64decode(value) for name, value in self.xattrs}
+
+
+class Step(BaseModel):
+    """One path's part of an act. `root` and `relative` are printable paths; `relative` is empty for the root.
+
+    `source` holds the new content and is renamed into place; `image` is the number of the before-image.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    root: str
+    relative: str
+    before: StateRecord | None
+    after: StateRecord | None
+    in_place: bool = False
+    source: str | None = None
+    image: int | None = None
+    image_inode: int | None = None
+
+    @property
+    def restored(self) -> StateRecord | None:
+        """The state that taking this step back leads to: a copied image is another inode than the old file."""
+        if self.before is None or self.image_inode is None:
+            return self.before
+        return self.before.model_copy(update={"inode": self.image_inode})
+
+    @property
+    def path(self) -> str:
+        return f"{self.root}/{self.relative}" if self.relative else self.root
+
+
+class Note(BaseModel):
+    """An `ActNote` as it is written down."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    act: str
+    call: str
+    outcome: str
+
+    @classmethod
+    def of(cls, note: ActNote | None) -> Note | None:
+        return None if note is None else cls(act=note.act, call=note.call, outcome=note.outcome)
+
+    def plain(self) -> ActNote:
+        return ActNote(self.act, self.call, self.outcome)
+
+
+class Journal(BaseModel):
+    """One act. `created_at` is seconds since the epoch; `note` tells which call it belongs to, and its outcome."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    format: int = _FORMAT
+    task_id: str
+    created_at: float
+    steps: tuple[Step, ...]
+    note: Note | None = None
+
+
+class Record:
+    """The directory of one act."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    @property
+    def name(self) -> str:
+        return f"{self.place.parent.name}/{self.place.name}"
+
+    @property
+    def task_id(self) -> str:
+        return unquote(self.place.parent.name)
+
+    def image(self, number: int) -> Path:
+        return self.place / _BEFORE / str(number)
+
+    @classmethod
+    def begin(cls, undo_home: Path, task_id: str, name: str) -> Record:
+        """A new record, not committed: recovery would forget it."""
+        if not task_id:
+            raise SandboxError("an act needs the identifier of its task, so that it can be undone")
+        task = undo_home / _directory_name(task_id)
+        if not task.is_dir():
+            task.mkdir(mode=0o700)
+            sync_directory(undo_home)
+        place = task / name
+        place.mkdir(mode=0o700)
+        (place / _BEFORE).mkdir(mode=0o700)
+        return cls(place)
+
+    def make_new(self) -> Path:
+        """A directory beside the journal for new contents on their way."""
+        place = self.place / _NEW
+        place.mkdir(mode=0o700, exist_ok=True)
+        return place
+
+    def announce_landing(self, place: str) -> None:
+        """Notes a landing directory before it is made, so that a crash cannot leave it behind unknown."""
+        with (self.place / _LANDINGS).open("a", encoding="utf-8") as file:
+            file.write(place + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def landings(self) -> list[str]:
+        """The landing directories that were announced, as printable paths."""
+        path = self.place / _LANDINGS
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    def commit(self, journal: Journal) -> None:
+        """Makes the act durable: from here on it is finished, or undone, whatever happens."""
+        if any((self.place / _BEFORE).iterdir()):
+            sync_directory(self.place / _BEFORE)
+        temporary = self.place / f"{_JOURNAL}.new"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(journal.model_dump_json().encode("utf-8"))
+            file.flush()
+            os.fsync(descriptor)
+        temporary.rename(self.place / _JOURNAL)
+        sync_directory(self.place)
+        sync_directory(self.place.parent)
+
+    @property
+    def committed(self) -> bool:
+        return (self.place / _JOURNAL).exists()
+
+    @property
+    def done(self) -> bool:
+        return (self.place / _DONE).exists()
+
+    def mark_done(self, left: Mapping[str, Left]) -> None:
+        """The act took effect. `left` tells the task's next process what is the task's own."""
+        temporary = self.place / f"{_DONE}.new"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(_LEFT.dump_json(dict(left)))
+        temporary.rename(self.place / _DONE)
+
+    def left(self) -> dict[str, Left]:
+        """What `mark_done` was given; nothing when that was an older artoo, or a power cut took it."""
+        try:
+            return _LEFT.validate_json((self.place / _DONE).read_bytes())
+        except (OSError, ValidationError):
+            return {}
+
+    def journal(self) -> Journal:
+        """The journal. Raises SandboxError when it is damaged or of a newer artoo."""
+        path = self.place / _JOURNAL
+        try:
+            journal = Journal.model_validate_json(path.read_bytes())
+        except (OSError, ValidationError) as error:
+            raise SandboxError(f"the journal {path} cannot be read: {error}; keep it and report this") from error
+        if journal.format not in _READABLE:
+            raise SandboxError(f"the journal {path} has format {journal.format}: use the artoo that wrote it")
+        return journal
+
+
+class TaskPlace:
+    """What is kept of a task beside the records of its acts. Its directory may not be there."""
+
+    def __init__(self, undo_home: Path, task_id: str) -> None:
+        self.place = undo_home / _directory_name(task_id)
+
+    def keep_note(self, note: Note | None) -> None:
+        """Keeps the note of an act whose record is about to be forgotten: a resumed task must not do it again."""
+        if note is None:
+            return
+        descriptor = os.open(self.place / _PRUNED, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "ab") as file:
+            file.write(note.model_dump_json().encode("utf-8") + b"\n")
+
+    def pruned_notes(self) -> list[Note]:
+        """The notes that were kept, oldest first. Raises SandboxError when they cannot be read."""
+        path = self.place / _PRUNED
+        try:
+            lines = path.read_bytes().splitlines() if path.exists() else []
+            return [Note.model_validate_json(line) for line in lines]
+        except (OSError, ValidationError) as error:
+            raise SandboxError(f"{path} cannot be read: {error}; start the request anew") from error
+
+    def mark_undone(self) -> None:
+        """The person takes back what the task did: what its log says of the files is no longer so."""
+        (self.place / _UNDONE).touch(mode=0o600)
+
+    @property
+    def undone(self) -> bool:
+        return (self.place / _UNDONE).exists()
+
+    def forget_if_empty(self, older_than: float) -> None:
+        """Removes the directory when no act is in it and nothing in it is younger than `older_than` (epoch)."""
+        inside = list(self.place.iterdir())
+        if any(child.is_dir() or child.lstat().st_mtime >= older_than for child in inside):
+            return
+        for child in inside:
+            child.unlink()
+        self.place.rmdir()
+
+
+def _directory_name(task_id: str) -> str:
+    return quote(task_id, safe="").replace(".", "%2E")
+
+
+_LEFT: TypeAdapter[dict[str, Left]] = TypeAdapter(dict[str, Left], config=ConfigDict(defer_build=True))
+
+
+def records(undo_home: Path) -> Iterator[Record]:
+    """All records, oldest first."""
+    if not undo_home.is_dir():
+        return
+    found = [place for task in undo_home.iterdir() if task.is_dir() for place in task.iterdir() if place.is_dir()]
+    for place in sorted(found, key=lambda one: one.name):
+        yield Record(place)
+
+
+def records_of(undo_home: Path, task_id: str) -> list[Record]:
+    """The records of one task, oldest first."""
+    return [record for record in records(undo_home) if record.task_id == task_id]
+
+
+@contextmanager
+def exclusive(undo_home: Path) -> Generator[None, None, None]:
+    """One act at a time, over all processes of this user. A crash releases it."""
+    undo_home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(undo_home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def sync_directory(path: Path) -> None:
+    """Makes the names in a directory durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def record_bytes(printable: str) -> str:
+    """A printable path as the text that Python's os functions take."""
+    return os.fsdecode(path_bytes(printable))

@@ -1,0 +1,42 @@
+"""Tier 2: user and mount namespaces of our own, overlays, Landlock and the filter; nothing to install."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from artoo.ports.sandbox import MIB
+from artoo.world import seccomp
+from artoo.world.group import LaunchLayer, LaunchPlan, launched
+from artoo.world.limits import limited
+from artoo.world.overlay import View
+from artoo.world.process import Confined
+from artoo.world.status import StatusPipe
+
+_SHARED_MEMORY = 512 * MIB
+
+
+@contextmanager
+def confine(view: View) -> Generator[tuple[Confined, StatusPipe], None, None]:
+    """The program that runs the view's request in namespaces of its own."""
+    request, stage = view.request, view.stage
+    roots = tuple(str(layer.root) for layer in stage.layers)
+    plan = LaunchPlan(
+        mode="namespaces",
+        argv=limited(request.argv, request.limits),
+        env=view.env,
+        cwd=str(request.cwd),
+        filter=seccomp.filter_program().hex(),
+        writable=(*roots, "/tmp", "/var/tmp"),
+        layers=tuple(LaunchLayer(str(layer.root), str(layer.upper), str(layer.work)) for layer in stage.layers),
+        bound=view.bound,
+        hidden=tuple(os.fspath(path) for path in view.hidden),
+        scratch=str(request.scratch or stage.scratch),
+        empty=str(stage.empty_file),
+        shared_memory=min(_SHARED_MEMORY, request.limits.memory_bytes),
+    )
+    watched: tuple[Path, ...] = (*(layer.upper for layer in stage.layers), stage.scratch)
+    with launched(plan, request.limits, watched) as pair:
+        yield pair

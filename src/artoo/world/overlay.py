@@ -1,0 +1,205 @@
+"""Runs commands against a copy-on-write view and reads what they did: the tiers that stage changes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from artoo.contracts.changes import printable_path
+from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import RunStatus, SandboxRequest, SandboxRun, StagedChanges, TierName
+from artoo.world.classify import Places
+from artoo.world.describe import describe
+from artoo.world.environment import cleaned
+from artoo.world.mounts import MountTable, inner_mounts
+from artoo.world.process import Confined, Ended, run_confined
+from artoo.world.scan import scan
+from artoo.world.secrets import existing, secret_paths
+from artoo.world.stage import Stage, choose_stage_home, make_stage, overlay_roots
+from artoo.world.staged import NoChanges, Staged
+from artoo.world.writes import stage_write
+
+_PRIVATE_PLACES = ("/tmp", "/var/tmp", "/run")
+"""Directories of which a command sees its own, empty ones."""
+
+_LIMIT_WORDS: Mapping[RunStatus, str] = {
+    "timeout": "the time limit was reached",
+    "output_limit": "more output than the limit",
+    "process_limit": "more processes than the limit",
+    "memory_limit": "more memory than the limit",
+    "disk_limit": "more data written than the limit",
+}
+
+
+class SetupReport(Protocol):
+    """How a driver's own part of a run went."""
+
+    def command_started(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Everything that a driver needs to confine one request.
+
+    `hidden` must be out of reach; `bound` is to be shown as it is, read-only: what is mounted inside a root, and
+    roots that could not be laid under an overlay.
+    """
+
+    request: SandboxRequest
+    stage: Stage
+    env: dict[str, str]
+    hidden: tuple[Path, ...]
+    bound: tuple[str, ...]
+
+
+Driver = Callable[[View], AbstractContextManager[tuple[Confined, SetupReport]]]
+
+
+class OverlaySandbox:
+    """A Sandbox over a driver that mounts overlays.
+
+    `artoo_home` holds the journals and is hidden from commands. `stage_homes` are file systems that can carry an
+    upper layer, best first; one in memory is used only while there is room for the whole run. `over_mounts`:
+    the driver can lay an overlay over a directory in which other file systems are mounted.
+    """
+
+    def __init__(
+        self, tier: TierName, driver: Driver, artoo_home: Path, stage_homes: tuple[Path, ...], *, over_mounts: bool
+    ) -> None:
+        self._tier: TierName = tier
+        self._driver = driver
+        self._artoo_home = artoo_home
+        self._stage_homes = stage_homes
+        self._over_mounts = over_mounts
+
+    @property
+    def tier(self) -> TierName:
+        return self._tier
+
+    async def run(self, request: SandboxRequest) -> SandboxRun:
+        view = await asyncio.to_thread(self._prepare, request)
+        try:
+            started_ns = time.time_ns()
+            with self._driver(view) as (program, report):
+                ended = await run_confined(program, request.limits, request.stdin)
+                _require_started(ended, report)
+            status = _status(ended)
+            staged, notes = await asyncio.to_thread(self._read, view, status, started_ns)
+        except BaseException:
+            await asyncio.to_thread(view.stage.discard)
+            raise
+        return self._result(ended, status, staged, notes)
+
+    async def stage_write(self, request: SandboxRequest, path: Path, content: bytes) -> StagedChanges:
+        return await stage_write(request, path, content, self._artoo_home)
+
+    def _result(self, ended: Ended, status: RunStatus, staged: StagedChanges, notes: list[str]) -> SandboxRun:
+        if status in _LIMIT_WORDS:
+            notes = [f"ended: {_LIMIT_WORDS[status]}", *notes]
+        return SandboxRun(
+            tier=self._tier,
+            status=status,
+            exit_code=ended.exit_code if ended.limit is None else None,
+            stdout=ended.stdout,
+            stderr=ended.stderr,
+            duration_seconds=ended.duration_seconds,
+            staged=staged,
+            notes=tuple(notes),
+        )
+
+    def _prepare(self, request: SandboxRequest) -> View:
+        mounts = MountTable.read()
+        roots = overlay_roots(request.roots, mounts, over_mounts=self._over_mounts)
+        stage_home = choose_stage_home(self._stage_homes, request.limits.disk_bytes)
+        stage = make_stage(stage_home, uuid.uuid4().hex, roots)
+        secrets = secret_paths(request.roots.home, self._artoo_home, request.roots.layer)
+        hidden = existing([*secrets, *self._stage_homes, *request.hide])
+        env = cleaned(os.environ, home=request.roots.home, extra=request.env, keep=request.keep_env)
+        bound = (*_interpreter(roots), *map(str, _missed_roots(request, stage)), *inner_mounts(roots, mounts))
+        return View(request, stage, env, _visible(hidden, roots), bound)
+
+    def _read(self, view: View, status: RunStatus, started_ns: int) -> tuple[StagedChanges, list[str]]:
+        request, stage = view.request, view.stage
+        notes = _held_read_only(request, stage)
+        if request.scratch is None:
+            notes += _left_in_scratch(stage)
+        if status in _LIMIT_WORDS:
+            stage.discard()
+            return NoChanges(), [*notes, "its changes were dropped"]
+        effects = scan(stage.layers, request.limits.paths)
+        places = Places.of(request.roots, self._artoo_home)
+        changes = describe(effects, places, request.ledger)
+        staged = Staged(
+            request,
+            stage,
+            effects,
+            changes,
+            started_ns=started_ns,
+            undo_home=self._artoo_home / "undo",
+        )
+        return staged, notes
+
+
+def _interpreter(roots: tuple[Path, ...]) -> tuple[str, ...]:
+    """Where this Python lives, when the private places would cover it: a virtual environment below /tmp."""
+    prefixes = dict.fromkeys(Path(prefix).resolve() for prefix in (sys.prefix, sys.base_prefix))
+    covered = [prefix for prefix in prefixes if any(prefix.is_relative_to(place) for place in _PRIVATE_PLACES)]
+    return tuple(str(prefix) for prefix in covered if not any(prefix.is_relative_to(root) for root in roots))
+
+
+def _require_started(ended: Ended, report: SetupReport) -> None:
+    if ended.limit is None and not report.command_started():
+        raise SandboxError(f"the sandbox could not be set up: {ended.stderr.text.strip()[-500:]}")
+
+
+def _status(ended: Ended) -> RunStatus:
+    if ended.limit is not None:
+        return ended.limit
+    return "ok" if ended.exit_code == 0 else "error"
+
+
+def _visible(hidden: tuple[Path, ...], roots: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Those that a command could see at all; the outermost only, shallow first."""
+    private = (Path("/tmp"), Path("/var/tmp"), Path("/run"), Path("/dev/shm"))
+    chosen: list[Path] = []
+    for path in sorted(hidden, key=lambda one: len(one.parts)):
+        in_private = any(path.is_relative_to(place) for place in private)
+        in_root = any(path.is_relative_to(root) for root in roots)
+        covered = any(path.is_relative_to(outer) for outer in chosen)
+        if (in_root or not in_private) and not covered:
+            chosen.append(path)
+    return tuple(chosen)
+
+
+def _held_read_only(request: SandboxRequest, stage: Stage) -> list[str]:
+    return [
+        f"{printable_path(os.fsencode(path))} was read-only: other file systems are mounted in it"
+        for path in _missed_roots(request, stage)
+    ]
+
+
+def _missed_roots(request: SandboxRequest, stage: Stage) -> list[Path]:
+    """Roots that could not be laid under an overlay: commands fail to write there, and should know why."""
+    roots = (request.roots.home, request.roots.workspace, request.roots.project)
+    real = {path.resolve() for path in roots if path.is_dir()}
+    return sorted(path for path in real - {Path("/")} if stage.layer_of(os.fsencode(path)) is None)
+
+
+def _left_in_scratch(stage: Stage) -> list[str]:
+    """What the command left in its own /tmp, which is gone now: nobody may believe that it is there."""
+    mount_points = {layer.root.parts[2] for layer in stage.layers if layer.root.parts[:2] == ("/", "tmp")}
+    mount_points |= {layer.root.parts[3] for layer in stage.layers if layer.root.parts[:3] == ("/", "var", "tmp")}
+    names = sorted(set(os.listdir(stage.scratch)) - mount_points - {".cache"})
+    if not names:
+        return []
+    shown = ", ".join(printable_path(os.fsencode(f"/tmp/{name}")) for name in names[:10])
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return [f"left in the command's private /tmp, which is gone: {shown}{more}"]

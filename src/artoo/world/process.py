@@ -1,0 +1,132 @@
+"""Runs one confined program: bounded in time, output, processes, memory and disk, and ended as a whole."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import Captured, Limits, RunStatus
+from artoo.world.capture import Capture, OutputBudget, read_all
+
+_GRACE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Confined:
+    """A program ready to start.
+
+    `end` asks for the death of every process of it, `watch` looks for excesses until it is cancelled, `started`
+    is told the pid.
+    """
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    cwd: Path
+    pass_fds: tuple[int, ...]
+    end: Callable[[asyncio.subprocess.Process], None]
+    watch: Callable[[asyncio.subprocess.Process, Callable[[RunStatus], None]], Coroutine[None, None, None]]
+    started: Callable[[int], object] = bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a confined program ended. `limit` is set when it was ended from outside."""
+
+    exit_code: int
+    stdout: Captured
+    stderr: Captured
+    duration_seconds: float
+    limit: RunStatus | None
+
+
+class _Stopper:
+    """Ends the program at most once, for the first reason given."""
+
+    def __init__(self, process: asyncio.subprocess.Process, end: Callable[[asyncio.subprocess.Process], None]):
+        self.reason: RunStatus | None = None
+        self._process = process
+        self._end = end
+
+    def stop(self, reason: RunStatus) -> None:
+        if self.reason is None and self._process.returncode is None:
+            self.reason = reason
+            self._end(self._process)
+
+
+async def run_confined(program: Confined, limits: Limits, stdin: bytes | None) -> Ended:
+    """Runs `program` to its end. Cancelling ends it first. Raises SandboxError when it cannot be started."""
+    started = time.monotonic()
+    process = await _start(program, stdin)
+    program.started(process.pid)
+    stopper = _Stopper(process, program.end)
+    out, err = Capture(limits.kept_bytes), Capture(limits.kept_bytes)
+    budget = OutputBudget(limits.output_bytes, lambda: stopper.stop("output_limit"))
+    assert process.stdout is not None and process.stderr is not None
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(read_all(process.stdout, out, budget))
+            group.create_task(read_all(process.stderr, err, budget))
+            feeding = group.create_task(_feed(process, stdin))
+            watching = group.create_task(program.watch(process, stopper.stop))
+            await _wait(process, stopper, limits.wall_seconds)
+            watching.cancel()
+            feeding.cancel()
+    finally:
+        if process.returncode is None:
+            program.end(process)
+            await process.wait()
+    assert process.returncode is not None
+    return Ended(process.returncode, out.result(), err.result(), time.monotonic() - started, stopper.reason)
+
+
+async def _start(program: Confined, stdin: bytes | None) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            *program.argv,
+            stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(program.env),
+            cwd=program.cwd,
+            pass_fds=program.pass_fds,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise SandboxError(f"cannot start the sandbox ({program.argv[0]}): {error}") from error
+
+
+async def _wait(process: asyncio.subprocess.Process, stopper: _Stopper, wall_seconds: float) -> None:
+    try:
+        await asyncio.wait_for(process.wait(), wall_seconds)
+    except TimeoutError:
+        stopper.stop("timeout")
+        try:
+            await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+
+async def _feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:
+    if data is None or process.stdin is None:
+        return
+    try:
+        process.stdin.write(data)
+        await process.stdin.drain()
+        process.stdin.close()
+    except (BrokenPipeError, ConnectionResetError):
+        return
+
+
+def kill_quietly(pid: int) -> None:
+    """SIGKILL to a process that may be gone already."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,200 @@
+"""Tiers 3 and 4: a command first runs with all files read-only; what needs more is asked about and run again.
+
+Nothing is staged here, so a confirmation covers the command, not a list of its effects; the caller must say so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import stat
+import sys
+import uuid
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import RunStatus, SandboxRequest, SandboxRun, StagedChanges, TierName
+from artoo.world import seccomp
+from artoo.world.environment import cleaned
+from artoo.world.group import LaunchPlan, launched
+from artoo.world.limits import limited
+from artoo.world.process import Confined, Ended, run_confined
+from artoo.world.secrets import existing, secret_paths
+from artoo.world.stage import make_stage
+from artoo.world.unconfined import real_result, run_for_real
+from artoo.world.writes import stage_write
+
+_REFUSED_BY_SYSTEM = re.compile(
+    rb"permission denied|operation not permitted|read-only file system|EACCES|EPERM|EROFS", re.I
+)
+_NODES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOnlyView:
+    """A request, its writable scratch directory, and what it must not read."""
+
+    request: SandboxRequest
+    scratch: Path
+    env: dict[str, str]
+    hidden: tuple[Path, ...]
+
+
+ReadOnlyDriver = Callable[[ReadOnlyView], AbstractContextManager[Confined]]
+
+
+class ReadOnlyFirst:
+    """A Sandbox that holds files read-only. `needs_confirmation` says that the command wanted more."""
+
+    def __init__(self, tier: TierName, driver: ReadOnlyDriver, artoo_home: Path) -> None:
+        self._tier: TierName = tier
+        self._driver = driver
+        self._artoo_home = artoo_home
+
+    @property
+    def tier(self) -> TierName:
+        return self._tier
+
+    async def run(self, request: SandboxRequest) -> SandboxRun:
+        if request.unconfined and not request.read_only:
+            return await run_for_real(request, self._tier)
+        stage = await asyncio.to_thread(make_stage, self._artoo_home / "stage", uuid.uuid4().hex, ())
+        try:
+            with self._driver(self._view(request, stage.scratch)) as program:
+                ended = await run_confined(program, request.limits, request.stdin)
+        finally:
+            await asyncio.to_thread(stage.discard)
+        ask = not request.read_only and _wanted_more(ended)
+        notes = ("ran with all files read-only",)
+        if ask:
+            notes = (*notes, "it was refused something; running it for real needs a confirmation")
+        return real_result(self._tier, ended, notes, ask=ask)
+
+    async def stage_write(self, request: SandboxRequest, path: Path, content: bytes) -> StagedChanges:
+        return await stage_write(request, path, content, self._artoo_home)
+
+    def _view(self, request: SandboxRequest, own_scratch: Path) -> ReadOnlyView:
+        scratch = request.scratch or own_scratch
+        env = cleaned(os.environ, home=request.roots.home, extra=request.env, keep=request.keep_env)
+        env |= {"TMPDIR": str(scratch), "XDG_CACHE_HOME": str(scratch / ".cache")}
+        secrets = secret_paths(request.roots.home, self._artoo_home, request.roots.layer)
+        hidden = existing([*secrets, *request.hide])
+        return ReadOnlyView(request, scratch, env, tuple(path for path in hidden if path != scratch))
+
+
+def _wanted_more(ended: Ended) -> bool:
+    """Whether the run may have been kept from something: it failed, or it says so and went on."""
+    if ended.limit is not None:
+        return False
+    said = ended.stderr.head + ended.stderr.tail
+    return ended.exit_code != 0 or bool(_REFUSED_BY_SYSTEM.search(said))
+
+
+# --- Landlock ---------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def landlock(view: ReadOnlyView) -> Generator[Confined, None, None]:
+    """The request under Landlock and the stricter filter."""
+    request = view.request
+    plan = LaunchPlan(
+        mode="landlock",
+        argv=limited(request.argv, request.limits),
+        env=view.env,
+        cwd=str(request.cwd),
+        filter=seccomp.filter_program(without_namespaces=True).hex(),
+        readable=tuple(readable_around(view.hidden)),
+        writable=(str(view.scratch),),
+        devices=_NODES,
+    )
+    with launched(plan, request.limits, (view.scratch,)) as (program, _):
+        yield program
+
+
+def readable_around(hidden: tuple[Path, ...]) -> Iterator[str]:
+    """The largest trees that hold nothing hidden: Landlock can only allow, so what is hidden is gone around."""
+    opened = {Path("/")} | {ancestor for path in hidden for ancestor in path.parents}
+    for directory in sorted(opened):
+        try:
+            children = sorted(directory.iterdir())
+        except OSError:  # not readable for us, so not for the command
+            continue
+        for child in children:
+            if child not in opened and child not in hidden and not _is_link(child):
+                yield str(child)
+
+
+def _is_link(path: Path) -> bool:
+    try:
+        return stat.S_ISLNK(path.lstat().st_mode)
+    except OSError:  # gone meanwhile
+        return True
+
+
+# --- seatbelt (macOS) -------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def seatbelt(view: ReadOnlyView) -> Generator[Confined, None, None]:
+    """The request under macOS's `sandbox-exec`, looked up on PATH."""
+    request = view.request
+    argv = ("sandbox-exec", "-p", seatbelt_profile(view.scratch, view.hidden))
+
+    async def watch(process: asyncio.subprocess.Process, stop: Callable[[RunStatus], None]) -> None:
+        await asyncio.Event().wait()
+
+    def end(process: asyncio.subprocess.Process) -> None:
+        _end_group(process.pid)
+
+    leader: list[int] = []
+    try:
+        yield Confined(
+            (*argv, *limited(request.argv, request.limits)), view.env, request.cwd, (), end, watch, leader.append
+        )
+    finally:
+        for pid in leader:
+            _end_group(pid)
+
+
+def _end_group(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):  # empty, or only zombies left
+        return
+
+
+def seatbelt_profile(scratch: Path, hidden: tuple[Path, ...]) -> str:
+    """A profile in Apple's sandbox language: read-only files, no network, no services, no signals to others."""
+    lines = [
+        "(version 1)",
+        "(allow default)",
+        "(deny network*)",
+        "(deny file-write*)",
+        "(deny appleevent-send)",
+        "(deny mach-lookup)",
+        '(allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo"))',
+        '(allow mach-lookup (global-name "com.apple.system.logger"))',
+        "(deny signal (target others))",
+        "(deny process-info* (target others))",
+        f"(allow file-write* (subpath {_quoted(scratch)}))",
+        *(f'(allow file-write-data (literal "{node}"))' for node in _NODES),
+        *(f"(deny file-read* (subpath {_quoted(path)}))" for path in hidden if not scratch.is_relative_to(path)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(path: Path) -> str:
+    text = str(path)
+    if any(ord(character) < 32 for character in text):
+        raise SandboxError(f"{path!r} holds control characters, which a seatbelt profile cannot name: rename it")
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def on_macos() -> bool:
+    """Whether this is macOS."""
+    return sys.platform == "darwin"

@@ -1,0 +1,71 @@
+"""What a start does first: acts that a crash cut are finished, or undone where they cannot be."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from artoo.contracts.changes import Conflict, RecoveryReport
+from artoo.world.converge import Move, converge, forward, is_ours, is_state, now_at, opened_up
+from artoo.world.journal import Record, exclusive, records
+from artoo.world.prepare import remove_landings
+from artoo.world.stage import memory_stage_home, remove_orphans, remove_tree
+from artoo.world.transaction import left_by, take_back
+
+
+def recover(artoo_home: Path) -> RecoveryReport:
+    """Finishes or undoes every cut act and removes what dead processes left. Blocking; safe to repeat.
+
+    Raises SandboxError when an act can be neither finished nor undone; its journal stays for the next try.
+    """
+    undo_home = artoo_home / "undo"
+    finished: list[str] = []
+    undone: list[str] = []
+    conflicts: list[Conflict] = []
+    if undo_home.is_dir():
+        with exclusive(undo_home):
+            for record in list(records(undo_home)):
+                if not record.committed:
+                    remove_landings(record.landings())
+                    remove_tree(record.place)
+                elif not record.done:
+                    found = _settle(record)
+                    conflicts += found
+                    (undone if not record.place.exists() else finished).append(record.name)
+    for stage_home in (artoo_home / "stage", memory_stage_home()):
+        remove_orphans(stage_home)
+    return RecoveryReport(finished=tuple(finished), undone=tuple(undone), conflicts=tuple(conflicts))
+
+
+def _settle(record: Record) -> list[Conflict]:
+    """Forward if every path is ours and every content still there, else back. Returns what stood in the way."""
+    with opened_up(record.journal().steps):
+        return _settle_opened(record)
+
+
+def _settle_opened(record: Record) -> list[Conflict]:
+    steps = record.journal().steps
+    moves = [forward(step) for step in steps]
+    conflicts = [
+        Conflict(path=step.path, reason="it was changed after the crash; your version stays")
+        for step, move in zip(steps, moves, strict=True)
+        if not is_ours(move)
+    ]
+    if conflicts or any(_content_lost(move) for move in moves):
+        take_back(record, steps)
+        return conflicts
+    try:
+        converge(moves)
+    except OSError:
+        take_back(record, steps)
+        return conflicts
+    record.mark_done(left_by(steps))
+    remove_landings(record.landings())
+    return conflicts
+
+
+def _content_lost(move: Move) -> bool:
+    """Whether a path is not yet as it should be, and what should be there is gone."""
+    if move.content is None or os.path.lexists(move.content):
+        return False
+    return not is_state(now_at(move.root, move.relative), move.end)

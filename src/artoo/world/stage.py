@@ -1,0 +1,207 @@
+"""Where changes wait: one directory a run, with an upper layer for each root.
+
+STAGE/ID/0/up    the upper layer of the first root: what the command wrote
+STAGE/ID/0/work  overlayfs needs it
+STAGE/ID/tmp     the command's /tmp
+STAGE/ID/empty   what a hidden file shows
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import Roots
+from artoo.world.mounts import MountTable
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One root and the directories of its upper layer."""
+
+    root: Path
+    upper: Path
+    work: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The directories of one run."""
+
+    base: Path
+    layers: tuple[Layer, ...]
+    lock: int
+
+    def discard(self) -> None:
+        """Removes everything. To be called once."""
+        try:
+            remove_tree(self.base)
+        finally:
+            os.close(self.lock)
+
+    @property
+    def scratch(self) -> Path:
+        return self.base / "tmp"
+
+    @property
+    def empty_file(self) -> Path:
+        return self.base / "empty"
+
+    def layer_of(self, path: bytes) -> Layer | None:
+        """The layer whose root holds `path` (absolute, real)."""
+        best: Layer | None = None
+        for layer in self.layers:
+            root = os.fsencode(layer.root)
+            inside = path == root or path.startswith(root + b"/")
+            if inside and (best is None or len(str(layer.root)) > len(str(best.root))):
+                best = layer
+        return best
+
+
+def overlay_roots(roots: Roots, mounts: MountTable, *, over_mounts: bool = True) -> tuple[Path, ...]:
+    """The outermost real directories to overlay: a root inside another is covered by it, unless mounted there.
+
+    The root directory and missing ones are left out. The kernel lays no overlay over inner mounts for somebody
+    who could not unmount them: without `over_mounts` such directories are left out too, and stay read-only.
+    """
+    chosen: list[Path] = []
+    candidates = {path.resolve() for path in (roots.home, roots.workspace, roots.project)}
+    for root in sorted(candidates, key=lambda path: len(path.parts)):
+        if root == Path("/") or not root.is_dir():
+            continue
+        if not over_mounts and mounts.below(os.fsencode(root)):
+            continue
+        same_mount = [
+            outer
+            for outer in chosen
+            if root.is_relative_to(outer) and mounts.of(os.fsencode(outer)) == mounts.of(os.fsencode(root))
+        ]
+        if not same_mount:
+            chosen.append(root)
+    return tuple(chosen)
+
+
+def memory_stage_home() -> Path:
+    """A staging area in memory. Nothing of a dropped run ever reaches the disk, and ending one is no disk sync."""
+    return Path(f"/dev/shm/artoo-{os.geteuid()}")
+
+
+def choose_stage_home(homes: tuple[Path, ...], needed: int) -> Path:
+    """The first home with room for `needed` bytes twice over; the last when none has."""
+    for home in homes:
+        if home != memory_stage_home() or _free_memory() > 2 * needed:
+            return home
+    return homes[-1]
+
+
+def _free_memory() -> int:
+    """Bytes that a new file in memory can take: what the system has and what /dev/shm allows."""
+    seen = os.statvfs("/dev/shm")
+    fields = (line.split() for line in Path("/proc/meminfo").read_text().splitlines())
+    available = next((int(words[1]) * 1024 for words in fields if words[0] == "MemAvailable:"), 0)
+    return min(available, seen.f_bavail * seen.f_frsize)
+
+
+def _own_directory(base: Path) -> None:
+    """Makes `base`, which must be ours alone: anybody could have made a name in /dev/shm before us."""
+    base.mkdir(mode=0o700, parents=True, exist_ok=True)
+    seen = base.lstat()
+    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid():
+        raise SandboxError(f"{base} belongs to somebody else: remove it")
+    if stat.S_IMODE(seen.st_mode) & 0o077:
+        base.chmod(0o700)
+
+
+def make_stage(base: Path, identifier: str, roots: tuple[Path, ...]) -> Stage:
+    """Creates the directories of a run below `base`. Raises SandboxError when that is not possible."""
+    base.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    home = base / identifier
+    try:
+        _own_directory(base)
+        home.mkdir(mode=0o700)
+        lock = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        layers = tuple(_make_layer(home / str(index), root) for index, root in enumerate(roots))
+        scratch = home / "tmp"
+        scratch.mkdir()
+        scratch.chmod(0o1777)
+        (home / "empty").touch(mode=0o000)
+    except OSError as error:
+        raise SandboxError(
+            f"cannot prepare a staging area in {base}: {error.strerror}; free space or check its permissions"
+        ) from error
+    return Stage(home, layers, lock)
+
+
+def _make_layer(home: Path, root: Path) -> Layer:
+    layer = Layer(root, home / "up", home / "work")
+    layer.work.mkdir(mode=0o700, parents=True)
+    layer.upper.mkdir(mode=0o700)
+    seen = root.stat()
+    mine = layer.upper.stat()
+    if (seen.st_uid, seen.st_gid) != (mine.st_uid, mine.st_gid):
+        _give_if_allowed(layer.upper, seen)
+    layer.upper.chmod(stat.S_IMODE(seen.st_mode))
+    return layer
+
+
+def _give_if_allowed(upper: Path, seen: os.stat_result) -> None:
+    try:
+        os.chown(upper, seen.st_uid, seen.st_gid)
+    except PermissionError:
+        return
+
+
+def remove_tree(path: Path) -> None:
+    """Removes a tree of ours without following links, whatever modes a command left behind."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    shutil.rmtree(path, onerror=_open_up_and_retry)
+
+
+def _open_up_and_retry(function: Callable[..., Any], path: str, error: Any) -> None:
+    """shutil.rmtree's error hook: gives the owner back what `chmod 000` took, then tries again."""
+    parent = Path(path).parent
+    for directory in (parent, Path(path)):
+        if directory.is_dir() and not directory.is_symlink():
+            directory.chmod(0o700)
+    target = Path(path)
+    if not os.path.lexists(target):
+        return
+    if target.is_dir() and not target.is_symlink():
+        shutil.rmtree(target)
+    else:
+        target.unlink()
+
+
+def remove_orphans(base: Path) -> int:
+    """Removes the staging directories of processes that no longer live; returns how many."""
+    removed = 0
+    for place in sorted(base.iterdir()) if base.is_dir() else ():
+        descriptor = _lock_if_free(place / "lock")
+        if descriptor is not None:
+            remove_tree(place)
+            os.close(descriptor)
+            removed += 1
+    return removed
+
+
+def _lock_if_free(path: Path) -> int | None:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:  # being made at this moment, or not one of ours
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor

@@ -1,0 +1,233 @@
+"""`artoo undo TASK`: puts back, file by file, what a task changed, where nobody has changed it since."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import unquote
+
+from artoo.contracts.changes import Conflict, Node, UndoableTask, UndoReport
+from artoo.contracts.errors import SandboxError
+from artoo.world.converge import Move, backward, converge, is_state, now_at, opened_up
+from artoo.world.files import parent_of
+from artoo.world.journal import (
+    Record,
+    StateRecord,
+    Step,
+    TaskPlace,
+    exclusive,
+    record_bytes,
+    records,
+    records_of,
+)
+from artoo.world.nodes import NodeState, open_directory
+from artoo.world.stage import remove_tree
+
+_DAY_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How long before-images are kept: whichever bound is reached first."""
+
+    days: float = 30.0
+    total_bytes: int = 4 << 30
+
+
+def undo(artoo_home: Path, task_id: str) -> UndoReport:
+    """Puts back what the task changed, newest act first. Blocking; may be repeated, also after a crash.
+
+    Raises SandboxError when nothing of the task is kept, or when the system refuses.
+    """
+    undo_home = artoo_home / "undo"
+    kept = [record for record in records_of(undo_home, task_id) if record.done]
+    if not kept:
+        raise SandboxError(f"nothing is kept of task {task_id}; `artoo undo --list` shows what can be undone")
+    restored: dict[str, None] = {}
+    refused: dict[str, Conflict] = {}
+    with exclusive(undo_home):
+        TaskPlace(undo_home, task_id).mark_undone()
+        for record in reversed(kept):
+            for path, reason in _undo_one(record).items():
+                if reason is None:
+                    restored[path] = None
+                else:
+                    refused.setdefault(path, Conflict(path=path, reason=reason))
+    done = tuple(path for path in restored if path not in refused)
+    return UndoReport(task_id=task_id, restored=done, refused=tuple(refused.values()))
+
+
+def _undo_one(record: Record) -> dict[str, str | None]:
+    """Takes one act back as far as possible: for each path None, or why it was left."""
+    steps = record.journal().steps
+    with opened_up(steps) as modes:
+        return _undo_opened(record, steps, modes)
+
+
+def _undo_opened(
+    record: Record, steps: Sequence[Step], modes: Mapping[tuple[str, str], int]
+) -> dict[str, str | None]:
+    verdicts = {step.path: _refusal(step, record, modes) for step in steps}
+    _refuse_full_directories(steps, verdicts)
+    moves = [backward(step, record) for step in steps if verdicts[step.path] is None]
+    try:
+        converge([move for move in moves if not _is_restored(move)])
+    except OSError as error:
+        raise SandboxError(
+            f"could not put everything back: {error}; repeat the undo when that is mended"
+        ) from error
+    if all(reason is None for reason in verdicts.values()):
+        remove_tree(record.place)
+    return verdicts
+
+
+def _is_restored(move: Move) -> bool:
+    """Whether an earlier, cut undo has done this already."""
+    now = now_at(move.root, move.relative)
+    if move.in_place or (now is not None and now.is_directory):
+        return False
+    return is_state(now, move.end)
+
+
+def _refusal(step: Step, record: Record, modes: Mapping[tuple[str, str], int]) -> str | None:
+    """Why a path cannot be put back, None when it can. `modes` are those of directories opened for the look."""
+    now = now_at(step.root, step.relative)
+    if now is not None and (step.root, step.relative) in modes:
+        now = replace(now, mode=modes[step.root, step.relative])
+    if step.in_place:
+        return _metadata_refusal(now, step)
+    if is_state(now, step.restored) and not (now is not None and now.is_directory and step.after is None):
+        return None
+    if not is_state(now, step.after):
+        return "it was changed since" if now is not None else "it was removed since"
+    if step.after is None and not _parent_exists(step):
+        return None if _parent_comes_back(step, record) else "the directory that held it is gone"
+    return _image_refusal(step, record)
+
+
+def _metadata_refusal(now: NodeState | None, step: Step) -> str | None:
+    wanted = (step.after, step.before)
+    if now is None or not is_state(now, step.after, in_place=True):
+        return "it was changed since"
+    return None if any(_same_metadata(now, state) for state in wanted) else "its mode or owner was changed since"
+
+
+def _same_metadata(now: NodeState, state: StateRecord | None) -> bool:
+    if state is None:
+        return False
+    return (now.mode, now.uid, now.gid, dict(now.xattrs)) == (state.mode, state.uid, state.gid, state.attributes())
+
+
+def _image_refusal(step: Step, record: Record) -> str | None:
+    """A linked image is the old file itself; whoever still had it open may have written to it since."""
+    if step.image is None or step.before is None or step.before.node is not Node.FILE:
+        return None
+    try:
+        seen = record.image(step.image).lstat()
+    except FileNotFoundError:
+        return "its old content is no longer kept"
+    if (seen.st_size, seen.st_mtime_ns) != (step.before.size, step.before.mtime_ns):
+        return "its kept old content was changed by a program that still had it open"
+    return None
+
+
+def _parent_exists(step: Step) -> bool:
+    parent = now_at(step.root, step.relative.rpartition("/")[0])
+    return parent is not None and parent.is_directory
+
+
+def _parent_comes_back(step: Step, record: Record) -> bool:
+    """Whether the same act deleted the directory above, so that taking it back makes it again."""
+    parent = step.relative.rpartition("/")[0]
+    return any(
+        other.root == step.root and other.relative == parent and other.restored is not None
+        for other in record.journal().steps
+    )
+
+
+def _refuse_full_directories(steps: Sequence[Step], verdicts: dict[str, str | None]) -> None:
+    """A directory that the act made goes only if nothing is in it but what goes with it."""
+    going: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for step in sorted(steps, key=lambda one: -one.relative.count("/")):
+        if verdicts[step.path] is not None or step.after is None or step.in_place:
+            continue
+        made_directory = step.after.node is Node.DIRECTORY
+        if made_directory and not _only_holds(step, going[step.root, step.relative]):
+            verdicts[step.path] = "it holds files that are not the task's"
+            continue
+        if step.before is None or made_directory:
+            parent, _, name = step.relative.rpartition("/")
+            going[step.root, parent].add(name)
+
+
+def _only_holds(step: Step, going: set[str]) -> bool:
+    try:
+        with parent_of(step.root, step.relative) as (directory, name):
+            inside = open_directory(directory, name)
+            try:
+                return set(os.listdir(inside)) <= {record_bytes(name) for name in going}
+            finally:
+                os.close(inside)
+    except FileNotFoundError:  # taken back by an earlier, cut undo
+        return True
+
+
+def undoable(artoo_home: Path, keep: Keep) -> tuple[UndoableTask, ...]:
+    """What can be undone and until when, oldest first. Blocking."""
+    grouped: dict[str, list[Record]] = defaultdict(list)
+    for record in records(artoo_home / "undo"):
+        if record.done:
+            grouped[record.task_id].append(record)
+    return tuple(_summary(task_id, found, keep) for task_id, found in grouped.items())
+
+
+def _summary(task_id: str, found: Sequence[Record], keep: Keep) -> UndoableTask:
+    journals = [record.journal() for record in found]
+    last = max(journal.created_at for journal in journals)
+    return UndoableTask(
+        task_id=task_id,
+        transactions=len(found),
+        paths=len({step.path for journal in journals for step in journal.steps}),
+        bytes_kept=sum(kept_bytes(record) for record in found),
+        last_at=last,
+        until=last + keep.days * _DAY_SECONDS,
+    )
+
+
+def kept_bytes(record: Record) -> int:
+    """Bytes of before-images that a record holds."""
+    place = record.place / "before"
+    return sum(image.lstat().st_size for image in place.iterdir()) if place.is_dir() else 0
+
+
+def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
+    """Forgets acts that are too old, then the oldest ones while too many bytes are kept. Returns how many.
+
+    Of acts that had to go for room, the note stays until it is too old: a resumed task needs it.
+    """
+    oldest = (time.time() if now is None else now) - keep.days * _DAY_SECONDS
+    undo_home = artoo_home / "undo"
+    if not undo_home.is_dir():
+        return 0
+    removed = 0
+    with exclusive(undo_home):
+        kept = [(record, kept_bytes(record)) for record in records(undo_home) if record.done]
+        total = sum(size for _, size in kept)
+        for record, size in kept:
+            journal = record.journal()
+            old = journal.created_at < oldest
+            if not old and total <= keep.total_bytes:
+                continue
+            if not old:
+                TaskPlace(undo_home, journal.task_id).keep_note(journal.note)
+            remove_tree(record.place)
+            total -= size
+            removed += 1
+        for task in undo_home.iterdir():
+            if task.is_dir():
+                TaskPlace(undo_home, unquote(task.name)).forget_if_empty(oldest)
+    return removed

@@ -1,0 +1,244 @@
+"""Reading changes: every kind of change is found, classified and said, and nothing else is."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from sandbox_world import World, applied
+
+from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait, path_bytes
+from artoo.ports.sandbox import Limits, Sandbox
+from artoo.world.decide import decide, why_ask
+from artoo.world.undo import undo
+
+
+def by_name(changes: tuple[Change, ...]) -> dict[str, Change]:
+    return {change.path.rpartition("/")[2]: change for change in changes}
+
+
+async def test_each_kind(any_overlay: Sandbox, world: World) -> None:
+    """Created, overwritten, appended, deleted, mode, link, replaced directory, pipe: each has its record."""
+    project = world.project
+    for name in ("over", "grow", "gone", "mode", "same", "touched"):
+        (project / name).write_text("old text\n")
+    (project / "dir").mkdir()
+    (project / "dir" / "inner").write_text("lost")
+    run = await any_overlay.run(
+        world.bash(
+            "echo n > new; echo n > over; echo n >> grow; rm gone; chmod 600 mode; cat same > s; cp s same; rm s;"
+            "rm -r dir; mkdir dir; ln -s over link; mkfifo pipe; touch -d 2001-01-01 touched"
+        )
+    )
+    found = by_name(run.staged.changes)
+    kinds = {name: change.kind for name, change in found.items()}
+    assert kinds == {
+        "new": ChangeKind.CREATED,
+        "over": ChangeKind.OVERWRITTEN,
+        "grow": ChangeKind.OVERWRITTEN,
+        "gone": ChangeKind.DELETED,
+        "mode": ChangeKind.METADATA,
+        "same": ChangeKind.METADATA,
+        "touched": ChangeKind.METADATA,
+        "dir": ChangeKind.DIRECTORY_REPLACED,
+        "inner": ChangeKind.DELETED,
+        "link": ChangeKind.LINK,
+        "pipe": ChangeKind.SPECIAL,
+    }
+    assert found["grow"].has(Trait.APPENDED) and not found["over"].has(Trait.APPENDED)
+    assert found["same"].has(Trait.TIMES_ONLY) and found["touched"].has(Trait.TIMES_ONLY)
+    assert (found["over"].size_before, found["over"].size_after) == (9, 2)
+    assert found["mode"].detail == "mode 0644 -> 0600"
+    assert found["link"].detail == "link to over"
+    asked = {change.path.rpartition("/")[2] for change, _ in decide(run.staged.changes).ask}
+    assert asked == {"over", "grow", "gone", "mode", "dir", "inner", "pipe"}
+
+
+async def test_reading_is_no_change(any_overlay: Sandbox, world: World) -> None:
+    """Opening for writing without writing, and chmod to the same mode, are no changes."""
+    (world.project / "file").write_text("x")
+    os.utime(world.project / "file", ns=(1, 1))
+    run = await any_overlay.run(world.bash("cat file; : >> file; chmod 644 file; chmod 755 ."))
+    assert run.staged.changes == ()
+
+
+async def test_deleting_a_tree_lists_every_path(any_overlay: Sandbox, world: World) -> None:
+    """The list of losses is complete: each file below a deleted directory is on it."""
+    for number in range(60):
+        (world.project / "tree" / f"d{number % 6}").mkdir(parents=True, exist_ok=True)
+        (world.project / "tree" / f"d{number % 6}" / f"f{number}").write_text("x")
+    run = await any_overlay.run(world.bash("rm -rf tree"))
+    assert len(run.staged.changes) == 1 + 6 + 60
+    assert len(decide(run.staged.changes).ask) == 67
+
+
+async def test_odd_names(any_overlay: Sandbox, world: World) -> None:
+    """Newlines, escapes and bytes that are no UTF-8 survive; they are shown escaped and cannot forge a line."""
+    names = [b"new\nline", b"esc\x1b[2Jape", b"bad\xff\xfeutf8", b"back\\slash", "rtl\u202etxt".encode()]
+    script = "; ".join("printf x > $'" + "".join(f"\\x{byte:02x}" for byte in name) + "'" for name in names)
+    run = await any_overlay.run(world.bash(script))
+    shown = [change.path for change in run.staged.changes]
+    assert all(path.isprintable() for path in shown)
+    prefix = os.fsencode(world.project) + b"/"
+    assert sorted(path_bytes(path) for path in shown) == sorted(prefix + name for name in names)
+    report = await applied(run)
+    assert report.applied
+    assert sorted(os.listdir(os.fsencode(world.project))) == sorted(names)
+
+
+async def test_hard_link_writes_are_seen(any_overlay: Sandbox, world: World) -> None:
+    """A file overwritten through a new hard link is listed under its own name."""
+    (world.home / "thesis").write_text("years of work")
+    run = await any_overlay.run(world.bash("ln ~/thesis h && echo x > h"))
+    found = by_name(run.staged.changes)
+    assert found["thesis"].kind is ChangeKind.OVERWRITTEN
+    assert why_ask(found["thesis"]) == "outside project and workspace"
+
+
+async def test_rename_of_a_directory(any_overlay: Sandbox, world: World) -> None:
+    """A renamed directory is its old paths deleted and its new ones created."""
+    (world.project / "old").mkdir()
+    (world.project / "old" / "file").write_text("x")
+    run = await any_overlay.run(world.bash("mv old new"))
+    kinds = {change.path.removeprefix(f"{world.project}/"): change.kind for change in run.staged.changes}
+    assert kinds == {
+        "old": ChangeKind.DELETED,
+        "old/file": ChangeKind.DELETED,
+        "new": ChangeKind.CREATED,
+        "new/file": ChangeKind.CREATED,
+    }
+
+
+async def test_locked_directories_are_read(any_overlay: Sandbox, world: World) -> None:
+    """A directory that the command made unreadable is read all the same, and shown with its new mode."""
+    run = await any_overlay.run(world.bash("mkdir d; echo x > d/f; chmod 000 d/f d"))
+    found = by_name(run.staged.changes)
+    assert set(found) == {"d", "f"}
+    assert (await applied(run)).applied
+    assert stat.S_IMODE((world.project / "d").stat().st_mode) == 0
+    (world.project / "d").chmod(0o700)
+    assert (world.project / "d" / "f").stat().st_size == 2
+    (world.project / "d").chmod(0o000)
+    assert undo(world.artoo_home, "task-1").refused == ()
+    assert not (world.project / "d").exists()
+
+
+async def test_work_inside_a_locked_directory(any_overlay: Sandbox, world: World) -> None:
+    """A command that opens a directory, changes a file in it and closes it again is applied and undone."""
+    locked = world.project / "locked"
+    locked.mkdir()
+    (locked / "f").write_text("old")
+    locked.chmod(0o500)
+    run = await any_overlay.run(world.bash("chmod 700 locked; rm locked/f; echo n > locked/n; chmod 500 locked"))
+    assert (await applied(run)).applied
+    assert stat.S_IMODE(locked.stat().st_mode) == 0o500
+    assert os.listdir(locked) == ["n"]
+    assert undo(world.artoo_home, "task-1").refused == ()
+    assert stat.S_IMODE(locked.stat().st_mode) == 0o500
+    assert (locked / "f").read_text() == "old"
+
+
+async def test_sparse_and_large_files(any_overlay: Sandbox, world: World) -> None:
+    """A sparse file keeps its holes through apply."""
+    run = await any_overlay.run(world.bash("truncate -s 20M big; echo end >> big"))
+    assert (await applied(run)).applied
+    seen = (world.project / "big").stat()
+    assert seen.st_size == 20 * 2**20 + 4
+    assert seen.st_blocks * 512 < 2**20
+
+
+async def test_attributes_are_changes(any_overlay: Sandbox, world: World) -> None:
+    """Extended attributes set by a command are a change, and are applied; overlay's own are neither."""
+    file = world.project / "file"
+    file.write_text("x")
+    try:
+        os.setxattr(file, "user.kept", b"1")
+    except OSError:
+        pytest.skip("the file system of the temporary directory has no user attributes")
+    script = "import os; os.setxattr('file', 'user.note', b'hello')"
+    run = await any_overlay.run(world.bash(f'python3 -c "{script}"; echo new > other'))
+    assert by_name(run.staged.changes)["file"].detail == "attributes user.note"
+    assert (await applied(run)).applied
+    assert sorted(os.listxattr(file)) == ["user.kept", "user.note"]
+    assert os.listxattr(world.project / "other") == []
+
+
+def mounting(*argv: str) -> bool:
+    return subprocess.run(argv, capture_output=True, check=False).returncode == 0
+
+
+async def test_mount_inside_home_is_visible(any_overlay: Sandbox, world: World) -> None:
+    """What is mounted inside the home is seen by the command, read-only."""
+    inner = world.project / "mounted"
+    inner.mkdir()
+    if not mounting("mount", "-t", "tmpfs", "tmpfs", str(inner)):
+        pytest.skip("this user may not mount a file system")
+    try:
+        (inner / "file").write_text("seen")
+        run = await any_overlay.run(world.bash("cat mounted/file; echo x > mounted/file"))
+        assert run.stdout.text == "seen"
+        assert (inner / "file").read_text() == "seen"
+    finally:
+        assert mounting("umount", str(inner))
+
+
+async def test_too_many_paths_are_refused(any_overlay: Sandbox, world: World) -> None:
+    """More changed paths than the limit end in a clear refusal, not in a shortened list."""
+    run = await any_overlay.run(
+        world.bash("mkdir m; for i in $(seq 400); do : > m/$i; done; sleep 1", limits=Limits(paths=100))
+    )
+    assert run.status == "disk_limit"
+    assert run.staged.changes == ()
+
+
+async def test_links_are_not_followed(any_overlay: Sandbox, world: World) -> None:
+    """A link in the layer is shown as a link; what it leads to is neither read nor touched by scan and apply."""
+    target = world.home / "outside"
+    target.mkdir()
+    (target / "file").write_text("same")
+    target.chmod(0o711)
+    run = await any_overlay.run(world.bash("ln -s ~/outside away; ln -s loop2 loop1; ln -s loop1 loop2"))
+    found = by_name(run.staged.changes)
+    assert {change.node for change in found.values()} == {Node.LINK}
+    assert found["away"].has(Trait.POINTS_OUTSIDE)
+    assert why_ask(found["away"]) == "a link out of project and workspace"
+    assert (await applied(run)).applied
+    assert stat.S_IMODE(target.stat().st_mode) == 0o711
+    assert os.readlink(world.project / "away") == str(target)
+
+
+async def test_persistence_paths_ask_when_new(any_overlay: Sandbox, world: World) -> None:
+    """New start-up files, hooks and configuration of editors and agents are asked about."""
+    paths = [
+        "~/.bashrc",
+        "~/.config/autostart/x.desktop",
+        "~/.config/systemd/user/x.service",
+        "~/bin/git",
+        ".git/hooks/pre-commit",
+        ".vscode/tasks.json",
+        ".claude/settings.json",
+        ".husky/pre-commit",
+        ".envrc",
+    ]
+    run = await any_overlay.run(world.bash("; ".join(f"mkdir -p $(dirname {p}); echo x > {p}" for p in paths)))
+    files = [change for change in run.staged.changes if change.node is Node.FILE]
+    assert len(files) == len(paths)
+    assert {change.path_class for change in files} == {PathClass.PERSISTENCE}
+    assert all(why_ask(change) for change in files)
+
+
+async def test_a_directory_swapped_for_a_link_is_a_conflict(sandbox: Sandbox, world: World, tmp_path: Path) -> None:
+    """A directory replaced by a link after the run is not followed: the act is refused."""
+    (world.project / "d").mkdir()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    run = await sandbox.run(world.bash("echo x > d/new; echo y > top"))
+    (world.project / "d").rmdir()
+    (world.project / "d").symlink_to(elsewhere)
+    with pytest.raises(Exception, match="could not be applied"):
+        await applied(run)
+    assert list(elsewhere.iterdir()) == []
+    assert not (world.project / "top").exists()
