@@ -1,0 +1,123 @@
+"""The port through which a task sees and changes the person's files: one copy-on-write view (SPEC section 8).
+
+    person's files ◄─ settled once ── View of a task ◄─ joined or dropped ── fork of a subtask ◄─ folded ── a command
+
+Nothing that happens in a view changes the person's files. A view stands at a command's boundary at any time: what a
+stopped or crashed command did is gone, what an ended one did is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from artoo.contracts.changes import Change, Conflict
+from artoo.ports.sandbox import Captured, Limits, Roots, RunStatus, TierName
+
+
+class Files(Protocol):
+    """The files as a view shows them. Paths are absolute. Every method blocks: call it in a thread."""
+
+    def resolve(self, path: Path) -> Path:
+        """The path with links followed as the kernel would inside the view; what is missing keeps its name.
+
+        Raises OSError (ELOOP) for a circle.
+        """
+        ...
+
+    def at(self, path: Path) -> Path | None:
+        """Where on this machine that which a resolved path names lies at this moment; None when nothing is there.
+
+        To be opened or looked at (`lstat`), never shown, kept or written to. The last name is not followed when it
+        is a link. For a directory only its own attributes hold: ask `names` for what is in it.
+        """
+        ...
+
+    def names(self, directory: Path) -> tuple[str, ...]:
+        """The names in a resolved directory, sorted by their bytes. Raises OSError as os.listdir does."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program to run in a view, in the project root. `argv[0]` is looked up on the sandbox's PATH.
+
+    `read_only`: what it changes is reported and dropped. `unconfined`: a person has said yes to this very program
+    running for real; only tiers that cannot hold a view honour it. `env` is laid over the cleaned environment.
+    `hosts`: where it may connect to (`HOST:PORT`), each allowed by the person or a policy; empty: no network.
+    """
+
+    argv: tuple[str, ...]
+    limits: Limits = Limits()
+    stdin: bytes | None = None
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    read_only: bool = False
+    unconfined: bool = False
+    hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRun:
+    """What a run was. `changes`: what it did to the view, in path order (`read_only`: what it would have done).
+
+    A run that was stopped by a limit changed nothing. `needs_confirmation`: this tier could not run it, or only
+    read-only; run it again `unconfined` after a yes. `notes` are facts for the reader.
+    """
+
+    tier: TierName
+    status: RunStatus
+    exit_code: int | None
+    stdout: Captured
+    stderr: Captured
+    duration_seconds: float
+    changes: tuple[Change, ...] = ()
+    needs_confirmation: bool = False
+    notes: tuple[str, ...] = ()
+
+
+class View(Protocol):
+    """One task's view, or a fork of it. One command at a time: further ones wait."""
+
+    @property
+    def roots(self) -> Roots:
+        """The person's directories, as they are named outside and inside."""
+        ...
+
+    @property
+    def files(self) -> Files:
+        """What is there now."""
+        ...
+
+    async def run(self, program: Program) -> ViewRun:
+        """Runs a program to its end; afterwards none of its processes is left and the view holds what it did.
+
+        Raises SandboxError when it cannot be contained or its changes cannot be read; then nothing of it is in the
+        view. Cancelling ends it, and nothing of it is in the view.
+        """
+        ...
+
+    async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
+        """Writes one file, making directories as needed; links are followed. Raises SandboxError with the reason."""
+        ...
+
+    async def changes(self) -> tuple[Change, ...]:
+        """All that this view (of a fork: the fork alone) changes, against what is below it, in path order."""
+        ...
+
+    def fork(self, name: str) -> View:
+        """A view of its own over this one as it is now. Free until something is written in it; the same name is the
+        same fork, also in a later process. While forks are open nothing may be run or written in this view."""
+        ...
+
+    async def join(self, names: Sequence[str]) -> tuple[Conflict, ...]:
+        """Folds the named forks into this view, in that order, and closes them. May be repeated after a crash.
+
+        A path that two of them left differently keeps the earlier one's version, and is reported.
+        """
+        ...
+
+    async def drop(self, name: str) -> None:
+        """Forgets a fork and all that was done in it. Idempotent."""
+        ...
