@@ -1,6 +1,6 @@
 """The port through which a task sees and changes the person's files: one copy-on-write view (SPEC section 8).
 
-    person's files ◄─ settled once ── View of a task ◄─ joined or dropped ── fork of a subtask ◄─ folded ── a command
+    the files ◄─ settled once ── View of a task ◄─ joined or dropped ── fork of a subtask ◄─ folded ── a command
 
 Nothing that happens in a view changes the person's files. A view stands at a command's boundary at any time: what a
 stopped or crashed command did is gone, what an ended one did is there.
@@ -50,7 +50,7 @@ class Program:
     """
 
     argv: tuple[str, ...]
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     stdin: bytes | None = None
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     read_only: bool = False
@@ -99,7 +99,7 @@ class View(Protocol):
         ...
 
     async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
-        """Writes one file, making directories as needed; links are followed. Raises SandboxError with the reason."""
+        """Writes one file, making directories as needed; links are followed. Raises SandboxError."""
         ...
 
     async def changes(self) -> tuple[Change, ...]:
