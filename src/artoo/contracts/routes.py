@@ -52,6 +52,7 @@ ROUTES: dict[str, Route] = {
     # the medium loop
     "Plan": _route({R.PLANNER}, {R.DISPATCHER}, {"TaskSpec", "PlanDirective"}),
     "PlanRefused": _route({R.PLANNER}, {R.SOLVER}, {"TaskSpec", "PlanDirective"}),
+    "CheckAmended": _route({R.PLANNER}, {R.META_VALIDATOR, R.SOLVER}, {"PlanDirective"}),
     "DispatchManifest": _route({R.DISPATCHER}, {R.META_VALIDATOR}, {"Plan"}),
     "Joined": _route({R.DISPATCHER}, {R.META_VALIDATOR}, {"SubTaskOutcome"}),
     "OutcomeSummary": _route({R.META_VALIDATOR}, {R.SOLVER}, {"Joined"}),

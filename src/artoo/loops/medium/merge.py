@@ -108,12 +108,12 @@ def judged_verdict(
     criterion: Criterion, passed: bool, evidence: str, failure_class: FailureClass | None
 ) -> CriterionVerdict:
     """The verdict on a task criterion that a reader judged."""
-    return _verdict(criterion, passed, evidence, failure_class, DecidedBy.MODEL)
+    return _verdict(criterion, passed, evidence, failure_class, DecidedBy.JUDGEMENT)
 
 
 def not_judged(criterion: Criterion) -> CriterionVerdict:
     """Unmet because something it rests on is missing; it has no failure class of its own."""
-    return _verdict(criterion, False, "not judged: a subtask is unfinished", None, DecidedBy.RULE)
+    return _verdict(criterion, False, "not judged: a subtask is unfinished", None, DecidedBy.FACT)
 
 
 def _verdict(
