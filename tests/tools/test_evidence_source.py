@@ -1,7 +1,6 @@
 """What the validators may look at."""
 
 import hashlib
-import hashlib
 import os
 import sys
 from collections.abc import Callable
