@@ -10,6 +10,7 @@ from pydantic import Field
 from artoo.contracts.base import Contract
 from artoo.contracts.execution import CriterionVerdict, FailureClass, SubTaskOutcome
 from artoo.contracts.roles import Role
+from artoo.contracts.settling import Settled
 
 
 class Loss(Contract):
@@ -171,7 +172,8 @@ class FinalResult(Contract):
     """The end of a task, on every path, from R7 alone.
 
     `summary` is for the person, in their language. `output` is built from tool output.
-    `withheld` lists acts that Law 1 kept back; then the summary begins with [LAW1].
+    `withheld` lists acts that Law 1 kept back; then the summary begins with [LAW1]. `changes` says what became of
+    the task's difference; one that is pending is no failure of the task.
     """
 
     task_id: str
@@ -188,6 +190,7 @@ class FinalResult(Contract):
     next_moves: tuple[str, ...] = ()
     stopped_by: StoppedBy | None = None
     withheld: tuple[str, ...] = ()
+    changes: Settled = Field(default_factory=Settled)
     cost: Cost = Field(default_factory=Cost)
 
 
