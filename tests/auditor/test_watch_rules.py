@@ -258,7 +258,7 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("wrong_contract", "plain", lambda tape: tape.edit(ModelCalled, 1, contract="ValidationReport")),
     # judging
     ("verdict_without_result", "plain", lambda tape: tape.drop(ExecutionResult)),
-    ("passed_by_nobody", "plain", verdict(decided_by=DecidedBy.RULE)),
+    ("passed_by_nobody", "plain", verdict(decided_by=DecidedBy.FACT)),
     ("judgement_without_call", "judged", model_passes),
     ("quote_not_in_evidence", "judged", verdict(evidence="the moon is green")),
     ("check_disagrees", "corrected", verdict(verdict="pass", failure_class=None)),

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
 from artoo.contracts.base import Contract
+
+
+class Assurance(StrEnum):
+    """How far a result can be relied on, strongest first: by a check or a fact, by two ways that agree, by a
+    judge's reading, by nothing (SPEC section 3). Compared by `strength`, for the words sort otherwise.
+    """
+
+    CHECKED = "checked"
+    AGREED = "agreed"
+    JUDGED = "judged"
+    UNVERIFIED = "unverified"
+
+    @property
+    def strength(self) -> int:
+        """3 for checked down to 0 for unverified."""
+        return _STRENGTHS[self]
+
+
+_STRENGTHS = {one: strength for strength, one in enumerate(reversed(Assurance))}
+
+
+def weakest(assurances: Iterable[Assurance]) -> Assurance:
+    """The weakest of these; `unverified` when there are none."""
+    return min(assurances, key=lambda one: one.strength, default=Assurance.UNVERIFIED)
 
 
 class Mode(StrEnum):
@@ -67,11 +92,25 @@ Check = Annotated[
 
 
 class Criterion(Contract):
-    """One assertion about a result. With a `check` it is decided by that alone, without a model."""
+    """One assertion about a result. With a `check` it is decided by that alone, without a model.
+
+    `by` is whoever wrote it: a person's is never dropped and its check never amended.
+    """
 
     text: str
     mode: Mode = Mode.PLAUSIBLE
     check: Check | None = None
+    by: Literal["person", "planner"] = "planner"
+
+
+def by_command(command: str) -> Criterion:
+    """A person's `--check COMMAND` as a criterion."""
+    return Criterion(
+        text=f"`{command}` succeeds",
+        mode=Mode.VERIFIABLE,
+        check=CommandSucceeds(command=command),
+        by="person",
+    )
 
 
 def _from_text(value: object) -> object:
@@ -81,3 +120,15 @@ def _from_text(value: object) -> object:
 
 CriterionLike = Annotated[Criterion, BeforeValidator(_from_text)]
 """A Criterion, also accepted as a plain string."""
+
+
+class CheckAmended(Contract):
+    """A check that R2 wrote proved impossible and was replaced, once, with the reason. R2 → R4b, R7.
+
+    The criterion's text stays as it was frozen.
+    """
+
+    criterion: str
+    before: Check
+    after: Check
+    reason: str

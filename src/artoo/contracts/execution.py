@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field
 
 from artoo.contracts.base import Contract
-from artoo.contracts.criteria import Mode
+from artoo.contracts.criteria import Assurance, Mode, weakest
 from artoo.contracts.roles import Role
 
 OUTPUT_KEPT = 4_000
@@ -116,17 +117,29 @@ class ToolCalled(Contract):
 class ExecutionResult(Contract):
     """What the executor says it has. `output` is a claim; `tool_calls` are the evidence. R3 → R4a.
 
+    `tool_calls` are the calls of all attempts of the subtask, in order; a call's number is its index + 1, and
+    `attempt_from` the index of this attempt's first one. `sources` are the numbers of the calls that the answer
+    rests on. `verbatim`: the output is what the last call put out, word for word (or what it made).
+    `cannot`: it says that this cannot be done; `output` is why. `uncertain`: no step led to a result.
     `infrastructure` names a failure that no retry in the fast loop can mend (timeout, cancelled, network).
     `small_model`: the steps came from a model that is known to be small.
     """
 
     subtask_id: str
     attempt: int = Field(ge=1)
-    status: Literal["completed", "uncertain", "failed"]
+    status: Literal["completed", "cannot", "uncertain", "failed"]
     output: str = ""
+    sources: tuple[int, ...] = ()
+    verbatim: bool = False
     tool_calls: tuple[ToolCall, ...] = ()
+    attempt_from: int = Field(default=0, ge=0)
     infrastructure: str | None = None
     small_model: bool = False
+
+    @property
+    def attempt_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of this attempt alone."""
+        return self.tool_calls[self.attempt_from :]
 
 
 class FailureClass(StrEnum):
@@ -137,16 +150,33 @@ class FailureClass(StrEnum):
 
 
 class DecidedBy(StrEnum):
-    """What decided a verdict, strongest first."""
+    """What decided a verdict, strongest first (SPEC section 3). `nobody`: it is open."""
 
     CHECK = "check"
-    RULE = "rule"
-    MODEL = "model"
+    FACT = "fact"
+    AGREEMENT = "agreement"
+    JUDGEMENT = "judgement"
+    NOBODY = "nobody"
+
+    @property
+    def assurance(self) -> Assurance:
+        """How far a verdict from here can be relied on."""
+        return _ASSURES[self]
+
+
+_ASSURES = {
+    DecidedBy.CHECK: Assurance.CHECKED,
+    DecidedBy.FACT: Assurance.CHECKED,
+    DecidedBy.AGREEMENT: Assurance.AGREED,
+    DecidedBy.JUDGEMENT: Assurance.JUDGED,
+    DecidedBy.NOBODY: Assurance.UNVERIFIED,
+}
 
 
 class CriterionVerdict(Contract):
     """One criterion's verdict. `failed_attempts` of `attempts` is the paper's k/N.
 
+    `open`: nothing decided it, and it counts as passed in D; `decided_by` is then `nobody`.
     `identities` are the tool identities that a failing verdict cites, `accountable` the role that
     answers for it (paper, Appendix C). `blameless`: it fails only because something is not confirmed yet (two
     ways that differ, one way alone), so that no tool is blocked and nothing is learnt against one for it.
@@ -154,16 +184,21 @@ class CriterionVerdict(Contract):
 
     criterion: str
     mode: Mode = Mode.PLAUSIBLE
-    verdict: Literal["pass", "fail"]
+    verdict: Literal["pass", "fail", "open"]
     failure_class: FailureClass | None = None
     evidence: str = ""
-    decided_by: DecidedBy = DecidedBy.RULE
+    decided_by: DecidedBy = DecidedBy.FACT
     failed_attempts: int = Field(default=0, ge=0)
     attempts: int = Field(default=1, ge=1)
     identities: tuple[str, ...] = ()
     accountable: Role = Role.EXECUTOR
     contradicted: bool = False
     blameless: bool = False
+
+
+def assurance_of(verdicts: Iterable[CriterionVerdict]) -> Assurance:
+    """The assurance of the weakest of these verdicts; `unverified` when there are none."""
+    return weakest(verdict.decided_by.assurance for verdict in verdicts)
 
 
 class CriterionJudged(Contract):
@@ -204,7 +239,8 @@ class GapPoint(Contract):
 class SubTaskOutcome(Contract):
     """What leaves the fast loop. R4a → dispatcher, R4b. `infrastructure` as in ExecutionResult.
 
-    `hopeless`: what the request takes for granted is not there, so that no other plan can help. `unconfirmed` are
+    `assurance` is that of its weakest criterion, `open` are the criteria that nothing decided.
+    `hopeless`: the executor says that it cannot be done, and that stands: no other plan can help. `unconfirmed` are
     the computed answers of a failed subtask, no two of which agree.
     """
 
@@ -220,6 +256,8 @@ class SubTaskOutcome(Contract):
     infrastructure: str | None = None
     hopeless: bool = False
     unconfirmed: tuple[str, ...] = ()
+    assurance: Assurance = Assurance.UNVERIFIED
+    open: tuple[str, ...] = ()
 
     @property
     def refused(self) -> bool:

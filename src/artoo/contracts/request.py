@@ -7,6 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from artoo.contracts.base import Contract
+from artoo.contracts.criteria import Criterion
 
 
 class Turn(Contract):
@@ -21,12 +22,14 @@ class UserRequest(Contract):
     """What a person asked, word for word, with at most the last five turns.
 
     `project` is the directory in which commands run, `workspace` the one for generated output; both absolute.
+    `checks` are the person's own criteria: verifiable, never dropped or amended.
     """
 
     text: str
     project: str
     workspace: str
     history: tuple[Turn, ...] = ()
+    checks: tuple[Criterion, ...] = ()
 
 
 class Constraints(Contract):
@@ -41,7 +44,7 @@ class TaskSpec(Contract):
 
     `task_id` is a short name in snake case for people and tags (the envelope's task_id is the unique one).
     `language` is a BCP 47 primary tag ("en", "zh") of the language to answer in.
-    `corrects` is true when the person says that the last result was wrong.
+    `corrects` is true when the person says that the last result was wrong. `checks` as in UserRequest.
     """
 
     task_id: str
@@ -50,6 +53,7 @@ class TaskSpec(Contract):
     raw_input: str
     language: str = "en"
     corrects: bool = False
+    checks: tuple[Criterion, ...] = ()
 
 
 class Interrupt(Contract):

@@ -52,9 +52,11 @@ ROUTES: dict[str, Route] = {
     # the medium loop
     "Plan": _route({R.PLANNER}, {R.DISPATCHER}, {"TaskSpec", "PlanDirective"}),
     "PlanRefused": _route({R.PLANNER}, {R.SOLVER}, {"TaskSpec", "PlanDirective"}),
+    "CheckAmended": _route({R.PLANNER}, {R.META_VALIDATOR, R.SOLVER}, {"PlanDirective"}),
     "DispatchManifest": _route({R.DISPATCHER}, {R.META_VALIDATOR}, {"Plan"}),
-    "OutcomeSummary": _route({R.META_VALIDATOR}, {R.SOLVER}, {"SubTaskOutcome", "DispatchManifest"}),
-    "ReplanRequest": _route({R.META_VALIDATOR}, {R.SOLVER}, {"SubTaskOutcome", "DispatchManifest", "Halt"}),
+    "Joined": _route({R.DISPATCHER}, {R.META_VALIDATOR}, {"SubTaskOutcome"}),
+    "OutcomeSummary": _route({R.META_VALIDATOR}, {R.SOLVER}, {"Joined"}),
+    "ReplanRequest": _route({R.META_VALIDATOR}, {R.SOLVER}, {"Joined", "Halt"}),
     "PlanDirective": _route({R.SOLVER}, {R.PLANNER}, {"ReplanRequest", "PlanRefused"}),
     "FinalResult": _route({R.SOLVER}, {R.USER}, _ENDINGS),
     "Halt": _route(
@@ -95,7 +97,7 @@ ROUTES: dict[str, Route] = {
     # records
     "TaskOpened": _route({R.USER}, set(), set()),
     "TaskResumed": _route({R.USER}, set(), set()),
-    "Observed": _route({R.USER, R.PLANNER, R.AGENT_VALIDATOR, R.META_VALIDATOR, R.SOLVER}, set(), None),
+    "Observed": _route(_WORKERS - {R.PERCEIVER, R.EXECUTOR} | {R.USER}, set(), None),
     "ModelCalled": _route(_LLM_ROLES, set(), None),
     "ToolStarted": _route({R.EXECUTOR}, set(), None),
     "ToolCalled": _route({R.EXECUTOR}, set(), None),

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from artoo.contracts.base import Contract
+from artoo.contracts.criteria import Assurance, CheckAmended
 from artoo.contracts.execution import CriterionVerdict, FailureClass, SubTaskOutcome
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import Settled
@@ -174,6 +175,9 @@ class FinalResult(Contract):
     `summary` is for the person, in their language. `output` is built from tool output.
     `withheld` lists acts that Law 1 kept back; then the summary begins with [LAW1]. `changes` says what became of
     the task's difference; one that is pending is no failure of the task.
+    `assurance` is that of the weakest criterion, `open` are the criteria that nothing decided, `amended` the checks
+    that were replaced. `facts` is what code knows, whatever the words say, a line each: files made, changed, removed
+    (as settled), commands that failed last, what was withheld.
     """
 
     task_id: str
@@ -191,6 +195,10 @@ class FinalResult(Contract):
     stopped_by: StoppedBy | None = None
     withheld: tuple[str, ...] = ()
     changes: Settled = Field(default_factory=Settled)
+    assurance: Assurance = Assurance.UNVERIFIED
+    open: tuple[str, ...] = ()
+    amended: tuple[CheckAmended, ...] = ()
+    facts: tuple[str, ...] = ()
     cost: Cost = Field(default_factory=Cost)
 
 

@@ -9,7 +9,7 @@ from faults import Stream, StreamFault, changed
 def _open(verdict: CriterionVerdict) -> CriterionVerdict:
     if verdict.verdict == "pass":
         return verdict
-    return changed(verdict, criterion="Two ways agree", blameless=True, decided_by="rule", identities=())
+    return changed(verdict, criterion="Two ways agree", blameless=True, decided_by="fact", identities=())
 
 
 def _unconfirmed(outcome: SubTaskOutcome) -> SubTaskOutcome:

@@ -6,7 +6,7 @@ from faults import Stream, StreamFault, changed
 
 
 def plant(stream: Stream) -> None:
-    verdict = changed(stream.payload("CriterionJudged").verdict, decided_by="model")
+    verdict = changed(stream.payload("CriterionJudged").verdict, decided_by="judgement")
     stream.change("CriterionJudged", verdict=verdict)
 
 

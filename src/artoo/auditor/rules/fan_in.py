@@ -48,11 +48,11 @@ def task_criterion_passed_by_nobody(task: TaskNotes, judged: CriterionJudged, en
     criterion = next((each for each in _criteria(task) if each.text == verdict.criterion), None)
     if criterion is None:
         yield f"“{verdict.criterion}” is no criterion of this task"
-    elif verdict.decided_by is DecidedBy.RULE or (
+    elif verdict.decided_by is DecidedBy.FACT or (
         verdict.decided_by is DecidedBy.CHECK and criterion.check is None
     ):
         yield f"“{verdict.criterion}” passed by {verdict.decided_by}, and no such judge can pass it"
-    elif verdict.decided_by is DecidedBy.MODEL and not _passed_by_model(task.round):
+    elif verdict.decided_by is DecidedBy.JUDGEMENT and not _passed_by_model(task.round):
         yield f"“{verdict.criterion}” passed by a model that was not asked, or did not say so"
 
 
@@ -74,7 +74,7 @@ def _covered(verdict: CriterionVerdict, outcomes: Sequence[SubTaskOutcome]) -> b
 def _passed_by_model(round_notes: RoundNotes) -> bool:
     passed = sum(len(_PASS.findall(answer)) for answer, _ in round_notes.merge_calls)
     by_model = [
-        each for each in round_notes.judged if each.decided_by is DecidedBy.MODEL and each.verdict == "pass"
+        each for each in round_notes.judged if each.decided_by is DecidedBy.JUDGEMENT and each.verdict == "pass"
     ]
     return len(by_model) < passed
 

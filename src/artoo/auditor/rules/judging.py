@@ -63,7 +63,7 @@ def passed_by_nobody(task: TaskNotes, judged: CriterionJudged, envelope: Envelop
         yield f"“{verdict.criterion}” has a check and passed by {verdict.decided_by}"
     elif criterion.check is None and verdict.decided_by is DecidedBy.CHECK:
         yield f"“{verdict.criterion}” has no check and passed by one"
-    elif verdict.decided_by is DecidedBy.RULE:
+    elif verdict.decided_by is DecidedBy.FACT:
         yield f"“{verdict.criterion}” passed by a rule, and rules only refute"
 
 
@@ -71,7 +71,7 @@ def passed_by_nobody(task: TaskNotes, judged: CriterionJudged, envelope: Envelop
 def judgement_without_call(task: TaskNotes, judged: CriterionJudged, envelope: Envelope) -> Iterator[str]:
     """A criterion that passes by a model that was not asked, or that did not say so."""
     notes, verdict = _judged(task, judged, envelope)
-    if verdict.decided_by is not DecidedBy.MODEL or verdict.verdict != "pass" or notes.subtask is None:
+    if verdict.decided_by is not DecidedBy.JUDGEMENT or verdict.verdict != "pass" or notes.subtask is None:
         return
     said = notes.judge_said.get(judged.attempt, ())
     passed = sum(len(_PASS.findall(answer)) for answer, _ in said)
@@ -83,7 +83,7 @@ def judgement_without_call(task: TaskNotes, judged: CriterionJudged, envelope: E
 
 
 def _by_model(verdict: CriterionVerdict) -> bool:
-    return verdict.decided_by is DecidedBy.MODEL and verdict.verdict == "pass"
+    return verdict.decided_by is DecidedBy.JUDGEMENT and verdict.verdict == "pass"
 
 
 @on(CriterionJudged)
@@ -164,7 +164,7 @@ def _class_due(
         return FailureClass.LOGICAL
     if verdict.decided_by is DecidedBy.CHECK and isinstance(check, ToolSucceeded):
         return _class_of_last(check, result)
-    if verdict.decided_by is not DecidedBy.MODEL and verdict.failure_class is FailureClass.ENVIRONMENTAL:
+    if verdict.decided_by is not DecidedBy.JUDGEMENT and verdict.failure_class is FailureClass.ENVIRONMENTAL:
         return None if _THE_WORLD.search(_everything_said(verdict, result)) else FailureClass.LOGICAL
     return None
 
@@ -192,7 +192,7 @@ def failure_of_nobody(task: TaskNotes, judged: CriterionJudged, envelope: Envelo
     notes, verdict = _judged(task, judged, envelope)
     if not verdict.blameless:
         return
-    if verdict.verdict == "pass" or verdict.decided_by is not DecidedBy.RULE or verdict.identities:
+    if verdict.verdict == "pass" or verdict.decided_by is not DecidedBy.FACT or verdict.identities:
         yield f"“{verdict.criterion}” is called nobody's failure, and is {verdict.verdict} by {verdict.decided_by}"
     elif verdict.contradicted or _criterion(notes, verdict.criterion) is not None:
         yield f"“{verdict.criterion}” is called nobody's failure, and the subtask was to meet it"

@@ -67,7 +67,7 @@ def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> l
     failure_class = class_of_failure(result)
     reason = result.infrastructure or result.output or "the executor reported failure"
     return [
-        _verdict(criterion, False, reason, failure_class, DecidedBy.RULE, failing_identities(result.tool_calls))
+        _verdict(criterion, False, reason, failure_class, DecidedBy.FACT, failing_identities(result.tool_calls))
         for criterion in criteria
     ]
 
@@ -97,7 +97,7 @@ def from_findings(findings: Sequence[Finding], result: ExecutionResult) -> Crite
         verdict="fail",
         failure_class=first.failure_class,
         evidence="; ".join(each.message for each in findings[:3]),
-        decided_by=DecidedBy.RULE,
+        decided_by=DecidedBy.FACT,
         identities=first.identities or failing_identities(result.tool_calls),
         accountable=accountable(first.failure_class),
         contradicted=any(each.contradicts for each in findings),
@@ -106,12 +106,12 @@ def from_findings(findings: Sequence[Finding], result: ExecutionResult) -> Crite
 
 def from_judge(criterion: Criterion, judgement: Judgement) -> CriterionVerdict:
     """A criterion that only a model could decide."""
-    return _verdict(criterion, judgement.passed, judgement.evidence, judgement.failure_class, DecidedBy.MODEL, ())
+    return _verdict(criterion, judgement.passed, judgement.evidence, judgement.failure_class, DecidedBy.JUDGEMENT, ())
 
 
 def undecided(criterion: Criterion, reason: str) -> CriterionVerdict:
     """Not shown to be met, so not met."""
-    return _verdict(criterion, False, reason, FailureClass.LOGICAL, DecidedBy.RULE, ())
+    return _verdict(criterion, False, reason, FailureClass.LOGICAL, DecidedBy.FACT, ())
 
 
 def _verdict(

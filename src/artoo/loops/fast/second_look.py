@@ -150,7 +150,7 @@ def verdict_on(criterion: str, verdict: Literal["pass", "fail"], evidence: str) 
         verdict=verdict,
         failure_class=FailureClass.LOGICAL if verdict == "fail" else None,
         evidence=evidence,
-        decided_by=DecidedBy.RULE,
+        decided_by=DecidedBy.FACT,
         blameless=verdict == "fail",
     )
 
