@@ -101,6 +101,7 @@ ROUTES: dict[str, Route] = {
     "ModelCalled": _route(_LLM_ROLES, set(), None),
     "ToolStarted": _route({R.EXECUTOR}, set(), None),
     "ToolCalled": _route({R.EXECUTOR}, set(), None),
+    "NetworkUsed": _route({R.GATE}, set(), None),
     "CriterionJudged": _route({R.AGENT_VALIDATOR, R.META_VALIDATOR}, set(), None),
     "Decided": _route({R.SOLVER}, set(), None),
     "RouteViolation": _route({R.BUS}, set(), None),
