@@ -139,6 +139,6 @@ def conflict_verdict(conflict: Conflict) -> CriterionVerdict:
         verdict="fail",
         failure_class=FailureClass.LOGICAL,
         evidence=conflict.reason,
-        decided_by=DecidedBy.RULE,
+        decided_by=DecidedBy.FACT,
         accountable=Role.PLANNER,
     )
