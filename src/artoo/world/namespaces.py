@@ -13,6 +13,7 @@ from artoo.world.group import LaunchLayer, LaunchPlan, launched
 from artoo.world.limits import limited
 from artoo.world.overlay import View
 from artoo.world.process import Confined
+from artoo.world.stage import Layer
 from artoo.world.status import StatusPipe
 
 _SHARED_MEMORY = 512 * MIB
@@ -30,7 +31,7 @@ def confine(view: View) -> Generator[tuple[Confined, StatusPipe], None, None]:
         cwd=str(request.cwd),
         filter=seccomp.filter_program().hex(),
         writable=(*roots, "/tmp", "/var/tmp"),
-        layers=tuple(LaunchLayer(str(layer.root), str(layer.upper), str(layer.work)) for layer in stage.layers),
+        layers=tuple(_launched(layer) for layer in stage.layers),
         bound=view.bound,
         hidden=tuple(os.fspath(path) for path in view.hidden),
         scratch=str(request.scratch or stage.scratch),
@@ -40,3 +41,13 @@ def confine(view: View) -> Generator[tuple[Confined, StatusPipe], None, None]:
     watched: tuple[Path, ...] = (*(layer.upper for layer in stage.layers), stage.scratch)
     with launched(plan, request.limits, watched) as pair:
         yield pair
+
+
+def _launched(layer: Layer) -> LaunchLayer:
+    return LaunchLayer(
+        str(layer.root),
+        str(layer.upper),
+        str(layer.work),
+        tuple(map(str, layer.below)),
+        layer.footing is not None,
+    )
