@@ -23,13 +23,12 @@ class OverlayViews:
     sandbox: OverlaySandbox
     artoo_home: Path
     hide: tuple[Path, ...] = ()
-    keep_env: frozenset[str] = frozenset()
 
     def __call__(self, task_id: str, roots: Roots) -> View:
         place = Views(self.artoo_home).place(task_id)
         cover = functools.partial(self.sandbox.roots_to_cover, roots)
         state = ViewState(place, roots, ViewKind.OVERLAY, cover, to_boundary)
-        return OverlayView(Ways(self.sandbox, self.artoo_home, self.hide, self.keep_env), state)
+        return OverlayView(Ways(self.sandbox, self.artoo_home, self.hide), state)
 
 
 def to_boundary(place: ViewPlace) -> None:

@@ -34,13 +34,11 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """How the views of this process work. `artoo_home` is hidden from commands, as are `hide`; `keep_env` names
-    variables that pass although they look like keys."""
+    """How the views of this process work. `artoo_home` is hidden from commands, as are `hide`."""
 
     sandbox: OverlaySandbox
     artoo_home: Path
     hide: tuple[Path, ...] = ()
-    keep_env: frozenset[str] = frozenset()
 
 
 class OverlayView:
@@ -83,8 +81,10 @@ class OverlayView:
             task_id=self._state.place.task_id,
             read_only=program.read_only,
             env=program.env,
-            keep_env=self._ways.keep_env,
+            keep_env=program.keep_env,
             stdin=program.stdin,
+            hosts=program.hosts,
+            heard=program.heard,
             limits=program.limits,
             scratch=self._state.place.scratch,
             hide=self._ways.hide,
