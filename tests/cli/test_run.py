@@ -19,6 +19,7 @@ from artoo.cli.marks import ASCII
 from artoo.cli.outcome import as_text
 from artoo.cli.view import TaskView
 from artoo.contracts.codec import decode
+from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
 from artoo.runtime.options import Budgets, RunOptions
 
@@ -43,6 +44,7 @@ def test_options_reach_the_runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         "--strict-roles",
     ]
     arguments += ["--allow", "overwrite out/*.csv", "--allow", "delete tmp/*", "--no-memory"]
+    arguments += ["--apply", "edits", "--check", "pytest -q", "--check", "ruff check", "--verify"]
     arguments += ["--budget", "seconds=2.5,calls=7", "--budget", "tokens=5000", "count", "files"]
     assert main(arguments) == 0
     assert runtime.requests == [
@@ -52,7 +54,10 @@ def test_options_reach_the_runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
             RunOptions(
                 workspace=tmp_path / "out",
                 project=tmp_path,
+                apply=ApplyMode.EDITS,
                 allow=("overwrite out/*.csv", "delete tmp/*"),
+                checks=("pytest -q", "ruff check"),
+                verify=True,
                 budgets=Budgets(seconds=2.5, calls=7, tokens=5000),
                 strict=True,
                 strict_roles=True,
@@ -144,6 +149,7 @@ def test_json_is_one_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         "unmet",
         "stopped_by",
         "withheld",
+        "changes",
         "loss",
         "cost",
         "task_id",

@@ -46,6 +46,7 @@ def as_json(result: FinalResult) -> str:
             "unmet": [entry.model_dump(mode="json") for entry in result.unmet],
             "stopped_by": result.stopped_by.value if result.stopped_by is not None else None,
             "withheld": list(result.withheld),
+            "changes": result.changes.model_dump(mode="json"),
             "loss": {**result.loss.model_dump(mode="json"), "grad_L": result.grad_l},
             "cost": result.cost.model_dump(mode="json", exclude_none=True),
             "task_id": result.task_id,
