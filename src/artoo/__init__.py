@@ -14,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
     from artoo.contracts.envelope import Envelope
     from artoo.contracts.errors import (
         ArtooError,
@@ -42,6 +43,9 @@ _HOMES = {
     "Config": "artoo.runtime.config",
     "RunOptions": "artoo.runtime.options",
     "Budgets": "artoo.runtime.options",
+    "Choice": "artoo.contracts.confirmation",
+    "ConfirmationRequest": "artoo.contracts.confirmation",
+    "Consent": "artoo.contracts.confirmation",
     "Envelope": "artoo.contracts.envelope",
     "FinalResult": "artoo.contracts.solution",
     "Turn": "artoo.contracts.request",
@@ -63,8 +67,11 @@ __all__ = [
     "ArtooError",
     "BudgetExhausted",
     "Budgets",
+    "Choice",
     "Config",
     "ConfigurationError",
+    "ConfirmationRequest",
+    "Consent",
     "Envelope",
     "FinalResult",
     "MemoryStoreError",
