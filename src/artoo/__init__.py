@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from artoo.contracts.request import Turn
     from artoo.contracts.solution import FinalResult
     from artoo.runtime.artoo import Artoo
+    from artoo.runtime.changes import Changes
     from artoo.runtime.config import Config
     from artoo.runtime.options import Budgets, RunOptions
     from artoo.tools.user_tools import tool
@@ -40,6 +41,7 @@ _ERRORS = "artoo.contracts.errors"
 _HOMES = {
     "Artoo": "artoo.runtime.artoo",
     "tool": "artoo.tools.user_tools",
+    "Changes": "artoo.runtime.changes",
     "Config": "artoo.runtime.config",
     "RunOptions": "artoo.runtime.options",
     "Budgets": "artoo.runtime.options",
@@ -67,6 +69,7 @@ __all__ = [
     "ArtooError",
     "BudgetExhausted",
     "Budgets",
+    "Changes",
     "Choice",
     "Config",
     "ConfigurationError",

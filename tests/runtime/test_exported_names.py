@@ -14,6 +14,7 @@ NAMES = [
     "ArtooError",
     "BudgetExhausted",
     "Budgets",
+    "Changes",
     "Choice",
     "Config",
     "ConfigurationError",
