@@ -37,8 +37,7 @@ def the_task(task: str | None, found: tuple[Pending, ...], *, only: bool = False
             raise ConfigurationError(f"{ENGLISH.nothing_waits} {_WHERE}")
         if only and len(found) > 1:
             raise ConfigurationError(f"{len(found)} tasks wait; name one: {_WHERE}")
-        (*_, latest) = found
-        return latest
+        return max(found, key=lambda one: one.since)
     by_id = {one.task_id: one for one in found}
     return by_id[named(task, list(by_id), "nothing waits of a task", _WHERE)]
 
