@@ -29,10 +29,12 @@ if TYPE_CHECKING:
         ToolError,
     )
     from artoo.contracts.request import Turn
+    from artoo.contracts.settling import ApplyMode
     from artoo.contracts.solution import FinalResult
     from artoo.runtime.artoo import Artoo
     from artoo.runtime.config import Config
     from artoo.runtime.options import Budgets, RunOptions
+    from artoo.runtime.pending import Pending
     from artoo.tools.user_tools import tool
 
 _ERRORS = "artoo.contracts.errors"
@@ -41,6 +43,8 @@ _HOMES = {
     "tool": "artoo.tools.user_tools",
     "Config": "artoo.runtime.config",
     "RunOptions": "artoo.runtime.options",
+    "ApplyMode": "artoo.contracts.settling",
+    "Pending": "artoo.runtime.pending",
     "Budgets": "artoo.runtime.options",
     "Envelope": "artoo.contracts.envelope",
     "FinalResult": "artoo.contracts.solution",
@@ -59,6 +63,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "ApplyMode",
     "Artoo",
     "ArtooError",
     "BudgetExhausted",
@@ -72,6 +77,7 @@ __all__ = [
     "ModelError",
     "ModelRefused",
     "ModelUnreachable",
+    "Pending",
     "ProtocolError",
     "RunOptions",
     "SandboxError",

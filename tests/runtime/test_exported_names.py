@@ -10,6 +10,7 @@ import pytest
 import artoo
 
 NAMES = [
+    "ApplyMode",
     "Artoo",
     "ArtooError",
     "BudgetExhausted",
@@ -23,6 +24,7 @@ NAMES = [
     "ModelError",
     "ModelRefused",
     "ModelUnreachable",
+    "Pending",
     "ProtocolError",
     "RunOptions",
     "SandboxError",
