@@ -78,7 +78,8 @@ class RunOptions:
     `project` is the directory in which commands run (default: the current one), `workspace` the one for generated
     output. `allow` are standing permissions ("overwrite out/*.csv") besides those of the configuration.
     `strict` sets δ = 0, `strict_roles` makes every role call its model, `memory` False neither reads nor writes
-    shared memory. `behalf`: the agent of a team for whom it is done.
+    shared memory. `checks` are commands that must succeed in the end, the person's own criteria; `verify` has every
+    result worked out a second way. `behalf`: the agent of a team for whom it is done.
     """
 
     workspace: Path | None = None
@@ -88,4 +89,6 @@ class RunOptions:
     strict: bool = False
     strict_roles: bool = False
     memory: bool = True
+    checks: tuple[str, ...] = ()
+    verify: bool = False
     behalf: Behalf | None = None
