@@ -124,3 +124,15 @@ class View(Protocol):
     async def drop(self, name: str) -> None:
         """Forgets a fork and all that was done in it. Idempotent."""
         ...
+
+    async def close(self) -> None:
+        """Lets go of the view, so that another process may go on in it or settle it. All in it stays. Idempotent."""
+        ...
+
+
+class OpenView(Protocol):
+    """Opens the view of a task; nothing is made on disk before its first command or write."""
+
+    def __call__(self, task_id: str, roots: Roots) -> View:
+        """The task's view as it stands: another process's work in it is found again."""
+        ...

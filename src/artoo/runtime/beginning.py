@@ -55,7 +55,8 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
 
     stage = LiveStage(task_id, shop.bus, BudgetedModel(model, budget), hands, shop.clock, shop.ids, memory)
     task = TaskRun(task_id, stage, settings, budget.cost, answers)
-    opened = opened_as(settings, shop.limits(options), options.allow, memory=memory is not None)
+    mode = options.apply or shop.config.apply
+    opened = opened_as(settings, shop.limits(options), options.allow, mode, memory=memory is not None)
     request = UserRequest(
         text=text,
         project=str(roots.project),

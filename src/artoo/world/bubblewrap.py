@@ -7,16 +7,17 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.ports.sandbox import MIB, RunStatus
 from artoo.world import seccomp
+from artoo.world.edge.doors import joined_door
 from artoo.world.limits import limited
 from artoo.world.overlay import View
 from artoo.world.process import Confined, kill_quietly
-from artoo.world.stage import Stage
+from artoo.world.stage import Layer, Stage
 from artoo.world.status import StatusPipe, parent_of
 from artoo.world.watch import watch_tree
 
@@ -49,13 +50,18 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
     """The program that runs the view's request. Closes its descriptors at the end."""
     request, stage = view.request, view.stage
     status = StatusPipe()
+    doors = ExitStack()
     filter_fd = os.memfd_create("artoo-filter")
     try:
         os.write(filter_fd, seccomp.filter_program())
         os.lseek(filter_fd, 0, os.SEEK_SET)
+        door = None
+        if request.hosts:
+            door = doors.enter_context(joined_door(status.known, user_namespace=variant.user_namespace))
         argv = [
             str(variant.program),
             *_isolation(variant),
+            *(() if door is None else ("--block-fd", str(door.held))),
             *("--json-status-fd", str(status.write), "--seccomp", str(filter_fd)),
             *_file_system(view),
             *("--chdir", str(request.cwd), "--"),
@@ -74,10 +80,11 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
                 process.kill()
 
         yield (
-            Confined(argv, view.env, Path("/"), (status.write, filter_fd), end, watch),
+            Confined(argv, view.env, Path("/"), (status.write, filter_fd), end, watch, door=door),
             status,
         )
     finally:
+        doors.close()
         os.close(filter_fd)
         status.close()
 
@@ -105,12 +112,26 @@ def _file_system(view: View) -> Iterator[str]:
         if path not in inside:
             yield from ("--ro-bind-try", path, path)
     for layer in stage.layers:
-        root = str(layer.root)
-        yield from ("--overlay-src", root, "--overlay", str(layer.upper), str(layer.work), root)
+        yield from _overlay(layer)
     for path in inside:
         yield from ("--ro-bind-try", path, path)
     for path in view.hidden:
         yield from _hide(path, stage)
+
+
+def _overlay(layer: Layer) -> Iterator[str]:
+    """A root under its layers. bubblewrap takes sources from the old root and mounts below the new one; a target
+    that leaves the new root upwards makes the root's own overlay a source for the next."""
+    root = str(layer.root)
+    lowest = root
+    if layer.footing is not None:
+        alone, void = map(str, layer.footing)
+        yield from ("--tmpfs", f"/../oldroot{void}", "--overlay-src", void, "--overlay-src", root)
+        yield from ("--ro-overlay", f"/../oldroot{alone}")
+        lowest = alone
+    for source in (lowest, *(str(upper) for upper in reversed(layer.below))):
+        yield from ("--overlay-src", source)
+    yield from ("--overlay", str(layer.upper), str(layer.work), root)
 
 
 def _hide(path: Path, stage: Stage) -> Iterator[str]:

@@ -22,16 +22,24 @@ _LAUNCHER = Path(__file__).with_name("launcher.py")
 
 @dataclass(frozen=True, slots=True)
 class LaunchLayer:
-    """One overlay: what is below, and the two directories above it."""
+    """One overlay: what is below, the two directories above it, the frozen layers in between, topmost first.
+
+    `inside`: one of these lies in the root (`stage.Layer.footing`).
+    """
 
     root: str
     upper: str
     work: str
+    below: tuple[str, ...] = ()
+    inside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """What `launcher.py` is told. Paths are text with surrogate escapes, as Python's os functions take them."""
+    """What `launcher.py` is told. Paths are text with surrogate escapes, as Python's os functions take them.
+
+    `door` is the UNIX socket through which it sends a listening one of the command's network (None: no network).
+    """
 
     mode: str
     argv: tuple[str, ...]
@@ -47,6 +55,7 @@ class LaunchPlan:
     scratch: str = ""
     empty: str = ""
     shared_memory: int = 0
+    door: int | None = None
 
 
 def plain_plan(request: SandboxRequest, env: dict[str, str]) -> LaunchPlan:
