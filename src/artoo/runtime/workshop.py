@@ -184,8 +184,8 @@ class Workshop:
 
     def settings(self, options: RunOptions, persona: str) -> TaskSettings:
         """How a task is run: its options before the configuration."""
+        from artoo.loops.fast.agreement import SecondLook
         from artoo.loops.fast.executor import ExecutorLimits
-        from artoo.loops.fast.second_look import SecondLook
         from artoo.runtime.task import TaskSettings
 
         limits = self.config.limits
