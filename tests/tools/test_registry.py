@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tool_doubles import MakeToolbox, PlainSandbox, StillClock, roots_in
+from tool_doubles import MakeToolbox, PlainView, StillClock, roots_in
 
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.errors import SandboxError, ToolError
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.contracts.plan import MustNot
-from artoo.ports.sandbox import SandboxRequest, SandboxRun
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.ports.waiting import waiting_for_a_person
+from artoo.ports.world import Program, ViewRun
 from artoo.tools.asking import Asking
 from artoo.tools.commands import ReadOnlyCommands
 from artoo.tools.gate import Gate
@@ -308,8 +308,8 @@ def test_any_argument_ends_as_a_record(text: str) -> None:
             call.model_dump_json()
 
 
-class NoSandbox(PlainSandbox):
+class NoSandbox(PlainView):
     """Runs nothing."""
 
-    async def run(self, request: SandboxRequest) -> SandboxRun:
+    async def run(self, program: Program) -> ViewRun:
         raise SandboxError("nothing runs here")
