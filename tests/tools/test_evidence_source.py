@@ -12,7 +12,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.evidence import FileView
 from artoo.ports.sandbox import Roots
 from artoo.ports.world import Program, ViewRun
-from artoo.tools.evidence_source import MAX_TEXT_BYTES
+from artoo.tools.evidence_source import MAX_TEXT_BYTES, EvidenceInView
 from artoo.world.classify import Places
 
 Look = Callable[[PlainView], EvidenceInView]
@@ -60,7 +60,7 @@ async def test_what_has_no_text_says_why(look: Look, roots: Roots) -> None:
         "innocent": (False, "credentials"),
         "": (False, "not a path"),
         "a\0b": (False, "not a path"),
-        "x" * 5_000: (False, "too long"),
+        "x" * 5_000: (False, "no such file"),
     }
     for name, (exists, problem) in expected.items():
         view = await source.file(name)

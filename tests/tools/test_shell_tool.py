@@ -12,12 +12,11 @@ from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.python import Python
 from artoo.tools.builtin.shell import Shell
-from artoo.tools.commands import ReadOnlyCommands
+from artoo.tools.gate import Gate
+from artoo.tools.in_view import CommandsInView
 from artoo.tools.index import WalkIndex
 from artoo.tools.registry import SubTaskToolbox
 from artoo.tools.standard import Machine, builtin_tools
-from artoo.tools.writing import CreateOnly
-from artoo.world.classify import Places
 
 
 def _created(path: str, *traits: Trait) -> Change:
@@ -85,7 +84,7 @@ async def test_a_command_that_never_ends_is_a_timeout_with_what_it_printed(
     roots: Roots, make_toolbox: MakeToolbox
 ) -> None:
     """Partial output is kept and called incomplete."""
-    shell = Shell(ReadOnlyCommands(PlainView(), roots, "t"), roots, WalkIndex(), command_seconds=0.3)
+    shell = Shell(CommandsInView(PlainView(roots)), roots, WalkIndex(), command_seconds=0.3)
     call = await make_toolbox(tools=(shell,)).call("shell", {"command": "echo begun; sleep 60"})
     assert call.status is CallStatus.TIMEOUT
     assert call.output == "begun\n"
@@ -172,23 +171,16 @@ async def test_a_python_error_is_named(toolbox: SubTaskToolbox) -> None:
 
 def test_equal_scripts_have_equal_targets(roots: Roots) -> None:
     """Comments and layout do not make another target."""
-    python = Python(ReadOnlyCommands(PlainView(), roots, "t"), roots)
+    python = Python(CommandsInView(PlainView(roots)), roots)
     one = python.target({"code": "x=1 # one\nprint( x )"})
     assert one == python.target({"code": "```python\nx = 1\n\nprint(x)\n```"})
     assert python.target({"code": "not python (\n"}) == "not python ("
 
 
-def test_a_shell_is_offered_only_where_there_is_a_bash(roots: Roots, places: Places) -> None:
+def test_a_shell_is_offered_only_where_there_is_a_bash(roots: Roots) -> None:
     """Tools that cannot work here are not offered."""
     without = Machine(platform="linux", which=lambda name: None)
-    tools = builtin_tools(
-        ReadOnlyCommands(PlainView(), roots, "t"),
-        CreateOnly(roots, places),
-        roots,
-        roots.home / ".artoo",
-        "",
-        without,
-    )
+    tools = builtin_tools(PlainView(roots), Gate(), roots.home / ".artoo", without)
     assert "shell" not in [tool.spec.name for tool in tools]
 
 

@@ -105,6 +105,9 @@ class PlainView:
     async def drop(self, name: str) -> None:
         return
 
+    async def close(self) -> None:
+        return
+
     def _captured(self, data: bytes) -> Captured:
         if len(data) <= 2 * self.kept:
             return Captured(data, b"", len(data))

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from artoo.ports.surroundings import Surroundings
+from artoo.tools.nearby import nearby
 from artoo.tools.paths import printable, size_text
 from artoo.tools.walk import Entry, Kind
 
@@ -76,7 +77,7 @@ def place_in(token: str, text: str) -> int | None:
     """
     if len(token) < 2 or token not in text:
         return None
-    found = re.search(rf"(?<![\w./-])(?:\./)?{re.escape(token)}(?![\w-])(?!\.[A-Za-z0-9])", text, re.ASCII)
+    found = re.search(rf"(?<![\w./-])(?:\./)?{re.escape(token)}(?![\w-]|/[\w.]|\.[A-Za-z0-9])", text, re.ASCII)
     return None if found is None else found.start()
 
 
@@ -130,10 +131,13 @@ def _pointed_at(text: str, folder: str, there: Collection[str]) -> str | None:
 
 def _broken(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
     targets = {entry.path: entry.target for entry in snapshot.entries if entry.path in snapshot.broken}
+    usable = [entry for entry in snapshot.entries if entry.path not in targets]
     for path in named:
         if path in targets:
             target = printable(targets[path] or "?")
-            yield f"BROKEN LINK: {printable(path)} points to {target}, which does not exist."
+            near = ", ".join(map(printable, nearby(path, usable).best))
+            instead = f" Nearest: {near}" if near else ""
+            yield f"BROKEN LINK: {printable(path)} points to {target}, which does not exist.{instead}"
 
 
 def _heads(heads: Mapping[str, Head]) -> Iterator[str]:

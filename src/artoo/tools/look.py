@@ -26,7 +26,7 @@ from artoo.tools.listing import (
     pointers,
 )
 from artoo.tools.output import head_tail
-from artoo.tools.paths import absolute, is_within, place_of
+from artoo.tools.paths import absolute, entry_at, place_of, shown
 from artoo.tools.seeing import Look
 from artoo.tools.text_file import NotPlainFile, decode, kind_of_bytes, read_limited
 from artoo.tools.threads import in_thread
@@ -41,9 +41,9 @@ _WALL_SECONDS = 6.0
 _HEAD_BYTES = 8_192
 _MOST_HEADS = 4
 _HEAD_LINES = 3
-_MOST_PATHS = 20
-_ABSOLUTE = re.compile(r"(?<![\w./~:-])~?/[\w.+@%=~-]+(?:/[\w.+@%=~-]+)*(?<![.-])", re.ASCII)
-"""A path with ordinary names, from the root or from the home, without the full stop of a sentence."""
+_MOST_PATHS = 500
+_PATH = re.compile(r"(?<![\w./~:-])(?:~?/|\./)?[\w.+@%=~-]+(?:/[\w.+@%=~-]+)*(?<![.-])", re.ASCII)
+"""A path with ordinary names, without the full stop of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +96,11 @@ class ProjectLook:
         )
 
     def _named_outside(self, files: Files, request: str) -> Iterator[tuple[str, Path]]:
-        """Files elsewhere whose path stands in the request: absolute ones, and those at the workspace's top."""
-        for match in islice(_ABSOLUTE.finditer(request[:MAX_REQUEST]), _MOST_PATHS):
+        """Files that stand in the request and that the walk does not meet: ignored ones, and those elsewhere."""
+        for match in islice(_PATH.finditer(request[:MAX_REQUEST]), _MOST_PATHS):
             path = absolute(match.group(), self.roots)
-            if not is_within(path, self.roots.project):
-                yield str(path), path
+            if entry_at(files, path) is not None:
+                yield shown(path, self.roots), path
         workspace = self.roots.workspace
         try:
             names = files.names(files.resolve(workspace))
@@ -117,7 +117,7 @@ class ProjectLook:
             place = files.at(real)
         except OSError:
             return None
-        if place is None:
+        if place is None or place.is_dir():
             return None
         if self.places.classify(os.fsencode(real)) in (PathClass.SECRET, PathClass.ARTOO):
             return Head(instead="holds credentials, not shown")
