@@ -42,6 +42,8 @@ class ViewEnd:
         place = await asyncio.to_thread(Views(self.artoo_home).find, ending.task_id)
         if place is None:
             return Settled()
+        if ending.directive == "abandon":
+            return Settled(state="pending", reason="the task was not finished")
         stage = Stage(place.base, place.trunk(), place.lock())
         staged = _Kept(await asyncio.to_thread(self._staged, place, stage), stage)
         if not staged.changes:
