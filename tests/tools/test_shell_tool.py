@@ -180,7 +180,7 @@ def test_equal_scripts_have_equal_targets(roots: Roots) -> None:
 def test_a_shell_is_offered_only_where_there_is_a_bash(roots: Roots) -> None:
     """Tools that cannot work here are not offered."""
     without = Machine(platform="linux", which=lambda name: None)
-    tools = builtin_tools(PlainView(roots), Gate(), roots.home / ".artoo", without)
+    tools = builtin_tools(PlainView(roots), Gate(), roots.home / ".artoo", machine=without)
     assert "shell" not in [tool.spec.name for tool in tools]
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallEffects, ToolCall, ToolCalled, ToolStarted
+from artoo.contracts.network import NetworkUsed
 from artoo.tasklog.redact import MARK
 from artoo.tools.past import Consented, Past
 
@@ -28,6 +29,7 @@ def past_of(envelopes: Iterable[Envelope]) -> Past:
         consented=tuple(heard.consented),
         calls=tuple(heard.calls),
         redacted=MARK,
+        used=tuple(heard.used),
     )
 
 
@@ -39,6 +41,7 @@ class _Heard:
     ended: set[str] = field(default_factory=set[str])
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
     consented: list[Consented] = field(default_factory=list[Consented])
+    used: list[NetworkUsed] = field(default_factory=list[NetworkUsed])
     _asked: dict[str, ConfirmationRequest] = field(default_factory=dict[str, ConfirmationRequest])
 
     def add(self, envelope: Envelope) -> None:
@@ -55,6 +58,8 @@ class _Heard:
                 request = self._asked.pop(envelope.cause_id or "", None)
                 if request is not None and request.digest == answer.digest:
                     self.consented.append((request, answer))
+            case NetworkUsed() as used:
+                self.used.append(used)
             case _:
                 return
 

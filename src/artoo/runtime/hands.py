@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.contracts.changes import Conflict
+from artoo.contracts.network import NetworkUsed
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
+from artoo.ports.sandbox import unheard
 from artoo.ports.settling import Settling
 from artoo.ports.world import View
 from artoo.runtime.mcp import Pool, preparation
@@ -17,6 +19,7 @@ from artoo.tools.evidence_source import EvidenceInView
 from artoo.tools.gate import Gate
 from artoo.tools.look import ProjectLook
 from artoo.tools.mcp.servers import McpServer
+from artoo.tools.network import Network
 from artoo.tools.origins import Origins
 from artoo.tools.past import Past
 from artoo.tools.questions import AskNobody, AskOnStream
@@ -54,6 +57,10 @@ class Forks:
         return await self.view.join(subtask_ids)
 
 
+def _publish(port: Port, used: NetworkUsed) -> None:
+    port.publish(used)
+
+
 def open_hands(
     view: View,
     artoo_home: Path,
@@ -80,10 +87,13 @@ def open_hands(
     if port is not None:
         questions = AskOnStream(port, None if settling is None else settling(gate))
         gate.questions = questions
-    gate.restore(past or Past())
+    before = past or Past()
+    gate.restore(before)
+    network = Network(unheard if port is None else lambda used: _publish(port, used))
+    network.restore(before.used)
 
     def working_in(subtask_id: str) -> Iterable[Tool]:
-        return builtin_tools(forks.of(subtask_id), gate, artoo_home, places=places)
+        return builtin_tools(forks.of(subtask_id), gate, artoo_home, network, places=places)
 
     def sight(subtask_id: str) -> Sight:
         fork = forks.of(subtask_id)
@@ -92,7 +102,7 @@ def open_hands(
 
     registry = Registry(
         (
-            *builtin_tools(view, gate, artoo_home, places=places),
+            *builtin_tools(view, gate, artoo_home, network, places=places),
             *reaching_tools(gate, roots, environ or {}),
             *gated(own_tools, gate),
         ),

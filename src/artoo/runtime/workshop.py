@@ -190,6 +190,7 @@ class Workshop:
     def settings(self, options: RunOptions, persona: str) -> TaskSettings:
         """How a task is run: its options before the configuration."""
         from artoo.loops.fast.executor import ExecutorLimits
+        from artoo.loops.fast.second_look import SecondLook
         from artoo.runtime.task import TaskSettings
 
         limits = self.config.limits
@@ -206,6 +207,7 @@ class Workshop:
             executor=ExecutorLimits(steps=limits.steps, seconds=limits.subtask_seconds),
             most_subtasks=limits.subtasks,
             strict_roles=options.strict_roles,
+            second_look=SecondLook.ALWAYS if options.verify else SecondLook.AUTO,
             persona=persona,
         )
         return settings if options.behalf is None else replace(settings, standing=options.behalf.standing)

@@ -20,6 +20,7 @@ from artoo.ports.world import Files, Program, View, ViewRun
 from artoo.tools.commands import Command, meant_changes, outcome_of
 from artoo.tools.gate import Gate, digest_of_act
 from artoo.tools.gate_words import word
+from artoo.tools.network import Hearing, Network, network_refusal
 from artoo.tools.paths import shown
 from artoo.tools.text_file import open_plain
 from artoo.tools.threads import in_thread
@@ -38,17 +39,34 @@ class CommandsInView:
 
     view: View
     gate: Gate = field(default_factory=Gate)
+    network: Network = field(default_factory=Network)
     limits: Limits = field(default_factory=Limits)
 
     async def run(self, command: Command) -> Outcome:
         """Raises SandboxError when the command cannot be contained; then nothing of it is in the view."""
-        limits = replace(self.limits, wall_seconds=command.wall_seconds)
-        program = Program(argv=command.argv, limits=limits, stdin=command.stdin, env=command.env)
-        await goes_out(CallEffects.STAGED)
+        hearing = self.network.hearing()
+        return hearing.explained(await self._run(command, hearing), command.network)
+
+    async def _run(self, command: Command, hearing: Hearing) -> Outcome:
+        program = Program(
+            argv=command.argv,
+            limits=replace(self.limits, wall_seconds=command.wall_seconds),
+            stdin=command.stdin,
+            env=command.env,
+            hosts=command.network.listed,
+            heard=hearing,
+            keep_env=frozenset(command.network.credentials),
+        )
+        if program.hosts:
+            name = "shell" if program.argv[0] == "bash" else Path(program.argv[0]).name
+            refused = await network_refusal(self.gate, name, program.argv[-1], command.network)
+            if refused is not None:
+                return refused
+        await goes_out(CallEffects.OUTSIDE if program.hosts else CallEffects.STAGED)
         run = await self.view.run(program)
         if run.needs_confirmation:
             return await self._for_real(program, run)
-        return replace(outcome_of(run, limits), changes=meant_changes(run.changes))
+        return replace(outcome_of(run, program.limits), changes=meant_changes(run.changes))
 
     async def _for_real(self, program: Program, tried: ViewRun) -> Outcome:
         """Where there is no view to run in, the command itself is asked about; agreed to, it has all rights."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.execution import CallEffects, ToolCall, ToolStarted
+from artoo.contracts.network import NetworkUsed
 
 Consented = tuple[ConfirmationRequest, ConfirmationAnswer]
 """A question and the answer that somebody gave."""
@@ -39,6 +40,7 @@ class Past:
 
     `started`: calls that went out and have no record, each as far as it went. `consented`: every answered question,
     oldest first. `calls`: the records, in order. `redacted`: the mark that stands in the log where a secret was.
+    `used`: what its commands have sent over the network.
     """
 
     started: Mapping[str, ToolStarted] = field(default_factory=dict[str, ToolStarted])
@@ -46,6 +48,7 @@ class Past:
     consented: tuple[Consented, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     redacted: str = ""
+    used: tuple[NetworkUsed, ...] = ()
 
     def verdict(self, act: str) -> Verdict | None:
         """What follows for a call without a record; None when it never went out."""
