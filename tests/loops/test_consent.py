@@ -85,7 +85,7 @@ async def test_without_a_person_the_difference_waits(world: World) -> None:
         ),
         "ExecutorStep": [shell("sort -o old.txt old.txt && head -1 old.txt"), shell("cat old.txt")],
     }
-    ended = await world.play("Sort old.txt and show it", script)
+    ended = await world.play("Do both, in this order.", script)
     assert (ended.directive, ended.result.changes.state) == ("accept", "pending")
     assert ended.calls[1].output == "a\nb\n"
     assert old.read_text() == "b\na\n"
