@@ -47,7 +47,8 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     memory = await shop.memory(options)
     settings = shop.settings(options, accepted_texts(shop.config.home))
     view = await shop.view(task_id, roots)
-    made, behalf = await shop.hands(view, text), options.behalf
+    mode = options.apply or shop.config.apply
+    made, behalf = await shop.hands(view, text, mode), options.behalf
     if behalf is not None:
         await behalf.began(task_id)
         model = behalf.model(model)
@@ -58,7 +59,6 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
 
     stage = LiveStage(task_id, shop.bus, BudgetedModel(model, budget), hands, shop.clock, shop.ids, memory)
     task = TaskRun(task_id, stage, settings, budget.cost, answers)
-    mode = options.apply or shop.config.apply
     opened = opened_as(settings, shop.limits(options), options.allow, mode, memory=memory is not None)
     request = UserRequest(
         text=text,
