@@ -114,15 +114,16 @@ class Workshop:
         ConfigurationError.
         """
         from artoo.runtime.hands import open_hands
+        from artoo.runtime.layer_end import LayerEnd
         from artoo.runtime.pending import keeping_of
         from artoo.tools.settler import Settler
 
         mcp, home, keeping = self._mcp_tools(), self.config.home, keeping_of(self.config)
 
         def settle(network: Network) -> Settling:
-            return Settler(
-                view, home, text, mode, keeping, lambda: network.went_out, self.durable, again=past is not None
-            )
+            again, layer = past is not None, view.roots.layer
+            whole = Settler(view, home, text, mode, keeping, lambda: network.went_out, self.durable, again)
+            return whole if layer is None else LayerEnd(view, home, layer, whole)
 
         return lambda port: open_hands(
             view,
