@@ -9,7 +9,7 @@ from tapes import Tape
 
 from artoo.auditor.rules import ALL_RULES
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
-from artoo.contracts.criteria import Criterion, OutputMatches
+from artoo.contracts.criteria import Assurance, Criterion, OutputMatches
 from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation, Usage
 from artoo.contracts.execution import (
     CallStatus,
@@ -29,6 +29,7 @@ from artoo.contracts.plan import DispatchManifest, MustNot, Plan, SubTask
 from artoo.contracts.recording import TaskOpened
 from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.roles import Role
+from artoo.contracts.settling import ChangeClass, ClassCount, Ending, Settled
 from artoo.contracts.solution import (
     Cost,
     Decided,
@@ -53,6 +54,11 @@ def verdict(**changes: object) -> Forge:
     return lambda tape: tape.edit(
         CriterionJudged, verdict=tape.get(CriterionJudged).verdict.model_copy(update=changes)
     )
+
+
+def settled(**changes: object) -> Forge:
+    """Another word of the gate at the end."""
+    return lambda tape: tape.edit(Settled, **changes)
 
 
 def outcome(**changes: object) -> Forge:
@@ -246,6 +252,8 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("missing_call", "plain", result(tool_calls=())),
     ("reordered_calls", "plain", lambda tape: result(tool_calls=(tape.get(ToolCalled).call,) * 2)(tape)),
     ("wrong_attempt", "plain", result(attempt=2)),
+    ("earlier_calls_differ", "plain", lambda tape: result(tool_calls=(OTHER, *_made(tape)), attempt_from=1)(tape)),
+    ("not_word_for_word", "plain", result(verbatim=True, output="4711")),
     ("unassigned_result", "plain", lambda tape: tape.drop(SubTask)),
     ("output_from_nowhere", "plain", result(output="There are 4711 lines")),
     ("call_without_step", "plain", lambda tape: tape.twice(ToolCalled)),
@@ -259,6 +267,8 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     # judging
     ("verdict_without_result", "plain", lambda tape: tape.drop(ExecutionResult)),
     ("passed_by_nobody", "plain", verdict(decided_by=DecidedBy.FACT)),
+    ("open_and_decided", "plain", verdict(verdict="open")),
+    ("agreement_without_trial", "plain", verdict(decided_by=DecidedBy.AGREEMENT)),
     ("judgement_without_call", "judged", model_passes),
     ("quote_not_in_evidence", "judged", verdict(evidence="the moon is green")),
     ("check_disagrees", "corrected", verdict(verdict="pass", failure_class=None)),
@@ -282,6 +292,7 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("outcome_calls_differ", "plain", outcome(tool_calls=())),
     ("trajectory_differs", "plain", outcome(gap_trajectory=(GapPoint(attempt=1, score=0.5),))),
     ("correction_skipped", "replanned", law(max_retries=2)),
+    ("assurance_differs", "judged", outcome(assurance=Assurance.CHECKED)),
     ("second_outcome", "plain", lambda tape: tape.twice(SubTaskOutcome)),
     # fan-in
     ("merge_asked_after_failure", "replanned", merge_after_failure),
@@ -350,7 +361,21 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("memory_without_decision", "plain", lambda tape: tape.edit(MemoryWritten, state=MegramState.ABANDON)),
     ("memory_value_differs", "plain", lambda tape: tape.edit(MemoryWritten, f=0.1)),
     ("dream_in_a_task", "plain", lambda tape: tape.edit(MemoryWritten, state=MegramState.HYPOTHESIS)),
+    # settling
+    ("ending_undecided", "plain", lambda tape: tape.edit(Ending, directive="abandon")),
+    (
+        "applied_without_consent",
+        "plain",
+        settled(state="applied", counts=(ClassCount(change_class=ChangeClass.DELETION, count=1),)),
+    ),
+    ("part_without_a_person", "plain", settled(state="partly")),
+    ("discarded_unasked", "plain", settled(state="discarded")),
+    ("ended_unsettled", "plain", final(changes=Settled(state="applied"))),
 ]
+
+
+def _made(tape: Tape) -> tuple[ToolCall, ...]:
+    return tape.get(ExecutionResult).tool_calls
 
 
 def _changed(tape: Tape, **changes: object) -> ToolCall:

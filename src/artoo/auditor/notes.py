@@ -20,6 +20,7 @@ from artoo.contracts.memory import MegramState
 from artoo.contracts.plan import DispatchManifest, Plan, SubTask
 from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.roles import Role
+from artoo.contracts.settling import Ending, Settled
 from artoo.contracts.solution import Decided, Halt, OutcomeSummary, PlanDirective, ReplanRequest
 
 Act = tuple[str, str]
@@ -31,7 +32,7 @@ class SubTaskNotes:
     """One subtask as the stream told it; attempts are numbered from 1.
 
     `steps` counts the executor's model calls, `said` is their text, `judge_said` what the validator's model
-    answered in each attempt, with the evidence that it was shown.
+    answered in each attempt, with the evidence that it was shown. `trials` are what second ways printed.
     """
 
     subtask: SubTask | None = None
@@ -47,6 +48,7 @@ class SubTaskNotes:
     judge_said: defaultdict[int, list[tuple[str, str]]] = field(
         default_factory=lambda: defaultdict[int, list[tuple[str, str]]](list)
     )
+    trials: list[str] = field(default_factory=list[str])
     repeated: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
 
     @property
@@ -60,7 +62,7 @@ class SubTaskNotes:
 
     def every_call(self) -> tuple[ToolCall, ...]:
         """The calls of all results, in order."""
-        return tuple(call for result in self.results for call in result.tool_calls)
+        return tuple(call for result in self.results for call in result.attempt_calls)
 
 
 @dataclass(slots=True)
@@ -125,6 +127,8 @@ class TaskNotes:
     worsening: int = 0
     taught: list[MegramState] = field(default_factory=list[MegramState])
     halt: Halt | None = None
+    ending: Ending | None = None
+    settled: Settled | None = None
     failed_roles: set[Role] = field(default_factory=set[Role])
     consent: ConsentNotes = field(default_factory=ConsentNotes)
     spending: Spending = field(default_factory=Spending)
