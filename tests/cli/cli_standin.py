@@ -23,6 +23,7 @@ from artoo.cli import running
 from artoo.cli.fetching import Fetch
 from artoo.cli.main import main
 from artoo.contracts.base import Contract
+from artoo.contracts.changes import ChangeKind
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.criteria import Assurance, Criterion
 from artoo.contracts.envelope import Envelope
@@ -42,7 +43,7 @@ from artoo.contracts.execution import (
 from artoo.contracts.plan import DispatchManifest, ManifestEntry, Plan, PlannedSubTask, SubTask
 from artoo.contracts.request import TaskSpec, Turn, UserRequest
 from artoo.contracts.roles import Role
-from artoo.contracts.settling import Review, Settled, SettledState
+from artoo.contracts.settling import ChangeClass, ClassifiedChange, Review, Settled, SettledState
 from artoo.contracts.solution import (
     Cost,
     Decided,
@@ -170,10 +171,16 @@ def accepted(text: str) -> Iterator[Step]:
             summary="There are 23 Python files.",
             output="23",
             directive=Directive.ACCEPT,
+            assurance=Assurance.CHECKED,
             done=("Count the Python files",),
             cost=cost,
         ),
     )
+
+
+def made_file(path: str) -> ClassifiedChange:
+    """A new ordinary file."""
+    return ClassifiedChange(path=path, change_class=ChangeClass.SILENT, kind=ChangeKind.CREATED)
 
 
 def chinese(text: str) -> Iterator[Step]:
@@ -204,6 +211,7 @@ def chinese(text: str) -> Iterator[Step]:
         FinalResult(
             task_id=TASK,
             summary="报告已写好，共有 23 个文件。",
+            changes=Settled(state="applied", changes=(made_file("/workspace/报告.md"),)),
             directive=Directive.ACCEPT,
             replans=1,
             cost=Cost(llm_calls=5, prompt_tokens=500, completion_tokens=50, tool_calls=3, elapsed_ms=61_000),
@@ -234,6 +242,7 @@ def gaps(text: str) -> Iterator[Step]:
         FinalResult(
             task_id=TASK,
             summary="The table is written.",
+            assurance=Assurance.JUDGED,
             output="a,b\x1b]0;gotcha\x07",
             directive=Directive.SUCCESS,
             unmet=(unmet,),

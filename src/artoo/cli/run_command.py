@@ -13,12 +13,15 @@ import click
 
 from artoo.cli import running
 from artoo.cli.confirm import Dialogue, dialogue
-from artoo.cli.display import Progress
+from artoo.cli.display import Progress, is_plain
+from artoo.cli.ending import Ending
 from artoo.cli.fetching import Fetch
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.marks import marks_for
-from artoo.cli.outcome import INTERRUPTED, as_json, as_text, exit_code
-from artoo.cli.printable import show
+from artoo.cli.outcome import INTERRUPTED, as_json, exit_code
+from artoo.cli.paint import Paint
+from artoo.cli.printable import show, show_as_it_is
+from artoo.cli.task_names import short_name
 from artoo.cli.view import TaskView
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.settling import ApplyMode
@@ -167,7 +170,7 @@ async def on_terminal(play: Callable[[Terminal], Awaitable[tuple[FinalResult, Ta
         with Interrupts() as interrupts:
             async with running.open_runtime(config, fetch, asking) as runtime:
                 result, view = await play(Terminal(runtime, interrupts, fetch, asking, on_message))
-                _print_result(result, view, output)
+                print_result(result, view, config.home, output)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except BrokenPipeError:
@@ -177,11 +180,18 @@ async def on_terminal(play: Callable[[Terminal], Awaitable[tuple[FinalResult, Ta
     return exit_code(result)
 
 
-def _print_result(result: FinalResult, view: TaskView, output: Output) -> None:
+def print_result(result: FinalResult, view: TaskView, home: Path, output: Output) -> None:
+    """Prints a result on standard output, as it was wanted."""
     if output.json or output.events:
-        show(as_json(result))
-    else:
-        show(as_text(result, view, marks_for(sys.stdout.encoding)))
+        show(as_json(result, view.verdicts))
+        return
+    from artoo.world.view_place import Views
+
+    name = short_name(result.task_id, [place.task_id for place in Views(home).listed()])
+    terminal, plain = sys.stdout.isatty(), is_plain(sys.stdout, os.environ)
+    marks = marks_for(sys.stdout.encoding)
+    ending = Ending(result, view, marks, name, paint=Paint(colours=not plain), terminal=terminal)
+    show_as_it_is(ending.lines())
 
 
 def _print_message(envelope: Envelope) -> None:

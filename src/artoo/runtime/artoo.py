@@ -139,13 +139,14 @@ class Artoo:
 
     async def evidence(self, project: Path) -> EvidenceSource:
         """A read-only look at a directory, as validators have it."""
-        from artoo.tools.evidence_source import ReadOnlyEvidence
+        from artoo.tools.evidence_source import EvidenceInView
         from artoo.world.classify import Places
+        from artoo.world.real import RealView
 
         shop = self._open_shop()
         roots = shop.roots(RunOptions(project=project))
-        places = Places.of(roots, self._config.home)
-        return ReadOnlyEvidence(await shop.sandbox(), roots, places, self._ids.new())
+        view = RealView(await shop.sandbox(), roots, self._ids.new())
+        return EvidenceInView(view, Places.of(roots, self._config.home), view)
 
     async def run(
         self, text: str, *, history: Sequence[Turn] = (), options: RunOptions | None = None
@@ -220,6 +221,7 @@ class Artoo:
             return await begun.play()
         finally:
             del self._running[task_id]
+            await begun.view.close()
             begun.lock.release()
             self._open_shop().nudge()
 

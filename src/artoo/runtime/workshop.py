@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from artoo.llm.budget import Budget, MeteredModel
     from artoo.ports.confirm import Confirm
     from artoo.ports.sandbox import Roots, Sandbox
+    from artoo.ports.world import View
     from artoo.runtime.answers import Answers
     from artoo.runtime.auditing import Auditing
     from artoo.runtime.hands import McpTools
@@ -95,21 +96,24 @@ class Workshop:
         policies = Policies.parse((*self.config.allow, *options.allow), roots.project, roots.home)
         return Answers(policies, self.confirm)
 
-    async def hands(
-        self, task_id: str, roots: Roots, text: str, past: Past | None = None
-    ) -> Callable[[Port], Hands]:
+    async def view(self, task_id: str, roots: Roots) -> View:
+        """The task's view of the files, as it stands. Raises SandboxError where this machine has none."""
+        from artoo.world.opening import views_on
+
+        return views_on(await self.sandbox(), self.config.home)(task_id, roots)
+
+    async def hands(self, view: View, text: str, past: Past | None = None) -> Callable[[Port], Hands]:
         """What makes the tools of one task, given the gate's place on the stream; `past`: of a resumed task.
 
         All that can go wrong goes wrong here: raises ConfigurationError.
         """
         from artoo.runtime.hands import open_hands
+        from artoo.runtime.view_end import ViewEnd
 
-        sandbox, mcp = await self.sandbox(), self._mcp_tools()
+        mcp, home = self._mcp_tools(), self.config.home
         return lambda port: open_hands(
-            sandbox,
-            roots,
-            self.config.home,
-            task_id,
+            view,
+            home,
             text,
             self.clock,
             self.own_tools,
@@ -118,6 +122,7 @@ class Workshop:
             mcp,
             self.durable,
             past,
+            lambda gate: ViewEnd(view, home, gate, text),
         )
 
     async def durable(self) -> None:

@@ -6,8 +6,9 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 
-from artoo.ports.sandbox import Roots
-from artoo.ports.world import View
+from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import Roots, Sandbox
+from artoo.ports.world import OpenView, View
 from artoo.world.joining import finish_join
 from artoo.world.landing import finish_all
 from artoo.world.overlay import OverlaySandbox
@@ -29,6 +30,13 @@ class OverlayViews:
         cover = functools.partial(self.sandbox.roots_to_cover, roots)
         state = ViewState(place, roots, ViewKind.OVERLAY, cover, to_boundary)
         return OverlayView(Ways(self.sandbox, self.artoo_home, self.hide), state)
+
+
+def views_on(sandbox: Sandbox, artoo_home: Path) -> OpenView:
+    """What opens views on this sandbox. Raises SandboxError where it can hold none."""
+    if isinstance(sandbox, OverlaySandbox):
+        return OverlayViews(sandbox, artoo_home)
+    raise SandboxError(f"the sandbox here ({sandbox.tier}) holds no view of the files: artoo doctor says why")
 
 
 def to_boundary(place: ViewPlace) -> None:
