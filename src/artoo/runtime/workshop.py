@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from artoo.llm.budget import Budget, MeteredModel
     from artoo.ports.confirm import Confirm
     from artoo.ports.sandbox import Roots, Sandbox
+    from artoo.ports.settling import Settling
     from artoo.ports.world import View
     from artoo.runtime.answers import Answers
     from artoo.runtime.auditing import Auditing
@@ -102,10 +103,13 @@ class Workshop:
 
         return views_on(await self.sandbox(), self.config.home)(task_id, roots)
 
-    async def hands(self, view: View, text: str, past: Past | None = None) -> Callable[[Port], Hands]:
+    async def hands(
+        self, view: View, text: str, past: Past | None = None, settling: Settling | None = None
+    ) -> Callable[[Port], Hands]:
         """What makes the tools of one task, given the gate's place on the stream; `past`: of a resumed task.
 
-        All that can go wrong goes wrong here: raises ConfigurationError.
+        `settling` decides what becomes of the view (None: Law 1 alone). All that can go wrong goes wrong here:
+        raises ConfigurationError.
         """
         from artoo.runtime.hands import open_hands
         from artoo.runtime.view_end import ViewEnd
@@ -122,7 +126,7 @@ class Workshop:
             mcp,
             self.durable,
             past,
-            lambda gate: ViewEnd(view, home, gate, text),
+            lambda gate: settling or ViewEnd(view, home, gate, text),
         )
 
     async def durable(self) -> None:
@@ -177,8 +181,6 @@ class Workshop:
         """Where a task works. Raises ConfigurationError when its project is not there."""
         from artoo.ports.sandbox import Roots
 
-        if options.behalf is not None and options.behalf.roots is not None:
-            return options.behalf.roots
         project = _real(options.project or Path.cwd())
         if not project.is_dir():
             raise ConfigurationError(f"the project directory {project} does not exist")

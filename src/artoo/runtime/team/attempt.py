@@ -27,7 +27,7 @@ WAITS = "it waits for its review"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """`view` is where it works, `trunk` what it joins. `standing`: what was handed in before is still in place there.
+    """`view` is where it works, `trunk` what it joins. `standing`: paths that earlier submissions changed there.
 
     Nothing else works in the view as long as the claim on the task holds.
     """
@@ -75,7 +75,9 @@ def _taken_up(submissions: Submissions, board_task: str) -> tuple[str, ...]:
     return tuple(change.path for change in found.changes)
 
 
-async def hand_in(attempt: Attempt, submissions: Submissions, work: SubmittedWork, since: float, days: float) -> None:
+async def hand_in(
+    attempt: Attempt, submissions: Submissions, work: SubmittedWork, since: float, days: float
+) -> None:
     """Makes the attempt the task's submission. May be repeated after a crash. Raises SandboxError.
 
     The dossier comes first: where it stands, the handing in is finished, whatever happens to this process.

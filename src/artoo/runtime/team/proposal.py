@@ -23,8 +23,8 @@ from artoo.world.union import RealFiles, Union
 class Proposal:
     """A submission beside the person's files as they are now. An approval is bound to `digest`.
 
-    `question` is what the operator is asked; its review has every change with its diff. `asks`: why they must be, one
-    reason a line; empty: nobody needs to. `project`: where the task worked.
+    `question` is what the operator is asked; `review` has every change with its diff. `asks`: why they must be
+    asked, one reason a line; empty: nobody needs to. `project`: where the task worked.
     """
 
     project: Path
@@ -77,7 +77,7 @@ def carry_out(submissions: Submissions, board_task: str, approved: Intent) -> tu
             note = f"approved by {approved.actor}"
             return view.apply(found, digest=approved.digest, note=note).report.conflicts
     if not took_effect(submissions, board_task, approved.digest):
-        raise SandboxError(f"what task {board_task} handed in is not there any more: reject it, and it is done again")
+        raise SandboxError(f"what task {board_task} handed in is not there any more: reject it")
     return ()
 
 

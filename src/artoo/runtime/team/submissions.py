@@ -1,8 +1,9 @@
 """What was handed in, beside the view that holds its files.
 
-<home>/views/<board task>/                          the work: what the submission changes (`world`)
-<home>/submissions/<board task>/<number>/dossier.json   the evidence, and the digest of what it changes
-                                        approval.json   who approved it: from then on it is finished, after a crash too
+<home>/views/<board task>/                   the work: what the submission changes (`world`)
+<home>/submissions/<board task>/<number>/
+    dossier.json     the evidence, and the digest of what it changes
+    approval.json    who approved it: from then on it is finished, after a crash too
 """
 
 from __future__ import annotations

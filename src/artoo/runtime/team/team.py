@@ -76,7 +76,7 @@ class Team:
         self.problems: tuple[str, ...] = ()
 
     async def settle(self) -> None:
-        """What earlier processes left: acts, claims, letters and approvals that were cut, work on tasks that are gone.
+        """What earlier processes left: acts, claims, letters, approvals that were cut, work on tasks that are gone.
 
         Raises ConfigurationError, ActivityStoreError, SandboxError.
         """

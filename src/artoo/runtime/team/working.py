@@ -145,7 +145,8 @@ async def _settle(
         return Done(items=1, llm_calls=calls)
     task = claim.task
     asked = asked_for(task, attempt.standing)
-    await _submit(bench, claim, attempt, gathering.dossier(result, task.id, task.submission + 1, member.name, asked))
+    work = gathering.dossier(result, task.id, task.submission + 1, member.name, asked)
+    await _submit(bench, claim, attempt, work)
     return Done(items=1, llm_calls=calls)
 
 
