@@ -95,7 +95,7 @@ class Workshop:
         from artoo.tools.policy import Policies
 
         policies = Policies.parse((*self.config.allow, *options.allow), roots.project, roots.home)
-        return Answers(policies, self.confirm)
+        return Answers(policies, self.confirm, options.apply or self.config.apply)
 
     async def view(self, task_id: str, roots: Roots) -> View:
         """The task's view of the files, as it stands. Raises SandboxError where this machine has none."""
