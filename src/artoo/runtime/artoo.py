@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from artoo.ports.evidence import EvidenceSource
     from artoo.ports.world import View
     from artoo.runtime.beginning import Begun
+    from artoo.runtime.pending import Pending
     from artoo.runtime.stage import TaskMemory
     from artoo.runtime.task import TaskRun
     from artoo.tools.user_tools import UserTool
@@ -160,7 +161,10 @@ class Artoo:
     async def run(
         self, text: str, *, history: Sequence[Turn] = (), options: RunOptions | None = None
     ) -> FinalResult:
-        """Runs one request to its end. What cannot be done ends in a FinalResult too, not in an exception."""
+        """Runs one request to its end. What cannot be done ends in a FinalResult too, not in an exception.
+
+        `changes` of the result is a `Changes`: what waits for a yes can be looked at, applied and discarded there.
+        """
         return await self._finish(await self._begin(text, history, options))
 
     async def stream(
@@ -186,6 +190,16 @@ class Artoo:
         async with aclosing(self._messages(begun)) as messages:
             async for envelope in messages:
                 yield envelope
+
+    async def pending(self) -> tuple[Pending, ...]:
+        """All that waits for a yes below this home, of earlier processes too, oldest first.
+
+        Raises SandboxError when an act that a crash cut can be neither finished nor undone.
+        """
+        from artoo.runtime.pending import pendings, settle_cut_applies
+
+        await asyncio.to_thread(settle_cut_applies, self._config)
+        return await asyncio.to_thread(pendings, self._config)
 
     async def _messages(self, begun: Begun) -> AsyncGenerator[Envelope, None]:
         from artoo.contracts.solution import FinalResult
@@ -224,10 +238,14 @@ class Artoo:
             task.interrupt()
 
     async def _finish(self, begun: Begun) -> FinalResult:
+        from artoo.runtime.changes import Changes
+
         task_id = begun.task.task_id
         self._running[task_id] = begun.task
         try:
-            return await begun.play()
+            result = await begun.play()
+            changes = Changes.of(result.changes, task_id, self._config)
+            return result.model_copy(update={"changes": changes})
         finally:
             del self._running[task_id]
             await begun.view.close()

@@ -13,8 +13,8 @@ from artoo.contracts.recording import TaskOpened
 from artoo.contracts.settling import ApplyMode
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.asking import Standing
+from artoo.loops.fast.agreement import SecondLook
 from artoo.loops.fast.executor import ExecutorLimits
-from artoo.loops.fast.second_look import SecondLook
 from artoo.prompts.segments import Segment
 from artoo.runtime.options import Budgets
 from artoo.runtime.task import TaskSettings

@@ -17,8 +17,8 @@ from artoo.contracts.solution import Cost, FinalResult
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.asking import Asker, Standing
 from artoo.loops.fast.agent_validator import AgentValidator
+from artoo.loops.fast.agreement import SecondLook
 from artoo.loops.fast.executor import Executor, ExecutorLimits
-from artoo.loops.fast.second_look import SecondLook
 from artoo.loops.medium.dispatcher import Dispatcher
 from artoo.loops.medium.endings import Endings
 from artoo.loops.medium.meta_validator import MetaValidator

@@ -99,9 +99,9 @@ class Workshop:
 
     async def view(self, task_id: str, roots: Roots) -> View:
         """The task's view of the files, as it stands. Raises SandboxError where this machine has none."""
-        from artoo.world.opening import views_on
+        from artoo.world.opening import views_in
 
-        return views_on(await self.sandbox(), self.config.home)(task_id, roots)
+        return views_in(await self.sandbox(), self.config.home)(task_id, roots)
 
     async def hands(
         self, view: View, text: str, past: Past | None = None, settling: Settling | None = None
@@ -191,8 +191,8 @@ class Workshop:
 
     def settings(self, options: RunOptions, persona: str) -> TaskSettings:
         """How a task is run: its options before the configuration."""
+        from artoo.loops.fast.agreement import SecondLook
         from artoo.loops.fast.executor import ExecutorLimits
-        from artoo.loops.fast.second_look import SecondLook
         from artoo.runtime.task import TaskSettings
 
         limits = self.config.limits

@@ -16,7 +16,7 @@ from artoo.contracts.settling import ChangeClass
 from artoo.runtime.pending import pendings
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted, with_body
-from artoo.world.view import OverlayView
+from artoo.world.view import LayeredView
 
 REVIEW, COMPLETED, PENDING = BoardState.REVIEW, BoardState.COMPLETED, BoardState.PENDING
 ALONE = {"ada": TrustLevel.PROBATION}
@@ -123,13 +123,13 @@ async def test_work_that_was_handed_in_is_not_done_again(
         return appending(asked)
 
     reached = asyncio.Event()
-    join = OverlayView.join
+    join = LayeredView.join
 
     async def killed(*_: object) -> tuple[BoardTask, bool]:
         reached.set()
         raise asyncio.CancelledError
 
-    async def killed_at_the_last(view: OverlayView, names: Sequence[str]) -> tuple[Conflict, ...]:
+    async def killed_at_the_last(view: LayeredView, names: Sequence[str]) -> tuple[Conflict, ...]:
         if names == ["submission 1"]:
             await killed()
         return await join(view, names)
@@ -139,7 +139,7 @@ async def test_work_that_was_handed_in_is_not_done_again(
             if dies == "before the board knows":
                 patch.setattr(team.office.merges, "submit", killed)
             else:
-                patch.setattr(OverlayView, "join", killed_at_the_last)
+                patch.setattr(LayeredView, "join", killed_at_the_last)
             task = await team.add("write log.txt", "ada")
             async with asyncio.timeout(20):
                 await reached.wait()
