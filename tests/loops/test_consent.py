@@ -78,10 +78,14 @@ async def test_without_a_person_the_difference_waits(world: World) -> None:
     """Later steps of the task see what earlier ones did; nothing of it takes effect while nobody has agreed."""
     old = world.file("old.txt", "b\na\n")
     script = {
-        "Plan": plan(subtask("Sort old.txt"), subtask("Show it", matches("^a"), sequence=2)),
+        "Plan": plan(
+            subtask("put the lines in order", tool="shell"),
+            subtask("show all of the file", matches("^a"), tool="shell", sequence=2),
+            criteria=[matches("a")],
+        ),
         "ExecutorStep": [shell("sort -o old.txt old.txt && head -1 old.txt"), shell("cat old.txt")],
     }
-    ended = await world.play("Sort old.txt and show it", script)
+    ended = await world.play("Do both, in this order.", script)
     assert (ended.directive, ended.result.changes.state) == ("accept", "pending")
     assert ended.calls[1].output == "a\nb\n"
     assert old.read_text() == "b\na\n"

@@ -233,7 +233,7 @@ async def test_a_resumed_task_goes_on_in_its_view(world: World) -> None:
         ),
     }
     stop = once(SubTaskOutcome, lambda artoo: artoo.interrupt())
-    await world.play("Put 7 into a.txt and look at it.", script, during=stop)  # pyright: ignore[reportArgumentType]
+    await world.play("Do both, the seven first.", script, during=stop)  # pyright: ignore[reportArgumentType]
     assert (world.project / "a.txt").read_text() == "x\n"
     ended = await go_on(world, {"ExecutorStep": shell("cat a.txt")}, confirm=_agrees)
     assert (ended.directive, ended.result.changes.state) == ("accept", "applied")

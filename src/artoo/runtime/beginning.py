@@ -47,9 +47,9 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     answers = shop.answers(options, roots)
     memory = await shop.memory(options)
     settings = shop.settings(options, accepted_texts(shop.config.home))
-    behalf = options.behalf or Behalf()
+    behalf, mode = options.behalf or Behalf(), options.apply or shop.config.apply
     view = behalf.view or await shop.view(task_id, roots)
-    made = await shop.hands(view, text, settling=behalf.settling)
+    made = await shop.hands(view, text, mode, settling=behalf.settling)
     await behalf.began(task_id)
     gate = shop.bus.port(Role.GATE, task_id)
 
@@ -59,7 +59,6 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     model = BudgetedModel(behalf.model(shop.model), budget)
     stage = LiveStage(task_id, shop.bus, model, hands, shop.clock, shop.ids, memory)
     task = TaskRun(task_id, stage, settings, budget.cost, answers)
-    mode = options.apply or shop.config.apply
     opened = opened_as(settings, shop.limits(options), options.allow, mode, memory=memory is not None)
     request = UserRequest(
         text=text,

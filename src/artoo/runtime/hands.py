@@ -40,6 +40,10 @@ class McpTools:
     pool: Pool
 
 
+SettleBy = Callable[[Network], Settling]
+"""Makes what settles a task's view; the network knows what went out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Forks:
     """The forks of one task's view, by subtask. Implements ports.joining.Joining."""
@@ -72,25 +76,22 @@ def open_hands(
     mcp: McpTools | None = None,
     durable: Durable = nothing_to_keep,
     past: Past | None = None,
-    settling: Callable[[Gate], Settling] | None = None,
+    settle: SettleBy | None = None,
 ) -> Hands:
     """Built-in tools over the task's view, and the user's own behind the gate.
 
     `port` is the gate's place on the stream; without one nobody can be asked. `environ` holds the keys of search
     engines, `mcp` the servers of others. `durable` waits for the task log; `past` is that of a resumed task, whose
-    answers and calls under way are taken up. `settling` makes what settles the view at the end, given the gate.
+    answers and calls under way are taken up. `settle` makes what settles the view at the end.
     """
     roots = view.roots
     places, forks = Places.of(roots, artoo_home), Forks(view)
-    questions = None
-    gate = Gate(AskNobody(), Origins(request))
-    if port is not None:
-        questions = AskOnStream(port, None if settling is None else settling(gate))
-        gate.questions = questions
     before = past or Past()
-    gate.restore(before)
     network = Network(unheard if port is None else lambda used: _publish(port, used))
     network.restore(before.used)
+    questions = None if port is None else AskOnStream(port, None if settle is None else settle(network))
+    gate = Gate(questions or AskNobody(), Origins(request))
+    gate.restore(before)
 
     def working_in(subtask_id: str) -> Iterable[Tool]:
         return builtin_tools(forks.of(subtask_id), gate, artoo_home, network, places=places)

@@ -100,7 +100,7 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock) -> B
     beyond = Beyond(
         bus=shop.bus,
         model=BudgetedModel(shop.model, budget),
-        hands=await shop.hands(view, recording.request.text, past),
+        hands=await shop.hands(view, recording.request.text, options.apply or shop.config.apply, past),
         clock=shop.clock,
         ids=shop.ids,
         memory=memory,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import asyncio
     from contextlib import AsyncExitStack
 
+    from artoo.contracts.settling import ApplyMode
     from artoo.contracts.solution import Cost
     from artoo.control.hyperparameters import Hyperparameters
     from artoo.llm.budget import Budget, MeteredModel
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from artoo.runtime.stage import Hands, TaskMemory
     from artoo.runtime.task import TaskSettings
     from artoo.tasklog.writer import TaskLog
+    from artoo.tools.network import Network
     from artoo.tools.past import Past
     from artoo.tools.user_tools import UserTool
 
@@ -104,17 +106,24 @@ class Workshop:
         return views_in(await self.sandbox(), self.config.home)(task_id, roots)
 
     async def hands(
-        self, view: View, text: str, past: Past | None = None, settling: Settling | None = None
+        self, view: View, text: str, mode: ApplyMode, past: Past | None = None, settling: Settling | None = None
     ) -> Callable[[Port], Hands]:
         """What makes the tools of one task, given the gate's place on the stream; `past`: of a resumed task.
 
-        `settling` decides what becomes of the view (None: Law 1 alone). All that can go wrong goes wrong here:
-        raises ConfigurationError.
+        `mode`: what of the task's difference may take effect unasked; `settling`, if given, decides instead.
+        All that can go wrong goes wrong here: raises ConfigurationError.
         """
         from artoo.runtime.hands import open_hands
-        from artoo.runtime.view_end import ViewEnd
+        from artoo.runtime.pending import keeping_of
+        from artoo.tools.settler import Settler
 
-        mcp, home = self._mcp_tools(), self.config.home
+        mcp, home, keeping = self._mcp_tools(), self.config.home, keeping_of(self.config)
+
+        def settle(network: Network) -> Settling:
+            return settling or Settler(
+                view, home, text, mode, keeping, lambda: network.went_out, self.durable, again=past is not None
+            )
+
         return lambda port: open_hands(
             view,
             home,
@@ -126,7 +135,7 @@ class Workshop:
             mcp,
             self.durable,
             past,
-            lambda gate: settling or ViewEnd(view, home, gate, text),
+            settle,
         )
 
     async def durable(self) -> None:

@@ -45,12 +45,14 @@ class Snapshot:
     """The project as it is now. Paths are relative to it; `broken` are links that lead nowhere.
 
     `heads` are of files that were looked into: by such a path, or by the name of a file outside the project.
+    `missing`: what stands in the request as the path of a file and is nowhere.
     """
 
     entries: tuple[Entry, ...]
     complete: bool = True
     broken: frozenset[str] = frozenset()
     heads: Mapping[str, Head] = field(default_factory=dict[str, Head])
+    missing: tuple[str, ...] = ()
     guide: str = ""
 
 
@@ -91,6 +93,7 @@ def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACT
     tree = _tree(snapshot, named, characters - len(facts) - len(heads) - 2)
     return Surroundings(
         listing="\n".join(filter(None, (tree, heads, facts))),
+        missing=tuple(map(printable, snapshot.missing)),
         guide=snapshot.guide,
         points_to=points_to,
         first_lines=tuple(

@@ -18,6 +18,7 @@ from artoo.ports.world import Files
 from artoo.tools.listing import (
     LISTING_CHARACTERS,
     MAX_REQUEST,
+    MOST_NAMED,
     Head,
     Snapshot,
     describe,
@@ -26,7 +27,7 @@ from artoo.tools.listing import (
     pointers,
 )
 from artoo.tools.output import head_tail
-from artoo.tools.paths import absolute, entry_at, place_of, shown
+from artoo.tools.paths import absolute, entry_at, existing, place_of, shown
 from artoo.tools.seeing import Look
 from artoo.tools.text_file import NotPlainFile, decode, kind_of_bytes, read_limited
 from artoo.tools.threads import in_thread
@@ -44,6 +45,8 @@ _HEAD_LINES = 3
 _MOST_PATHS = 500
 _PATH = re.compile(r"(?<![\w./~:-])(?:~?/|\./)?[\w.+@%=~-]+(?:/[\w.+@%=~-]+)*(?<![.-])", re.ASCII)
 """A path with ordinary names, without the full stop of a sentence."""
+
+_ENDING = re.compile(r"[^./]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ class ProjectLook:
         snapshot = self._snapshot(files)
         named = named_in(snapshot, request)
         snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in named))
+        snapshot = replace(snapshot, missing=self._missing(files, snapshot, request))
         snapshot = self._with_heads(files, snapshot, self._named_outside(files, request))
         pointed = ((path, self.roots.project / path) for _, path in pointers(snapshot, named))
         return describe(self._with_heads(files, snapshot, pointed), request, self.characters)
@@ -97,8 +101,8 @@ class ProjectLook:
 
     def _named_outside(self, files: Files, request: str) -> Iterator[tuple[str, Path]]:
         """Files that stand in the request and that the walk does not meet: ignored ones, and those elsewhere."""
-        for match in islice(_PATH.finditer(request[:MAX_REQUEST]), _MOST_PATHS):
-            path = absolute(match.group(), self.roots)
+        for text in _paths_in(request):
+            path = absolute(text, self.roots)
             if entry_at(files, path) is not None:
                 yield shown(path, self.roots), path
         workspace = self.roots.workspace
@@ -109,6 +113,15 @@ class ProjectLook:
         for name in names:
             if not name.startswith(".") and place_in(name, request[:MAX_REQUEST]) is not None:
                 yield str(workspace / name), workspace / name
+
+    def _missing(self, files: Files, snapshot: Snapshot, request: str) -> tuple[str, ...]:
+        """Paths with an ending that are in no place where a tool would look, nor anywhere in the project."""
+        names = {entry.name for entry in snapshot.entries}
+        asked = (
+            text for text in _paths_in(request) if _ENDING.search(text) and text.rpartition("/")[2] not in names
+        )
+        nowhere = (text for text in asked if entry_at(files, existing(text, self.roots, files)) is None)
+        return tuple(islice(nowhere, MOST_NAMED))
 
     def _head(self, files: Files, path: Path) -> Head | None:
         """What a file begins with; None for what is no file."""
@@ -146,3 +159,9 @@ class ProjectLook:
             return ""
         text = decode(data, whole=False)
         return "" if text is None else head_tail(text.text.strip(), GUIDE_CHARACTERS)
+
+
+def _paths_in(request: str) -> Iterator[str]:
+    """What has the form of a path in a request, each once."""
+    found = (match.group() for match in islice(_PATH.finditer(request[:MAX_REQUEST]), _MOST_PATHS))
+    return iter(dict.fromkeys(found))

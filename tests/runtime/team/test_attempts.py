@@ -39,7 +39,7 @@ async def changes_of(team: Crew, task: BoardTask) -> list[tuple[str, ChangeClass
 
 
 async def test_what_was_sent_back_is_gone_on_with(place: Path) -> None:
-    """A rejected submission stays in its view: the next attempt builds on it and is told so; what is approved is the
+    """What was rejected stays in its view: the next attempt builds on it and is told so; what is approved is the
     whole difference."""
     asked: list[str] = []
 
