@@ -59,11 +59,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """The directories of which a command sees a copy-on-write view. Real paths; everything else is read-only."""
+    """The directories of which a command sees a copy-on-write view. Real paths; everything else is read-only.
+
+    `layer`: the private directory, inside artoo's own home, that holds project and workspace when these are copies
+    of which nothing is the user's yet.
+    """
 
     home: Path
     workspace: Path
     project: Path
+    layer: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ class ReadOnlyFirst:
         env = cleaned(os.environ, home=request.roots.home, extra=request.env, keep=request.keep_env)
         env |= network_environment((), request.roots.home)
         env |= {"TMPDIR": str(scratch), "XDG_CACHE_HOME": str(scratch / ".cache")}
-        secrets = secret_paths(request.roots.home, self._artoo_home)
+        secrets = secret_paths(request.roots.home, self._artoo_home, request.roots.layer)
         hidden = existing([*secrets, *request.hide])
         return ReadOnlyView(request, scratch, env, tuple(path for path in hidden if path != scratch))
 

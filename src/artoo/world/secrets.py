@@ -6,6 +6,9 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+LAYER_TREES = ("project", "workspace")
+"""The directories of a layer that commands may see; the rest of it is artoo's record."""
+
 SECRET_DIRECTORIES = (
     ".ssh",
     ".gnupg",
@@ -77,11 +80,30 @@ SECRET_FILES = (
 )
 
 
-def secret_paths(home: Path, artoo_home: Path) -> Iterator[Path]:
-    """Every path that is secret, whether or not it exists."""
-    yield artoo_home
+def secret_paths(home: Path, artoo_home: Path, layer: Path | None = None) -> Iterator[Path]:
+    """Every path that is secret, whether or not it exists.
+
+    A `layer` lies in artoo's own home: then everything beside the way to its trees is named instead of the whole.
+    """
+    if layer is None:
+        yield artoo_home
+    else:
+        yield from _beside(artoo_home.resolve(), layer)
     for relative in (*SECRET_DIRECTORIES, *SECRET_FILES):
         yield home / relative
+
+
+def _beside(artoo_home: Path, layer: Path) -> Iterator[Path]:
+    """What is in artoo's home (real, as is the layer) and not in the layer's trees."""
+    way = {layer, *layer.parents}
+    for directory in sorted(place for place in way if place == artoo_home or artoo_home in place.parents):
+        for child in sorted(directory.iterdir()):
+            if child not in way and not _is_tree(child, layer):
+                yield child
+
+
+def _is_tree(child: Path, layer: Path) -> bool:
+    return child.parent == layer and child.name in LAYER_TREES
 
 
 def existing(paths: Iterable[Path]) -> tuple[Path, ...]:
