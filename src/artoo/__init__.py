@@ -30,11 +30,13 @@ if TYPE_CHECKING:
         ToolError,
     )
     from artoo.contracts.request import Turn
+    from artoo.contracts.settling import ApplyMode
     from artoo.contracts.solution import FinalResult
     from artoo.runtime.artoo import Artoo
     from artoo.runtime.changes import Changes
     from artoo.runtime.config import Config
     from artoo.runtime.options import Budgets, RunOptions
+    from artoo.runtime.pending import Pending
     from artoo.tools.user_tools import tool
 
 _ERRORS = "artoo.contracts.errors"
@@ -44,6 +46,8 @@ _HOMES = {
     "Changes": "artoo.runtime.changes",
     "Config": "artoo.runtime.config",
     "RunOptions": "artoo.runtime.options",
+    "ApplyMode": "artoo.contracts.settling",
+    "Pending": "artoo.runtime.pending",
     "Budgets": "artoo.runtime.options",
     "Choice": "artoo.contracts.confirmation",
     "ConfirmationRequest": "artoo.contracts.confirmation",
@@ -65,6 +69,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "ApplyMode",
     "Artoo",
     "ArtooError",
     "BudgetExhausted",
@@ -82,6 +87,7 @@ __all__ = [
     "ModelError",
     "ModelRefused",
     "ModelUnreachable",
+    "Pending",
     "ProtocolError",
     "RunOptions",
     "SandboxError",

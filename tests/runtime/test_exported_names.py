@@ -10,6 +10,7 @@ import pytest
 import artoo
 
 NAMES = [
+    "ApplyMode",
     "Artoo",
     "ArtooError",
     "BudgetExhausted",
@@ -27,6 +28,7 @@ NAMES = [
     "ModelError",
     "ModelRefused",
     "ModelUnreachable",
+    "Pending",
     "ProtocolError",
     "RunOptions",
     "SandboxError",

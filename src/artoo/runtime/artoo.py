@@ -158,6 +158,23 @@ class Artoo:
         shop = self._open_shop()
         return await shop.view(name, shop.roots(places))
 
+    async def pending(self) -> tuple[Pending, ...]:
+        """What waits for consent, of all tasks that have ended, oldest first."""
+        from artoo.runtime.pending import pendings
+
+        return await asyncio.to_thread(pendings, self._config)
+
+    async def changes(self, task: FinalResult | str) -> Pending:
+        """What a task has changed and that waits: to be looked at, applied or discarded.
+
+        `task`: its result (`result.changes.waits` says whether there is something), or the beginning of its id.
+        Raises ConfigurationError when nothing of it waits, SandboxError when it is at work.
+        """
+        from artoo.runtime.pending import find_pending
+
+        task_id = task if isinstance(task, str) else task.task_id
+        return await asyncio.to_thread(find_pending, self._config, task_id)
+
     async def run(
         self, text: str, *, history: Sequence[Turn] = (), options: RunOptions | None = None
     ) -> FinalResult:
