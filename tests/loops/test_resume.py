@@ -229,11 +229,11 @@ async def test_a_resumed_task_goes_on_in_its_view(world: World) -> None:
             subtask("look at it", matches("^7"), tool="shell", sequence=2),
         ),
         "ExecutorStep": lambda asked: (
-            shell("echo 7 > a.txt; cat a.txt") if "seven" in asked.user else slow(shell("true"), LONG)
+            slow(shell("true"), LONG) if "look at it" in asked.user else shell("echo 7 > a.txt; cat a.txt")
         ),
     }
     stop = once(SubTaskOutcome, lambda artoo: artoo.interrupt())
-    await world.play("Do both, the seven first.", script, during=stop)  # pyright: ignore[reportArgumentType]
+    await world.play("Do both.", script, during=stop)  # pyright: ignore[reportArgumentType]
     assert (world.project / "a.txt").read_text() == "x\n"
     ended = await go_on(world, {"ExecutorStep": shell("cat a.txt")}, confirm=_agrees)
     assert (ended.directive, ended.result.changes.state) == ("accept", "applied")

@@ -120,9 +120,9 @@ class Workshop:
         mcp, home, keeping = self._mcp_tools(), self.config.home, keeping_of(self.config)
 
         def settle(network: Network) -> Settling:
-            return settling or Settler(
-                view, home, text, mode, keeping, lambda: network.went_out, self.durable, again=past is not None
-            )
+            again = past is not None
+            whole = Settler(view, home, text, mode, keeping, lambda: network.went_out, self.durable, again)
+            return settling or whole
 
         return lambda port: open_hands(
             view,
