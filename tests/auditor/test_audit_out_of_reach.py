@@ -21,7 +21,7 @@ from artoo.tools.questions import AskPerson
 from artoo.tools.registry import Registry
 from artoo.tools.standard import builtin_tools
 from artoo.world.choose import candidates
-from artoo.world.opening import views_on
+from artoo.world.opening import views_in
 from artoo.world.selftest import prove
 
 ATTEMPTS = """
@@ -82,7 +82,7 @@ async def test_no_tool_reads_or_writes_the_audit_log(roots: Roots) -> None:
     artoo_home = roots.home / ".artoo"
     before, sandbox = contents(artoo_home), await tier_of("bubblewrap", artoo_home)
     gate = Gate(AskPerson(yes), Origins("here"))
-    tools = builtin_tools(views_on(sandbox, artoo_home)("task", roots), gate, artoo_home)
+    tools = builtin_tools(views_in(sandbox, artoo_home)("task", roots), gate, artoo_home)
     box = Registry(tools, SystemClock(), gate=gate).toolbox("subtask", MustNot())
     chain, anchors = str(only_part(artoo_home)), str(audit_directory(artoo_home) / ANCHORS)
     calls = [

@@ -122,7 +122,7 @@ async def test_without_consent_nothing_runs(roots: Roots, real: Sandbox) -> None
     assert call.dropped == ("network pypi.org:443", "network git.example.org:9418")
     assert "--allow 'network pypi.org' --allow 'network git.example.org:9418'" in (call.reason or "")
     assert not (net.roots.project / "made").exists()
-    assert (net.announced, net.published, net.network.went_out) == ([], [], ())
+    assert (net.announced, net.published, net.network.went_out()) == ([], [], ())
 
 
 async def test_the_question_names_command_hosts_and_what_is_known(roots: Roots, real: Sandbox) -> None:
@@ -184,11 +184,11 @@ async def test_what_is_sent_is_on_record(roots: Roots, real: Sandbox) -> None:
         ("s/2", "evil.test", 80, "evil.test:80 is not permitted"),
     ]
     assert f"# artoo hosts: 127.0.0.1:{port} 127.0.0.1:{port + 1} evil.test:80" in (call.reason or "")
-    (line,) = net.network.went_out
+    (line,) = net.network.went_out()
     assert line.startswith(f"127.0.0.1:{port}: ") and " sent, " in line
     later = Network()
     later.restore(net.published)
-    assert later.went_out == net.network.went_out
+    assert later.went_out() == net.network.went_out()
     assert [one.effects for one in net.announced] == ["outside"]
 
 
@@ -273,4 +273,4 @@ async def test_git_pushes_by_consent(roots: Roots, real: Sandbox, tmp_path: Path
         call = await net.shell(f"# artoo hosts: 127.0.0.1:{port}\n{push}")
         assert call.status is CallStatus.OK, call
     assert await asyncio.to_thread(run, "git", "-C", work, "log", "--format=%s", "main") == "first\n"
-    assert {one.host for one in net.published} == {"127.0.0.1"} and net.network.went_out
+    assert {one.host for one in net.published} == {"127.0.0.1"} and net.network.went_out()

@@ -22,7 +22,6 @@ from artoo.contracts.confirmation import (
 )
 from artoo.contracts.execution import CallEffects, CallStatus, ToolCall, ToolStarted
 from artoo.contracts.plan import MustNot
-from artoo.loops.fast.evidence.assess import assess
 from artoo.ports.confirm import Questions
 from artoo.ports.tools import Departure, Ticket
 from artoo.tools.asking import Asking, always
@@ -125,8 +124,6 @@ async def test_an_act_outside_is_never_redone_unasked(who: str) -> None:
         assert (one.status, one.withheld_by) == (CallStatus.INTERRUPTED, who)
         assert "nobody knows whether it took effect" in (one.reason or "")
     assert (sender.sent, sender.announced) == ([], [])
-    for claim in ("I sent the text hello.", "The text was sent.", "Done."):
-        assert not assess(claim, [call], intent="send hello").supported
 
 
 async def test_an_answer_for_the_task_does_not_redo() -> None:

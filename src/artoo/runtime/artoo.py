@@ -158,12 +158,6 @@ class Artoo:
         shop = self._open_shop()
         return await shop.view(name, shop.roots(places))
 
-    async def pending(self) -> tuple[Pending, ...]:
-        """What waits for consent, of all tasks that have ended, oldest first."""
-        from artoo.runtime.pending import pendings
-
-        return await asyncio.to_thread(pendings, self._config)
-
     async def changes(self, task: FinalResult | str) -> Pending:
         """What a task has changed and that waits: to be looked at, applied or discarded.
 

@@ -121,7 +121,7 @@ class Workshop:
 
         def settle(network: Network) -> Settling:
             again = past is not None
-            whole = Settler(view, home, text, mode, keeping, lambda: network.went_out, self.durable, again)
+            whole = Settler(view, home, text, mode, keeping, network.went_out, self.durable, again)
             return settling or whole
 
         return lambda port: open_hands(

@@ -101,7 +101,6 @@ class Network:
     publish: Callable[[NetworkUsed], None] = unheard
     _passed: dict[str, Passed] = field(default_factory=dict[str, Passed])
 
-    @property
     def went_out(self) -> tuple[str, ...]:
         """What left this machine and does not come back by discarding the task's changes: a line for each host."""
         return tuple(

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
+from artoo.world.boundary import to_boundary
 from artoo.world.difference import Difference, difference_of
-from artoo.world.opening import to_boundary
 from artoo.world.pending import PendingRecord, read_pending, write_pending
 from artoo.world.settle import Applied, apply_difference, finish_cut
 from artoo.world.view_place import TRUNK, ViewPlace

@@ -258,11 +258,15 @@ class Views:
         place = self.place(task_id)
         return place if place.exists else None
 
-    def listed(self) -> tuple[ViewPlace, ...]:
-        """All views that there are, the oldest first."""
+    def remembered(self) -> tuple[ViewPlace, ...]:
+        """All places, those among them that were cut while they were made or forgotten."""
         if not self._base.is_dir():
             return ()
-        places = [place for child in self._base.iterdir() if (place := ViewPlace(child)).exists]
+        return tuple(ViewPlace(child) for child in sorted(self._base.iterdir()) if child.is_dir())
+
+    def listed(self) -> tuple[ViewPlace, ...]:
+        """All views that there are, the oldest first."""
+        places = [place for place in self.remembered() if place.exists]
         return tuple(sorted(places, key=lambda place: place.record().created_at))
 
 
