@@ -28,7 +28,7 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import TaskRunning
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.execution import SubTaskOutcome
+from artoo.contracts.execution import SubTaskOutcome, ToolCalled
 from artoo.contracts.plan import SubTask
 from artoo.contracts.recording import TaskResumed
 from artoo.contracts.request import Interrupt
@@ -221,19 +221,12 @@ async def test_spent_budgets_are_carried_over(world: World) -> None:
 
 
 async def test_a_resumed_task_goes_on_in_its_view(world: World) -> None:
-    """What was done before the interruption is still in the task's view, and not yet among the person's files."""
+    """What was done before the interruption is still in the subtask's fork, not among the person's files."""
     world.file("a.txt", "x\n")
-    script: Script = {
-        "Plan": plan(
-            subtask("overwrite the file with a seven", tool="shell"),
-            subtask("look at it", matches("^7"), tool="shell", sequence=2),
-        ),
-        "ExecutorStep": lambda asked: (
-            slow(shell("true"), LONG) if "look at it" in asked.user else shell("echo 7 > a.txt; cat a.txt")
-        ),
-    }
-    stop = once(SubTaskOutcome, lambda artoo: artoo.interrupt())
-    await world.play("Do both.", script, during=stop)  # pyright: ignore[reportArgumentType]
+    steps: list[Scripted] = [shell("echo 7 > a.txt", final=False), slow(shell("true"), LONG)]
+    script: Script = {"Plan": plan(subtask("overwrite it", matches("^7"), tool="shell")), "ExecutorStep": steps}
+    stop = once(ToolCalled, lambda artoo: artoo.interrupt())
+    await world.play("Put 7 into a.txt.", script, during=stop)  # pyright: ignore[reportArgumentType]
     assert (world.project / "a.txt").read_text() == "x\n"
     ended = await go_on(world, {"ExecutorStep": shell("cat a.txt")}, confirm=_agrees)
     assert (ended.directive, ended.result.changes.state) == ("accept", "applied")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from artoo.contracts.changes import Conflict
 from artoo.contracts.network import NetworkUsed
+from artoo.contracts.settling import Ending, Settled
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
+from artoo.ports.confirm import Questions
 from artoo.ports.sandbox import unheard
 from artoo.ports.settling import Settling
 from artoo.ports.world import View
@@ -44,11 +47,13 @@ SettleBy = Callable[[Network], Settling]
 """Makes what settles a task's view; the network knows what went out."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Forks:
     """The forks of one task's view, by subtask. Implements ports.joining.Joining."""
 
     view: View
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _ended: bool = False
 
     def of(self, subtask_id: str) -> View:
         """Where a subtask works; free until it changes something."""
@@ -56,9 +61,30 @@ class Forks:
 
     async def join(self, subtask_ids: Sequence[str]) -> tuple[Conflict, ...]:
         """See Joining. What a crash left of a trial goes first: nothing is joined while a fork is open."""
-        for subtask_id in subtask_ids:
-            await self.view.drop(_trial_of(subtask_id))
-        return await self.view.join(subtask_ids)
+        async with self._turn:
+            if self._ended:
+                await asyncio.Event().wait()  # the task is being settled, and ends: nobody waits for the answer
+            for subtask_id in subtask_ids:
+                await self.view.drop(_trial_of(subtask_id))
+            return await self.view.join(subtask_ids)
+
+    async def end(self) -> None:
+        """From now on nothing is joined; a join that is under way is waited for."""
+        async with self._turn:
+            self._ended = True
+
+
+@dataclass(frozen=True, slots=True)
+class _AfterJoins:
+    """Settles when nothing is joined any more. Implements ports.settling.Settling."""
+
+    forks: Forks
+    inner: Settling
+
+    async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
+        """See Settling."""
+        await self.forks.end()
+        return await self.inner.settle(ending, questions)
 
 
 def _publish(port: Port, used: NetworkUsed) -> None:
@@ -89,7 +115,9 @@ def open_hands(
     before = past or Past()
     network = Network(unheard if port is None else lambda used: _publish(port, used))
     network.restore(before.used)
-    questions = None if port is None else AskOnStream(port, None if settle is None else settle(network))
+    questions = (
+        None if port is None else AskOnStream(port, None if settle is None else _AfterJoins(forks, settle(network)))
+    )
     gate = Gate(questions or AskNobody(), Origins(request))
     gate.restore(before)
 
