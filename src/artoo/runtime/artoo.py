@@ -140,19 +140,14 @@ class Artoo:
 
     async def evidence(self, project: Path) -> EvidenceSource:
         """A read-only look at a directory, as validators have it."""
-        from artoo.tools.evidence_source import ReadOnlyEvidence
+        from artoo.tools.evidence_source import EvidenceInView
         from artoo.world.classify import Places
+        from artoo.world.real import RealView
 
         shop = self._open_shop()
         roots = shop.roots(RunOptions(project=project))
-        places = Places.of(roots, self._config.home)
-        return ReadOnlyEvidence(await shop.sandbox(), roots, places, self._ids.new())
-
-    async def pending(self) -> tuple[Pending, ...]:
-        """What waits for consent, of all tasks that have ended, oldest first."""
-        from artoo.runtime.pending import pendings
-
-        return await asyncio.to_thread(pendings, self._config)
+        view = RealView(await shop.sandbox(), roots, self._ids.new())
+        return EvidenceInView(view, Places.of(roots, self._config.home), view)
 
     async def changes(self, task: FinalResult | str) -> Pending:
         """What a task has changed and that waits: to be looked at, applied or discarded.
@@ -255,6 +250,7 @@ class Artoo:
             return result.model_copy(update={"changes": changes})
         finally:
             del self._running[task_id]
+            await begun.view.close()
             begun.lock.release()
             self._open_shop().nudge()
 

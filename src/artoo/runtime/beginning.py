@@ -12,6 +12,7 @@ from artoo.contracts.request import Turn, UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult
 from artoo.llm.budget import BudgetedModel
+from artoo.ports.world import View
 from artoo.runtime.opening import opened_as
 from artoo.runtime.options import RunOptions
 from artoo.runtime.stage import Hands, LiveStage
@@ -25,12 +26,13 @@ from artoo.tasklog.lock import TaskLock
 class Begun:
     """A task that is ready to run. `lock` is taken when it plays, at the latest, and released by whoever played it.
 
-    `earlier` is what it said in another process.
+    `view` is let go of by the same. `earlier` is what it said in another process.
     """
 
     task: TaskRun
     play: Callable[[], Coroutine[None, None, FinalResult]]
     lock: TaskLock
+    view: View
     earlier: tuple[Envelope, ...] = ()
 
 
@@ -44,7 +46,9 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     answers = shop.answers(options, roots)
     memory = await shop.memory(options)
     settings = shop.settings(options, accepted_texts(shop.config.home))
-    made, behalf = await shop.hands(task_id, roots, text), options.behalf
+    view = await shop.view(task_id, roots)
+    mode = options.apply or shop.config.apply
+    made, behalf = await shop.hands(view, text, mode), options.behalf
     if behalf is not None:
         await behalf.began(task_id)
         model = behalf.model(model)
@@ -55,7 +59,6 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
 
     stage = LiveStage(task_id, shop.bus, BudgetedModel(model, budget), hands, shop.clock, shop.ids, memory)
     task = TaskRun(task_id, stage, settings, budget.cost, answers)
-    mode = options.apply or shop.config.apply
     opened = opened_as(settings, shop.limits(options), options.allow, mode, memory=memory is not None)
     request = UserRequest(
         text=text,
@@ -65,7 +68,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
         checks=tuple(map(by_command, options.checks)),
     )
     lock = TaskLock(shop.config.home, task_id)
-    return Begun(task, lambda: _alone(task.run(opened, request, lock.take)), lock)
+    return Begun(task, lambda: _alone(task.run(opened, request, lock.take)), lock, view)
 
 
 async def _alone(playing: Coroutine[None, None, FinalResult]) -> FinalResult:
