@@ -108,7 +108,9 @@ def _below(path: bytes, directory: bytes) -> bytes | None:
     return path[len(prefix) :] if path.startswith(prefix) else None
 
 
+_SECRET_PATHS = frozenset(os.fsencode(path) for path in (*SECRET_DIRECTORIES, *SECRET_FILES))
+_SECRET_PREFIXES = tuple(os.fsencode(directory).rstrip(b"/") + b"/" for directory in SECRET_DIRECTORIES)
+
+
 def _is_secret(below_home: bytes) -> bool:
-    if any(_inside(below_home, os.fsencode(directory)) for directory in SECRET_DIRECTORIES):
-        return True
-    return any(below_home == os.fsencode(file) for file in SECRET_FILES)
+    return below_home in _SECRET_PATHS or below_home.startswith(_SECRET_PREFIXES)
