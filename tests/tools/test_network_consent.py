@@ -6,13 +6,14 @@ import asyncio
 import subprocess
 import sys
 import urllib.request
+import uuid
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from gate_world import Person
 from http_git import git_server
-from tool_doubles import PlainSandbox, StillClock
+from tool_doubles import StillClock
 
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.errors import ToolError
@@ -20,11 +21,10 @@ from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.network import NetworkUsed
 from artoo.contracts.plan import MustNot
 from artoo.ports.confirm import Questions
-from artoo.ports.sandbox import Roots, Sandbox, TaskLedger
+from artoo.ports.sandbox import Roots, Sandbox
 from artoo.ports.tools import Departure, Ticket
 from artoo.runtime.answers import Answers
 from artoo.tools.gate import Gate
-from artoo.tools.gated import GatedCommands
 from artoo.tools.network import Network
 from artoo.tools.origins import Origins
 from artoo.tools.policy import Policies
@@ -32,9 +32,9 @@ from artoo.tools.questions import AskNobody, AskPerson
 from artoo.tools.registry import Registry
 from artoo.tools.standard import builtin_tools
 from artoo.tools.wanted import Wanted, wanted_by
-from artoo.tools.writing import CreateOnly
 from artoo.world.choose import open_sandbox
-from artoo.world.classify import Places
+from artoo.world.opening import views_in
+from artoo.world.unconfined import AskForEverything
 
 
 class _Policies:
@@ -54,9 +54,8 @@ class Net:
         self.announced: list[Departure] = []
         self.network = Network(self.published.append)
         self.gate = Gate(questions, Origins(request))
-        runner = GatedCommands(sandbox, self.roots, "task", self.gate, TaskLedger(), network=self.network)
-        places = Places.of(self.roots, self.roots.home / ".artoo")
-        tools = builtin_tools(runner, CreateOnly(self.roots, places), self.roots, self.roots.home / ".artoo", "")
+        home = self.roots.home / ".artoo"
+        tools = builtin_tools(views_in(sandbox, home)(uuid.uuid4().hex, roots), self.gate, home, self.network)
         self.box = Registry(tools, StillClock(), self.gate.origins.observe, self.gate).toolbox("s", MustNot())
 
     async def shell(self, command: str) -> ToolCall:
@@ -207,7 +206,7 @@ async def test_a_credential_passes_only_when_named(
 def test_a_network_makes_it_another_act(roots: Roots) -> None:
     """What failed without a network is not the target that is blocked when it is asked for with one."""
     assert str(Wanted()) == ""
-    net = Net(roots, PlainSandbox(), AskNobody())
+    net = Net(roots, AskForEverything(roots.home / ".artoo"), AskNobody())
     tools = net.box.tools
     assert tools["shell"].target({"command": "pip install x"}) != tools["shell"].target(
         {"command": "# artoo hosts: pypi.org\npip install x"}

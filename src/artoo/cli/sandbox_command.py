@@ -14,7 +14,8 @@ from artoo.cli.printable import show
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.contracts.execution import CallStatus
-from artoo.ports.sandbox import Roots, TaskLedger
+from artoo.contracts.settling import Settled
+from artoo.ports.sandbox import Roots
 from artoo.runtime.answers import Answers
 from artoo.runtime.config import Config
 from artoo.runtime.config_file import load_config
@@ -61,15 +62,20 @@ async def _run(
     network: tuple[str, ...],
     seconds: float,
 ) -> int:
+    from artoo.contracts.settling import Ending
+    from artoo.runtime.pending import keeping_of
     from artoo.runtime.settling import settle_earlier
     from artoo.runtime.system import UuidIds
     from artoo.tools.commands import Command
     from artoo.tools.gate import Gate
-    from artoo.tools.gated import GatedCommands
+    from artoo.tools.in_view import CommandsInView
+    from artoo.tools.network import Network
     from artoo.tools.origins import Origins
     from artoo.tools.policy import Policies
+    from artoo.tools.settler import Settler
     from artoo.tools.wanted import wanted
     from artoo.world.choose import open_sandbox
+    from artoo.world.opening import views_in
 
     config = load_config()
     await settle_earlier(config)
@@ -77,15 +83,18 @@ async def _run(
     task_id = UuidIds().new()
     asking = dialogue()
     answers = Answers(Policies.parse((*config.allow, *allow), roots.project, roots.home), asking)
-    gate = Gate(_Told(answers, talks=asking is not None), Origins(shlex.join(command)))
-    runner = GatedCommands(await open_sandbox(config.home), roots, task_id, gate, TaskLedger())
+    told, request = _Told(answers, talks=asking is not None), shlex.join(command)
+    view, network_used = views_in(await open_sandbox(config.home), config.home)(task_id, roots), Network()
+    runner = CommandsInView(view, Gate(told, Origins(request)), network_used)
     argv = ("bash", "--noprofile", "--norc", "-c", command[0]) if len(command) == 1 else command
     try:
         asked = wanted(network)
     except ToolError as error:
         raise click.UsageError(str(error)) from error
     outcome = await runner.run(Command(argv, seconds, env={}, network=asked))
-    return _tell(outcome, task_id)
+    settler = Settler(view, config.home, request, config.apply, keeping_of(config), network_used.went_out)
+    settled = await settler.settle(Ending(task_id=task_id, directive="accept"), told)
+    return _tell(outcome, settled, task_id)
 
 
 class _Told:
@@ -114,23 +123,22 @@ def _roots(config: Config, workspace: Path | None) -> Roots:
     return Roots(home=Path.home().resolve(), workspace=place.resolve(), project=Path.cwd().resolve())
 
 
-def _tell(outcome: Outcome, task_id: str) -> int:
+def _tell(outcome: Outcome, settled: Settled, task_id: str) -> int:
     """Prints what the command said and what became of its changes. Returns the exit code."""
     sys.stdout.flush()
     if outcome.output:
         show(outcome.output.removesuffix("\n"))
     if outcome.error_output:
         click.echo(outcome.error_output.removesuffix("\n"), err=True)
-    for path in outcome.changes:
-        click.echo(f"changed: {path}", err=True)
-    for path in outcome.dropped:
-        click.echo(f"not changed: {path}", err=True)
-    if outcome.reason:
-        click.echo(f"artoo: {outcome.reason}", err=True)
-    if outcome.changes:
+    applied = settled.state == "applied"
+    for path in (*outcome.changes, *outcome.dropped):
+        click.echo(f"{'changed' if applied and path in outcome.changes else 'not changed'}: {path}", err=True)
+    for reason in filter(None, (outcome.reason, settled.reason)):
+        click.echo(f"artoo: {reason}", err=True)
+    if applied:
         click.echo(f"artoo undo {task_id} puts it back", err=True)
     if outcome.status is CallStatus.TIMEOUT:
         return TIMED_OUT
-    if outcome.dropped or outcome.exit_code is None:
+    if outcome.dropped or outcome.exit_code is None or settled.state in ("pending", "partly", "discarded"):
         return outcome.exit_code or REFUSED
     return outcome.exit_code

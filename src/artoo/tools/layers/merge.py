@@ -23,7 +23,6 @@ from artoo.contracts.changes import (
 from artoo.contracts.confirmation import AskedAct
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import TaskLedger
-from artoo.tools.gate_question import POLICY_KINDS
 from artoo.tools.layers.effects import Outlook, outlook
 from artoo.tools.layers.layer import PROJECT, TREES, Layer
 from artoo.tools.layers.submission import copy_changed, parent_and_name, submitted
@@ -42,6 +41,18 @@ from artoo.world.transaction import apply_effects
 DIFF_BYTES = 16 * 1024
 MOST_DIFF_LINES = 400
 """Lines of diffs that one submission shows, all its files together."""
+
+
+POLICY_KINDS: dict[ChangeKind, str] = {
+    ChangeKind.CREATED: "create",
+    ChangeKind.OVERWRITTEN: "edits",
+    ChangeKind.DELETED: "delete",
+    ChangeKind.DIRECTORY_REPLACED: "delete",
+    ChangeKind.METADATA: "mode",
+    ChangeKind.LINK: "link",
+    ChangeKind.SPECIAL: "special",
+}
+"""What the policy language calls each kind of change."""
 
 
 @dataclass(frozen=True, slots=True)
