@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 LAYER_TREES = ("project", "workspace")
@@ -89,8 +90,12 @@ def secret_paths(home: Path, artoo_home: Path, layer: Path | None = None) -> Ite
         yield artoo_home
     else:
         yield from _beside(artoo_home.resolve(), layer)
-    for relative in (*SECRET_DIRECTORIES, *SECRET_FILES):
-        yield home / relative
+    yield from _below(home)
+
+
+@lru_cache(maxsize=8)
+def _below(home: Path) -> tuple[Path, ...]:
+    return tuple(home / relative for relative in (*SECRET_DIRECTORIES, *SECRET_FILES))
 
 
 def _beside(artoo_home: Path, layer: Path) -> Iterator[Path]:
@@ -109,8 +114,12 @@ def _is_tree(child: Path, layer: Path) -> bool:
 def existing(paths: Iterable[Path]) -> tuple[Path, ...]:
     """The real paths of those that exist; links are resolved, so that what they lead to is meant."""
     found: dict[Path, None] = {}
+    there: dict[Path, bool] = {}
     for path in paths:
-        if not os.path.lexists(path):
+        above = path.parent
+        if above not in there:
+            there[above] = above.is_dir()
+        if not there[above] or not os.path.lexists(path):
             continue
         try:
             found[path.resolve(strict=True)] = None
