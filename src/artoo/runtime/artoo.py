@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from artoo.llm.model_fetch import Report
     from artoo.ports.confirm import Confirm
     from artoo.ports.evidence import EvidenceSource
+    from artoo.ports.world import View
     from artoo.runtime.beginning import Begun
     from artoo.runtime.pending import Pending
     from artoo.runtime.stage import TaskMemory
@@ -148,6 +149,14 @@ class Artoo:
         roots = shop.roots(RunOptions(project=project))
         view = RealView(await shop.sandbox(), roots, self._ids.new())
         return EvidenceInView(view, Places.of(roots, self._config.home), view)
+
+    async def view(self, name: str, places: RunOptions) -> View:
+        """A view of the files under a name of its own, for tasks to work in one after another.
+
+        Raises ConfigurationError when the project is not there, SandboxError where this machine has no views.
+        """
+        shop = self._open_shop()
+        return await shop.view(name, shop.roots(places))
 
     async def changes(self, task: FinalResult | str) -> Pending:
         """What a task has changed and that waits: to be looked at, applied or discarded.

@@ -13,6 +13,7 @@ from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult
 from artoo.llm.budget import BudgetedModel
 from artoo.ports.world import View
+from artoo.runtime.behalf import Behalf
 from artoo.runtime.opening import opened_as
 from artoo.runtime.options import RunOptions
 from artoo.runtime.stage import Hands, LiveStage
@@ -40,24 +41,23 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     """A new task. Raises ConfigurationError for what cannot be run."""
     if not text.strip():
         raise ConfigurationError("the request is empty; say what is wanted")
-    model, budget = shop.model, shop.budget(options.budgets)
+    budget = shop.budget(options.budgets)
     task_id = shop.ids.new()
     roots = shop.roots(options)
     answers = shop.answers(options, roots)
     memory = await shop.memory(options)
     settings = shop.settings(options, accepted_texts(shop.config.home))
-    view = await shop.view(task_id, roots)
-    mode = options.apply or shop.config.apply
-    made, behalf = await shop.hands(view, text, mode), options.behalf
-    if behalf is not None:
-        await behalf.began(task_id)
-        model = behalf.model(model)
+    behalf, mode = options.behalf or Behalf(), options.apply or shop.config.apply
+    view = behalf.view or await shop.view(task_id, roots)
+    made = await shop.hands(view, text, mode, settling=behalf.settling)
+    await behalf.began(task_id)
     gate = shop.bus.port(Role.GATE, task_id)
 
     def hands() -> Hands:
-        return made(gate) if behalf is None else behalf.hands(made(gate))
+        return behalf.hands(made(gate))
 
-    stage = LiveStage(task_id, shop.bus, BudgetedModel(model, budget), hands, shop.clock, shop.ids, memory)
+    model = BudgetedModel(behalf.model(shop.model), budget)
+    stage = LiveStage(task_id, shop.bus, model, hands, shop.clock, shop.ids, memory)
     task = TaskRun(task_id, stage, settings, budget.cost, answers)
     opened = opened_as(settings, shop.limits(options), options.allow, mode, memory=memory is not None)
     request = UserRequest(

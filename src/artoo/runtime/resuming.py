@@ -152,8 +152,8 @@ def resumption_of(log: Sequence[Envelope | Gap]) -> Resumption:
     recording = read_recording(log, dropped)
     if recording.opened.standing:
         raise ConfigurationError(
-            f"task {recording.task_id} was done for a standing agent, with its rights and in its own copy of the "
-            "project; the agent takes its work up again when `artoo serve` runs"
+            f"task {recording.task_id} was done for a standing agent, with its rights and in a view of its own; "
+            "the agent takes its work up again when `artoo serve` runs"
         )
     if not Path(recording.request.project).is_dir():
         raise ConfigurationError(

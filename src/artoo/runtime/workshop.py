@@ -106,24 +106,23 @@ class Workshop:
         return views_in(await self.sandbox(), self.config.home)(task_id, roots)
 
     async def hands(
-        self, view: View, text: str, mode: ApplyMode, past: Past | None = None
+        self, view: View, text: str, mode: ApplyMode, past: Past | None = None, settling: Settling | None = None
     ) -> Callable[[Port], Hands]:
         """What makes the tools of one task, given the gate's place on the stream; `past`: of a resumed task.
 
-        `mode`: what of the task's difference may take effect unasked. All that can go wrong goes wrong here: raises
-        ConfigurationError.
+        `mode`: what of the task's difference may take effect unasked; `settling`, if given, decides instead.
+        All that can go wrong goes wrong here: raises ConfigurationError.
         """
         from artoo.runtime.hands import open_hands
-        from artoo.runtime.layer_end import LayerEnd
         from artoo.runtime.pending import keeping_of
         from artoo.tools.settler import Settler
 
         mcp, home, keeping = self._mcp_tools(), self.config.home, keeping_of(self.config)
 
         def settle(network: Network) -> Settling:
-            again, layer = past is not None, view.roots.layer
+            again = past is not None
             whole = Settler(view, home, text, mode, keeping, network.went_out, self.durable, again)
-            return whole if layer is None else LayerEnd(view, home, layer, whole)
+            return settling or whole
 
         return lambda port: open_hands(
             view,
@@ -191,8 +190,6 @@ class Workshop:
         """Where a task works. Raises ConfigurationError when its project is not there."""
         from artoo.ports.sandbox import Roots
 
-        if options.behalf is not None and options.behalf.roots is not None:
-            return options.behalf.roots
         project = _real(options.project or Path.cwd())
         if not project.is_dir():
             raise ConfigurationError(f"the project directory {project} does not exist")

@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import combinations
 
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.loops.fast.numerals import Number, Shown, numbers_in, plain_digits
+from artoo.loops.fast.numerals import Number, Shown, numbers_in, plain_digits, written_in
 from artoo.loops.fast.tokens import Token, folded, tokens_of, words_of
 
 _SHOWN_LINE = 140
@@ -97,7 +97,7 @@ class Seen:
     @cached_property
     def numbers(self) -> Shown:
         """Every number in it."""
-        return Shown(number for text in self.texts for number in numbers_in(text))
+        return Shown(number for text in self.texts for number in (*numbers_in(text), *written_in(text)))
 
     @cached_property
     def digits(self) -> frozenset[int]:

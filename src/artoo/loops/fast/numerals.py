@@ -33,6 +33,7 @@ _NUMBER = re.compile(
 _SEPARATOR = re.compile(r"\D")
 _POINT = re.compile(r"[.,]")
 _POWERS = {letter: power for power, letter in enumerate("KMGTPE", 1)}
+_MYRIAD = 10_000
 _PRECISE = 100
 """A whole number of so many digits may be a rounded one of a larger scale."""
 _ONE = Decimal(1)
@@ -91,6 +92,35 @@ def numbers_in(text: str) -> Iterator[Number]:
         pieces = tuple(_SEPARATOR.split(digits))
         row = bool(pieces[1:]) and (not values or " " in digits)
         yield Number(found.start(), found.end(), found.group().strip(), values, sizes, pieces if row else ())
+
+
+def written_in(text: str) -> Iterator[Number]:
+    """Numerals of scripts whose signs are numbers themselves and no digits, such as Han. Only to look others up in:
+    in an answer such a sign may be part of a word.
+    """
+    if text.isascii():
+        return
+    start, signs = 0, list[int]()
+    for place, character in enumerate(f"{text} "):
+        value = None if character.isascii() or character.isdecimal() else unicodedata.numeric(character, None)
+        if value is not None and value == int(value):
+            start, signs = (start if signs else place), [*signs, int(value)]
+        elif signs:
+            yield Number(start, place, text[start:place], (Decimal(_composed(signs)),))
+            signs = []
+
+
+def _composed(signs: Sequence[int]) -> int:
+    """The value of such signs: units multiply what stands before them, bare signs follow each other as digits."""
+    total = section = digits = 0
+    for sign in signs:
+        if sign >= _MYRIAD:
+            total, section, digits = total + (section + digits or 1) * sign, 0, 0
+        elif sign >= 10:
+            section, digits = section + (digits or 1) * sign, 0
+        else:
+            digits = digits * 10 + sign
+    return total + section + digits
 
 
 def _readings(digits: str, exponent: str) -> Iterator[Decimal]:
