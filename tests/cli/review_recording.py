@@ -24,8 +24,8 @@ ASK = "[a]pply all, [c]hoose, [k]eep for later, [d]iscard, [s]how again: "
 
 HEAD = """# One review
 
-Recorded by `tests/cli/review_recording.py` on a terminal of {columns} columns and 24 lines: one command as a task of
-its own. It corrects the spelling of two notes, deletes a third file, makes a new one, and leaves a hook that git
+Recorded by `tests/cli/review_recording.py` on a terminal of {columns} columns and 24 lines: one command as a task
+of its own. It corrects the spelling of two notes, deletes a third file, makes a new one, and leaves a hook that git
 would run at every commit. Nothing of that has happened to the files when the question appears. The person chooses:
 the spelling and the new file now. The deletion and the hook wait, are looked at again in a later process, and are
 dropped. At the end `artoo undo` takes back what was applied. What the person types stands behind the questions and
