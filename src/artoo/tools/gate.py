@@ -40,10 +40,12 @@ class Refusal:
 
 @dataclass(slots=True)
 class Gate:
-    """Asks about what tools would do. `origins` knows where names came from that the request does not hold."""
+    """Asks before what cannot be staged. `origins` knows where names came from that the request does not hold;
+    `outside` are the acts that were done: forgetting the task's changes does not take them back."""
 
     questions: Questions = field(default_factory=AskNobody)
     origins: Origins = field(default_factory=Origins)
+    outside: list[str] = field(default_factory=list[str])
     _answers: dict[str, ConfirmationAnswer] = field(default_factory=dict[str, ConfirmationAnswer])
     _refused: list[tuple[_Acts, ConfirmationAnswer]] = field(default_factory=list[tuple[_Acts, ConfirmationAnswer]])
     _granted: dict[tuple[str, str], ConfirmationAnswer] = field(
@@ -65,6 +67,8 @@ class Gate:
             if again or answer.by == NOBODY or answer.by.startswith(POLICY):
                 continue
             self._remember(request, answer)
+            if answer.consent.is_yes and request.act in past.ended:
+                self.outside += [f"{act.verb} {act.target}" for act in request.acts if act.verb == "tool"]
             if past.may_use_once(request.act):
                 self.grant_once(request.act, answer)
 
