@@ -71,13 +71,14 @@ class Lives:
         return found
 
     def answered(self) -> Counter[tuple[str, str]]:
-        """How often each question about an act was answered, doing it again aside."""
+        """How often each question about an act was answered, doing it again aside, and the review of the whole."""
         questions = {e.id: e.payload for e in self.log().envelopes() if isinstance(e.payload, ConfirmationRequest)}
         return Counter(
             (questions[e.cause_id].act, questions[e.cause_id].title)
             for e in self.log().envelopes()
             if isinstance(e.payload, ConfirmationAnswer)
             and e.cause_id is not None
+            and questions[e.cause_id].review is None
             and all(act.verb != "again" for act in questions[e.cause_id].acts)
         )
 
