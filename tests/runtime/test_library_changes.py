@@ -10,6 +10,7 @@ from artoo import Artoo, Changes, Config, ConfigurationError, ConfirmationReques
 from artoo.contracts.settling import ChangeClass
 from artoo.ports.confirm import Confirm, Said
 from artoo.testing import ScriptedModel, with_body
+from artoo.testing.script import Entry
 
 CHANGE = "sed -i s/old/new/ a.txt; rm gone.txt; echo made > made.txt"
 
@@ -30,12 +31,12 @@ def opened(project: Path, model: ScriptedModel, confirm: Confirm | None = None) 
     return Artoo(config, environ={}, model=model, confirm=confirm)
 
 
-def script() -> dict[str, object]:
+def script(change: str = CHANGE) -> dict[str, Entry]:
     made = {"check": "file_exists", "path": "made.txt"}
     criteria = [{"text": "made.txt exists", "mode": "verifiable", "check": made}]
     return {
         "Plan": {"subtasks": [{"intent": "tidy up", "tool": "shell", "success_criteria": criteria}]},
-        "ExecutorStep": with_body({"tool": "shell", "is_final": True}, CHANGE),
+        "ExecutorStep": with_body({"tool": "shell", "is_final": True}, change),
     }
 
 
@@ -87,7 +88,7 @@ async def test_confirm_is_asked_once_about_the_whole(project: Path, said: Said, 
 
     async def confirm(request: ConfirmationRequest) -> Said:
         asked.append(request)
-        return [f"{project}/{name}" for name in said] if isinstance(said, list) else said
+        return [f"{project}/a.txt"] if said == ["a.txt"] else said
 
     with ScriptedModel(script()) as model:
         async with opened(project, model, confirm) as artoo:
@@ -100,9 +101,8 @@ async def test_confirm_is_asked_once_about_the_whole(project: Path, said: Said, 
 async def test_edits_may_be_trusted_and_a_check_holds(project: Path) -> None:
     """`apply="edits"` covers edits and new files, not the deletion; a check of the person's decides in the view."""
     change = "sed -i s/old/new/ a.txt; echo made > made.txt"
-    steps = {**script(), "ExecutorStep": with_body({"tool": "shell", "is_final": True}, change)}
     options = RunOptions(project=project, apply="edits", checks=("grep -q new a.txt",))  # pyright: ignore[reportArgumentType]
-    with ScriptedModel(steps) as model:
+    with ScriptedModel(script(change)) as model:
         async with opened(project, model) as artoo:
             result = await artoo.run("tidy up", options=options)
     assert result.changes.state == "applied"

@@ -40,8 +40,13 @@ def opened_as(
         allow=allow,
         apply=apply,
         persona=settings.persona,
-        standing={segment.name: text for segment, text in settings.standing.segments.items()},
+        standing=named(settings.standing),
     )
+
+
+def named(standing: Standing) -> dict[str, str]:
+    """An agent's segments by their names."""
+    return {segment.name: text for segment, text in standing.segments.items()}
 
 
 def settings_of(opened: TaskOpened) -> TaskSettings:
