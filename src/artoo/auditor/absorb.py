@@ -10,6 +10,7 @@ from artoo.auditor import law as control
 from artoo.auditor.law import Law
 from artoo.auditor.notes import RoundNotes, SubTaskNotes, TaskNotes
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
+from artoo.contracts.criteria import CheckAmended
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import (
@@ -73,11 +74,18 @@ def _medium(task: TaskNotes, envelope: Envelope) -> None:
             task.request = request
         case TaskSpec() as spec:
             task.spec = spec
-            _deadline(task, spec)
         case Plan() as plan:
+            _deadline(task, plan)
             task.rounds.append(RoundNotes(plan))
             known = {each.text for each in task.criteria}
             task.criteria = (*task.criteria, *(each for each in plan.task_criteria if each.text not in known))
+        case CheckAmended() as amended:
+            task.criteria = tuple(
+                each.model_copy(update={"check": amended.after})
+                if (each.text, each.check, each.by) == (amended.criterion, amended.before, "planner")
+                else each
+                for each in task.criteria
+            )
         case DispatchManifest() as manifest if task.round is not None:
             task.round.manifest = manifest
         case OutcomeSummary() as summary:
@@ -209,6 +217,8 @@ def law_of(opened: TaskOpened) -> Law:
     """The law that a task was opened under."""
     given: Mapping[str, float | int | str] = opened.hyperparameters
     numbers = {name: value for name, value in given.items() if name in _LAW_NAMES and not isinstance(value, str)}
+    if opened.brain.small and "unplanned" not in opened.without:
+        numbers["max_replans"] = 0  # nobody plans, so nobody plans again
     return Law(
         **numbers,  # pyright: ignore[reportArgumentType]
         paper_gradient=given.get("gradient") == "paper",
@@ -217,7 +227,7 @@ def law_of(opened: TaskOpened) -> Law:
     )
 
 
-def _deadline(task: TaskNotes, spec: TaskSpec) -> None:
+def _deadline(task: TaskNotes, plan: Plan) -> None:
     """A deadline caps the time budget; it counts from the request, whose time the Auditor does not keep."""
-    if spec.constraints.deadline is not None:
+    if plan.deadline is not None:
         task.budget_ms = None

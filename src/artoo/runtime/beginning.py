@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from artoo.contracts.criteria import by_command
 from artoo.contracts.envelope import Envelope
@@ -12,6 +12,7 @@ from artoo.contracts.request import Turn, UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult
 from artoo.llm.budget import BudgetedModel
+from artoo.ports.model import Tier
 from artoo.ports.world import View
 from artoo.runtime.behalf import Behalf
 from artoo.runtime.opening import opened_as
@@ -46,8 +47,14 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     roots = shop.roots(options)
     answers = shop.answers(options, roots)
     memory = await shop.memory(options)
-    settings = shop.settings(options, accepted_texts(shop.config.home))
     behalf, mode = options.behalf or Behalf(), options.apply or shop.config.apply
+    model = behalf.model(shop.model)
+    settings = replace(
+        shop.settings(options, accepted_texts(shop.config.home)),
+        brain=await model.known(Tier.BRAIN),
+        tool=await model.known(Tier.TOOL),
+        project=str(roots.project),
+    )
     view = behalf.view or await shop.view(task_id, roots)
     made = await shop.hands(view, text, mode, settling=behalf.settling)
     await behalf.began(task_id)
@@ -56,8 +63,8 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     def hands() -> Hands:
         return behalf.hands(made(gate))
 
-    model = BudgetedModel(behalf.model(shop.model), budget)
-    stage = LiveStage(task_id, shop.bus, model, hands, shop.clock, shop.ids, memory)
+    budgeted = BudgetedModel(model, budget)
+    stage = LiveStage(task_id, shop.bus, budgeted, hands, shop.clock, shop.ids, memory)
     task = TaskRun(task_id, stage, settings, budget.cost, answers)
     opened = opened_as(settings, shop.limits(options), options.allow, mode, memory=memory is not None)
     request = UserRequest(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from artoo.llm.client import EndpointModel
-from artoo.llm.embedded import EmbeddedTransport
+from artoo.llm.embedded import EmbeddedTransport, served
 from artoo.llm.embedded_engine import EngineSettings
 from artoo.llm.model_fetch import Report, fetch_model, silent
 from artoo.llm.model_store import KnownModel, ModelStore
@@ -23,8 +25,10 @@ _EMBEDDED_SECONDS = 600.0
 class EmbeddedOnDemand:
     """The embedded model as a Transport that fetches and loads it at the first question."""
 
-    def __init__(self, settings: Embedded, store: ModelStore, report: Report) -> None:
+    def __init__(self, settings: Embedded, store: ModelStore, report: Report, states: Path | None = None) -> None:
+        """`states`: where the engine keeps what it has read of static prompts."""
         self._settings = settings
+        self._states = states
         self._store = store
         self._report = report
         self._lock = asyncio.Lock()
@@ -41,8 +45,10 @@ class EmbeddedOnDemand:
         return await (await self._ready()).post(body, timeout=timeout)
 
     async def models(self, *, timeout: float) -> TransportReply:
-        """See Transport."""
-        return await (await self._ready()).models(timeout=timeout)
+        """See Transport. A known model is described without being fetched."""
+        if self._inner is not None or not isinstance(chosen := self._chosen(), KnownModel):
+            return await (await self._ready()).models(timeout=timeout)
+        return served(chosen.name, self._engine(), chosen.size)
 
     async def close(self) -> None:
         """Frees the model if it was loaded. Idempotent."""
@@ -65,17 +71,32 @@ class EmbeddedOnDemand:
                     path = await fetch_model(self._store, chosen, report=self._report)
                 else:
                     path = chosen
-                engine = EngineSettings(
-                    context_tokens=self._settings.context,
-                    slots=self._settings.slots,
-                    threads=self._settings.threads,
-                )
-                self._inner = EmbeddedTransport(path, engine, check=self._store.check_file)
+                self._inner = EmbeddedTransport(path, self._engine(), check=self._store.check_file)
             return self._inner
+
+    def _engine(self) -> EngineSettings:
+        settings = self._settings
+        return EngineSettings(
+            context_tokens=settings.context,
+            slots=settings.slots,
+            threads=settings.threads,
+            prefixes=self._states / self._version() if self._states is not None else None,
+        )
+
+    def _version(self) -> str:
+        """What a saved state belongs to: the model and the engine that reads it."""
+        chosen = self._chosen()
+        weights = chosen.sha256 if isinstance(chosen, KnownModel) else f"{chosen} {chosen.stat().st_mtime_ns}"
+        try:
+            engine = version("xllamacpp")
+        except PackageNotFoundError:
+            engine = ""
+        return sha256(f"{weights} {engine} {self._settings.context}".encode()).hexdigest()[:16]
 
 
 def embedded_model(config: Config, clock: Clock, report: Report | None) -> EndpointModel:
     """The embedded model as both tiers see it; `report` is told how far its download is."""
-    transport = EmbeddedOnDemand(config.embedded, ModelStore(config.home), report or silent)
+    states = config.home / "cache" / "prefixes"
+    transport = EmbeddedOnDemand(config.embedded, ModelStore(config.home), report or silent, states)
     policy = RetryPolicy(attempts=1, total=_EMBEDDED_SECONDS, per_call=_EMBEDDED_SECONDS)
     return EndpointModel(transport, "embedded", clock, retry=policy, compact=True)

@@ -117,7 +117,7 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock, beha
         memory=memory,
     )
     stage, conductor = await taken_up(recording, resumption.announcement, beyond)
-    settings = settings_of(recording.opened)
+    settings = settings_of(recording.opened, recording.request.project)
     standing = replace(settings.standing, check=behalf.standing.check)
     task = TaskRun(task_id, stage, replace(settings, standing=standing), budget.cost, answers)
     return Begun(task, lambda: resumed(task.follow(conductor), resumption), lock, view, tuple(recording.stream))

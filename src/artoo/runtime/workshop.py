@@ -201,6 +201,7 @@ class Workshop:
         """How a task is run: its options before the configuration."""
         from artoo.loops.fast.agreement import SecondLook
         from artoo.loops.fast.executor import ExecutorLimits
+        from artoo.loops.heuristics import without
         from artoo.runtime.task import TaskSettings
 
         limits = self.config.limits
@@ -219,6 +220,7 @@ class Workshop:
             strict_roles=options.strict_roles,
             second_look=SecondLook.ALWAYS if options.verify else SecondLook.AUTO,
             persona=persona,
+            heuristics=without(self.config.control.without),
         )
         return settings if options.behalf is None else replace(settings, standing=options.behalf.standing)
 

@@ -14,8 +14,7 @@ from artoo.ports.evidence import Language
 from artoo.prompts.library import procedural
 from artoo.prompts.segments import Segment
 
-_TOKENS = 600
-_NAMES = {"python": "Python program", "bash": "bash script"}
+_TOKENS = 700
 
 
 class _Program(ExecutorStep):
@@ -28,6 +27,11 @@ class _Program(ExecutorStep):
     def from_bare_body(cls, info: str, body: str) -> ExecutorStep | None:
         """Any block is the program: its language is the one that was asked for."""
         return cls(body=body)
+
+    @classmethod
+    def from_words(cls, text: str) -> ExecutorStep | None:
+        """Words are no program."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,8 @@ class SecondAuthor:
             Segment.ROLE: _executors_role(),
             Segment.SURROUNDINGS: self.listing,
             Segment.CONTEXT: self.subtask.context,
-            Segment.SUBTASK: f"{self.subtask.intent}\nWrite one whole {_NAMES[language]} that does it and prints "
-            "just the answer.",
+            Segment.SUBTASK: self.subtask.intent,
+            Segment.CLOSING: f"Write it in {language} this time.",
         }
         try:
             step = await self.asker.ask(
@@ -57,6 +61,7 @@ class SecondAuthor:
                 max_tokens=_TOKENS,
                 variant=variant,
                 body_field="body",
+                simple=True,
             )
         except ModelAnswerInvalid:
             return None
@@ -66,4 +71,4 @@ class SecondAuthor:
 @cache
 def _executors_role() -> str:
     """The executor's own words: the prompt then begins as that of the first way, which a server has cached."""
-    return procedural("executor", "ExecutorStep")[Segment.ROLE]
+    return procedural("executor", "ExecutorStep", simple=True)[Segment.ROLE]

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from artoo.contracts.base import Contract
+from artoo.contracts.criteria import CheckAmended
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
-from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
+from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, assurance_of
 from artoo.contracts.solution import (
     Cost,
     Directive,
@@ -49,6 +50,7 @@ class Standing:
     prev_directive: Directive
     cost: Cost
     failed: tuple[SubTaskOutcome, ...] = ()
+    amended: tuple[CheckAmended, ...] = ()
 
 
 class Endings:
@@ -58,13 +60,15 @@ class Endings:
         self._asker = asker
         self._ask_for_moves = ask_for_moves
 
-    def accept(self, standing: Standing, summary: OutcomeSummary) -> FinalResult:
-        """All criteria met."""
-        return _delivered(standing, Directive.ACCEPT, summary.merged_output, summary.outcomes, ())
+    def delivered(self, standing: Standing, summary: OutcomeSummary, *, accepted: bool) -> FinalResult:
+        """Nothing is unmet; `accepted` when nothing is open either."""
+        directive = Directive.ACCEPT if accepted else Directive.SUCCESS
+        return _delivered(standing, directive, summary.merged_output, summary.outcomes, summary.task_verdicts, ())
 
     def success(self, standing: Standing, request: ReplanRequest) -> FinalResult:
         """Near enough: says what is not met."""
-        return _delivered(standing, Directive.SUCCESS, request.merged_output, request.outcomes, unmet_of(request))
+        output, unmet = request.merged_output, unmet_of(request)
+        return _delivered(standing, Directive.SUCCESS, output, request.outcomes, request.task_verdicts, unmet)
 
     async def abandon(
         self, standing: Standing, request: ReplanRequest, why: StoppedBy, detail: str, cause: Envelope
@@ -123,7 +127,7 @@ class Endings:
 def unmet_of(request: ReplanRequest) -> tuple[UnmetCriterion, ...]:
     """Every unmet criterion once, with its reason and the role that answers for it."""
     unmet: dict[str, UnmetCriterion] = {}
-    for verdict in _verdicts(request):
+    for verdict in last_verdicts(request.outcomes, request.task_verdicts):
         if verdict.verdict == "fail":
             unmet.setdefault(
                 verdict.criterion,
@@ -137,8 +141,17 @@ def unmet_of(request: ReplanRequest) -> tuple[UnmetCriterion, ...]:
     return tuple(unmet.values())
 
 
-def _verdicts(request: ReplanRequest) -> list[CriterionVerdict]:
-    return [*(v for outcome in request.outcomes for v in outcome.criteria_verdicts), *request.task_verdicts]
+def last_verdicts(
+    outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[CriterionVerdict]
+) -> tuple[CriterionVerdict, ...]:
+    """Every verdict that an ending rests on: those of the subtasks, then those of the task."""
+    return (*(verdict for outcome in outcomes for verdict in outcome.criteria_verdicts), *task_verdicts)
+
+
+def open_criteria(outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[CriterionVerdict]) -> tuple[str, ...]:
+    """The criteria that nothing decided, each once."""
+    verdicts = last_verdicts(outcomes, task_verdicts)
+    return tuple(dict.fromkeys(verdict.criterion for verdict in verdicts if verdict.verdict == "open"))
 
 
 def _delivered(
@@ -146,11 +159,18 @@ def _delivered(
     directive: Directive,
     output: str,
     outcomes: Sequence[SubTaskOutcome],
+    task_verdicts: Sequence[CriterionVerdict],
     unmet: tuple[UnmetCriterion, ...],
 ) -> FinalResult:
     words = wording.wording(standing.language)
     summary = wording.accepted(words, output, unmet, _withheld(outcomes))
-    return _result(standing, directive, summary=summary, output=output, outcomes=outcomes, unmet=unmet)
+    opened = open_criteria(outcomes, task_verdicts)
+    assurance = assurance_of(last_verdicts(outcomes, task_verdicts))
+    looked = any(outcome.tool_calls for outcome in outcomes)
+    named = tuple(criterion for criterion in opened if criterion != standing.request)
+    facts = wording.facts(words, assurance, named, _failing(outcomes), looked=looked)
+    result = _result(standing, directive, summary=summary, output=output, outcomes=outcomes, unmet=unmet)
+    return result.model_copy(update={"assurance": assurance, "open": opened, "facts": facts})
 
 
 def _result(
@@ -182,6 +202,7 @@ def _result(
             "next_moves": moves,
             "stopped_by": why,
             "withheld": _withheld(outcomes),
+            "amended": standing.amended,
             "cost": standing.cost.model_copy(update={"tool_calls": calls}),
         }
     )
@@ -194,6 +215,12 @@ def _tried(failed: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
         for call in outcome.tool_calls
     )
     return tuple(dict.fromkeys(lines))[:8]
+
+
+def _failing(outcomes: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
+    """Commands that were the last act of a subtask which stands, and failed."""
+    last = (outcome.tool_calls[-1] for outcome in outcomes if outcome.status == "matched" and outcome.tool_calls)
+    return tuple(" ".join(call.input.split())[:80] for call in last if call.status is CallStatus.ERROR)
 
 
 def _withheld(outcomes: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
