@@ -14,7 +14,7 @@ from artoo.contracts.errors import BudgetExhausted, ModelError, Spent
 from artoo.contracts.events import ModelCalled, Usage
 from artoo.contracts.solution import Cost, Money
 from artoo.llm.prices import PriceList
-from artoo.ports.model import Answer, Question
+from artoo.ports.model import Answer, Known, Question, Tier
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -259,6 +259,10 @@ class MeteredModel(Protocol):
 
     async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
         """As `Model.ask`; `meter` is asked before each request to the server."""
+        ...
+
+    async def known(self, tier: Tier) -> Known:
+        """What is known of a tier's model before it is asked. Contacts a server at most once; never raises."""
         ...
 
 

@@ -40,7 +40,7 @@ from artoo.llm.request import (
 from artoo.llm.retry import Retrier, RetryPolicy, is_transient
 from artoo.llm.transport import Transport, TransportReply
 from artoo.ports.clock import Clock
-from artoo.ports.model import Answer, Question
+from artoo.ports.model import Answer, Known, Question
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -101,7 +101,8 @@ class _Request(NamedTuple):
 class EndpointModel:
     """One model of one server. Shared by all tasks; safe for any number of questions at once.
 
-    `memory` keeps what was found out about the server between runs; `compact` see ServerTraits.
+    `memory` keeps what was found out about the server between runs; `compact` see ServerTraits. `window`: tokens of
+    the model's context as the operator says; a server that tells a smaller one is believed.
     """
 
     def __init__(
@@ -114,6 +115,7 @@ class EndpointModel:
         memory: DialectMemory | None = None,
         random: Random | None = None,
         compact: bool = False,
+        window: int | None = None,
     ) -> None:
         self._transport = transport
         self._model = model
@@ -125,6 +127,7 @@ class EndpointModel:
         host = urlsplit(transport.name).hostname or ""
         is_openai = host == "api.openai.com" or host.endswith(".openai.azure.com")
         self._traits = ServerTraits(is_openai=is_openai, compact=compact)
+        self._window = window
         self._room_for_thoughts = 0
         self._identified = False
         self._failed_identifications = 0
@@ -152,6 +155,13 @@ class EndpointModel:
             repaired=repaired,
             small=self._traits.is_small,
         )
+
+    async def known(self) -> Known:
+        """What is known of the model before it is asked; a server is asked once which one it is."""
+        await self._identify()
+        windows = [each for each in (self._window, self._traits.window) if each is not None]
+        small = self._traits.is_small
+        return Known(small, min(windows)) if windows else Known(small)
 
     async def close(self) -> None:
         """Closes the transport. Idempotent."""
@@ -282,7 +292,12 @@ class EndpointModel:
                 self._failed_identifications += 1
                 self._identified = self._failed_identifications >= _MOST_IDENTIFICATIONS
                 return
-            self._traits = replace(self._traits, is_llama=_is_llama(reply), model_bytes=_model_bytes(reply))
+            self._traits = replace(
+                self._traits,
+                is_llama=_is_llama(reply),
+                model_bytes=_meta(reply, "size"),
+                window=_meta(reply, "n_ctx"),
+            )
             self._identified = True
 
 
@@ -316,13 +331,13 @@ def _estimate(prompt: list[Message]) -> int:
     return estimated_tokens(*(message["content"] for message in prompt))
 
 
-def _model_bytes(reply: TransportReply) -> int | None:
-    """llama.cpp says in `meta.size` how large the weights are."""
+def _meta(reply: TransportReply, name: str) -> int | None:
+    """llama.cpp says in `meta` how large the weights (`size`) and the context (`n_ctx`) are."""
     data = reply.body.get("data") if reply.status == 200 and isinstance(reply.body, dict) else None
     first = data[0] if isinstance(data, list) and data else None
     meta = first.get("meta") if isinstance(first, dict) else None
-    size = meta.get("size") if isinstance(meta, dict) else None
-    return size if isinstance(size, int) else None
+    value = meta.get(name) if isinstance(meta, dict) else None
+    return value if isinstance(value, int) else None
 
 
 def _is_llama(reply: TransportReply) -> bool:

@@ -19,12 +19,13 @@ from artoo.ports.clock import Clock
 
 
 class Wire(StrEnum):
-    """How structure is asked for, strongest first. `grammar` is llama.cpp's, for answers with a fenced body."""
+    """How structure is asked for, strongest first. `grammar` is llama.cpp's; `free` asks for none."""
 
     JSON_SCHEMA = "json_schema"
     JSON_OBJECT = "json_object"
     GRAMMAR = "grammar"
     PROMPTED = "prompted"
+    FREE = "free"
 
 
 _WEAKER = {Wire.JSON_SCHEMA: Wire.JSON_OBJECT, Wire.JSON_OBJECT: Wire.PROMPTED, Wire.GRAMMAR: Wire.PROMPTED}
@@ -50,19 +51,19 @@ _REFUSALS = (
     "extra",
     "not allowed",
 )
-_OPTIONAL = ("temperature", "seed", "max_tokens", "cache_prompt")
+_OPTIONAL = ("temperature", "seed", "max_tokens", "cache_prompt", "stop")
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """What one server accepts for one model.
 
-    `structure` is for answers that are one JSON object, `body` for those with a fenced block after it. `without`
-    names parameters that it refuses; refused `max_tokens` is sent as `max_completion_tokens`.
+    `compact` is how a llama.cpp server is held to JSON without room for indentation, `structure` any other.
+    `without` names parameters that it refuses; refused `max_tokens` is sent as `max_completion_tokens`.
     """
 
     structure: Wire = Wire.JSON_SCHEMA
-    body: Wire = Wire.GRAMMAR
+    compact: Wire = Wire.GRAMMAR
     without: tuple[str, ...] = ()
 
     def after(self, reply: TransportReply, wire: Wire) -> Dialect | None:
@@ -84,7 +85,7 @@ class Dialect:
             return None
         # Two parallel calls may both be refused: only the form that was refused is given up, once.
         structure = weaker if wire is self.structure else self.structure
-        return replace(self, structure=structure, body=weaker if wire is self.body else self.body)
+        return replace(self, structure=structure, compact=weaker if wire is self.compact else self.compact)
 
 
 def _refuses(text: str, name: str) -> bool:
@@ -154,7 +155,7 @@ def _dialect(entry: object, now: datetime) -> Dialect | None:
         without = cast(list[str], fields["without"])
         return Dialect(
             Wire(str(fields["structure"])),
-            Wire(str(fields["body"])),
+            Wire(str(fields["compact"])),
             tuple(name for name in without if name in _OPTIONAL),
         )
     except (KeyError, TypeError, ValueError):

@@ -18,7 +18,7 @@ from artoo.llm import guard
 from artoo.llm.embedded_answer import HEADERS, StreamedAnswer
 from artoo.llm.embedded_engine import Engine, EngineSettings, LlamaEngine, check_gguf, close_all
 from artoo.llm.embedded_worker import Stop, run_in_thread, stop_all
-from artoo.llm.transport import TransportReply
+from artoo.llm.transport import Json, TransportReply
 
 LoadEngine = Callable[[Path, EngineSettings], Engine]
 CheckFile = Callable[[Path], None]
@@ -90,21 +90,7 @@ class EmbeddedTransport:
             raise ModelUnreachable(
                 f"the disk that holds {self._path} did not answer within {timeout:g} s; check it"
             ) from error
-        return TransportReply(
-            200,
-            HEADERS,
-            {
-                "object": "list",
-                "data": [
-                    {
-                        "id": self._path.name,
-                        "object": "model",
-                        "owned_by": "llamacpp",
-                        "meta": {"n_ctx": self._settings.context_tokens, "size": self._path.stat().st_size},
-                    }
-                ],
-            },
-        )
+        return served(self._path.name, self._settings, self._path.stat().st_size)
 
     async def close(self) -> None:
         """Stops what is running and frees the model. Requests afterwards raise ModelUnreachable. Idempotent."""
@@ -138,6 +124,13 @@ class EmbeddedTransport:
         if self._places is None or self._places[0] is not loop:
             self._places = (loop, asyncio.Semaphore(self._settings.slots))
         return self._places[1]
+
+
+def served(name: str, settings: EngineSettings, size: int) -> TransportReply:
+    """One model as llama.cpp's server lists it. `size`: of its weights, in bytes. Slots share the context."""
+    meta: Json = {"n_ctx": settings.context_tokens // settings.slots, "size": size}
+    model: Json = {"id": name, "object": "model", "owned_by": "llamacpp", "meta": meta}
+    return TransportReply(200, HEADERS, {"object": "list", "data": [model]})
 
 
 def _complete(engine: Engine, body: Mapping[str, object], stop: Stop) -> TransportReply:

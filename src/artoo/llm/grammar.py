@@ -8,7 +8,6 @@ no length limit (a cut string spills its rest into the next field).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import cast
 
 import orjson
@@ -29,55 +28,26 @@ any-pair ::= string ":" ws value
 any-array ::= "[" ws (value ("," ws value)*)? "]"
 """
 
-_ANY_FENCE = r"""
-fence ::= "```" [a-zA-Z0-9_+#.-]{0,20} "\n" line* "```"
-"""
-
-_LINES = r"""
-line ::= ([^`\n] rest | "`" ([^`\n] rest)? | "``" ([^`\n] rest)?)? "\n"
-rest ::= [^\n]*
-"""
-
 _MOST_REPEATED = 64
 _ATOM = re.compile(r'[a-z0-9-]+|"(?:[^"\\]|\\.)*"')
 
 
-def grammar_of(schema: Schema, *, fenced_body: bool = False) -> str:
+def grammar_of(schema: Schema) -> str:
     """A grammar whose language is the JSON objects of `schema`, in field order.
 
-    With `fenced_body`, a fenced block may follow on the next line; no line of its text can begin with three
-    backticks. Bounds and patterns that GBNF cannot say (string lengths, regular expressions, most ranges) are
-    left to validation.
+    Bounds and patterns that GBNF cannot say (string lengths, regular expressions, most ranges) are left to
+    validation.
     """
     writer = _Writer(cast(dict[str, Schema], schema.get("$defs", {})))
     header = writer.part(schema, "header")
-    tail = ' ("\\n" "\\n"? fence)?' if fenced_body else ""
-    rules = [f"root ::= {header}{tail}", *writer.rules]
-    return "\n".join(rules) + _BASE + (_ANY_FENCE + _LINES if fenced_body else "")
-
-
-def grammar_of_forms(forms: Sequence[tuple[Schema, str | None]]) -> str:
-    """A grammar whose language is the union of these forms: (header schema, info string of the block or None).
-
-    A block that a form has is required there, with at least one line.
-    """
-    shapes: list[str] = []
-    rules: list[str] = []
-    for number, (schema, info) in enumerate(forms, 1):
-        writer = _Writer(cast(dict[str, Schema], schema.get("$defs", {})), f"form{number}-")
-        header = writer.part(schema, "header")
-        block = "" if info is None else f' "\\n```{info}\\n" line+ "```"'
-        shapes.append(f"{header}{block}")
-        rules += writer.rules
-    return "\n".join([f"root ::= {' | '.join(shapes)}", *rules]) + _BASE + _LINES
+    return "\n".join([f"root ::= {header}", *writer.rules]) + _BASE
 
 
 class _Writer:
     """Collects rules. `part` returns what to write where a schema's values may stand: a rule's name or literal."""
 
-    def __init__(self, definitions: dict[str, Schema], prefix: str = "") -> None:
+    def __init__(self, definitions: dict[str, Schema]) -> None:
         self._definitions = definitions
-        self._prefix = prefix
         self._references: dict[str, str] = {}
         self._names = 0
         self.rules: list[str] = []
@@ -92,7 +62,7 @@ class _Writer:
 
     def _new_name(self, hint: str) -> str:
         self._names += 1
-        return f"{self._prefix}{re.sub('[^a-z0-9]+', '-', hint.lower()).strip('-')}-{self._names}"
+        return f"{re.sub('[^a-z0-9]+', '-', hint.lower()).strip('-')}-{self._names}"
 
     def _expression(self, schema: Schema, hint: str) -> str:
         if "$ref" in schema:

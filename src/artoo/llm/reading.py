@@ -178,7 +178,17 @@ def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -
                 return _as_value(_joined(found.value, body_field, fence), schema)
             except Unreadable as error:
                 problem = problem or error.problem
-    raise Unreadable(problem or "the answer holds no JSON object")
+    spoken = _spoken(text, schema) if not problem and not fences and not cut else None
+    if spoken is not None:
+        return spoken
+    raise Unreadable(problem or "the answer has none of the forms that were asked for")
+
+
+def _spoken(text: str, schema: type[T]) -> T | None:
+    """Words alone, given to the type's `from_words(text)` when it has one."""
+    read = cast(Callable[[str], object] | None, getattr(schema, "from_words", None))
+    value = read(text.strip()) if read is not None else None
+    return value if isinstance(value, schema) else None
 
 
 def _without_code(text: str, fences: list[Fence]) -> str:

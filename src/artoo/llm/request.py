@@ -10,14 +10,16 @@ import orjson
 from pydantic import BaseModel
 
 from artoo.llm.dialect import Dialect, Wire
-from artoo.llm.grammar import grammar_of, grammar_of_forms
+from artoo.llm.grammar import grammar_of
 from artoo.llm.schema import Schema, is_strict, schema_of, strict_form
-from artoo.ports.model import AnswerForm, Question
+from artoo.ports.model import Question
 
 T = TypeVar("T", bound=BaseModel)
 Message = dict[str, str]
 _REPAIR_KEEPS = 2_000
 _FRAME = 16
+_FENCE_END = "\n```\n"
+"""Where a small model's program ends; what it writes afterwards is only waited for."""
 _WARMER, _HOTTEST = 0.3, 0.9
 """Each further variant samples a little more freely: a small model that is made hot at once loses the thread."""
 
@@ -32,11 +34,12 @@ class ServerTraits:
 
     `is_openai`: it insists on strict schemas. `compact`: where it is llama.cpp, every answer is held by our own
     grammar and not by the server's, which lets a model indent its JSON (a third more tokens). `model_bytes`:
-    the size of its weights, where the server tells.
+    the size of its weights, `window`: its context in tokens, where the server tells.
     """
 
     is_llama: bool = False
     model_bytes: int | None = None
+    window: int | None = None
     is_openai: bool = False
     compact: bool = False
 
@@ -47,10 +50,11 @@ class ServerTraits:
 
 
 def wire_for(question: Question[T], dialect: Dialect, traits: ServerTraits) -> Wire:
-    """How structure is asked for. A fenced body after the JSON rules out response formats."""
-    body = dialect.body if traits.is_llama else Wire.PROMPTED
-    if question.body_field is not None or (traits.compact and body is Wire.GRAMMAR):
-        return body
+    """How structure is asked for; what may hold a fenced block is held by nothing."""
+    if question.body_field is not None:
+        return Wire.FREE
+    if traits.compact and traits.is_llama and dialect.compact is Wire.GRAMMAR:
+        return Wire.GRAMMAR
     return dialect.structure
 
 
@@ -58,7 +62,7 @@ def messages_for(question: Question[T], wire: Wire) -> list[Message]:
     """System and user message. Where the server does not enforce the schema, the system message states it."""
     system = question.system
     if wire in (Wire.JSON_OBJECT, Wire.PROMPTED):
-        system = f"{system}\n\n{_stated(question.schema, question.body_field)}"
+        system = f"{system}\n\n{_stated(question.schema)}"
     return [{"role": "system", "content": system}, {"role": "user", "content": question.user}]
 
 
@@ -80,6 +84,8 @@ def body_for(
     body["max_tokens"] = max_tokens
     if traits.is_llama:
         body["cache_prompt"] = True
+    if wire is Wire.FREE and traits.is_small:
+        body["stop"] = [_FENCE_END]
     for name in dialect.without:
         body.pop(name, None)
     if "max_tokens" in dialect.without:
@@ -89,7 +95,7 @@ def body_for(
     elif wire is Wire.JSON_OBJECT:
         body["response_format"] = {"type": "json_object"}
     elif wire is Wire.GRAMMAR:
-        body["grammar"] = _grammar(question.schema, question.body_field, question.forms)
+        body["grammar"] = _grammar(question.schema)
     return body
 
 
@@ -98,15 +104,11 @@ def repair_messages(
 ) -> list[Message]:
     """The same conversation with the bad answer and what is wrong with it."""
     shown = answer if len(answer) <= _REPAIR_KEEPS else answer[:_REPAIR_KEEPS] + " …"
-    form = (
-        f"the complete JSON object, then the fenced block for {question.body_field}"
-        if question.body_field
-        else "only the complete JSON object"
-    )
+    form = "only the complete JSON object" if question.body_field is None else "one of the forms above, complete"
     request = f"That answer is no valid {question.contract}: {problem}. Answer again with {form}."
     if wire is Wire.JSON_SCHEMA:
         # Some servers accept a schema and ignore it; then the model has not seen it yet.
-        request = f"{request}\n{_stated(question.schema, question.body_field)}"
+        request = f"{request}\n{_stated(question.schema)}"
     return [*messages, {"role": "assistant", "content": shown or "(empty)"}, {"role": "user", "content": request}]
 
 
@@ -131,14 +133,9 @@ def _bytes(text: str) -> int:
 
 
 @lru_cache(maxsize=256)
-def _stated(schema: type[BaseModel], body_field: str | None) -> str:
-    described = orjson.dumps(schema_of(schema, body_field)).decode()
-    if body_field is None:
-        return f"Answer with one JSON object and nothing else. It fits this JSON schema: {described}"
-    return (
-        f"Answer with one JSON object that fits this JSON schema: {described}\n"
-        f"If {body_field} is needed, it comes after the object as a fenced block (```), never inside the JSON."
-    )
+def _stated(schema: type[BaseModel]) -> str:
+    described = orjson.dumps(schema_of(schema)).decode()
+    return f"Answer with one JSON object and nothing else. It fits this JSON schema: {described}"
 
 
 @lru_cache(maxsize=256)
@@ -152,7 +149,5 @@ def _schema_format(schema: type[BaseModel], contract: str, wants_strict: bool) -
 
 
 @lru_cache(maxsize=256)
-def _grammar(schema: type[BaseModel], body_field: str | None, forms: tuple[AnswerForm, ...]) -> str:
-    if forms:
-        return grammar_of_forms([(schema_of(form.schema), form.fence) for form in forms])
-    return grammar_of(schema_of(schema, body_field), fenced_body=body_field is not None)
+def _grammar(schema: type[BaseModel]) -> str:
+    return grammar_of(schema_of(schema))

@@ -14,20 +14,12 @@ _NAMED = ("properties", "$defs", "patternProperties")
 
 
 @lru_cache(maxsize=256)
-def schema_of(model: type[BaseModel], without: str | None = None) -> Schema:
+def schema_of(model: type[BaseModel]) -> Schema:
     """The schema of `model`, small: no titles, defaults or class docstrings; `oneOf` is `anyOf`, tags are required.
 
-    `without` leaves one property out (the one that travels as a fenced block). Treat the result as read-only.
+    Treat the result as read-only.
     """
-    schema = _clean(model.model_json_schema())
-    if without is None:
-        return schema
-    properties = dict(cast(Schema, schema.get("properties", {})))
-    properties.pop(without, None)
-    schema["properties"] = properties
-    required = [name for name in cast(list[str], schema.get("required", [])) if name != without]
-    schema.pop("required", None)
-    return {**schema, "required": required} if required else schema
+    return _clean(model.model_json_schema())
 
 
 def _clean(schema: Schema) -> Schema:

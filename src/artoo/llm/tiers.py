@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel
 
 from artoo.llm.settings import Endpoint, ModelSettings
-from artoo.ports.model import Answer, Question, Tier
+from artoo.ports.model import Answer, Known, Question, Tier
 
 if TYPE_CHECKING:
     from artoo.llm.budget import Meter
@@ -32,6 +32,10 @@ class TieredModel:
     async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
         """See `artoo.ports.model.Model`; `meter` as in EndpointModel."""
         return await self._model(question.tier).ask(question, meter=meter)
+
+    async def known(self, tier: Tier) -> Known:
+        """See MeteredModel."""
+        return await self._model(tier).known()
 
     async def close(self) -> None:
         """Closes every endpoint that was used. Idempotent."""

@@ -20,7 +20,7 @@ from artoo.contracts.errors import (
 from artoo.contracts.events import ModelCalled, ModelFailure, Usage
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
-from artoo.ports.model import Answer, AnswerForm, Model, Question, Tier
+from artoo.ports.model import Answer, Known, Model, Question, Tier
 from artoo.prompts.library import procedural
 from artoo.prompts.segments import Segment, assemble
 
@@ -62,15 +62,15 @@ class Asker:
         clock: Clock,
         tier: Tier,
         standing: Standing | None = None,
+        known: Known | None = None,
     ) -> None:
-        """`standing`: whom the task is done for."""
+        """`standing`: whom the task is done for. `known`: what is known of the model of this tier."""
+        self.known = known or Known()
         self._standing = standing or _NOBODY
         self._port = port
         self._model = model
         self._clock = clock
         self._tier = tier
-        self.small = False
-        """Whether the model that answered last is known to be a small one."""
 
     async def ask(
         self,
@@ -82,12 +82,17 @@ class Asker:
         max_tokens: int,
         variant: int = 0,
         body_field: str | None = None,
-        forms: tuple[AnswerForm, ...] = (),
+        simple: bool = False,
     ) -> T:
-        """The model's answer as a valid `schema`. Raises ModelError, BudgetExhausted or IdentityRefused."""
+        """The model's answer as a valid `schema`. `simple`: with the instructions for small models.
+
+        Raises ModelError, BudgetExhausted or IdentityRefused.
+        """
         if self._standing.check is not unchecked:
             await self._standing.check()
-        system, user = assemble({**procedural(self._port.role, contract), **self._standing.segments, **segments})
+        system, user = assemble(
+            {**procedural(self._port.role, contract, simple=simple), **self._standing.segments, **segments}
+        )
         question = Question(
             contract=contract,
             schema=schema,
@@ -95,7 +100,6 @@ class Asker:
             user=user,
             tier=self._tier,
             body_field=body_field,
-            forms=forms,
             max_tokens=max_tokens,
             variant=variant,
         )
@@ -105,7 +109,6 @@ class Asker:
         except (ModelError, BudgetExhausted) as error:
             self._report_failure(question, error, cause, started)
             raise
-        self.small = answer.small
         self._report(question, answer, cause)
         return answer.value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from artoo.contracts.plan import MustNot
@@ -12,9 +13,24 @@ _SHOWN_TARGET = 80
 
 
 @lru_cache(maxsize=64)
-def describe_tools(specs: tuple[ToolSpec, ...]) -> str:
-    """One line a tool, by priority: name, purpose, what goes into `input` and what into the fenced block."""
-    return "\n".join(_line(spec) for spec in sorted(specs, key=lambda spec: spec.priority))
+def describe_tools(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) -> str:
+    """One line a tool, by priority: name, purpose, what goes into `input` and what into the fenced block.
+
+    `programs_apart`: only those made for one purpose, for a model that writes programs for all else.
+    """
+    shown = [spec for spec in specs if spec.special or not programs_apart]
+    lines = [_line(spec) for spec in sorted(shown, key=lambda spec: spec.priority)]
+    if programs_apart and lines:
+        lines.append('Instead of a program, one line uses a tool: {"tool": its name, "input": its input}')
+    return "\n".join(lines)
+
+
+def other_language(specs: Sequence[ToolSpec], tool: str) -> str:
+    """A language that another tool than this one runs; empty when there is none or this one runs none."""
+    running = [spec for spec in specs if spec.languages]
+    if all(spec.name != tool for spec in running):
+        return ""
+    return next((spec.languages[0] for spec in running if spec.name != tool), "")
 
 
 def _line(spec: ToolSpec) -> str:

@@ -21,22 +21,22 @@ class Tier(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerForm:
-    """One shape that an answer may have: the JSON of `schema`, then a fenced block or none.
+class Known:
+    """What is known of a tier's model before it is asked. `window`: tokens of prompt and answer together.
 
-    `fence` None: no block. Else a block is required, and this is its info string ("python", or "" for none).
-    Servers that take grammars hold a model to one of the question's forms.
+    `small`: its weights are small (`artoo.llm.request.SMALL_BYTES`), which changes how it is best asked.
     """
 
-    schema: type[BaseModel]
-    fence: str | None = None
+    small: bool = False
+    window: int = 32_768
 
 
 class Question(NamedTuple, Generic[T]):
     """One call. `contract` is the JSON schema's name; `schema` the type that the answer must have.
 
-    With `body_field`, the answer is a short JSON object that may be followed by a fenced block, whose text
-    becomes that (string) field: code in a JSON string breaks small models. `forms` narrows that further.
+    With `body_field`, the answer is free text with a short JSON object, a fenced block, or both: the block's text
+    becomes that (string) field. No schema holds such an answer, since code in a JSON string breaks small models and
+    a grammar over code spoils it; the prompt says which forms there are, and code reads them.
     `variant` 0 is greedy; a higher number asks for another answer to the same question (temperature, seed).
     """
 
@@ -46,7 +46,6 @@ class Question(NamedTuple, Generic[T]):
     user: str
     tier: Tier
     body_field: str | None = None
-    forms: tuple[AnswerForm, ...] = ()
     max_tokens: int = 1_024
     variant: int = 0
 

@@ -42,14 +42,21 @@ def _verified_texts() -> dict[str, str]:
 
 
 @cache
-def procedural(role: str, contract: str) -> dict[Segment, str]:
-    """The procedural segments of one role's call. Raises ConfigurationError as `verify` does."""
+def procedural(role: str, contract: str, *, simple: bool = False) -> dict[Segment, str]:
+    """The procedural segments of one role's call; `simple`: those for small models, where there are any.
+
+    Raises ConfigurationError as `verify` does.
+    """
     texts = _verified_texts()
+
+    def text(name: str) -> str:
+        return texts.get(f"{name}_simple", texts[name]) if simple else texts[name]
+
     return {
         Segment.IDENTITY: texts["identity"],
         Segment.LAWS: texts["laws"],
-        Segment.ROLE: texts[f"role_{role}"],
-        Segment.CONTRACT: texts[f"contract_{contract}"],
+        Segment.ROLE: text(f"role_{role}"),
+        Segment.CONTRACT: text(f"contract_{contract}"),
     }
 
 

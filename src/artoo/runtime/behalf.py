@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from artoo.llm.budget import Meter, MeteredModel
 from artoo.loops.asking import Standing
-from artoo.ports.model import Answer, Question, Tier
+from artoo.ports.model import Answer, Known, Question, Tier
 from artoo.ports.sandbox import Roots
 from artoo.runtime.stage import Hands
 from artoo.tools.limited import LimitedTools
@@ -61,3 +61,7 @@ class OneTier:
     async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
         """See artoo.ports.model.Model."""
         return await self._model.ask(question._replace(tier=self._tier), meter=meter)
+
+    async def known(self, tier: Tier) -> Known:
+        """See MeteredModel."""
+        return await self._model.known(self._tier)

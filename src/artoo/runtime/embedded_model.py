@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from artoo.llm.client import EndpointModel
-from artoo.llm.embedded import EmbeddedTransport
+from artoo.llm.embedded import EmbeddedTransport, served
 from artoo.llm.embedded_engine import EngineSettings
 from artoo.llm.model_fetch import Report, fetch_model, silent
 from artoo.llm.model_store import KnownModel, ModelStore
@@ -41,8 +41,10 @@ class EmbeddedOnDemand:
         return await (await self._ready()).post(body, timeout=timeout)
 
     async def models(self, *, timeout: float) -> TransportReply:
-        """See Transport."""
-        return await (await self._ready()).models(timeout=timeout)
+        """See Transport. A known model is described without being fetched."""
+        if self._inner is not None or not isinstance(chosen := self._chosen(), KnownModel):
+            return await (await self._ready()).models(timeout=timeout)
+        return served(chosen.name, self._engine(), chosen.size)
 
     async def close(self) -> None:
         """Frees the model if it was loaded. Idempotent."""
@@ -65,13 +67,12 @@ class EmbeddedOnDemand:
                     path = await fetch_model(self._store, chosen, report=self._report)
                 else:
                     path = chosen
-                engine = EngineSettings(
-                    context_tokens=self._settings.context,
-                    slots=self._settings.slots,
-                    threads=self._settings.threads,
-                )
-                self._inner = EmbeddedTransport(path, engine, check=self._store.check_file)
+                self._inner = EmbeddedTransport(path, self._engine(), check=self._store.check_file)
             return self._inner
+
+    def _engine(self) -> EngineSettings:
+        settings = self._settings
+        return EngineSettings(context_tokens=settings.context, slots=settings.slots, threads=settings.threads)
 
 
 def embedded_model(config: Config, clock: Clock, report: Report | None) -> EndpointModel:

@@ -64,4 +64,5 @@ def _endpoint_model(settings: EndpointSettings, config: Config, clock: Clock) ->
         retry=RetryPolicy(per_call=settings.timeout),
         memory=memory,
         compact=True,
+        window=settings.context,
     )

@@ -16,7 +16,7 @@ from artoo.llm.client import EndpointModel
 from artoo.llm.retry import RetryPolicy
 from artoo.llm.transport import Json, TransportReply
 from artoo.ports.clock import Clock
-from artoo.ports.model import Answer, Question
+from artoo.ports.model import Answer, Known, Question, Tier
 from artoo.testing.clock import FakeClock
 from artoo.testing.replies import Ending, Reply
 from artoo.testing.script import Script, ScriptPlayer
@@ -78,6 +78,10 @@ class ScriptedModel:
     async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
         """See `artoo.ports.model.Model`."""
         return await self._model.ask(question, meter=meter)
+
+    async def known(self, tier: Tier) -> Known:
+        """See `artoo.llm.budget.MeteredModel`."""
+        return await self._model.known()
 
     async def close(self) -> None:
         """Nothing to free."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Literal
 
-from artoo.contracts.criteria import OutputMatches, ToolSucceeded
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.execution import (
@@ -18,22 +18,25 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.plan import SubTask
 from artoo.loops.asking import Asker
-from artoo.loops.fast.step import ANSWER, ExecutorStep, step_contract
+from artoo.loops.fast.record import Key, Record, room_for_record
+from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
+from artoo.loops.heuristics import Heuristics
 from artoo.loops.role import listen
-from artoo.loops.tool_text import arguments_for, describe_tools, prohibitions
+from artoo.loops.tool_text import arguments_for, describe_tools, other_language, prohibitions
 from artoo.ports.bus import Port
+from artoo.ports.surroundings import SurroundingsSource
 from artoo.ports.tools import Departure, Ticket, Toolbox, ToolSpec
 from artoo.ports.waiting import under_limit
 from artoo.prompts.segments import Segment
 
-_SHOWN_CALLS = 6
-_SHOWN_OUTPUT = 1_200
-_STEP_TOKENS = 800
-_REPEATED = "this exact call was made before; do it another way"
-"""At temperature 0 a small model makes it again, so the tool is not offered again in this attempt."""
+_STEP_TOKENS = 4_000
+_SMALL_STEP_TOKENS = 700
+_MOST_REPEATS = 2
+"""Repeated calls of one attempt that are answered from the record, before the attempt ends."""
+_SMALL_STEPS = 5
+"""Steps of a small model for a subtask, all attempts together: what it has not done by then it will not do."""
 
-_SELF_EVIDENT = (OutputMatches, ToolSucceeded)
-"""Checks that follow from any good answer; naming them leads a small model astray."""
+Status = Literal["completed", "cannot", "uncertain", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +51,57 @@ class ExecutorLimits:
 
 
 @dataclass(slots=True)
-class _Attempt:
-    number: int
-    correction: CorrectionSignal | None = None
-    calls: list[ToolCall] = field(default_factory=list[ToolCall])
+class _Work:
+    """The subtask under way. `first` is where this attempt begins in the record; `listing` is of now."""
+
+    subtask: SubTask
+    listing: str
+    attempt: int = 1
+    first: int = 0
+    repeats: int = 0
+    note: str = ""
+    record: Record = field(default_factory=Record)
+    stale: bool = False
+
+    def result(
+        self, status: Status, output: str, *, verbatim: bool = False, sources: tuple[int, ...] = ()
+    ) -> ExecutionResult:
+        return ExecutionResult(
+            subtask_id=self.subtask.subtask_id,
+            attempt=self.attempt,
+            status=status,
+            output=output,
+            sources=sources,
+            verbatim=verbatim,
+            tool_calls=tuple(self.record.calls),
+            attempt_from=self.first,
+        )
 
 
 class Executor:
     """Lives for one subtask: answers the SubTask, and each CorrectionSignal, with an ExecutionResult."""
 
-    def __init__(self, port: Port, asker: Asker, toolbox: Toolbox, limits: ExecutorLimits) -> None:
+    def __init__(
+        self,
+        port: Port,
+        asker: Asker,
+        toolbox: Toolbox,
+        limits: ExecutorLimits,
+        surroundings: SurroundingsSource,
+        heuristics: Heuristics | None = None,
+    ) -> None:
+        """`surroundings` look through the subtask's view."""
         self._port = port
         self._asker = asker
         self._toolbox = toolbox
         self._limits = limits
-        self._subtask: SubTask | None = None
-        self._seen: set[tuple[str, str, str]] = set()
+        self._surroundings = surroundings
+        self._heuristics = heuristics or Heuristics()
+        self._work: _Work | None = None
         self._interrupted = 0
         self._acts = 0
         self._seconds_left = limits.seconds
+        self._steps_left = _SMALL_STEPS if asker.known.small and self._heuristics.short_work else None
 
     async def run(self) -> None:
         """Works until the port closes."""
@@ -75,75 +110,92 @@ class Executor:
     async def _handle(self, envelope: Envelope) -> None:
         match envelope.payload:
             case SubTask() as subtask:
-                self._subtask = subtask
-                attempt = _Attempt(number=1)
-            case CorrectionSignal() as correction:
-                attempt = _Attempt(number=correction.attempt + 1, correction=correction)
+                self._work = _Work(subtask, subtask.surroundings, stale=subtask.sequence > 1)
+            case CorrectionSignal() as correction if self._work is not None:
+                self._work.attempt = correction.attempt + 1
+                self._work.first = len(self._work.record.calls)
+                self._work.repeats = 0
+                self._work.record.correct(correction)
             case _:
                 return
-        if self._subtask is not None:
-            result = await self._bounded(self._subtask, attempt, envelope)
-            if self._asker.small:
-                result = result.model_copy(update={"small_model": True})
-            self._port.publish(result, cause=envelope)
+        if self._work is not None:
+            result = await self._bounded(self._work, envelope)
+            self._port.publish(result.model_copy(update={"small_model": self._asker.known.small}), cause=envelope)
 
-    async def _bounded(self, subtask: SubTask, attempt: _Attempt, cause: Envelope) -> ExecutionResult:
+    async def _bounded(self, work: _Work, cause: Envelope) -> ExecutionResult:
         try:
             async with asyncio.timeout(self._seconds_left) as limit:
                 try:
                     with under_limit(limit):
-                        return await self._attempt(subtask, attempt, cause)
+                        return await self._attempt(work, cause)
                 finally:
                     self._seconds_left = _left_of(limit)
         except TimeoutError:
-            self._add_interrupted(subtask, attempt, cause)
+            self._add_interrupted(work, cause)
             reason = f"timeout: the subtask's attempts took more than {self._limits.seconds:g} s"
-            return _result(subtask, attempt, "failed", reason, infrastructure=reason)
+            return work.result("failed", reason).model_copy(update={"infrastructure": reason})
         except ModelAnswerInvalid as error:
-            return _result(subtask, attempt, "uncertain", f"no usable step from the model: {error}")
+            return work.result("uncertain", f"no usable step from the model: {error}")
 
-    def _add_interrupted(self, subtask: SubTask, attempt: _Attempt, cause: Envelope) -> None:
+    def _add_interrupted(self, work: _Work, cause: Envelope) -> None:
         """A call that the time limit cut off could not return its record; it happened all the same."""
         for call in self._toolbox.interrupted[self._interrupted :]:
-            attempt.calls.append(call)
-            self._publish_call(subtask, attempt, call, cause)
+            work.record.add(call)
+            self._publish_call(work, call, cause)
         self._interrupted = len(self._toolbox.interrupted)
 
-    def _publish_call(self, subtask: SubTask, attempt: _Attempt, call: ToolCall, cause: Envelope) -> None:
+    async def _attempt(self, work: _Work, cause: Envelope) -> ExecutionResult:
+        specs = self._toolbox.specs
+        by_name = {spec.name: spec for spec in specs}
+        for _ in range(self._limits.steps):
+            if self._steps_left == 0:
+                break
+            step = await self._ask(work, specs, cause)
+            if step.tool == ANSWER:
+                return work.result("completed" if step.words else "uncertain", step.words, sources=step.sources)
+            if step.tool == CANNOT:
+                return work.result("cannot", step.words)
+            call = await self._made(work, by_name[step.tool], step, cause)
+            if step.is_final and _is_answer(call):
+                return work.result("completed", _answer_of(call), verbatim=True)
+            if work.repeats > _MOST_REPEATS:
+                return work.result("uncertain", "the same call was made again and again")
+        return work.result("uncertain", "no answer within the steps that a subtask has")
+
+    async def _made(self, work: _Work, spec: ToolSpec, step: ExecutorStep, cause: Envelope) -> ToolCall:
+        """The call that the step asks for: from the record, when nothing has changed since it was made."""
+        key: Key = (step.tool, step.input.strip(), step.body.strip())
+        number = work.record.same(key)
+        if number is not None:
+            work.repeats += 1
+            work.note = f"That is call [{number}]; nothing has changed since, so it was not made again."
+            return work.record.calls[number - 1]
+        self._acts += 1
+        arguments = arguments_for(spec, step.input, step.body)
+        call = await self._toolbox.call(spec.name, arguments, self._ticket(work, step.tool, cause))
+        work.record.add(call, key)
+        work.stale = work.stale or bool(call.changes)
+        self._publish_call(work, call, cause)
+        return call
+
+    def _publish_call(self, work: _Work, call: ToolCall, cause: Envelope) -> None:
+        subtask_id = work.subtask.subtask_id
         self._port.publish(
-            ToolCalled(subtask_id=subtask.subtask_id, attempt=attempt.number, call=call, act=self._act(subtask)),
-            cause=cause,
+            ToolCalled(subtask_id=subtask_id, attempt=work.attempt, call=call, act=self._act(work)), cause=cause
         )
 
-    async def _attempt(self, subtask: SubTask, attempt: _Attempt, cause: Envelope) -> ExecutionResult:
-        specs = self._open_tools(attempt.correction)
-        by_name = {spec.name: spec for spec in specs}
-        for number in range(self._limits.steps):
-            step = await self._ask(subtask, attempt, specs, cause, number)
-            if step.tool == ANSWER:
-                return _answered(subtask, attempt, step)
-            self._acts += 1
-            call = await self._call(by_name[step.tool], step, self._ticket(subtask, attempt, step.tool, cause))
-            attempt.calls.append(call)
-            self._publish_call(subtask, attempt, call, cause)
-            repeated = call.reason == _REPEATED
-            specs = tuple(spec for spec in specs if not (repeated and spec.name == step.tool))
-            if not specs or (step.is_final and not repeated):
-                return _finished(subtask, attempt, call)
-        return _result(subtask, attempt, "uncertain", f"no result after {self._limits.steps} steps")
-
-    def _act(self, subtask: SubTask) -> str:
+    def _act(self, work: _Work) -> str:
         """The call under way: numbered over all attempts, the same when the task is run again from its log."""
-        return f"{subtask.subtask_id}/{self._acts}"
+        return f"{work.subtask.subtask_id}/{self._acts}"
 
-    def _ticket(self, subtask: SubTask, attempt: _Attempt, tool: str, cause: Envelope) -> Ticket:
-        act = self._act(subtask)
+    def _ticket(self, work: _Work, tool: str, cause: Envelope) -> Ticket:
+        act = self._act(work)
 
         def announce(departure: Departure) -> None:
             self._port.publish(
                 ToolStarted(
-                    subtask_id=subtask.subtask_id,
-                    attempt=attempt.number,
+                    subtask_id=work.subtask.subtask_id,
+                    attempt=work.attempt,
                     act=act,
                     tool=tool,
                     input=departure.input,
@@ -155,55 +207,49 @@ class Executor:
 
         return Ticket(act, announce)
 
-    def _open_tools(self, correction: CorrectionSignal | None) -> tuple[ToolSpec, ...]:
-        """After a wrong approach, the tool that failed last is not offered again while another can run code.
-
-        At temperature 0 a small model repeats its command whatever the correction says.
-        """
-        specs = self._toolbox.specs
-        if correction is None:
-            return specs
-        if correction.by_program:
-            specs = tuple(spec for spec in specs if spec.languages) or specs
-        left = tuple(spec for spec in specs if spec.name != correction.switch_from)
-        return left if any(spec.languages for spec in left) else specs
-
-    async def _ask(
-        self, subtask: SubTask, attempt: _Attempt, specs: tuple[ToolSpec, ...], cause: Envelope, number: int
-    ) -> ExecutorStep:
+    async def _ask(self, work: _Work, specs: tuple[ToolSpec, ...], cause: Envelope) -> ExecutorStep:
+        if self._steps_left is not None:
+            self._steps_left -= 1
+        small = self._asker.known.small
+        simple = small and self._heuristics.programs
         segments = {
-            Segment.TOOLS: describe_tools(specs),
-            Segment.CONSTRAINTS: prohibitions(subtask.must_not),
-            Segment.CONTEXT: subtask.context,
-            Segment.SUBTASK: _assignment(subtask),
-            Segment.EVIDENCE: _record(attempt.calls),
-            Segment.CLOSING: _correction(attempt.correction) if number == 0 else "",
+            Segment.TOOLS: describe_tools(specs, programs_apart=simple),
+            Segment.CONSTRAINTS: prohibitions(work.subtask.must_not),
+            Segment.SURROUNDINGS: await self._listing(work),
+            Segment.CONTEXT: work.subtask.context,
+            Segment.SUBTASK: _assignment(work.subtask),
+            Segment.EVIDENCE: work.record.text(room_for_record(self._asker.known.window, small=small)),
+            Segment.CLOSING: self._closing(work, specs),
         }
-        contract = step_contract(specs)
+        warmth = work.repeats if self._heuristics.warmer else 0
         return await self._asker.ask(
             "ExecutorStep",
-            contract.schema,
+            step_contract(specs),
             segments,
             cause=cause,
-            max_tokens=_STEP_TOKENS,
-            variant=attempt.number - 1,
+            max_tokens=_SMALL_STEP_TOKENS if small else _STEP_TOKENS,
+            variant=work.attempt - 1 + warmth,
             body_field="body",
-            forms=contract.forms,
+            simple=simple,
         )
 
-    async def _call(self, spec: ToolSpec, step: ExecutorStep, ticket: Ticket) -> ToolCall:
-        key = (step.tool, step.input.strip(), step.body.strip())
-        if key in self._seen:
-            return ToolCall(
-                tool=spec.name,
-                identity=(spec.name,),
-                target=step.input,
-                input=(step.body or step.input)[:2_000],
-                status=CallStatus.REFUSED,
-                reason=_REPEATED,
-            )
-        self._seen.add(key)
-        return await self._toolbox.call(spec.name, arguments_for(spec, step.input, step.body), ticket)
+    async def _listing(self, work: _Work) -> str:
+        """What is on disk, looked at again when a call has changed something."""
+        if not self._heuristics.listing:
+            return ""
+        if work.stale:
+            work.stale = False
+            work.listing = (await self._surroundings.look(work.subtask.intent)).listing
+        changed = ", ".join(work.record.changed)
+        return "\n".join(filter(None, (work.listing, f"Changed in this task: {changed}" if changed else "")))
+
+    def _closing(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
+        note, work.note = work.note, ""
+        other = ""
+        if self._asker.known.small and self._heuristics.other_language and work.attempt > 1:
+            before = work.record.calls[: work.first]
+            other = other_language(specs, before[-1].tool) if before else ""
+        return "\n".join(filter(None, (note, f"Write it in {other} this time." if other else "")))
 
 
 def _left_of(limit: asyncio.Timeout) -> float:
@@ -212,63 +258,19 @@ def _left_of(limit: asyncio.Timeout) -> float:
     return max(0.0, until - asyncio.get_running_loop().time()) if until is not None else 0.0
 
 
-def _answered(subtask: SubTask, attempt: _Attempt, step: ExecutorStep) -> ExecutionResult:
-    if step.failure is not None:
-        return _result(subtask, attempt, "failed", step.failure)
-    if not step.answer:
-        return _result(subtask, attempt, "uncertain", "")
-    return _result(subtask, attempt, "completed", step.answer)
+def _is_answer(call: ToolCall) -> bool:
+    """Whether a call that was announced as final can be what it was announced to be."""
+    return call.status is CallStatus.OK and bool(_answer_of(call))
 
 
-def _finished(subtask: SubTask, attempt: _Attempt, call: ToolCall) -> ExecutionResult:
-    """The result of a call that was announced as final: its output, or what it made, never more."""
-    if call.status is not CallStatus.OK:
-        return _result(subtask, attempt, "uncertain", call.reason or call.error_output or call.output)
-    made = ", ".join(call.changes)
-    output = call.output.strip() or (f"written: {made}" if made else "")
-    return _result(subtask, attempt, "completed", output)
-
-
-def _result(
-    subtask: SubTask, attempt: _Attempt, status: str, output: str, *, infrastructure: str | None = None
-) -> ExecutionResult:
-    return ExecutionResult.model_validate(
-        {
-            "subtask_id": subtask.subtask_id,
-            "attempt": attempt.number,
-            "status": status,
-            "output": output,
-            "tool_calls": tuple(attempt.calls),
-            "infrastructure": infrastructure,
-        }
-    )
+def _answer_of(call: ToolCall) -> str:
+    """Its output, or the names of what it made, never more."""
+    return call.output.strip() or ", ".join(call.changes)
 
 
 def _assignment(subtask: SubTask) -> str:
     """The intent, and what the intent itself does not say about the result."""
-    told = [criterion for criterion in subtask.success_criteria if not isinstance(criterion.check, _SELF_EVIDENT)]
+    told = [criterion for criterion in subtask.success_criteria if criterion.text not in subtask.intent]
     criteria = "\n".join(f"- {criterion.text}" for criterion in told)
     preferred = f"\nSuggested tool: {subtask.preferred_tool}" if subtask.preferred_tool else ""
     return f"{subtask.intent}{preferred}" + (f"\nIt is done when:\n{criteria}" if criteria else "")
-
-
-def _record(calls: list[ToolCall]) -> str:
-    shown = calls[-_SHOWN_CALLS:]
-    return "\n\n".join(
-        f"{call.tool} {call.input[:_SHOWN_OUTPUT]}\n[{call.status}] {_shown(call)}" for call in shown
-    )
-
-
-def _shown(call: ToolCall) -> str:
-    text = "\n".join(part for part in (call.output, call.error_output, call.reason) if part)
-    half = _SHOWN_OUTPUT // 2
-    return text if len(text) <= _SHOWN_OUTPUT else f"{text[:half]}\n[…]\n{text[-half:]}"
-
-
-def _correction(correction: CorrectionSignal | None) -> str:
-    if correction is None:
-        return ""
-    prior = "\n".join(f"- {line}" for line in correction.prior_tool_calls)
-    return f"The last attempt was not accepted: {correction.what_was_wrong}\n{correction.what_to_do}" + (
-        f"\nDo not repeat:\n{prior}" if prior else ""
-    )

@@ -1,27 +1,34 @@
-"""One decision of the executor: the contract ExecutorStep with the tools that are open to it."""
+"""One decision of the executor: a tool call, an answer with its sources, or that it cannot be done.
+
+    free text
+    {"tool": "write_file", "input": "a.txt"}        a call; code and file content stand in the block below
+    ```text
+    …
+
+A block of bash or Python alone is a call too, and its output the answer: that is how small models write programs.
+Nothing holds this form but the prompt; what comes back is read leniently (`artoo.llm.reading`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, create_model
+from pydantic import Field, create_model
 
 from artoo.contracts.base import Contract
-from artoo.ports.model import AnswerForm
 from artoo.ports.tools import ToolSpec
 
 ANSWER = "answer"
 """The step that ends an attempt with the executor's own words."""
 
-FAILED_PREFIX = "failed:"
+CANNOT = "cannot"
+"""The step that ends an attempt with why it cannot be done."""
 
 
 class ExecutorStep(Contract):
-    """A tool call, or the final answer. `is_final`: the call's output is the result, which saves a step.
-
-    `body` is the text of the fenced block. `languages` maps a block's info string to the tool that runs it.
+    """`is_final`: the call's output is the answer, word for word. `sources`: numbers of the calls that an answer
+    rests on. `body` is the text of the fenced block; `languages` maps a block's info string to the tool that runs it.
     """
 
     languages: ClassVar[tuple[tuple[str, str], ...]] = ()
@@ -29,69 +36,39 @@ class ExecutorStep(Contract):
     tool: str
     input: str = ""
     is_final: bool = False
+    sources: tuple[int, ...] = Field(default=(), max_length=64)
     body: str = ""
 
     @property
-    def failure(self) -> str | None:
-        """Why the executor says that the subtask cannot be done, or None."""
-        text = self.answer
-        if self.tool == ANSWER and text.lower().startswith(FAILED_PREFIX):
-            return text[len(FAILED_PREFIX) :].strip() or "no reason given"
-        return None
-
-    @property
-    def answer(self) -> str:
-        """The text of an answering step."""
+    def words(self) -> str:
+        """The text of a step that ends an attempt."""
         return (self.body or self.input).strip()
 
     @classmethod
     def from_bare_body(cls, info: str, body: str) -> ExecutorStep | None:
-        """A step from a fenced block without its line of JSON; None when the block's language fits no tool."""
+        """A step from a block without its line of JSON; None when the block's language fits no tool."""
+        wanted = info.strip().lower()
         for language, tool in cls.languages:
-            if info.strip().lower() == language:
+            if wanted == language:
                 return cls(tool=tool, is_final=True, body=body)
         return None
 
-
-@dataclass(frozen=True, slots=True)
-class StepContract:
-    """What one step may be: the schema that every answer must fit, and its forms, one a tool."""
-
-    schema: type[ExecutorStep]
-    forms: tuple[AnswerForm, ...]
+    @classmethod
+    def from_words(cls, text: str) -> ExecutorStep | None:
+        """Words without any form are an answer that names no source."""
+        return cls(tool=ANSWER, body=text) if text else None
 
 
 @lru_cache(maxsize=64)
-def step_contract(specs: tuple[ToolSpec, ...]) -> StepContract:
-    """ExecutorStep with these tools or `answer`, so that a model cannot name another.
-
-    A tool without a block takes its input in the JSON; a tool that runs code takes it in a block alone. A model
-    that is held to these forms cannot put code into a JSON string.
-    """
-    languages = tuple((language, spec.name) for spec in specs for language in spec.languages)
-    schema = _narrowed((*(spec.name for spec in specs), ANSWER))
-    schema.languages = languages
-    forms = (*map(_form, specs), AnswerForm(_header(ANSWER, inline=False, final=False), ""))
-    return StepContract(schema, forms)
-
-
-def _narrowed(tools: tuple[str, ...]) -> type[ExecutorStep]:
-    fields: dict[str, Any] = {"tool": (Literal[tools], ...)}  # pyright: ignore[reportInvalidTypeForm]
-    return create_model("ExecutorStep", __base__=ExecutorStep, **fields)
-
-
-def _form(spec: ToolSpec) -> AnswerForm:
-    inline = any(parameter.name != spec.body for parameter in spec.parameters)
-    header = _header(spec.name, inline=inline, final=True)
-    if spec.body is None:
-        return AnswerForm(header)
-    return AnswerForm(header, spec.languages[0] if spec.languages else "")
-
-
-def _header(tool: str, *, inline: bool, final: bool) -> type[BaseModel]:
-    fields: dict[str, Any] = {"tool": (Literal[tool], ...)}  # pyright: ignore[reportInvalidTypeForm]
-    if inline:
-        fields["input"] = (str, ...)
-    if final:
-        fields["is_final"] = (bool, ...)
-    return create_model("StepHeader", **fields)
+def step_contract(specs: tuple[ToolSpec, ...]) -> type[ExecutorStep]:
+    """ExecutorStep with these tools, `answer` or `cannot`, so that no other tool can be named."""
+    names = (*(spec.name for spec in specs), ANSWER, CANNOT)
+    fields: dict[str, Any] = {"tool": (Literal[names], ...)}  # pyright: ignore[reportInvalidTypeForm]
+    schema = create_model("ExecutorStep", __base__=ExecutorStep, **fields)
+    schema.languages = tuple(
+        (language, spec.name)
+        for spec in specs
+        if spec.languages
+        for language in (*spec.languages, spec.name)
+    )
+    return schema

@@ -1,0 +1,137 @@
+"""What an executor remembers of its subtask: every call of every attempt, numbered, and each correction in between.
+
+    [1] shell: pytest -q
+    exit 1
+    FAILED test_cart.py::test_total
+    Not accepted: …
+    [2] edit_file: cart.py
+    ok; changed cart.py
+
+Nothing is taken away. Where all of it is more than the model's window has room for, the newest call is whole and
+older ones keep head and tail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from artoo.contracts.execution import CallStatus, CorrectionSignal, ToolCall
+
+_RESERVED_TOKENS = 3_000
+"""Of the window: instructions, tools, listing, assignment and answer."""
+_BYTES_A_TOKEN = 3
+"""Cautious: code has about three, prose more, and a Chinese character is three for less than one token."""
+_SMALL_BYTES = 6_000
+"""A small model reads slowly and loses the thread in much text."""
+_LEAST = 300
+
+Key = tuple[str, ...]
+
+
+def room_for_record(window: int, *, small: bool) -> int:
+    """Bytes of record that a model of this window (tokens) is shown."""
+    room = max(_SMALL_BYTES, (window - _RESERVED_TOKENS) * _BYTES_A_TOKEN)
+    return min(room, _SMALL_BYTES) if small else room
+
+
+@dataclass(slots=True)
+class Record:
+    """Calls in order, and after how many of them each correction came."""
+
+    calls: list[ToolCall] = field(default_factory=list[ToolCall])
+    corrections: list[tuple[int, CorrectionSignal]] = field(default_factory=list[tuple[int, CorrectionSignal]])
+    _keys: list[Key] = field(default_factory=list[Key])
+
+    def add(self, call: ToolCall, key: Key = ()) -> None:
+        """A call ended. `key` tells calls apart: the same key is the same call."""
+        self.calls.append(call)
+        self._keys.append(key)
+
+    def correct(self, correction: CorrectionSignal) -> None:
+        """What was said about everything so far."""
+        self.corrections.append((len(self.calls), correction))
+
+    def same(self, key: Key) -> int | None:
+        """The number of the same call, if nothing has changed since it was made: it would put out the same."""
+        for number in range(len(self.calls), 0, -1):
+            if self._keys[number - 1] == key:
+                return number
+            if self.calls[number - 1].changes:
+                return None
+        return None
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """What the calls created or changed, in order, each path once."""
+        return tuple(dict.fromkeys(path for call in self.calls for path in call.changes))
+
+    def text(self, room: int) -> str:
+        """The whole record in at most about `room` bytes."""
+        parts = [_call_text(number, call) for number, call in enumerate(self.calls, 1)]
+        said: Mapping[int, list[str]] = self._said()
+        left = room - sum(_size(line) for lines in said.values() for line in lines)
+        shown = _fitted(parts, left)
+        lines = list(said.get(0, ()))
+        for number, part in enumerate(shown, 1):
+            lines += [part, *said.get(number, ())]
+        return "\n\n".join(lines)
+
+    def _said(self) -> dict[int, list[str]]:
+        said: dict[int, list[str]] = {}
+        for after, correction in self.corrections:
+            said.setdefault(after, []).append(_correction_text(correction))
+        return said
+
+
+def _call_text(number: int, call: ToolCall) -> str:
+    given = call.input if "\n" not in call.input else f"\n{call.input}"
+    parts = [f"[{number}] {call.tool}: {given}", _ending(call), call.output.rstrip("\n")]
+    if call.error_output.strip():
+        parts.append(f"stderr: {call.error_output.strip()}")
+    return "\n".join(part for part in parts if part)
+
+
+def _ending(call: ToolCall) -> str:
+    """How the call ended, in a line. A program that ended with another code than 0 may well have done its work."""
+    if call.exit_code is not None and call.status in (CallStatus.OK, CallStatus.ERROR):
+        parts = ["ok" if call.exit_code == 0 and call.status is CallStatus.OK else f"exit {call.exit_code}"]
+    else:
+        parts = [call.status.value]
+    if call.ran is not None:
+        parts.append(f"ran: {call.ran}")
+    if call.reason:
+        parts.append(call.reason)
+    if call.changes:
+        parts.append(f"changed {', '.join(call.changes)}")
+    if call.status is CallStatus.OK and not (call.output.strip() or call.error_output.strip() or call.changes):
+        parts.append("printed nothing")
+    return "; ".join(parts)
+
+
+def _correction_text(correction: CorrectionSignal) -> str:
+    to_do = correction.what_to_do.strip()
+    return f"Not accepted: {correction.what_was_wrong.strip()}" + (f"\n{to_do}" if to_do else "")
+
+
+def _fitted(parts: list[str], room: int) -> list[str]:
+    """The newest whole as far as it fits, then the ones before it, each cut to its share of what is left."""
+    fitted: list[str] = []
+    for older, part in reversed(list(enumerate(parts))):
+        share = room - older * _LEAST if not fitted else room // (older + 1)
+        shown = _cut(part, max(_LEAST, share))
+        room -= _size(shown)
+        fitted.append(shown)
+    return fitted[::-1]
+
+
+def _cut(text: str, room: int) -> str:
+    size = _size(text)
+    if size <= room:
+        return text
+    half = room * len(text) // size // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="replace"))

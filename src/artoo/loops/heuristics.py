@@ -1,0 +1,49 @@
+"""Rules of thumb in one table: none of them is law, each can be switched off by its name and has to earn its place.
+
+`benchmarks/ablate.py` runs tasks with one of them off; docs/figures.md has what each earned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, slots=True)
+class Heuristics:
+    """All on by default. "Small" is a model that is known to be small (`ports.model.Known`).
+
+    listing: what is on disk stands in the prompts of R2 and R3.
+    programs: a small model is asked for one whole program, and not to choose among forms of a step.
+    unplanned: a small model's request is its own only subtask; R2's model is not asked, and nothing is replanned.
+    other_language: a small model that was corrected is asked for the other of Python and bash.
+    warmer: each repeated call makes the next step sample more freely.
+    short_work: a small model has few steps for a subtask, all attempts together.
+    lessons: what memory says about tools and requests stands in R2's prompt.
+    second_way: a small model's answer is worked out a second time, and has to agree.
+    """
+
+    listing: bool = True
+    programs: bool = True
+    unplanned: bool = True
+    other_language: bool = True
+    warmer: bool = True
+    short_work: bool = True
+    lessons: bool = True
+    second_way: bool = True
+
+    @property
+    def off(self) -> tuple[str, ...]:
+        """The names of those that are switched off."""
+        return tuple(name for name in NAMES if not getattr(self, name))
+
+
+NAMES: tuple[str, ...] = tuple(field.name for field in fields(Heuristics))
+
+
+def without(names: Iterable[str]) -> Heuristics:
+    """The table with these switched off. Raises ValueError naming what there is no heuristic of."""
+    off = frozenset(names)
+    if unknown := sorted(off - set(NAMES)):
+        raise ValueError(f"no heuristic is called {', '.join(unknown)}; there are: {', '.join(NAMES)}")
+    return Heuristics(**dict.fromkeys(off, False))
