@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 
 from artoo.contracts import codec
@@ -58,7 +58,8 @@ def test_a_message_of_every_kind_survives_the_line(kind: str) -> None:
 
     @settings(max_examples=15, deadline=None, database=None)
     @given(instances(codec.payload_classes()[kind]))
-    def survives(payload: Contract) -> None:
+    def survives(payload: BaseModel) -> None:
+        assert isinstance(payload, Contract)
         envelope = wrapped(payload)
         encoded = codec.encode(envelope)
         assert b"\n" not in encoded
@@ -135,7 +136,7 @@ def test_no_input_breaks_the_decoder(junk: bytes | str) -> None:
         codec.decode(junk)
 
 
-def instances(model: type[Contract]) -> SearchStrategy[Contract]:
+def instances(model: type[BaseModel]) -> SearchStrategy[BaseModel]:
     """Instances of a contract from the types and limits of its fields, optional ones included."""
     codec.payload_classes()
     model.model_rebuild()
@@ -187,7 +188,7 @@ def pattern_of(limit: object) -> object:
 
 
 def values_of_class(annotation: type, limits: dict[str, object]) -> SearchStrategy[object]:
-    if issubclass(annotation, Contract):
+    if issubclass(annotation, BaseModel):
         return instances(annotation)
     if issubclass(annotation, Enum):
         return st.sampled_from(list(annotation))

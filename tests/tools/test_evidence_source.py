@@ -1,7 +1,6 @@
 """What the validators may look at."""
 
-from __future__ import annotations
-
+import hashlib
 import os
 import sys
 from collections.abc import Callable
@@ -32,9 +31,12 @@ async def test_files_are_seen_in_the_project_then_in_the_workspace(look: Look, r
     """Kind, size and text of a file, wherever the task may have put it."""
     source = look(PlainSandbox())
     (roots.workspace / "a.txt").write_text("w")
-    assert await source.file("a.txt") == FileView(exists=True, size=1, text="w")
+    digest = hashlib.sha256(b"w").hexdigest()
+    assert await source.file("a.txt") == FileView(exists=True, size=1, text="w", sha256=digest)
     (roots.project / "a.txt").write_text("pp")
-    assert await source.file("a.txt") == FileView(exists=True, size=2, text="pp")
+    assert await source.file("a.txt") == FileView(
+        exists=True, size=2, text="pp", sha256=hashlib.sha256(b"pp").hexdigest()
+    )
     assert await source.file(str(roots.project)) == FileView(exists=True, is_directory=True)
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from artoo.auditor import law as control
 from artoo.auditor.law import Law
 from artoo.auditor.notes import RoundNotes, SubTaskNotes, TaskNotes
-from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
+from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import (
@@ -180,7 +180,7 @@ def _consent(task: TaskNotes, payload: ConfirmationRequest | ConfirmationAnswer,
     request = consent.asked.get(envelope.cause_id or "")
     consent.answered.setdefault(envelope.cause_id or "", payload)
     for act in request.acts if request is not None else ():
-        if payload.consent is Consent.NO:
+        if not payload.consent.is_yes:
             consent.refused[act.verb, act.target] = payload.by
         else:
             consent.refused.pop((act.verb, act.target), None)

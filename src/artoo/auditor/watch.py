@@ -36,7 +36,7 @@ _LONGEST = 500
 _LATE = frozenset({"RoleFailure", "Interrupt", "ConfirmationAnswer", "ConfirmationRequest", "TaskResumed"})
 """Kinds that somebody receives and that may come a moment after the end, because their sender could not know."""
 
-_LATE_WHEN_HALTED = frozenset({"ReplanRequest", "ExecutionResult", "SubTaskOutcome", "OutcomeSummary"})
+_LATE_WHEN_HALTED = frozenset({"ReplanRequest", "ExecutionResult", "SubTaskOutcome", "Joined", "OutcomeSummary"})
 """What was on its way when work was stopped and R7 did not wait for it."""
 
 

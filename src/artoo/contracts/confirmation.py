@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from pydantic import Field
+
 from artoo.contracts.base import Contract
+from artoo.contracts.settling import Review
 
 PERSON = "person"
 NOBODY = "nobody"
@@ -17,8 +20,8 @@ POLICY = "policy: "
 class AskedAct(Contract):
     """One thing that needs a yes, as policies name it.
 
-    `verb` is a word of the policy language (create, overwrite, delete, mode, link, network, tool) or another, which
-    no policy covers. `sensitive`: only a policy without wildcards covers it.
+    `verb` is a word of the policy language (create, edits, delete, mode, link, history, network, tool) or another,
+    which no policy covers. `sensitive`: only a policy without wildcards covers it.
     """
 
     verb: str
@@ -31,7 +34,8 @@ class ConfirmationRequest(Contract):
 
     `acts` are the parts that need a yes, for policies. `source` names the file, page or message in which the act's
     target first appeared, if it came from data. `language` is that of title and details. `act` names the call that
-    waits for the answer (ToolStarted); empty when no call does.
+    waits for the answer (ToolStarted); empty when no call does. `review`: the act is to apply a task's difference,
+    which is laid out here; then a part may be chosen, and keeping and discarding are answers too.
     """
 
     digest: str
@@ -41,19 +45,38 @@ class ConfirmationRequest(Contract):
     acts: tuple[AskedAct, ...] = ()
     language: str = "en"
     act: str = ""
+    review: Review | None = None
 
 
 class Consent(StrEnum):
-    """Once, for the rest of this task (the same act only), or no."""
+    """Once, for the rest of this task (the same act only), or no. To a review also: keep it for later (what a no
+    means there, too), or discard it."""
 
     ONCE = "once"
     TASK = "task"
     NO = "no"
+    KEEP = "keep"
+    DISCARD = "discard"
+
+    @property
+    def is_yes(self) -> bool:
+        """Whether the act may happen."""
+        return self in (Consent.ONCE, Consent.TASK)
+
+
+class Choice(Contract):
+    """Yes to a part of a review: exactly these paths (printable, as the review names them), and what they need."""
+
+    paths: tuple[str, ...] = Field(min_length=1)
 
 
 class ConfirmationAnswer(Contract):
-    """The answer to the request with this digest; `by` says who or what answered (a person, a policy line)."""
+    """The answer to the request with this digest; `by` says who or what answered (a person, a policy line).
+
+    `paths`: of a review only these are to be applied; empty: all.
+    """
 
     digest: str
     consent: Consent
     by: str
+    paths: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from artoo.contracts.base import Contract
+from artoo.contracts.changes import Conflict
 from artoo.contracts.criteria import CriterionLike
 
 
@@ -96,3 +97,14 @@ class DispatchManifest(Contract):
     subtasks: tuple[ManifestEntry, ...]
     carried: tuple[str, ...] = ()
     task_criteria: tuple[CriterionLike, ...] = ()
+
+
+class Joined(Contract):
+    """What the subtasks of one group did is in the task's view now, in this order. dispatcher → R4b.
+
+    `conflicts`: paths that two of them left differently; the earlier one's version stands. They end the round.
+    """
+
+    round: int = Field(ge=1)
+    subtask_ids: tuple[str, ...]
+    conflicts: tuple[Conflict, ...] = ()

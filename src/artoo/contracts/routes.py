@@ -54,8 +54,9 @@ ROUTES: dict[str, Route] = {
     "PlanRefused": _route({R.PLANNER}, {R.SOLVER}, {"TaskSpec", "PlanDirective"}),
     "CheckAmended": _route({R.PLANNER}, {R.META_VALIDATOR, R.SOLVER}, {"PlanDirective"}),
     "DispatchManifest": _route({R.DISPATCHER}, {R.META_VALIDATOR}, {"Plan"}),
-    "OutcomeSummary": _route({R.META_VALIDATOR}, {R.SOLVER}, {"SubTaskOutcome", "DispatchManifest"}),
-    "ReplanRequest": _route({R.META_VALIDATOR}, {R.SOLVER}, {"SubTaskOutcome", "DispatchManifest", "Halt"}),
+    "Joined": _route({R.DISPATCHER}, {R.META_VALIDATOR}, {"SubTaskOutcome"}),
+    "OutcomeSummary": _route({R.META_VALIDATOR}, {R.SOLVER}, {"Joined"}),
+    "ReplanRequest": _route({R.META_VALIDATOR}, {R.SOLVER}, {"Joined", "Halt"}),
     "PlanDirective": _route({R.SOLVER}, {R.PLANNER}, {"ReplanRequest", "PlanRefused"}),
     "FinalResult": _route({R.SOLVER}, {R.USER}, _ENDINGS),
     "Halt": _route(
@@ -72,6 +73,9 @@ ROUTES: dict[str, Route] = {
     # Law 1
     "ConfirmationRequest": _route({R.GATE}, {R.USER, R.SOLVER}, None),
     "ConfirmationAnswer": _route({R.USER}, {R.GATE, R.SOLVER}, {"ConfirmationRequest"}),
+    # the end of a task's view
+    "Ending": _route({R.SOLVER}, {R.GATE}, _ENDINGS),
+    "Settled": _route({R.GATE}, {R.SOLVER}, {"Ending"}),
     # memory
     "RuleContradicted": _route({R.PLANNER}, {R.SOLVER}, {"TaskSpec", "PlanDirective"}),
     "MemoryRead": _route({R.PLANNER, R.SOLVER}, set(), None),
@@ -93,10 +97,11 @@ ROUTES: dict[str, Route] = {
     # records
     "TaskOpened": _route({R.USER}, set(), set()),
     "TaskResumed": _route({R.USER}, set(), set()),
-    "Observed": _route({R.USER, R.PLANNER, R.AGENT_VALIDATOR, R.META_VALIDATOR, R.SOLVER}, set(), None),
+    "Observed": _route(_WORKERS - {R.PERCEIVER, R.EXECUTOR} | {R.USER}, set(), None),
     "ModelCalled": _route(_LLM_ROLES, set(), None),
     "ToolStarted": _route({R.EXECUTOR}, set(), None),
     "ToolCalled": _route({R.EXECUTOR}, set(), None),
+    "NetworkUsed": _route({R.GATE}, set(), None),
     "CriterionJudged": _route({R.AGENT_VALIDATOR, R.META_VALIDATOR}, set(), None),
     "Decided": _route({R.SOLVER}, set(), None),
     "RouteViolation": _route({R.BUS}, set(), None),

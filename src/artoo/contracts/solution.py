@@ -11,6 +11,7 @@ from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Assurance, CheckAmended
 from artoo.contracts.execution import CriterionVerdict, FailureClass, SubTaskOutcome
 from artoo.contracts.roles import Role
+from artoo.contracts.settling import Settled
 
 
 class Loss(Contract):
@@ -172,7 +173,8 @@ class FinalResult(Contract):
     """The end of a task, on every path, from R7 alone.
 
     `summary` is for the person, in their language. `output` is built from tool output.
-    `withheld` lists acts that Law 1 kept back; then the summary begins with [LAW1].
+    `withheld` lists acts that Law 1 kept back; then the summary begins with [LAW1]. `changes` says what became of
+    the task's difference; one that is pending is no failure of the task.
     `assurance` is that of the weakest criterion, `open` are the criteria that nothing decided, `amended` the checks
     that were replaced. `facts` is what code knows, whatever the words say, a line each: files made, changed, removed
     (as settled), commands that failed last, what was withheld.
@@ -192,6 +194,7 @@ class FinalResult(Contract):
     next_moves: tuple[str, ...] = ()
     stopped_by: StoppedBy | None = None
     withheld: tuple[str, ...] = ()
+    changes: Settled = Field(default_factory=Settled)
     assurance: Assurance = Assurance.UNVERIFIED
     open: tuple[str, ...] = ()
     amended: tuple[CheckAmended, ...] = ()

@@ -1,20 +1,35 @@
-"""What the validators may look at besides the records: files and a read-only command, nothing that changes."""
+"""What the validators may look at besides the records: the task's files as they stand now, and throw-away runs.
+
+Everything here looks through the task's view (`ports.world`): R4a's source through its subtask's fork, R4b's
+through the trunk that the forks were joined into. Nothing of it changes the view, and no method raises.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+Language = Literal["bash", "python"]
+"""What a whole program can be written in."""
+
+DIFFERENCE_CHARACTERS = 20_000
+"""How much of a difference is shown when the caller has no better bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileView:
-    """A file as a check sees it: its kind, size in bytes, and text (None when absent, binary or too large)."""
+    """A file as a check sees it: its kind, size in bytes, and text (None when absent, binary or too large).
+
+    `sha256` (hex) is of the whole content of a regular file that could be read, however large; else empty.
+    """
 
     exists: bool
     is_directory: bool = False
     size: int = 0
     text: str | None = None
     problem: str | None = None
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +41,41 @@ class CommandView:
     problem: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a program was that ran in a throw-away fork.
+
+    `files`: every regular file that it made or changed, as its printable path (the form of `ToolCall.changes`),
+    with the sha256 (hex) of what it left there; a file that it deleted has the empty digest. Caches are left out.
+    Empty when the program could not be run (`view.problem` says why).
+    """
+
+    view: CommandView
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
 class EvidenceSource(Protocol):
-    """Read-only access to the task's project root and workspace."""
+    """Read-only access to the files as one subtask (R4b: the task) sees them at this moment."""
 
     async def file(self, path: str) -> FileView:
         """Looks at a file; relative paths start at the project root, then the workspace. Never raises."""
         ...
 
     async def command(self, command: str) -> CommandView:
-        """Runs a shell command in the read-only sandbox, bounded in time and output. Never raises."""
+        """Runs a shell command whose changes are dropped, bounded in time and output. Never raises."""
+        ...
+
+    async def trial(self, language: Language, program: str) -> Trial:
+        """Runs a whole program in a throw-away fork of the state *before* this subtask (R4b: of the view as it is).
+
+        Bounded like a tool call of that language; nothing of it stays. Never raises.
+        """
+        ...
+
+    async def difference(self, limit: int = DIFFERENCE_CHARACTERS) -> str:
+        """What this subtask (R4b: the task) changed so far, as unified diffs, cut at `limit` characters.
+
+        A binary file, a deletion, a link or a change of mode has one line that says so. Empty when nothing changed.
+        Never raises: what cannot be read is said in the text.
+        """
         ...

@@ -9,13 +9,14 @@ A run shows what a command did to a view of the files; whether it happens is dec
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
 from artoo.contracts.changes import ApplyReport, Change
+from artoo.contracts.network import NetworkUsed
 
 RunStatus = Literal[
     "ok",
@@ -34,6 +35,13 @@ RunStatus = Literal[
 TierName = Literal["bubblewrap", "namespaces", "landlock", "seatbelt", "none"]
 
 MIB = 1 << 20
+
+Heard = Callable[[NetworkUsed], None]
+"""Hears of every connection of a command when it has ended, and of every refused one. Quick, never raises."""
+
+
+def unheard(used: NetworkUsed) -> None:
+    """Nobody wants to know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +111,8 @@ class SandboxRequest:
     to this very command running for real; only tiers that cannot stage changes honour it. `keep_env` names
     variables that pass although they look like keys. `scratch` is the /tmp of the command, kept by the caller for
     as long as it likes (None: a fresh one, gone afterwards). `hide` adds paths out of reach. `ledger` says what the
-    task has made before.
+    task has made before. `hosts`: where it may connect to (`HOST:PORT`), each allowed by the person or a policy;
+    empty: no network. `heard` is told of each connection.
     """
 
     argv: tuple[str, ...]
@@ -119,6 +128,8 @@ class SandboxRequest:
     scratch: Path | None = None
     hide: tuple[Path, ...] = ()
     ledger: TaskLedger = field(default_factory=TaskLedger)
+    hosts: tuple[str, ...] = ()
+    heard: Heard = unheard
 
     @classmethod
     def bash(

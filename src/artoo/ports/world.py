@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from artoo.contracts.changes import Change, Conflict
-from artoo.ports.sandbox import Captured, Limits, Roots, RunStatus, TierName
+from artoo.ports.sandbox import Captured, Heard, Limits, Roots, RunStatus, TierName, unheard
 
 
 class Files(Protocol):
@@ -47,6 +47,7 @@ class Program:
     `read_only`: what it changes is reported and dropped. `unconfined`: a person has said yes to this very program
     running for real; only tiers that cannot hold a view honour it. `env` is laid over the cleaned environment.
     `hosts`: where it may connect to (`HOST:PORT`), each allowed by the person or a policy; empty: no network.
+    `heard` is told of each connection. `keep_env` names variables that pass although they look like keys.
     """
 
     argv: tuple[str, ...]
@@ -56,6 +57,8 @@ class Program:
     read_only: bool = False
     unconfined: bool = False
     hosts: tuple[str, ...] = ()
+    heard: Heard = unheard
+    keep_env: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,4 +123,16 @@ class View(Protocol):
 
     async def drop(self, name: str) -> None:
         """Forgets a fork and all that was done in it. Idempotent."""
+        ...
+
+    async def close(self) -> None:
+        """Lets go of the view, so that another process may go on in it or settle it. All in it stays. Idempotent."""
+        ...
+
+
+class OpenView(Protocol):
+    """Opens the view of a task; nothing is made on disk before its first command or write."""
+
+    def __call__(self, task_id: str, roots: Roots) -> View:
+        """The task's view as it stands: another process's work in it is found again."""
         ...

@@ -14,7 +14,7 @@ from artoo.contracts.confirmation import (
     ConfirmationRequest,
     Consent,
 )
-from artoo.ports.confirm import Confirm
+from artoo.ports.confirm import Confirm, answer_of
 from artoo.tools.policy import Policies
 
 logger = logging.getLogger(__name__)
@@ -32,15 +32,15 @@ class Answers:
         """The answer and who gave it. A `confirm` that breaks has not agreed to anything."""
         lines = self.policies.covering(request.acts)
         if lines:
-            said = f"{POLICY}{'; '.join(lines)}"
-            logger.info("%s permits %s", said, request.title)
-            return ConfirmationAnswer(digest=request.digest, consent=Consent.ONCE, by=said)
+            permitted = f"{POLICY}{'; '.join(lines)}"
+            logger.info("%s permits %s", permitted, request.title)
+            return ConfirmationAnswer(digest=request.digest, consent=Consent.ONCE, by=permitted)
         if self.confirm is None:
             return ConfirmationAnswer(digest=request.digest, consent=Consent.NO, by=NOBODY)
         async with self._turn:
             try:
-                consent = await self.confirm(request)
+                said = await self.confirm(request)
             except Exception:  # the caller's own code: when it fails, nobody has said yes
                 logger.exception("the confirmation dialogue failed; the answer is no")
                 return ConfirmationAnswer(digest=request.digest, consent=Consent.NO, by=NOBODY)
-        return ConfirmationAnswer(digest=request.digest, consent=consent, by=PERSON)
+        return answer_of(request, said, PERSON)

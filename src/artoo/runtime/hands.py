@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from artoo.contracts.changes import Conflict
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.sandbox import Roots, Sandbox
@@ -33,6 +34,14 @@ class McpTools:
 
     servers: tuple[McpServer, ...]
     pool: Pool
+
+
+class OneView:
+    """All subtasks work on the same files: there is nothing to join. Implements ports.joining.Joining."""
+
+    async def join(self, subtask_ids: Sequence[str]) -> tuple[Conflict, ...]:
+        """Nothing to do."""
+        return ()
 
 
 def open_hands(
@@ -78,6 +87,7 @@ def open_hands(
         tools=registry,
         evidence=ReadOnlyEvidence(sandbox, roots, places, task_id),
         surroundings=ProjectLook(roots, places),
+        joining=OneView(),
         questions=questions,
         prepare=None if mcp is None else preparation(roots.project, mcp.servers, gate, mcp.pool, registry),
     )

@@ -7,17 +7,19 @@ those of a replay (runtime.replaying) take the answer from the log.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol, TypeVar, cast
 
 from pydantic import BaseModel, JsonValue
 
+from artoo.contracts.changes import Conflict
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import Calibration, Megram, Potentials, SOPRecord
 from artoo.contracts.recording import Observed, Source
 from artoo.contracts.tags import Pair
 from artoo.ports.bus import Port
-from artoo.ports.evidence import CommandView, EvidenceSource, FileView
+from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, EvidenceSource, FileView, Language, Trial
+from artoo.ports.joining import Joining
 from artoo.ports.recall import Recall
 from artoo.ports.surroundings import Surroundings, SurroundingsSource
 
@@ -57,6 +59,8 @@ def plain(seen: object) -> JsonValue:
         return {field.name: plain(getattr(seen, field.name)) for field in dataclasses.fields(seen)}
     if isinstance(seen, (tuple, list)):
         return [plain(item) for item in cast("Sequence[object]", seen)]
+    if isinstance(seen, Mapping):
+        return {key: plain(value) for key, value in cast("Mapping[str, object]", seen).items()}
     return cast("JsonValue", seen)
 
 
@@ -74,6 +78,28 @@ class WatchedEvidence:
     async def command(self, command: str) -> CommandView:
         """See EvidenceSource."""
         return await self.eyes.look(Source.COMMAND, command, CommandView, lambda: self.inner.command(command))
+
+    async def trial(self, language: Language, program: str) -> Trial:
+        """See EvidenceSource."""
+        asked = f"{language}: {program}"
+        return await self.eyes.look(Source.TRIAL, asked, Trial, lambda: self.inner.trial(language, program))
+
+    async def difference(self, limit: int = DIFFERENCE_CHARACTERS) -> str:
+        """See EvidenceSource."""
+        return await self.eyes.look(Source.DIFFERENCE, str(limit), str, lambda: self.inner.difference(limit))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WatchedJoining:
+    """A Joining whose every answer is on the stream."""
+
+    inner: Joining
+    eyes: Eyes
+
+    async def join(self, subtask_ids: Sequence[str]) -> tuple[Conflict, ...]:
+        """See Joining."""
+        kind = tuple[Conflict, ...]
+        return await self.eyes.look(Source.JOIN, " ".join(subtask_ids), kind, lambda: self.inner.join(subtask_ids))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

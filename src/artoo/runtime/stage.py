@@ -20,6 +20,7 @@ from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.evidence import EvidenceSource
 from artoo.ports.ids import Ids
+from artoo.ports.joining import Joining
 from artoo.ports.model import Model
 from artoo.ports.recall import Recall
 from artoo.ports.remember import Remember
@@ -31,7 +32,7 @@ from artoo.tools.questions import AskOnStream
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """What a task may do on this machine: its tools, and how its validators look at things.
+    """What a task may do on this machine: its tools, how its validators look at things, and what joins subtasks.
 
     `questions` are the gate's, when it asks on the stream. `prepare` runs before the request is read: what it
     needs to ask about can be asked then. It does not raise.
@@ -40,6 +41,7 @@ class Hands:
     tools: Tools
     evidence: EvidenceSource
     surroundings: SurroundingsSource
+    joining: Joining
     questions: AskOnStream | None = None
     prepare: Callable[[], Awaitable[None]] | None = None
 

@@ -31,7 +31,7 @@ from artoo.ports.surroundings import SurroundingsSource
 from artoo.runtime.answers import Answers
 from artoo.runtime.early_look import EarlyLook
 from artoo.runtime.effectors import POOL_KINDS, EffectorPool, Pair
-from artoo.runtime.sights import Eyes, WatchedEvidence, WatchedRecall, WatchedSurroundings
+from artoo.runtime.sights import Eyes, WatchedEvidence, WatchedJoining, WatchedRecall, WatchedSurroundings
 from artoo.runtime.stage import Stage
 
 
@@ -157,7 +157,9 @@ class TaskRun:
         """Every other role's life."""
         stage, settings = self._stage, self._settings
         pool = EffectorPool(stage.inbox(POOL_KINDS), self._pair)
-        dispatcher = Dispatcher(self._ports[Role.DISPATCHER], stage.ids(Role.DISPATCHER))
+        port = self._ports[Role.DISPATCHER]
+        joining = WatchedJoining(stage.hands.joining, stage.eyes(port))
+        dispatcher = Dispatcher(port, stage.ids(Role.DISPATCHER), joining)
         port, asker = self._speaker(Role.META_VALIDATOR, Tier.BRAIN)
         meta_validator = MetaValidator(
             port,

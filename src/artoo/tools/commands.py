@@ -52,6 +52,16 @@ class Command:
     env: Mapping[str, str] = field(default_factory=lambda: PLAIN_LOCALE)
 
 
+def bash(script: str) -> tuple[str, ...]:
+    """How a script of bash is run: without the person's start-up files, and a failure inside a pipe shows."""
+    return ("bash", "--noprofile", "--norc", "-o", "pipefail", "-c", script)
+
+
+def python(script: str, interpreter: str = "python3") -> tuple[str, ...]:
+    """How a script of Python is run: apart from the person's environment and site directory."""
+    return (interpreter, "-I", "-X", "utf8", "-c", script)
+
+
 class CommandRunner(Protocol):
     """Runs commands and settles what they changed."""
 

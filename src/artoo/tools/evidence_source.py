@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from artoo.contracts.changes import PathClass
+from artoo.contracts.changes import Change, PathClass
 from artoo.contracts.errors import ArtooError, ToolError
 from artoo.contracts.execution import CallStatus
-from artoo.ports.evidence import CommandView, FileView
+from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, FileView, Language, Trial
 from artoo.ports.sandbox import Limits, Roots, Sandbox, SandboxRequest
-from artoo.tools.commands import PLAIN_LOCALE, meant_changes, outcome_of
+from artoo.tools.commands import PLAIN_LOCALE, bash, meant_changes, outcome_of, python
 from artoo.tools.paths import existing
-from artoo.tools.text_file import NotPlainFile, decode, read_limited
+from artoo.tools.text_file import NotPlainFile, decode, open_plain, read_limited
 from artoo.tools.threads import in_thread
 from artoo.world.classify import Places
 
@@ -21,6 +22,8 @@ MAX_TEXT_BYTES = 4 << 20
 """Bytes of a file that a check may match; a larger file has no text for it."""
 
 CHECK_SECONDS = 30.0
+SCRIPT_SECONDS = 60.0
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class ReadOnlyEvidence:
             return FileView(exists=False, problem=problem)
         if real.is_dir():
             return FileView(exists=True, is_directory=True)
-        view = FileView(exists=True, size=status.st_size)
+        view = FileView(exists=True, size=status.st_size, sha256=_digest(real))
         if status.st_size > MAX_TEXT_BYTES:
             return replace(view, problem=f"it is larger than {MAX_TEXT_BYTES} bytes")
         try:
@@ -71,29 +74,58 @@ class ReadOnlyEvidence:
 
         A command that changed files in its view has no exit code: it shows what would be, not what is.
         """
+        view, changes = await self._run(bash(command), self.seconds)
+        changed = meant_changes(changes)
+        if not changed:
+            return view
+        problem = f"a check may not change files, and this one would: {', '.join(changed[:3])}"
+        return replace(view, exit_code=None, problem=problem)
+
+    async def trial(self, language: Language, program: str) -> Trial:
+        """Runs a whole program whose changes are dropped. Never raises."""
+        argv = bash(program) if language == "bash" else python(program)
+        view, changes = await self._run(argv, SCRIPT_SECONDS)
+        meant = frozenset(meant_changes(changes))
+        return Trial(view, {change.path: change.content_sha256 or "" for change in changes if change.path in meant})
+
+    async def difference(self, limit: int = DIFFERENCE_CHARACTERS) -> str:
+        """Commands take effect one by one: nothing is kept apart."""
+        return ""
+
+    async def _run(self, argv: tuple[str, ...], seconds: float) -> tuple[CommandView, tuple[Change, ...]]:
+        """How a program ended, and what it would have changed."""
         request = SandboxRequest(
-            argv=("bash", "--noprofile", "--norc", "-o", "pipefail", "-c", command),
+            argv=argv,
             cwd=self.roots.project,
             roots=self.roots,
             task_id=self.task_id,
             read_only=True,
             env=PLAIN_LOCALE,
-            limits=Limits(wall_seconds=self.seconds),
+            limits=Limits(wall_seconds=seconds),
         )
         try:
             run = await self.sandbox.run(request)
         except (ArtooError, OSError, ValueError) as error:
-            return CommandView(exit_code=None, output="", problem=str(error))
+            return CommandView(exit_code=None, output="", problem=str(error)), ()
         async with run.staged:
             outcome = outcome_of(run, request.limits)
-            changed = meant_changes(run.staged.changes)
-        if changed:
-            problem = f"a check may not change files, and this one would: {', '.join(changed[:3])}"
-            return CommandView(exit_code=None, output=outcome.output, problem=problem)
+            changes = run.staged.changes
         ended = outcome.status in (CallStatus.OK, CallStatus.ERROR) and run.status in ("ok", "error")
-        output = "\n".join(filter(None, (outcome.output, outcome.error_output)))
-        return CommandView(
+        view = CommandView(
             exit_code=outcome.exit_code if ended else None,
-            output=output,
+            output="\n".join(filter(None, (outcome.output, outcome.error_output))),
             problem=None if ended else outcome.reason,
         )
+        return view, changes
+
+
+def _digest(path: Path) -> str:
+    """Of the whole content; empty when it cannot be read."""
+    whole = hashlib.sha256()
+    try:
+        with open_plain(path) as (file, _):
+            while piece := file.read(_PIECE):
+                whole.update(piece)
+    except (NotPlainFile, OSError):
+        return ""
+    return whole.hexdigest()

@@ -91,7 +91,7 @@ class Gate:
         for call in past.calls:
             self.origins.observe(call)
         for request, answer in past.consented:
-            again = any(act.verb == AGAIN for act in request.acts) and answer.consent is not Consent.NO
+            again = any(act.verb == AGAIN for act in request.acts) and answer.consent.is_yes
             if again or answer.by == NOBODY or answer.by.startswith(POLICY):
                 continue
             self._remember(request, answer)
@@ -115,7 +115,7 @@ class Gate:
                     answer = await self.questions.ask(request)
                     self._remember(request, answer)
                     await kept_so_far()
-        if answer.consent is not Consent.NO:
+        if answer.consent.is_yes:
             return None
         what = _some(f"{act.verb} {act.target}" for act in request.acts) or request.title
         if answer.by == PERSON:
@@ -149,7 +149,7 @@ class Gate:
     def _remember(self, request: ConfirmationRequest, answer: ConfirmationAnswer) -> None:
         if answer.consent is not Consent.ONCE:
             self._answers[request.digest] = answer
-        if answer.consent is Consent.NO and request.acts:
+        if not answer.consent.is_yes and request.acts:
             self._refused.append((_acts(request), answer))
 
 

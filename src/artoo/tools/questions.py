@@ -14,7 +14,7 @@ from artoo.contracts.confirmation import (
     Consent,
 )
 from artoo.ports.bus import Port
-from artoo.ports.confirm import Confirm
+from artoo.ports.confirm import Confirm, answer_of
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class AskPerson:
 
     async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
         """What `confirm` says."""
-        return ConfirmationAnswer(digest=request.digest, consent=await self.confirm(request), by=PERSON)
+        return answer_of(request, await self.confirm(request), PERSON)
 
 
 class AskOnStream:

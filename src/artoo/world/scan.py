@@ -1,28 +1,20 @@
-"""Reads what a command changed: walks an upper layer beside the tree below it, never following a link.
+"""Reads what a layer changes: walks it beside what is below it (`below`), never following a link.
 
-In the upper layer of an overlay a character device 0:0 means *deleted*, the attribute `overlay.opaque` means
-*this directory hides the one below*; everything else is a new or a copied-up version of what is below.
+A whiteout deletes, an opaque directory replaces; everything else is a new or a copied-up version of what is below.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from artoo.contracts.changes import Node
 from artoo.contracts.errors import SandboxError
-from artoo.world.nodes import (
-    DIRECTORY_FLAGS,
-    NodeState,
-    digest_file,
-    open_directory,
-    overlay_xattr,
-    read_state,
-    state_of,
-)
+from artoo.world.below import Below, Found, below, is_opaque, is_whiteout, opened_up
+from artoo.world.nodes import NodeState, digest_file, read_state, state_of
 from artoo.world.stage import Layer
 
 _DEEPEST = 200
@@ -33,7 +25,8 @@ class Effect:
     """What happens to one path: from `before` to `after` (None: nothing there).
 
     `relative` is the path below the layer's root (empty for the root itself). `in_place`: the thing stays, only
-    its mode, owner, attributes or times change. `appended`: the old content is the start of the new.
+    its mode, owner, attributes or times change. `appended`: the old content is the start of the new. `real`: what
+    was before is the person's own, not what a frozen layer made of it.
     """
 
     layer: Layer
@@ -44,6 +37,7 @@ class Effect:
     replaced_directory: bool = False
     appended: bool = False
     digest: str | None = None
+    real: bool = True
 
     @property
     def path(self) -> bytes:
@@ -57,6 +51,18 @@ def scan(layers: tuple[Layer, ...], limit: int) -> list[Effect]:
     for layer in layers:
         found += _Scanner(layer, limit - len(found)).effects()
     return sorted(found, key=lambda effect: effect.path)
+
+
+@contextmanager
+def readable_layers(effects: Sequence[Effect]) -> Generator[None]:
+    """While it lasts, what the effects leave can be read and moved out of its layers, whatever modes they have."""
+    with ExitStack() as opened:
+        for effect in effects if os.geteuid() != 0 else ():
+            if effect.after is not None and effect.after.is_directory and effect.after.mode & 0o700 != 0o700:
+                place = os.fsencode(effect.layer.upper) + b"/" + effect.relative
+                opened.callback(os.chmod, place, effect.after.mode)
+                os.chmod(place, effect.after.mode | 0o700)
+        yield
 
 
 class _Scanner:
@@ -74,13 +80,13 @@ class _Scanner:
             raise self._unreadable(b"", error) from error
         try:
             seen = os.fstat(upper)
-            with self._opened(upper, ".", state_of(seen), b"") as readable:
-                lower = os.open(self._layer.root, DIRECTORY_FLAGS)
-                try:
-                    self._metadata(b"", read_state(lower, "."), self._root_state(readable, seen))
-                    self._directory(readable, lower, b"", opaque=False)
-                finally:
-                    os.close(lower)
+            with (
+                self._opened(upper, ".", state_of(seen), b"") as readable,
+                below(self._layer.root, self._layer.below) as lower,
+            ):
+                real = not self._layer.below
+                self._metadata(b"", Found(-1, lower.state, real), self._root_state(readable, seen))
+                self._directory(readable, lower, b"", opaque=False)
         finally:
             os.close(upper)
         return self._found
@@ -90,24 +96,24 @@ class _Scanner:
         assert state is not None
         return replace(state, mode=stat.S_IMODE(seen.st_mode))
 
-    def _directory(self, upper: int, lower: int | None, relative: bytes, *, opaque: bool) -> None:
-        if relative.count(b"/") > _DEEPEST:
-            raise SandboxError(f"{os.fsdecode(relative[:80])}… nests deeper than {_DEEPEST} directories: refused")
+    def _directory(self, upper: int, lower: Below | None, relative: bytes, *, opaque: bool) -> None:
+        self._bound(relative)
         names = sorted(os.listdir(upper), key=os.fsencode)
         for name in names:
             self._entry(upper, lower, name, _join(relative, name))
         if opaque and lower is not None:
-            for name in sorted(set(os.listdir(lower)) - set(names), key=os.fsencode):
+            for name in sorted(set(lower.names()) - set(names), key=os.fsencode):
                 self._gone(lower, name, _join(relative, name))
 
-    def _entry(self, upper: int, lower: int | None, name: str, relative: bytes) -> None:
+    def _entry(self, upper: int, lower: Below | None, name: str, relative: bytes) -> None:
         after = read_state(upper, name)
         assert after is not None
-        before = read_state(lower, name) if lower is not None else None
-        if _is_whiteout(upper, name, after):
+        if is_whiteout(upper, name, after):
             if lower is not None:
                 self._gone(lower, name, relative)
-        elif after.is_directory:
+            return
+        before = lower.find(name) if lower is not None else None
+        if after.is_directory:
             self._subdirectory(upper, lower, name, relative, before, after)
         else:
             self._leaf(upper, lower, name, relative, before, after)
@@ -115,101 +121,114 @@ class _Scanner:
     def _subdirectory(
         self,
         upper: int,
-        lower: int | None,
+        lower: Below | None,
         name: str,
         relative: bytes,
-        before: NodeState | None,
+        before: Found | None,
         after: NodeState,
     ) -> None:
         with self._opened(upper, name, after, relative) as inside:
             after = replace(read_state(upper, name) or after, mode=after.mode)
-            if before is None or not before.is_directory:
-                self._add(Effect(self._layer, relative, before, after))
+            if lower is None or before is None or not before.state.is_directory:
+                self._add(self._effect(relative, before, after))
                 self._directory(inside, None, relative, opaque=False)
                 return
-            assert lower is not None
-            opaque = overlay_xattr(upper, name, "opaque") == b"y"
-            below = self._open_lower(lower, name, relative)
-            try:
-                if opaque and os.listdir(below):
-                    self._add(Effect(self._layer, relative, before, after, True, replaced_directory=True))
+            opaque = is_opaque(upper, name)
+            with self._entered(lower, name, relative) as inner:
+                if opaque and inner.names():
+                    self._add(self._effect(relative, before, after, in_place=True, replaced_directory=True))
                 else:
                     self._metadata(relative, before, after)
-                self._directory(inside, below, relative, opaque=opaque)
-            finally:
-                os.close(below)
+                self._directory(inside, inner, relative, opaque=opaque)
 
     def _leaf(
         self,
         upper: int,
-        lower: int | None,
+        lower: Below | None,
         name: str,
         relative: bytes,
-        before: NodeState | None,
+        before: Found | None,
         after: NodeState,
     ) -> None:
         digest = self._digest(upper, name, relative) if after.node is Node.FILE else None
-        if before is not None and lower is not None and _same_content(lower, name, before, after, digest):
+        if before is not None and _same_content(before, name, after, digest):
             self._metadata(relative, before, after, digest)
             return
-        if before is not None and before.is_directory and lower is not None:
+        if before is not None and before.state.is_directory and lower is not None:
             self._children_gone(lower, name, relative)
         grown = (
             before is not None
-            and lower is not None
-            and before.node is after.node is Node.FILE
-            and after.size > before.size
-            and self._starts_with(upper, lower, name, before.size)
+            and before.state.node is after.node is Node.FILE
+            and after.size > before.state.size
+            and self._starts_with(upper, before, name)
         )
-        self._add(Effect(self._layer, relative, before, after, appended=grown, digest=digest))
+        self._add(self._effect(relative, before, after, appended=grown, digest=digest))
 
-    def _metadata(
-        self, relative: bytes, before: NodeState | None, after: NodeState, digest: str | None = None
-    ) -> None:
+    def _metadata(self, relative: bytes, before: Found, after: NodeState, digest: str | None = None) -> None:
         """A copied-up thing with the same content: a change only if its metadata differ."""
-        if before is None:
-            return
-        times_differ = not after.is_directory and before.mtime_ns != after.mtime_ns
-        if times_differ or not before.same_metadata(after):
-            self._add(Effect(self._layer, relative, before, after, in_place=True, digest=digest))
+        times_differ = not after.is_directory and before.state.mtime_ns != after.mtime_ns
+        if times_differ or not before.state.same_metadata(after):
+            self._add(self._effect(relative, before, after, in_place=True, digest=digest))
 
-    def _gone(self, lower: int, name: str, relative: bytes) -> None:
-        before = read_state(lower, name)
+    def _gone(self, lower: Below, name: str, relative: bytes) -> None:
+        before = lower.find(name)
         if before is None:
             return
-        self._add(Effect(self._layer, relative, before, None))
-        if before.is_directory:
+        self._add(self._effect(relative, before, None))
+        if before.state.is_directory:
             self._children_gone(lower, name, relative)
 
-    def _children_gone(self, lower: int, name: str, relative: bytes) -> None:
-        if relative.count(b"/") > _DEEPEST:
-            raise SandboxError(f"{os.fsdecode(relative[:80])}… nests deeper than {_DEEPEST} directories: refused")
-        inside = self._open_lower(lower, name, relative)
-        try:
-            for child in sorted(os.listdir(inside), key=os.fsencode):
+    def _children_gone(self, lower: Below, name: str, relative: bytes) -> None:
+        self._bound(relative)
+        with self._entered(lower, name, relative) as inside:
+            for child in inside.names():
                 self._gone(inside, child, _join(relative, child))
-        finally:
-            os.close(inside)
+
+    def _effect(
+        self,
+        relative: bytes,
+        before: Found | None,
+        after: NodeState | None,
+        *,
+        in_place: bool = False,
+        replaced_directory: bool = False,
+        appended: bool = False,
+        digest: str | None = None,
+    ) -> Effect:
+        return Effect(
+            self._layer,
+            relative,
+            None if before is None else before.state,
+            after,
+            in_place=in_place,
+            replaced_directory=replaced_directory,
+            appended=appended,
+            digest=digest,
+            real=before is not None and before.real,
+        )
 
     @contextmanager
-    def _opened(self, directory: int, name: str, state: NodeState, relative: bytes) -> Generator[int, None, None]:
-        """A directory of the upper layer, opened even if the command took its owner's rights away."""
-        if state.mode & 0o700 != 0o700 and os.geteuid() != 0:
-            os.chmod(f"/proc/self/fd/{directory}/{name}", state.mode | 0o700)
-        try:
-            descriptor = os.open(name, DIRECTORY_FLAGS, dir_fd=directory)
-        except OSError as error:
-            raise self._unreadable(relative, error) from error
-        try:
+    def _opened(self, directory: int, name: str, state: NodeState, relative: bytes) -> Generator[int]:
+        """A directory of the layer, opened even if the command took its owner's rights away."""
+        with ExitStack() as opened:
+            try:
+                descriptor = opened.enter_context(opened_up(directory, name, state.mode))
+            except OSError as error:
+                raise self._unreadable(relative, error) from error
             yield descriptor
-        finally:
-            os.close(descriptor)
 
-    def _open_lower(self, lower: int, name: str, relative: bytes) -> int:
-        try:
-            return open_directory(lower, name)
-        except OSError as error:
-            raise self._unreadable(relative, error) from error
+    @contextmanager
+    def _entered(self, lower: Below, name: str, relative: bytes) -> Generator[Below]:
+        with ExitStack() as opened:
+            try:
+                inside = opened.enter_context(lower.enter(name))
+            except OSError as error:
+                raise self._unreadable(relative, error) from error
+            yield inside
+
+    def _bound(self, relative: bytes) -> None:
+        if relative.count(b"/") > _DEEPEST:
+            raise SandboxError(f"{os.fsdecode(relative[:80])}… nests deeper than {_DEEPEST} directories: refused")
 
     def _digest(self, upper: int, name: str, relative: bytes) -> str:
         try:
@@ -231,9 +250,9 @@ class _Scanner:
         finally:
             os.chmod(path, mode)
 
-    def _starts_with(self, upper: int, lower: int, name: str, length: int) -> bool:
+    def _starts_with(self, upper: int, before: Found, name: str) -> bool:
         try:
-            return digest_file(upper, name, length) == digest_file(lower, name)
+            return digest_file(upper, name, before.state.size) == digest_file(before.directory, name)
         except OSError:  # unreadable: then it cannot be shown to be an addition
             return False
 
@@ -256,23 +275,15 @@ def _join(relative: bytes, name: str) -> bytes:
     return relative + b"/" + raw if relative else raw
 
 
-def _is_whiteout(directory: int, name: str, state: NodeState) -> bool:
-    if state.node is Node.DEVICE:
-        seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
-        return stat.S_ISCHR(seen.st_mode) and state.rdev == 0
-    if state.node is Node.FILE and state.size == 0:
-        return overlay_xattr(directory, name, "whiteout") is not None
-    return False
-
-
-def _same_content(lower: int, name: str, before: NodeState, after: NodeState, digest: str | None) -> bool:
-    if before.node is not after.node:
+def _same_content(before: Found, name: str, after: NodeState, digest: str | None) -> bool:
+    was = before.state
+    if was.node is not after.node:
         return False
     if after.node is Node.FILE:
-        if before.size != after.size:
+        if was.size != after.size:
             return False
         try:
-            return digest_file(lower, name) == digest
+            return digest_file(before.directory, name) == digest
         except OSError:  # not readable here: cannot be shown to be the same
             return False
-    return (before.target, before.rdev) == (after.target, after.rdev)
+    return (was.target, was.rdev) == (after.target, after.rdev)

@@ -24,11 +24,12 @@ from artoo.world.mounts import MountTable
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One root and the directories of its upper layer."""
+    """One root and the directories of its upper layer. `below`: frozen layers in between, topmost first."""
 
     root: Path
     upper: Path
     work: Path
+    below: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

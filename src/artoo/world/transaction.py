@@ -15,7 +15,7 @@ from artoo.world.converge import backward, converge, forward, is_ours, now_at, o
 from artoo.world.journal import Journal, Left, Note, Record, Step, exclusive
 from artoo.world.nodes import fingerprint
 from artoo.world.prepare import Preparation, conflicts_of, remove_landings
-from artoo.world.scan import Effect
+from artoo.world.scan import Effect, readable_layers
 from artoo.world.stage import remove_tree
 
 
@@ -35,7 +35,7 @@ def apply_effects(
     """
     if not effects:
         return ApplyReport(applied=True)
-    with exclusive(undo_home):
+    with exclusive(undo_home), readable_layers(effects):
         conflicts = conflicts_of(effects, started_ns)
         if conflicts:
             return ApplyReport(applied=False, conflicts=tuple(conflicts))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from artoo.contracts.changes import Conflict
 from artoo.contracts.criteria import Criterion, FileExists, Mode
 from artoo.contracts.execution import (
     CallStatus,
@@ -15,7 +16,7 @@ from artoo.contracts.execution import (
     SubTaskOutcome,
     ToolCall,
 )
-from artoo.contracts.plan import DispatchManifest, ManifestEntry
+from artoo.contracts.plan import DispatchManifest, Joined, ManifestEntry
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Directive, ReplanRequest, StoppedBy, UnmetCriterion
 from artoo.control.decision import MacroState
@@ -25,7 +26,7 @@ from artoo.loops.medium import wording
 from artoo.loops.medium.blocking import targets_to_block, tools_to_block
 from artoo.loops.medium.endings import unmet_of
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
-from artoo.loops.medium.merge import FanIn, merged_output, not_judged, task_verdict
+from artoo.loops.medium.merge import FanIn, conflict_verdict, merged_output, not_judged, task_verdict
 from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.loops.medium.trajectory import Trajectory
 from artoo.ports.tools import Parameter, ToolSpec
@@ -87,13 +88,20 @@ def manifest(*sequences: int) -> DispatchManifest:
     return DispatchManifest(task_id="t", round=1, subtasks=entries)
 
 
-def test_a_round_is_complete_when_all_have_ended() -> None:
-    """Every subtask matched: nothing is missing, in the plan's order."""
+def joined(*names: str, conflicts: tuple[Conflict, ...] = ()) -> Joined:
+    return Joined(round=1, subtask_ids=names, conflicts=conflicts)
+
+
+def test_a_round_is_complete_when_all_have_ended_and_are_joined() -> None:
+    """Every subtask matched and is in the task's view: nothing is missing, in the plan's order."""
     fan_in = FanIn(manifest(1, 1, 2))
     assert not fan_in.complete
     for name in ("2", "1", "3"):
         assert not fan_in.complete
         assert fan_in.add(outcome(name))
+    fan_in.join(joined("1", "2"))
+    assert not fan_in.complete
+    fan_in.join(joined("3"))
     assert fan_in.complete and not fan_in.failed and fan_in.not_run == 0
     assert [each.subtask_id for each in fan_in.everything] == ["1", "2", "3"]
 
@@ -104,7 +112,21 @@ def test_a_failed_group_ends_the_round_once_its_siblings_are_done() -> None:
     fan_in.add(outcome("1", verdict(fails=LOGICAL)))
     assert not fan_in.complete
     fan_in.add(outcome("2"))
+    assert not fan_in.complete
+    fan_in.join(joined("2", "1"))
     assert fan_in.complete and fan_in.failed and fan_in.not_run == 4
+
+
+def test_a_conflict_ends_the_round_and_the_plan_answers_for_it() -> None:
+    """Two subtasks left one path differently: later groups are not waited for."""
+    fan_in = FanIn(manifest(1, 1, 2))
+    fan_in.add(outcome("1"))
+    fan_in.add(outcome("2"))
+    conflict = Conflict(path="/p/a.txt", reason="1 and 2 left it differently")
+    fan_in.join(joined("1", "2", conflicts=(conflict,)))
+    assert fan_in.complete and not fan_in.failed
+    verdict = conflict_verdict(conflict)
+    assert verdict.verdict == "fail" and verdict.accountable is Role.PLANNER and "/p/a.txt" in verdict.criterion
 
 
 def test_strangers_are_not_counted() -> None:

@@ -7,7 +7,7 @@ from functools import cache
 
 from artoo.auditor.notes import TaskNotes
 from artoo.auditor.rules.rule import Rule, on
-from artoo.contracts.confirmation import NOBODY, PERSON, ConfirmationAnswer, ConfirmationRequest, Consent
+from artoo.contracts.confirmation import NOBODY, PERSON, ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import ModelCalled
@@ -58,7 +58,7 @@ def answered_twice(task: TaskNotes, answer: ConfirmationAnswer, envelope: Envelo
 @on(ConfirmationAnswer)
 def consent_by_nobody(task: TaskNotes, answer: ConfirmationAnswer, envelope: Envelope) -> Iterator[str]:
     """A yes where nobody was there to give it."""
-    if answer.by in (NOBODY, "") and answer.consent is not Consent.NO:
+    if answer.by in (NOBODY, "") and answer.consent.is_yes:
         yield f"nobody said yes to {answer.digest[:12]}"
 
 
@@ -67,7 +67,7 @@ def asked_again(task: TaskNotes, request: ConfirmationRequest, envelope: Envelop
     """A question about exactly what a person has refused: a no holds for the task."""
     for cause, earlier in task.consent.answered.items():
         asked = task.consent.asked.get(cause)
-        refused = earlier.consent is Consent.NO and earlier.by == PERSON
+        refused = not earlier.consent.is_yes and earlier.by == PERSON
         if refused and asked is not None and asked.digest == request.digest:
             yield f"{request.title!r} was refused before, and is asked again"
             return

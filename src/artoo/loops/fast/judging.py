@@ -106,7 +106,9 @@ def from_findings(findings: Sequence[Finding], result: ExecutionResult) -> Crite
 
 def from_judge(criterion: Criterion, judgement: Judgement) -> CriterionVerdict:
     """A criterion that only a model could decide."""
-    return _verdict(criterion, judgement.passed, judgement.evidence, judgement.failure_class, DecidedBy.JUDGEMENT, ())
+    return _verdict(
+        criterion, judgement.passed, judgement.evidence, judgement.failure_class, DecidedBy.JUDGEMENT, ()
+    )
 
 
 def undecided(criterion: Criterion, reason: str) -> CriterionVerdict:

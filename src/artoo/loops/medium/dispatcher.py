@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome
-from artoo.contracts.plan import DispatchManifest, ManifestEntry, Plan, SubTask
+from artoo.contracts.plan import DispatchManifest, Joined, ManifestEntry, Plan, SubTask
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
+from artoo.ports.joining import Joining
 
 _FED_CHARACTERS = 1_500
 """Of each earlier output, head and tail, in a later subtask's context."""
@@ -18,20 +19,27 @@ _FED_CHARACTERS = 1_500
 
 @dataclass(slots=True)
 class _Round:
-    """Groups still to start, in order, and what the running one waits for."""
+    """Groups still to start, in order; the group under way, and what it waits for."""
 
-    waiting: list[list[SubTask]]
+    number: int = 1
+    waiting: list[list[SubTask]] = field(default_factory=list[list[SubTask]])
+    group: tuple[str, ...] = ()
     running: set[str] = field(default_factory=set[str])
     failed: bool = False
 
 
 class Dispatcher:
-    """Groups with equal `sequence` run in parallel; a failing group ends its round once its siblings are done."""
+    """Groups with equal `sequence` run in parallel; a failing group ends its round once its siblings are done.
 
-    def __init__(self, port: Port, ids: Ids) -> None:
+    What a group did is joined when all of it has ended: matched subtasks first, then failed ones, whose work is
+    what the next round builds on. Later groups see it; two that left one path differently end the round.
+    """
+
+    def __init__(self, port: Port, ids: Ids, joining: Joining) -> None:
         self._port = port
         self._ids = ids
-        self._round = _Round([])
+        self._joining = joining
+        self._round = _Round()
         self._finished: dict[str, SubTaskOutcome] = {}
         self._unconfirmed: dict[str, tuple[str, ...]] = {}
 
@@ -44,7 +52,7 @@ class Dispatcher:
             case Plan() as plan:
                 self._begin(plan, envelope)
             case SubTaskOutcome() as outcome:
-                self._collect(outcome, envelope)
+                await self._collect(outcome, envelope)
             case _:
                 return
 
@@ -64,7 +72,7 @@ class Dispatcher:
         groups: dict[int, list[SubTask]] = {}
         for subtask in subtasks:
             groups.setdefault(subtask.sequence, []).append(subtask)
-        self._round = _Round([group for _, group in sorted(groups.items())])
+        self._round = _Round(plan.round, [group for _, group in sorted(groups.items())])
         self._start_next(cause)
 
     def _with_ids(self, plan: Plan) -> Iterable[SubTask]:
@@ -84,7 +92,7 @@ class Dispatcher:
             for planned in plan.subtasks
         ]
 
-    def _collect(self, outcome: SubTaskOutcome, cause: Envelope) -> None:
+    async def _collect(self, outcome: SubTaskOutcome, cause: Envelope) -> None:
         if outcome.subtask_id not in self._round.running:
             return
         self._round.running.discard(outcome.subtask_id)
@@ -93,14 +101,23 @@ class Dispatcher:
         else:
             self._round.failed = True
             self._unconfirmed[outcome.intent] = outcome.unconfirmed
-        if not self._round.running and not self._round.failed:
+        if not self._round.running:
+            await self._join(cause)
+
+    async def _join(self, cause: Envelope) -> None:
+        under_way = self._round
+        order = tuple(sorted(under_way.group, key=lambda key: key not in self._finished))
+        conflicts = await self._joining.join(order)
+        self._port.publish(Joined(round=under_way.number, subtask_ids=order, conflicts=conflicts), cause=cause)
+        if not under_way.failed and not conflicts:
             self._start_next(cause)
 
     def _start_next(self, cause: Envelope) -> None:
         if not self._round.waiting:
             return
         group = self._round.waiting.pop(0)
-        self._round.running = {subtask.subtask_id for subtask in group}
+        self._round.group = tuple(subtask.subtask_id for subtask in group)
+        self._round.running = set(self._round.group)
         known = _known(self._finished.values())
         for subtask in group:
             if known:

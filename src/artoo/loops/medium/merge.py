@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from artoo.contracts.criteria import Criterion
+from artoo.contracts.changes import Conflict
+from artoo.contracts.criteria import Criterion, Mode
 from artoo.contracts.execution import CriterionVerdict, DecidedBy, FailureClass, SubTaskOutcome
-from artoo.contracts.plan import DispatchManifest
+from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.roles import Role
 from artoo.loops.fast.checks import CheckResult
 
@@ -19,6 +20,8 @@ class FanIn:
     manifest: DispatchManifest
     carried: tuple[SubTaskOutcome, ...] = ()
     outcomes: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome])
+    joined: set[str] = field(default_factory=set[str])
+    conflicts: tuple[Conflict, ...] = ()
     expected: frozenset[str] = field(init=False)
     failed: bool = field(init=False, default=False)
     """True when an outcome failed: later groups will not start."""
@@ -35,16 +38,21 @@ class FanIn:
         self.failed = self.failed or outcome.status == "failed"
         return True
 
+    def join(self, joined: Joined) -> None:
+        """What these subtasks did can be seen in the task's view now."""
+        if joined.round == self.manifest.round:
+            self.joined.update(joined.subtask_ids)
+            self.conflicts += joined.conflicts
+
     @property
     def complete(self) -> bool:
-        """True when every subtask that will run has ended."""
-        if not self.failed:
-            return len(self.outcomes) == len(self.expected)
-        waiting = [entry.sequence for entry in self.manifest.subtasks if entry.subtask_id not in self.outcomes]
-        if not waiting:
-            return True
-        reached = max(e.sequence for e in self.manifest.subtasks if e.subtask_id in self.outcomes)
-        return min(waiting) > reached
+        """True when every subtask that will run has ended, and what they did is joined.
+
+        The dispatcher joins whole groups, and starts no other after one that failed or met a conflict.
+        """
+        if self.failed or self.conflicts:
+            return bool(self.joined) and self.joined >= self.outcomes.keys()
+        return len(self.joined) == len(self.expected)
 
     @property
     def not_run(self) -> int:
@@ -119,5 +127,18 @@ def _verdict(
         evidence=evidence[:1_000],
         decided_by=by,
         failed_attempts=0 if passed else 1,
+        accountable=Role.PLANNER,
+    )
+
+
+def conflict_verdict(conflict: Conflict) -> CriterionVerdict:
+    """Parallel subtasks that left one path differently: the plan has to put them in an order."""
+    return CriterionVerdict(
+        criterion=f"Only one of the subtasks that run in parallel changes {conflict.path}.",
+        mode=Mode.VERIFIABLE,
+        verdict="fail",
+        failure_class=FailureClass.LOGICAL,
+        evidence=conflict.reason,
+        decided_by=DecidedBy.FACT,
         accountable=Role.PLANNER,
     )

@@ -9,13 +9,20 @@ from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.execution import CriterionJudged, CriterionVerdict, FailureClass, SubTaskOutcome
-from artoo.contracts.plan import DispatchManifest
+from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.request import TaskSpec
 from artoo.contracts.solution import Halt, OutcomeSummary, ReplanRequest, StoppedBy
 from artoo.loops.asking import Asker
 from artoo.loops.fast.checks import CheckResult, run_check
 from artoo.loops.fast.report import MergeReport, numbered, usable_judgements
-from artoo.loops.medium.merge import FanIn, judged_verdict, merged_output, not_judged, task_verdict
+from artoo.loops.medium.merge import (
+    FanIn,
+    conflict_verdict,
+    judged_verdict,
+    merged_output,
+    not_judged,
+    task_verdict,
+)
 from artoo.loops.role import attend, listen
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
@@ -74,6 +81,8 @@ class MetaValidator:
                 self._fan_in = FanIn(manifest, carried)
             case SubTaskOutcome() as outcome if self._fan_in is not None and self._fan_in.add(outcome):
                 self._known[outcome.subtask_id] = outcome
+            case Joined() as joined if self._fan_in is not None:
+                self._fan_in.join(joined)
                 if self._fan_in.complete:
                     self._judging = group.create_task(self._conclude(self._fan_in, envelope))
             case Halt() as halt:
@@ -91,6 +100,7 @@ class MetaValidator:
 
     async def _judge(self, fan_in: FanIn, cause: Envelope) -> None:
         verdicts = await self._task_verdicts(fan_in, cause)
+        verdicts += tuple(conflict_verdict(conflict) for conflict in fan_in.conflicts)
         for verdict in verdicts:
             self._port.publish(CriterionJudged(verdict=verdict), cause=cause)
         if fan_in.failed or any(verdict.verdict == "fail" for verdict in verdicts):
@@ -115,7 +125,7 @@ class MetaValidator:
         by_code = {each.text: task_verdict(each, outcomes, checks) for each in criteria}
         open_criteria = [each for each in criteria if by_code[each.text] is None]
         judged: dict[str, CriterionVerdict] = {}
-        if fan_in.failed:
+        if fan_in.failed or fan_in.conflicts:
             judged = {each.text: not_judged(each) for each in open_criteria}
         elif open_criteria or self._always_ask:
             asked = await self._ask(open_criteria or list(criteria), fan_in, cause)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Never
 
+from artoo.contracts.changes import Conflict
 from artoo.contracts.plan import Caution, MustNot
-from artoo.ports.evidence import CommandView, FileView
+from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, FileView, Language, Trial
 from artoo.ports.surroundings import Surroundings
 from artoo.ports.tools import Toolbox, ToolSpec
 from artoo.runtime.stage import Hands
@@ -14,7 +15,7 @@ from artoo.runtime.stage import Hands
 
 def no_hands() -> Hands:
     """For a task that is only looked at."""
-    return Hands(tools=NoTools(), evidence=NothingThere(), surroundings=NothingAround())
+    return Hands(tools=NoTools(), evidence=NothingThere(), surroundings=NothingAround(), joining=NothingToJoin())
 
 
 class NoTools:
@@ -44,6 +45,22 @@ class NothingThere:
     async def command(self, command: str) -> CommandView:
         """Raises RuntimeError."""
         _unreachable("commands")
+
+    async def trial(self, language: Language, program: str) -> Trial:
+        """Raises RuntimeError."""
+        _unreachable("commands")
+
+    async def difference(self, limit: int = DIFFERENCE_CHARACTERS) -> str:
+        """Raises RuntimeError."""
+        _unreachable("files")
+
+
+class NothingToJoin:
+    """Implements ports.joining.Joining."""
+
+    async def join(self, subtask_ids: Sequence[str]) -> tuple[Conflict, ...]:
+        """Raises RuntimeError."""
+        _unreachable("views")
 
 
 class NothingAround:

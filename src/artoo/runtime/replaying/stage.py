@@ -53,6 +53,7 @@ class ConductedStage:
             tools=RecordedTools(conductor, self._specs, hands.tools),
             evidence=hands.evidence,
             surroundings=hands.surroundings,
+            joining=hands.joining,
             questions=hands.questions,
         )
         self.memory: TaskMemory | None = None

@@ -12,7 +12,7 @@ from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.shell import COMMAND_SECONDS, unfenced
-from artoo.tools.commands import Command, CommandRunner
+from artoo.tools.commands import Command, CommandRunner, python
 from artoo.tools.hints import with_hints
 from artoo.tools.tool import Arguments, Outcome
 from artoo.tools.under_way import Announcing
@@ -63,8 +63,7 @@ class Python(Announcing):
         """Raises ToolError for what is not Python, SandboxError when it cannot be contained."""
         code = unfenced(arguments["code"])
         tree = _parsed(code)
-        argv = (self.interpreter, "-I", "-X", "utf8", "-c", code)
-        outcome = await self.runner.run(Command(argv, self.command_seconds))
+        outcome = await self.runner.run(Command(python(code, self.interpreter), self.command_seconds))
         return await with_hints(outcome, _strings(tree), self.roots)
 
 

@@ -9,7 +9,7 @@ from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.find_files import outcome_of_search
-from artoo.tools.commands import Command, CommandRunner
+from artoo.tools.commands import Command, CommandRunner, bash
 from artoo.tools.hints import with_hints
 from artoo.tools.index import FileIndex
 from artoo.tools.redirect import index_query
@@ -72,9 +72,7 @@ class Shell(Announcing):
         query = index_query(command, self.roots)
         if query is not None:
             return outcome_of_search(query, await self.index.search(query), self.roots)
-        outcome = await self.runner.run(
-            Command(("bash", "--noprofile", "--norc", "-o", "pipefail", "-c", command), self.command_seconds)
-        )
+        outcome = await self.runner.run(Command(bash(command), self.command_seconds))
         parsed = self._parsed(arguments)
         return await with_hints(_judged(parsed, outcome), parsed.words, self.roots)
 

@@ -1,0 +1,146 @@
+"""The end of a task's view: R7 says that the task ends, the gate settles its difference and says what became of it.
+
+    R7 ─ Ending ─► gate ─ ConfirmationRequest (with a Review) ─► user ─ ConfirmationAnswer ─► gate ─ Settled ─► R7
+
+The difference is settled as a whole (SPEC section 8): when one change needs consent, all of it waits.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from artoo.contracts.base import Contract
+from artoo.contracts.changes import ChangeKind, Conflict
+
+
+class ChangeClass(StrEnum):
+    """What a change means for the person, most dangerous first. All but `silent` need consent."""
+
+    DELETION = "deletion"
+    PERSISTENCE = "persistence"
+    HISTORY = "history"
+    SPECIAL = "special"
+    ELSEWHERE = "elsewhere"
+    LINK = "link"
+    MODE = "mode"
+    EDIT = "edit"
+    SILENT = "silent"
+
+    @property
+    def danger(self) -> int:
+        """0 is the most dangerous: the order in which changes are shown."""
+        return _DANGER[self]
+
+
+_DANGER: dict[ChangeClass, int] = {each: number for number, each in enumerate(ChangeClass)}
+
+BY_NAME = frozenset({ChangeClass.DELETION, ChangeClass.PERSISTENCE, ChangeClass.HISTORY, ChangeClass.SPECIAL})
+"""Classes whose changes are shown one by one, by name, however many there are; no `--apply` covers them."""
+
+
+class ApplyMode(StrEnum):
+    """What may take effect unasked: what is silent; edits of ordinary project files too; nothing."""
+
+    NEW = "new"
+    EDITS = "edits"
+    ASK = "ask"
+
+
+class ClassifiedChange(BaseModel):
+    """One path of a difference. Sizes in bytes (None where there is no file).
+
+    `reason` says why it needs consent, in English (`tools.gate_words` translates); empty for a silent one. `detail`
+    is what no other field can say: a link's target, the old and the new mode. `diff` is filled in reviews only.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    path: str = Field(description="absolute printable path (contracts.changes.printable_path)")
+    change_class: ChangeClass
+    kind: ChangeKind
+    reason: str = ""
+    detail: str = ""
+    size_before: int | None = Field(default=None, ge=0)
+    size_after: int | None = Field(default=None, ge=0)
+    diff: tuple[str, ...] = ()
+
+
+class ClassCount(Contract):
+    """How many changes of a difference are of one class."""
+
+    change_class: ChangeClass
+    count: int = Field(ge=1)
+
+
+class Review(Contract):
+    """A whole difference, laid before a person. Part of a ConfirmationRequest.
+
+    `counts` and `changes` are in order of danger; `changes` is complete. `conflicts` are paths that the person has
+    changed meanwhile: they are not part of what a yes applies. `unfinished`: the task was abandoned, so no standing
+    permission may answer. `went_out`: what left the machine and does not come back by discarding.
+    """
+
+    task_id: str
+    counts: tuple[ClassCount, ...] = ()
+    changes: tuple[ClassifiedChange, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    unfinished: bool = False
+    went_out: tuple[str, ...] = ()
+
+
+class Ending(Contract):
+    """The task has decided its end; its difference is to be settled. R7 → gate.
+
+    `may_ask` False: nobody is asked (an interrupt, or no time is left); what needs consent is kept pending.
+    """
+
+    task_id: str
+    directive: Literal["accept", "success", "abandon"]
+    language: str = "en"
+    may_ask: bool = True
+
+
+SettledState = Literal["none", "applied", "pending", "discarded", "partly"]
+"""none: nothing was changed. partly: the person chose a part, it is applied, and the rest is pending."""
+
+
+class Settled(Contract):
+    """What became of a task's difference. Gate → R7, and in the FinalResult.
+
+    `changes` lists all that needed consent, and of the silent ones the first thousand (`unlisted` counts the rest);
+    `counts` counts all. `applied` are the paths that took effect (empty means all when the state is `applied`).
+    `reason` says in the task's language why it waits, or why something was not applied. `expires_at`: seconds since
+    the epoch (UTC) after which a pending difference may be dropped.
+    """
+
+    state: SettledState = "none"
+    counts: tuple[ClassCount, ...] = ()
+    changes: tuple[ClassifiedChange, ...] = ()
+    unlisted: int = Field(default=0, ge=0)
+    applied: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    reason: str = ""
+    expires_at: float | None = None
+    went_out: tuple[str, ...] = ()
+    digest: str = ""
+
+    @property
+    def waits(self) -> bool:
+        """Whether something of the task still waits for consent (exit code 4)."""
+        return self.state in ("pending", "partly")
+
+
+def in_order_of_danger(changes: tuple[ClassifiedChange, ...]) -> tuple[ClassifiedChange, ...]:
+    """Most dangerous classes first, paths in order within a class."""
+    return tuple(sorted(changes, key=lambda one: (one.change_class.danger, one.path)))
+
+
+def counts_of(changes: tuple[ClassifiedChange, ...]) -> tuple[ClassCount, ...]:
+    """How many of each class, in order of danger."""
+    found: dict[ChangeClass, int] = {}
+    for one in changes:
+        found[one.change_class] = found.get(one.change_class, 0) + 1
+    return tuple(ClassCount(change_class=each, count=found[each]) for each in ChangeClass if each in found)

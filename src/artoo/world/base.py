@@ -1,0 +1,88 @@
+"""What the real files were when a view first changed them: the base against which settling finds conflicts.
+
+One JSON object a line, appended before the change is folded into the view. The first line of a path counts; a last
+line that a crash cut is none.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from artoo.contracts.errors import SandboxError
+from artoo.world.journal import StateRecord
+
+
+class Base(BaseModel):
+    """One path of the person's, absolute and printable, as the view found it.
+
+    `changed_ns` is its ctime: whoever finds inode, size and ctime as they were need not read it. `sha256` (hex) of
+    a file's content; None for what is no file, or could not be read.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    path: str
+    was: StateRecord
+    changed_ns: int
+    sha256: str | None = None
+
+
+def read_base(file: Path) -> dict[str, Base]:
+    """By path. Raises SandboxError when a line in the middle is damaged."""
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise SandboxError(f"{file} cannot be read: {error.strerror}") from error
+    found: dict[str, Base] = {}
+    for number, line in enumerate(lines[:-1]):  # what comes after the last newline was cut by a crash
+        try:
+            base = Base.model_validate_json(line)
+        except ValidationError as error:
+            raise SandboxError(f"{file}, line {number + 1} is damaged: {error}; keep it and report this") from error
+        found.setdefault(base.path, base)
+    return found
+
+
+def append_base(file: Path, bases: Iterable[Base]) -> None:
+    """Adds lines in one write. Raises OSError (disk full); then nothing was added."""
+    data = b"".join(base.model_dump_json().encode() + b"\n" for base in bases)
+    if not data:
+        return
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        whole = _whole_length(descriptor)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        except OSError:
+            os.ftruncate(descriptor, whole)
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _whole_length(descriptor: int) -> int:
+    """The length up to the last whole line; a part of a line that a crash left is cut off."""
+    size = os.fstat(descriptor).st_size
+    if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n":
+        return size
+    content = os.pread(descriptor, size, 0)
+    whole = content.rfind(b"\n") + 1
+    os.ftruncate(descriptor, whole)
+    return whole
+
+
+def missing_from(known: Mapping[str, object], bases: Iterable[Base]) -> tuple[Base, ...]:
+    """Those whose paths are not known yet, the first of each."""
+    seen: dict[str, Base] = {}
+    for base in bases:
+        if base.path not in known:
+            seen.setdefault(base.path, base)
+    return tuple(seen.values())

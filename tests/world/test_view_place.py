@@ -1,0 +1,71 @@
+"""The record of a view on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sandbox_world import World
+
+from artoo.contracts.errors import SandboxError
+from artoo.world.base import Base, append_base, read_base
+from artoo.world.journal import StateRecord
+from artoo.world.nodes import state_of
+from artoo.world.view_place import ViewKind, Views
+
+
+def a_base(path: Path) -> Base:
+    was = StateRecord.of(state_of(path.lstat()))
+    assert was is not None
+    return Base(path=str(path), was=was, changed_ns=1, sha256="00")
+
+
+def test_a_view_is_found_by_a_later_process(world: World) -> None:
+    """What one process made, another finds, with roots and kind; names that are no file names are no trouble."""
+    views = Views(world.artoo_home)
+    place = views.place("../task 1")
+    assert views.find("../task 1") is None
+    assert not world.artoo_home.exists()
+    place.make(ViewKind.OVERLAY, world.roots, (world.home,))
+    place.upper("task", 0).mkdir(parents=True)
+    found = Views(world.artoo_home).find("../task 1")
+    assert found is not None
+    assert found.task_id == "../task 1"
+    assert found.record().roots == world.roots
+    assert [layer.root for layer in found.trunk()] == [world.home]
+    assert [one.task_id for one in views.listed()] == ["../task 1"]
+    found.remove()
+    assert views.listed() == ()
+
+
+def test_one_process_at_a_time(world: World) -> None:
+    """A view that is held is refused to others with the reason."""
+    place = Views(world.artoo_home).place("t")
+    with place.locked(), pytest.raises(SandboxError, match="another process"), place.locked():
+        pass
+    with place.locked():
+        pass
+
+
+def test_a_damaged_record_is_named(world: World) -> None:
+    """A record that cannot be read is an error that names the file."""
+    place = Views(world.artoo_home).place("t")
+    place.base.mkdir(parents=True)
+    (place.base / "view.json").write_text("{")
+    with pytest.raises(SandboxError, match=r"view\.json"):
+        place.record()
+
+
+def test_base_keeps_the_first(tmp_path: Path) -> None:
+    """The first line of a path counts, and a line that a crash cut is no line, also for the next append."""
+    file, thing = tmp_path / "base.jsonl", tmp_path / "thing"
+    thing.write_text("x")
+    first = a_base(thing)
+    append_base(file, [first])
+    append_base(file, [first.model_copy(update={"sha256": "11"})])
+    with file.open("ab") as cut:
+        cut.write(b'{"path": "/cu')
+    assert read_base(file) == {str(thing): first}
+    other = first.model_copy(update={"path": "/other"})
+    append_base(file, [other])
+    assert read_base(file) == {str(thing): first, "/other": other}
