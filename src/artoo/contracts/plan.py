@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pydantic import Field
 
 from artoo.contracts.base import Contract
@@ -41,17 +43,21 @@ class PlannedSubTask(Contract):
 
 
 class Plan(Contract):
-    """A validated plan for one round. `task_criteria` speak about the combined output of all subtasks.
+    """A validated plan for one round: subtasks, or a `reply`, which is the answer. R2 → dispatcher, R7.
 
-    `left_out`: criteria that the model drafted and code did not take, each with the reason.
+    `task_criteria` speak about the combined result of all subtasks. `deadline` and `scope` are limits that the request
+    itself states. `surroundings` is what is on disk as R2 saw it.
     """
 
     task_criteria: tuple[CriterionLike, ...] = ()
-    subtasks: tuple[PlannedSubTask, ...]
+    subtasks: tuple[PlannedSubTask, ...] = ()
+    reply: str = ""
+    deadline: datetime | None = None
+    scope: str | None = None
+    surroundings: str = ""
     must_not: MustNot = Field(default_factory=MustNot)
     cautions: tuple[Caution, ...] = ()
     carried: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
     round: int = Field(default=1, ge=1)
 
 
@@ -65,7 +71,8 @@ class PlanRefused(Contract):
 class SubTask(Contract):
     """Work for one ephemeral executor. dispatcher → R3, R4a.
 
-    `unconfirmed` are answers that earlier rounds computed for the same intent and that no second way confirmed.
+    `surroundings` is what was on disk when it was planned. `unconfirmed` are answers that earlier rounds computed for
+    the same intent and that no second way confirmed.
     """
 
     subtask_id: str
@@ -73,6 +80,7 @@ class SubTask(Contract):
     sequence: int
     intent: str
     context: str = ""
+    surroundings: str = ""
     success_criteria: tuple[CriterionLike, ...] = ()
     must_not: MustNot = Field(default_factory=MustNot)
     cautions: tuple[Caution, ...] = ()
@@ -90,13 +98,17 @@ class ManifestEntry(Contract):
 
 
 class DispatchManifest(Contract):
-    """What R4b waits for in this round, and the earlier matched subtasks that still stand (`carried`)."""
+    """What R4b waits for in this round, and the earlier matched subtasks that still stand (`carried`).
+
+    With a `reply` there is nothing to wait for.
+    """
 
     task_id: str
     round: int = Field(ge=1)
     subtasks: tuple[ManifestEntry, ...]
     carried: tuple[str, ...] = ()
     task_criteria: tuple[CriterionLike, ...] = ()
+    reply: str = ""
 
 
 class Joined(Contract):

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from pydantic import Field
-
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion
 
@@ -32,24 +28,16 @@ class UserRequest(Contract):
     checks: tuple[Criterion, ...] = ()
 
 
-class Constraints(Contract):
-    """Limits that the request itself states."""
-
-    scope: str | None = None
-    deadline: datetime | None = None
-
-
 class TaskSpec(Contract):
     """The request, faithfully restated. R1 adds nothing: no criteria, no tools, no interpretation.
 
     `task_id` is a short name in snake case for people and tags (the envelope's task_id is the unique one).
-    `language` is a BCP 47 primary tag ("en", "zh") of the language to answer in.
+    `language` is the BCP 47 primary tag of the language of artoo's own sentences, chosen by the request's script.
     `corrects` is true when the person says that the last result was wrong. `checks` as in UserRequest.
     """
 
     task_id: str
     intent: str
-    constraints: Constraints = Field(default_factory=Constraints)
     raw_input: str
     language: str = "en"
     corrects: bool = False

@@ -50,13 +50,13 @@ ROUTES: dict[str, Route] = {
     "TaskSpec": _route({R.PERCEIVER}, {R.PLANNER, R.META_VALIDATOR, R.SOLVER}, {"UserRequest"}),
     "Interrupt": _route({R.USER}, {R.SOLVER}, set()),
     # the medium loop
-    "Plan": _route({R.PLANNER}, {R.DISPATCHER}, {"TaskSpec", "PlanDirective"}),
+    "Plan": _route({R.PLANNER}, {R.DISPATCHER, R.SOLVER}, {"TaskSpec", "PlanDirective"}),
     "PlanRefused": _route({R.PLANNER}, {R.SOLVER}, {"TaskSpec", "PlanDirective"}),
     "CheckAmended": _route({R.PLANNER}, {R.META_VALIDATOR, R.SOLVER}, {"PlanDirective"}),
     "DispatchManifest": _route({R.DISPATCHER}, {R.META_VALIDATOR}, {"Plan"}),
     "Joined": _route({R.DISPATCHER}, {R.META_VALIDATOR}, {"SubTaskOutcome"}),
-    "OutcomeSummary": _route({R.META_VALIDATOR}, {R.SOLVER}, {"Joined"}),
-    "ReplanRequest": _route({R.META_VALIDATOR}, {R.SOLVER}, {"Joined", "Halt"}),
+    "OutcomeSummary": _route({R.META_VALIDATOR}, {R.SOLVER}, {"Joined", "DispatchManifest"}),
+    "ReplanRequest": _route({R.META_VALIDATOR}, {R.SOLVER}, {"Joined", "DispatchManifest", "Halt"}),
     "PlanDirective": _route({R.SOLVER}, {R.PLANNER}, {"ReplanRequest", "PlanRefused"}),
     "FinalResult": _route({R.SOLVER}, {R.USER}, _ENDINGS),
     "Halt": _route(
@@ -97,7 +97,7 @@ ROUTES: dict[str, Route] = {
     # records
     "TaskOpened": _route({R.USER}, set(), set()),
     "TaskResumed": _route({R.USER}, set(), set()),
-    "Observed": _route(_WORKERS - {R.PERCEIVER, R.EXECUTOR} | {R.USER}, set(), None),
+    "Observed": _route(_WORKERS - {R.PERCEIVER} | {R.USER}, set(), None),
     "ModelCalled": _route(_LLM_ROLES, set(), None),
     "ToolStarted": _route({R.EXECUTOR}, set(), None),
     "ToolCalled": _route({R.EXECUTOR}, set(), None),

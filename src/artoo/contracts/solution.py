@@ -46,7 +46,7 @@ class StoppedBy(StrEnum):
 
 
 class OutcomeSummary(Contract):
-    """Everything matched and the task criteria are met. R4b → R7."""
+    """Everything matched and no criterion failed; some may be open. R4b → R7."""
 
     task_id: str
     merged_output: str
@@ -109,7 +109,11 @@ class Decided(Contract):
 
 
 class PlanDirective(Contract):
-    """How the next round must differ. R7 → R2."""
+    """How the next round must differ. R7 → R2.
+
+    `blocked_tools` and `blocked_targets` are those of all rounds so far; `suggested_alternatives` name none of them.
+    `unmet` are the task's criteria that failed.
+    """
 
     task_id: str
     round: int = Field(ge=2)
@@ -127,6 +131,7 @@ class PlanDirective(Contract):
     suspicious: bool = False
     standing: tuple[SubTaskOutcome, ...] = ()
     failed: tuple[SubTaskOutcome, ...] = ()
+    unmet: tuple[CriterionVerdict, ...] = ()
 
 
 class UnmetCriterion(Contract):

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterable, Sequence
 
 from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall
 from artoo.ports.tools import ToolSpec
 
 _TRANSIENT = (CallStatus.TIMEOUT, CallStatus.INTERRUPTED)
-_TRANSIENT_WORDS = (
-    "temporarily",
-    "timed out",
-    "connection reset",
-    "network is unreachable",
-    "try again",
-    "429",
-    "503",
+_PASSING = tuple(
+    os.strerror(code).casefold()
+    for code in (
+        *(errno.EAGAIN, errno.ETIMEDOUT, errno.ECONNRESET, errno.ECONNREFUSED),
+        *(errno.ENETUNREACH, errno.EHOSTUNREACH),
+    )
 )
+"""How this system names the errors that pass: its own fixed texts, as programs print them."""
 
 
-def tools_to_block(outcomes: Iterable[SubTaskOutcome], specs: Sequence[ToolSpec]) -> tuple[str, ...]:
-    """Identities that the failing verdicts cite (all of a subtask's when none is cited).
+
+def tools_to_block(
+    outcomes: Iterable[SubTaskOutcome], specs: Sequence[ToolSpec], before: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """What was blocked `before`, and the identities that the failing verdicts cite (all of a subtask's when none is
+    cited).
 
     A verdict that is `blameless` cites nobody, and what was only ever turned away has not failed. Never the last
     tool that can read, nor the last that can write: a plan needs hands.
     """
-    return keeping_hands(_cited(outcomes), specs)
+    return keeping_hands((*before, *_cited(outcomes)), specs)
 
 
 def keeping_hands(identities: Iterable[str], specs: Sequence[ToolSpec]) -> tuple[str, ...]:
@@ -38,28 +43,39 @@ def keeping_hands(identities: Iterable[str], specs: Sequence[ToolSpec]) -> tuple
     return tuple(blocked)
 
 
-def targets_to_block(outcomes: Iterable[SubTaskOutcome], own_outputs: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """(identity, target) of calls that failed for good, or that ran, were not accepted, and were made once more.
+def targets_to_block(outcomes: Sequence[SubTaskOutcome]) -> tuple[tuple[str, str], ...]:
+    """(identity, target) of calls that failed for good.
 
-    Never the request's own output, never a passing fault, and never what did not run at all.
+    Never what the task itself has made, never a passing fault, and never what did not run at all.
     """
+    made = {path for outcome in outcomes for call in outcome.tool_calls for path in call.changes}
     pairs = [
         (identity, call.target)
         for outcome in outcomes
         if outcome.status == "failed"
         for call in outcome.tool_calls
-        if _failed_for_good(call) or _is_stuck(call, outcome)
-        if not any(call.target.endswith(path) for path in own_outputs)
+        if _failed_for_good(call) and not any(path.endswith(call.target) for path in made)
         for identity in call.identity
     ]
     return tuple(dict.fromkeys(pairs))
 
 
+def still_open(
+    suggestions: Iterable[str], tools: Sequence[str], targets: Sequence[tuple[str, str]]
+) -> tuple[str, ...]:
+    """Suggestions (`tool`, `shell:find`, `tool on target`) that name nothing blocked."""
+    blocked_pairs = {f"{identity} on {target}" for identity, target in targets}
+
+    def is_open(suggestion: str) -> bool:
+        identity = suggestion.partition(" on ")[0]
+        return not {identity, identity.partition(":")[0]} & set(tools) and suggestion not in blocked_pairs
+
+    return tuple(filter(is_open, suggestions))
+
+
 def _cited(outcomes: Iterable[SubTaskOutcome]) -> Iterable[str]:
     for outcome in outcomes:
-        if outcome.status != "failed":
-            continue
-        if _only_unconfirmed(outcome):
+        if outcome.status != "failed" or _only_unconfirmed(outcome):
             continue
         blaming = [each for each in outcome.criteria_verdicts if each.verdict == "fail" and not each.blameless]
         ran = dict.fromkeys(each for call in outcome.tool_calls if not call.never_ran for each in call.identity)
@@ -73,18 +89,8 @@ def _only_unconfirmed(outcome: SubTaskOutcome) -> bool:
     return bool(failed) and all(verdict.blameless for verdict in failed)
 
 
-def _is_stuck(call: ToolCall, outcome: SubTaskOutcome) -> bool:
-    """Whether a call that was turned away repeats one of this subtask that ran and was not accepted."""
-    if not call.never_ran or not call.target or _only_unconfirmed(outcome):
-        return False
-    return any(
-        not other.never_ran and (other.tool, other.target) == (call.tool, call.target)
-        for other in outcome.tool_calls
-    )
-
-
 def _failed_for_good(call: ToolCall) -> bool:
     if call.status is CallStatus.OK or call.status in _TRANSIENT or call.never_ran or not call.target:
         return False
     text = f"{call.error_output} {call.reason or ''}".casefold()
-    return not any(word in text for word in _TRANSIENT_WORDS)
+    return not any(words in text for words in _PASSING)

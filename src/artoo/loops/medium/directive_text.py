@@ -1,46 +1,64 @@
-"""A PlanDirective in the planner's prompt: what must change, how strongly, what stands already."""
+"""The directive in the planner's prompt: what must change, how strongly, what stands already."""
 
 from __future__ import annotations
 
+from artoo.contracts.execution import CriterionVerdict, DecidedBy
 from artoo.contracts.solution import Directive, PlanDirective
 
 _WHAT_TO_DO = {
-    Directive.BREAK_SYMMETRY: "Nothing has moved and the approach is wrong. Use a kind of tool not used so far.",
+    Directive.BREAK_SYMMETRY: "Nothing has moved: the approach itself is wrong. Plan a different one.",
     Directive.CHANGE_APPROACH: "The approach is wrong. Use another method.",
-    Directive.CHANGE_PATH: "The approach is right but its target is blocked. Use another file, place or source.",
-    Directive.REFINE: "The approach is right and nearly there. Tighten its details.",
+    Directive.CHANGE_PATH: "The approach is right, but what it works on would not do. Use another file, place or source.",
+    Directive.REFINE: "The approach is right and only details are missing. Mend these.",
 }
-_UNCONFIRMED = "No two ways gave the same figure, so none stands. Compute it in another way, from the files."
-_SIGNAL = 0.1
+_WORSE = {
+    Directive.CHANGE_APPROACH: "It is further away than in the round before: keep nothing of this method.",
+    Directive.REFINE: "It is further away than in the round before: take back what was changed last.",
+}
+_BETTER = {
+    Directive.CHANGE_APPROACH: "It is nearer than in the round before: keep the parts that were right.",
+    Directive.REFINE: "It is nearer than in the round before: keep the plan and change only what failed.",
+}
+_UNCONFIRMED = "No two ways gave the same answer, so none stands. Work it out in another way, from the files."
 _EXCERPT = 300
 
 
-def directive_text(directive: PlanDirective) -> str:
-    """The text of the DIRECTIVE segment."""
+def directive_text(directive: PlanDirective, epsilon: float) -> str:
+    """The text of the DIRECTIVE segment. `epsilon`: changes of the loss below it say nothing."""
     lines = [_UNCONFIRMED if _only_unconfirmed(directive) else _WHAT_TO_DO[directive.directive]]
-    lines.append(_urgency(directive.grad_l))
-    if directive.failed_criterion:
-        lines.append(f"Not met: {directive.failed_criterion}")
-    lines += [
-        f"Failed: {outcome.intent}: {(outcome.failure_reason or '')[:_EXCERPT]}" for outcome in directive.failed[:4]
-    ]
-    lines += [f"Try instead: {each}" for each in directive.suggested_alternatives[:3]]
+    lines.append(_urgency(directive, epsilon))
+    lines += [f"Not met: {verdict.criterion}: {verdict.evidence[:_EXCERPT]}" for verdict in _unmet(directive)[:4]]
+    if not _unmet(directive) and directive.rationale:
+        lines.append(f"What is missing: {directive.rationale[:_EXCERPT]}")
+    lines += [f"What worked for this request before: {each}" for each in directive.suggested_alternatives[:3]]
     if directive.standing:
         lines.append("Done already, plan only what is missing:")
         lines += [f"- {outcome.intent}: {outcome.output[:_EXCERPT]}" for outcome in directive.standing[:6]]
     return "\n".join(line for line in lines if line)
 
 
+def failed_checks(directive: PlanDirective) -> tuple[str, ...]:
+    """The texts of criteria that a check decided against in the last round."""
+    return tuple(verdict.criterion for verdict in _unmet(directive) if verdict.decided_by is DecidedBy.CHECK)
+
+
+def _unmet(directive: PlanDirective) -> list[CriterionVerdict]:
+    """What failed in the last round, each text once."""
+    verdicts = [verdict for outcome in directive.failed for verdict in outcome.criteria_verdicts]
+    failed = (verdict for verdict in (*verdicts, *directive.unmet) if verdict.verdict == "fail")
+    return list({verdict.criterion: verdict for verdict in failed}.values())
+
+
 def _only_unconfirmed(directive: PlanDirective) -> bool:
     """Nothing was shown to be wrong: what is missing is a second way that agrees."""
-    failing = [v for outcome in directive.failed for v in outcome.criteria_verdicts if v.verdict == "fail"]
-    return bool(failing) and all(verdict.blameless for verdict in failing)
+    unmet = _unmet(directive)
+    return bool(unmet) and all(verdict.blameless for verdict in unmet)
 
 
-def _urgency(gradient: float) -> str:
-    """The sign of ∇L says how strongly to apply a directive (paper, section 5.2)."""
-    if gradient >= _SIGNAL:
-        return "It is getting worse: apply this at full strength."
-    if gradient <= -_SIGNAL:
-        return "It is getting better: keep what works of the plan."
+def _urgency(directive: PlanDirective, epsilon: float) -> str:
+    """The sign of ∇L says how strongly to apply a directive (paper, section 5.2); a plateau has none."""
+    if directive.grad_l >= epsilon:
+        return _WORSE.get(directive.directive, "")
+    if directive.grad_l <= -epsilon:
+        return _BETTER.get(directive.directive, "")
     return ""

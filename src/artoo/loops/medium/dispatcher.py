@@ -66,6 +66,7 @@ class Dispatcher:
                 subtasks=tuple(_entry(subtask) for subtask in subtasks),
                 carried=plan.carried,
                 task_criteria=plan.task_criteria,
+                reply=plan.reply,
             ),
             cause=cause,
         )
@@ -83,6 +84,7 @@ class Dispatcher:
                 sequence=planned.sequence,
                 intent=planned.intent,
                 context=planned.context,
+                surroundings=plan.surroundings,
                 success_criteria=planned.success_criteria,
                 must_not=plan.must_not,
                 cautions=plan.cautions,

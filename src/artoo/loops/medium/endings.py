@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from artoo.contracts.base import Contract
+from artoo.contracts.criteria import CheckAmended
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
-from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
+from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, assurance_of
 from artoo.contracts.solution import (
     Cost,
     Directive,
@@ -38,7 +39,10 @@ class FailureReport(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a task stands when it ends: what every ending reports. `failed`: outcomes of all rounds that failed."""
+    """Where a task stands when it ends: what every ending reports. `failed`: outcomes of all rounds that failed.
+
+    `project` is where the person stands: paths are shown from there.
+    """
 
     task_id: str
     language: str
@@ -49,6 +53,8 @@ class Standing:
     prev_directive: Directive
     cost: Cost
     failed: tuple[SubTaskOutcome, ...] = ()
+    amended: tuple[CheckAmended, ...] = ()
+    project: str = ""
 
 
 class Endings:
@@ -58,13 +64,18 @@ class Endings:
         self._asker = asker
         self._ask_for_moves = ask_for_moves
 
-    def accept(self, standing: Standing, summary: OutcomeSummary) -> FinalResult:
-        """All criteria met."""
-        return _delivered(standing, Directive.ACCEPT, summary.merged_output, summary.outcomes, ())
+    def delivered(self, standing: Standing, summary: OutcomeSummary, *, accepted: bool) -> FinalResult:
+        """Nothing is unmet; `accepted` when nothing is open either."""
+        directive = Directive.ACCEPT if accepted else Directive.SUCCESS
+        verdicts = last_verdicts(summary.outcomes, summary.task_verdicts)
+        return _delivered(standing, directive, summary.merged_output, summary.outcomes, verdicts, ())
 
     def success(self, standing: Standing, request: ReplanRequest) -> FinalResult:
         """Near enough: says what is not met."""
-        return _delivered(standing, Directive.SUCCESS, request.merged_output, request.outcomes, unmet_of(request))
+        verdicts = last_verdicts(request.outcomes, request.task_verdicts)
+        return _delivered(
+            standing, Directive.SUCCESS, request.merged_output, request.outcomes, verdicts, unmet_of(request)
+        )
 
     async def abandon(
         self, standing: Standing, request: ReplanRequest, why: StoppedBy, detail: str, cause: Envelope
@@ -123,7 +134,7 @@ class Endings:
 def unmet_of(request: ReplanRequest) -> tuple[UnmetCriterion, ...]:
     """Every unmet criterion once, with its reason and the role that answers for it."""
     unmet: dict[str, UnmetCriterion] = {}
-    for verdict in _verdicts(request):
+    for verdict in last_verdicts(request.outcomes, request.task_verdicts):
         if verdict.verdict == "fail":
             unmet.setdefault(
                 verdict.criterion,
@@ -137,8 +148,11 @@ def unmet_of(request: ReplanRequest) -> tuple[UnmetCriterion, ...]:
     return tuple(unmet.values())
 
 
-def _verdicts(request: ReplanRequest) -> list[CriterionVerdict]:
-    return [*(v for outcome in request.outcomes for v in outcome.criteria_verdicts), *request.task_verdicts]
+def last_verdicts(
+    outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[CriterionVerdict]
+) -> tuple[CriterionVerdict, ...]:
+    """Every verdict that an ending rests on: those of the subtasks, then those of the task."""
+    return (*(verdict for outcome in outcomes for verdict in outcome.criteria_verdicts), *task_verdicts)
 
 
 def _delivered(
@@ -146,11 +160,18 @@ def _delivered(
     directive: Directive,
     output: str,
     outcomes: Sequence[SubTaskOutcome],
+    verdicts: Sequence[CriterionVerdict],
     unmet: tuple[UnmetCriterion, ...],
 ) -> FinalResult:
     words = wording.wording(standing.language)
     summary = wording.accepted(words, output, unmet, _withheld(outcomes))
-    return _result(standing, directive, summary=summary, output=output, outcomes=outcomes, unmet=unmet)
+    opened = dict.fromkeys(verdict.criterion for verdict in verdicts if verdict.verdict == "open")
+    assurance = assurance_of(verdicts)
+    looked = any(outcome.tool_calls for outcome in outcomes)
+    named = tuple(criterion for criterion in opened if criterion != standing.request)
+    facts = wording.facts(words, assurance, named, _failing(outcomes), looked=looked)
+    result = _result(standing, directive, summary=summary, output=output, outcomes=outcomes, unmet=unmet)
+    return result.model_copy(update={"assurance": assurance, "open": tuple(opened), "facts": facts})
 
 
 def _result(
@@ -182,6 +203,7 @@ def _result(
             "next_moves": moves,
             "stopped_by": why,
             "withheld": _withheld(outcomes),
+            "amended": standing.amended,
             "cost": standing.cost.model_copy(update={"tool_calls": calls}),
         }
     )
@@ -194,6 +216,12 @@ def _tried(failed: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
         for call in outcome.tool_calls
     )
     return tuple(dict.fromkeys(lines))[:8]
+
+
+def _failing(outcomes: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
+    """Commands that were the last act of a subtask which stands, and failed."""
+    last = (outcome.tool_calls[-1] for outcome in outcomes if outcome.status == "matched" and outcome.tool_calls)
+    return tuple(" ".join(call.input.split())[:80] for call in last if call.status is CallStatus.ERROR)
 
 
 def _withheld(outcomes: Sequence[SubTaskOutcome]) -> tuple[str, ...]:

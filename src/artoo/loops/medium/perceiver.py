@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from pydantic import Field
 
 from artoo.contracts.base import Contract
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
-from artoo.contracts.request import Constraints, TaskSpec, UserRequest
+from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.tags import slug
 from artoo.loops.asking import Asker
-from artoo.loops.medium.request_facts import RequestFacts, parse_deadline, read_request
+from artoo.loops.medium.language import language_of
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.prompts.segments import Segment
@@ -27,16 +25,11 @@ class TaskSpecAnswer(Contract):
     """What a model returns under the contract TaskSpec; code adds the rest."""
 
     intent: str = Field(min_length=1)
-    scope: str | None = None
-    deadline: str | None = None
     corrects: bool = False
 
 
 class Perceiver:
-    """Asks a model only when there is a conversation to resolve, or a limit that code cannot read.
-
-    Its only time is that of the request, so that a replay reads the same in it.
-    """
+    """Asks a model only when there is a conversation: without one, the person's own words say it best."""
 
     def __init__(self, port: Port, asker: Asker, *, always_ask: bool = False) -> None:
         self._port = port
@@ -52,41 +45,27 @@ class Perceiver:
             self._port.publish(await self._perceive(envelope, envelope.payload), cause=envelope)
 
     async def _perceive(self, envelope: Envelope, request: UserRequest) -> TaskSpec:
-        facts = read_request(request.text, envelope.at)
-        if not (request.history or facts.hinted or self._always_ask):
-            return self._spec(envelope.at, request, facts, None)
-        try:
-            answer = await self._ask(envelope, request)
-        except ModelAnswerInvalid:
-            # The person's own words are a faithful restatement, if a less convenient one.
-            answer = None
-        return self._spec(envelope.at, request, facts, answer)
+        answer: TaskSpecAnswer | None = None
+        if request.history or self._always_ask:
+            try:
+                answer = await self._ask(envelope, request)
+            except ModelAnswerInvalid:
+                # The person's own words are a faithful restatement, if a less convenient one.
+                answer = None
+        intent = request.text if answer is None else answer.intent
+        return TaskSpec(
+            task_id=slug(intent),
+            intent=intent,
+            raw_input=request.text,
+            language=language_of(request.text),
+            corrects=bool(request.history) and answer is not None and answer.corrects,
+            checks=request.checks,
+        )
 
     async def _ask(self, envelope: Envelope, request: UserRequest) -> TaskSpecAnswer:
         turns = request.history[-SESSION_TURNS:]
         session = "\n".join(
             f"Person: {turn.input[:_TURN_CHARACTERS]}\nResult: {turn.summary[:_TURN_CHARACTERS]}" for turn in turns
         )
-        segments = {
-            Segment.ENVIRONMENT: f"Now: {envelope.at.isoformat(timespec='minutes')}",
-            Segment.SESSION: session,
-            Segment.TASK: request.text,
-        }
-        return await self._asker.ask("TaskSpec", TaskSpecAnswer, segments, cause=envelope, max_tokens=300)
-
-    def _spec(
-        self, asked_at: datetime, request: UserRequest, facts: RequestFacts, answer: TaskSpecAnswer | None
-    ) -> TaskSpec:
-        intent = answer.intent if answer else request.text
-        constraints = Constraints(
-            scope=facts.scope or (answer.scope if answer else None),
-            deadline=facts.deadline or parse_deadline(answer.deadline if answer else None, asked_at),
-        )
-        return TaskSpec(
-            task_id=slug(intent),
-            intent=intent,
-            constraints=constraints,
-            raw_input=request.text,
-            language=facts.language,
-            corrects=facts.corrects or (bool(request.history) and answer is not None and answer.corrects),
-        )
+        segments = {Segment.SESSION: session, Segment.TASK: request.text}
+        return await self._asker.ask("TaskSpec", TaskSpecAnswer, segments, cause=envelope, max_tokens=600)

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
-from artoo.contracts.criteria import Criterion, Mode
+from artoo.contracts.criteria import CheckAmended, Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.plan import MustNot, Plan, PlanRefused
 from artoo.contracts.request import TaskSpec
 from artoo.contracts.solution import Directive, PlanDirective
 from artoo.loops.asking import Asker
+from artoo.loops.heuristics import Heuristics
 from artoo.loops.medium.advice import Advice
 from artoo.loops.medium.blocking import keeping_hands
 from artoo.loops.medium.counsel import Counsel
-from artoo.loops.medium.directive_text import directive_text
-from artoo.loops.medium.drafted_checks import kept
+from artoo.loops.medium.directive_text import directive_text, failed_checks
 from artoo.loops.medium.plan_check import PlanRules, fingerprint, objections
-from artoo.loops.medium.plan_draft import complete, condensed, plan_schema, programmed
-from artoo.loops.medium.request_criteria import criteria_of
-from artoo.loops.named_files import named_files
+from artoo.loops.medium.plan_draft import (
+    PlanDraft,
+    SubTaskDraft,
+    Whole,
+    amended,
+    merged,
+    of_person,
+    plan_schema,
+    subtasks_of,
+    verifiable,
+)
 from artoo.loops.role import listen
 from artoo.loops.tool_text import describe_tools, prohibitions
 from artoo.ports.bus import Port
@@ -29,7 +38,8 @@ from artoo.ports.surroundings import Surroundings, SurroundingsSource
 from artoo.ports.tools import Tools, ToolSpec
 from artoo.prompts.segments import Segment
 
-_PLAN_TOKENS = 1_200
+_PLAN_TOKENS = 4_000
+_SMALL_PLAN_TOKENS = 800
 
 
 @dataclass(slots=True)
@@ -37,19 +47,28 @@ class _Task:
     """What R2 keeps of its task over the rounds: the contract with the person, and the plans already tried."""
 
     spec: TaskSpec
-    surroundings: Surroundings
+    asked_at: datetime
     advice: Advice
     criteria: tuple[Criterion, ...] = ()
+    scope: str | None = None
+    deadline: datetime | None = None
     tried: list[str] = field(default_factory=list[str])
+    amended: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, slots=True)
 class _Round:
+    """`directive` None: the first round. `around` is what is on disk now."""
+
     number: int
     must_not: MustNot
-    text: str = ""
-    carried: tuple[str, ...] = ()
-    must_differ: bool = False
+    around: Surroundings
+    directive: PlanDirective | None = None
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """Earlier subtasks that stand."""
+        return tuple(each.subtask_id for each in self.directive.standing) if self.directive is not None else ()
 
 
 class Planner:
@@ -64,14 +83,18 @@ class Planner:
         *,
         recall: Recall | None = None,
         most_subtasks: int = 8,
+        epsilon: float = 0.1,
+        heuristics: Heuristics | None = None,
     ) -> None:
-        """`recall` None: plans without memory."""
+        """`recall` None: plans without memory. `epsilon` is the control law's: what of the gradient is noise."""
         self._counsel = Counsel(port, recall)
         self._port = port
         self._asker = asker
         self._tools = tools
         self._surroundings = surroundings
         self._most_subtasks = most_subtasks
+        self._epsilon = epsilon
+        self._heuristics = heuristics or Heuristics()
         self._task: _Task | None = None
 
     async def run(self) -> None:
@@ -83,20 +106,42 @@ class Planner:
             case TaskSpec() as spec:
                 around = await self._surroundings.look(spec.intent)
                 advice = await self._counsel.before(spec.intent, self._tools.specs, around.missing, envelope)
-                task = self._task = _Task(spec, around, advice, criteria_of(spec.intent))
-                await self._plan(task, _Round(1, advice.must_not), envelope)
+                task = self._task = _Task(spec, envelope.at, advice)
+                this = _Round(1, advice.must_not, around)
+                if self._asker.known.small and self._heuristics.unplanned:
+                    self._publish_unplanned(task, this, envelope)
+                else:
+                    await self._plan(task, this, envelope)
             case PlanDirective() as directive if self._task is not None:
+                around = await self._surroundings.look(self._task.spec.intent)
                 must_not = _together(directive, self._task.advice.must_not, self._tools.specs)
-                await self._plan(self._task, _round_of(directive, must_not), envelope)
+                await self._plan(self._task, _Round(directive.round, must_not, around, directive), envelope)
             case _:
                 return
+
+    def _publish_unplanned(self, task: _Task, this: _Round, cause: Envelope) -> None:
+        """The request is its own only subtask."""
+        spec = task.spec
+        criteria = of_person(spec.intent, spec.checks)
+        only = subtasks_of((SubTaskDraft(intent=spec.intent),), criteria, Whole(spec.intent))
+        self._port.publish(
+            Plan(
+                task_criteria=criteria,
+                subtasks=only,
+                surroundings=this.around.listing,
+                must_not=this.must_not,
+                cautions=task.advice.cautions,
+                round=this.number,
+            ),
+            cause=cause,
+        )
 
     async def _plan(self, task: _Task, this: _Round, cause: Envelope) -> None:
         reasons: list[str] = []
         for variant in range(2):
             plan, reasons = await self._draft(task, this, reasons, cause, variant)
             if plan is not None:
-                task.criteria = plan.task_criteria
+                task.criteria, task.scope = plan.task_criteria, plan.scope
                 self._port.publish(plan, cause=cause)
                 return
         self._port.publish(PlanRefused(reasons=tuple(reasons), round=this.number), cause=cause)
@@ -112,44 +157,55 @@ class Planner:
                 plan_schema(names, self._most_subtasks),
                 self._segments(task, this, objected, specs),
                 cause=cause,
-                max_tokens=_PLAN_TOKENS,
+                max_tokens=_SMALL_PLAN_TOKENS if self._asker.known.small else _PLAN_TOKENS,
                 variant=variant + this.number - 1,
             )
         except ModelAnswerInvalid as error:
             return None, [str(error)]
-        # A large model knows how it wants to word an answer; a small one makes that up.
-        draft, left_out = kept(draft, task.spec.intent) if self._asker.small else (draft, ())
-        whole = None if this.carried else task.spec.intent
-        if whole is not None:
-            looking = {spec.name for spec in specs if not spec.writes and not spec.languages}
-            programs = {spec.name for spec in specs if spec.languages}
-            draft = condensed(draft, looking, programs, small_model=self._asker.small)
-            if named_files(whole).inputs:
-                writing = {spec.name for spec in specs if spec.writes and not spec.languages}
-                running = [spec.name for spec in reversed(specs) if spec.languages]
-                draft = programmed(draft, writing, running, small_model=self._asker.small)
-        context = _context(task, alone=whole is not None and len(draft.subtasks) == 1)
-        subtasks, criteria = complete(draft, task.criteria, _fallback(task.spec), context, whole)
+        if draft.reply.strip() and not draft.subtasks:
+            criteria = merged(task.criteria, of_person(task.spec.intent, task.spec.checks))
+            return Plan(reply=draft.reply.strip(), task_criteria=criteria, round=this.number), []
+        return await self._checked(task, this, draft, names, cause)
+
+    async def _checked(
+        self, task: _Task, this: _Round, draft: PlanDraft, names: tuple[str, ...], cause: Envelope
+    ) -> tuple[Plan | None, list[str]]:
+        """The draft as a plan, or what speaks against it."""
+        criteria, replaced = _criteria(task, this, draft)
+        scope = task.scope or draft.scope
+        task.deadline = task.deadline or parse_deadline(draft.deadline, task.asked_at)
+        subtasks = subtasks_of(
+            draft.subtasks, criteria, Whole(task.spec.intent, fresh=not this.carried, scope=scope)
+        )
+        if this.directive is not None and len(subtasks) == 1 and not this.carried:
+            way = f"Go about it this way: {draft.subtasks[0].intent}"
+            context = "\n".join(filter(None, (subtasks[0].context, way)))
+            subtasks = (subtasks[0].model_copy(update={"context": context}),)
+        must_differ = this.directive is not None and this.directive.directive is Directive.BREAK_SYMMETRY
         rules = PlanRules(
             tools=names,
             must_not=this.must_not,
-            tried=tuple(task.tried) if this.must_differ else (),
+            tried=tuple(task.tried) if must_differ else (),
             most_subtasks=self._most_subtasks,
         )
         drafted = [(each.sequence, each.tool, each.intent) for each in draft.subtasks]
         found = objections(subtasks, criteria, rules, drafted)
         against, cautions = await self._counsel.on_draft(drafted, cause)
-        found += against
-        if found:
-            return None, found
+        if found or against:
+            return None, [*found, *against]
         task.tried.append(fingerprint(drafted))
+        for each in replaced:
+            task.amended.append(each.criterion)
+            self._port.publish(each, cause=cause)
         return Plan(
             task_criteria=criteria,
             subtasks=subtasks,
+            deadline=task.deadline,
+            scope=scope,
+            surroundings=this.around.listing,
             must_not=this.must_not,
             cautions=tuple(dict.fromkeys((*task.advice.cautions, *cautions))),
             carried=this.carried,
-            left_out=left_out,
             round=this.number,
         ), []
 
@@ -157,15 +213,38 @@ class Planner:
         self, task: _Task, this: _Round, objected: list[str], specs: tuple[ToolSpec, ...]
     ) -> dict[Segment, str]:
         refused = "\n".join(f"- {reason}" for reason in objected)
+        spec, advice = task.spec, task.advice if self._heuristics.lessons else Advice()
+        checks = "\n".join(f"- {each.text}" for each in spec.checks)
+        standing = "\n".join(f"- {each.text}" for each in task.criteria)
         return {
             Segment.TOOLS: describe_tools(specs),
-            Segment.PROJECT_GUIDE: task.surroundings.guide,
-            **task.advice.segments(prohibitions(this.must_not)),
-            Segment.SURROUNDINGS: task.surroundings.listing,
-            Segment.TASK: _request(task.spec),
-            Segment.DIRECTIVE: this.text,
+            Segment.PROJECT_GUIDE: this.around.guide,
+            **advice.segments(prohibitions(this.must_not)),
+            Segment.ENVIRONMENT: f"Now: {task.asked_at.isoformat(timespec='minutes')}",
+            Segment.SURROUNDINGS: this.around.listing if self._heuristics.listing else "",
+            Segment.TASK: spec.intent + (f"\nThe person's own checks:\n{checks}" if checks else ""),
+            Segment.DIRECTIVE: directive_text(this.directive, self._epsilon) if this.directive is not None else "",
+            Segment.CONTEXT: f"Criteria that stand:\n{standing}" if standing else "",
             Segment.CLOSING: f"Your last plan was refused:\n{refused}\nMend exactly this." if refused else "",
         }
+
+
+def _criteria(
+    task: _Task, this: _Round, draft: PlanDraft
+) -> tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]:
+    """What stood before, with checks that could not hold replaced, then what this draft adds; and what was replaced.
+
+    The criteria of an only subtask that does the whole are the task's. Where nobody wrote any, the request's own
+    words are the criterion.
+    """
+    only = draft.subtasks[0].success_criteria if len(draft.subtasks) == 1 and not this.carried else ()
+    drafted = verifiable((*draft.task_criteria, *only))
+    if not task.criteria:
+        spec = task.spec
+        return (merged(spec.checks, drafted) if drafted else of_person(spec.intent, spec.checks)), ()
+    failed = failed_checks(this.directive) if this.directive is not None else ()
+    standing, replaced = amended(task.criteria, draft.amend, failed, task.amended)
+    return merged(standing, drafted), replaced
 
 
 def _together(directive: PlanDirective, remembered: MustNot, specs: Sequence[ToolSpec]) -> MustNot:
@@ -176,37 +255,12 @@ def _together(directive: PlanDirective, remembered: MustNot, specs: Sequence[Too
     )
 
 
-def _round_of(directive: PlanDirective, must_not: MustNot) -> _Round:
-    return _Round(
-        number=directive.round,
-        must_not=must_not,
-        text=directive_text(directive),
-        carried=tuple(outcome.subtask_id for outcome in directive.standing),
-        must_differ=directive.directive is Directive.BREAK_SYMMETRY,
-    )
-
-
-def _fallback(spec: TaskSpec) -> Criterion:
-    """A request from which no criterion follows is still a promise."""
-    return Criterion(text=f"The result does what was asked: {spec.intent}", mode=Mode.PLAUSIBLE)
-
-
-def _request(spec: TaskSpec) -> str:
-    limits = [
-        f"Only within: {spec.constraints.scope}" if spec.constraints.scope else "",
-        "Answer in Chinese." if spec.language == "zh" else "",
-    ]
-    return "\n".join([spec.intent, *filter(None, limits)])
-
-
-def _context(task: _Task, *, alone: bool) -> str:
-    """What every executor needs to know beyond its intent: what is there, and the whole of which it is a part."""
-    around = task.surroundings
-    parts = [f"Files here:\n{around.listing}" if around.listing else ""]
-    parts += [f"{name} cannot be used; use {place} instead." for name, place in around.found_elsewhere]
-    whole = _request(task.spec)
-    if not alone:
-        parts.append(f"This is a part of: {whole}")
-    elif whole != task.spec.intent:
-        parts.append(whole.removeprefix(task.spec.intent).strip())
-    return "\n\n".join(filter(None, parts))
+def parse_deadline(text: str | None, now: datetime) -> datetime | None:
+    """An ISO 8601 time as an aware datetime; a bare date means the end of that day; None when it is none."""
+    try:
+        moment = datetime.fromisoformat((text or "").strip())
+    except ValueError:
+        return None
+    if len((text or "").strip()) == len("2026-01-01"):
+        moment = moment.replace(hour=23, minute=59, second=59)
+    return moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
+from artoo.contracts.criteria import CheckAmended
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.execution import SubTaskOutcome
-from artoo.contracts.memory import MegramState, MemoryRead, RuleContradicted
-from artoo.contracts.plan import PlanRefused
+from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
+from artoo.contracts.memory import MegramState, RuleContradicted
+from artoo.contracts.plan import Plan, PlanRefused
 from artoo.contracts.request import Interrupt, TaskSpec, UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import (
@@ -26,24 +26,20 @@ from artoo.contracts.solution import (
     RoleFailure,
     StoppedBy,
 )
-from artoo.contracts.tags import macro_pair
 from artoo.control.decision import Decision, Evidence, MacroState
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.loops.medium.advice import in_words
-from artoo.loops.medium.blocking import targets_to_block, tools_to_block
-from artoo.loops.medium.endings import Endings, Standing
+from artoo.loops.medium.advice import mentions
+from artoo.loops.medium.blocking import still_open, targets_to_block, tools_to_block
+from artoo.loops.medium.endings import Endings, Standing, last_verdicts
+from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
-from artoo.loops.medium.lessons import Lesson, Lessons, dissonant, found_things, opposed, written
-from artoo.loops.medium.request_facts import language_of
+from artoo.loops.medium.language import language_of
+from artoo.loops.medium.lessons import Lesson, Lessons, found_things
 from artoo.loops.medium.stopwatch import Stopwatch
-from artoo.loops.medium.trajectory import Measurement, Trajectory, accepted
-from artoo.loops.named_files import named_files
+from artoo.loops.medium.trajectory import Measurement, Trajectory, delivered
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
-from artoo.ports.ids import Ids
-from artoo.ports.recall import Recall
-from artoo.ports.remember import Remember
 from artoo.ports.tools import Tools
 
 _HALT_GRACE = 2.0
@@ -53,56 +49,12 @@ _TIME_STEP = 1.0
 """Seconds between two looks at the time budget, which a deadline or a pause may have moved."""
 
 
-@dataclass(frozen=True, slots=True)
-class Experience:
-    """R7's hands on shared memory: nothing else in a task writes to it."""
-
-    port: Port
-    recall: Recall
-    remember: Remember
-    clock: Clock
-    ids: Ids
-
-    def teach(self, lessons: Iterable[Lesson], intent: str, cause: Envelope) -> None:
-        """Queues each lesson as a megram and publishes it; never waits."""
-        for lesson in lessons:
-            megram = lesson.megram(self.ids.new(), self.clock.now(), self.port.task_id, intent)
-            self.remember.write(megram)
-            self.port.publish(written(megram), cause=cause)
-
-    async def alternatives(self, intent: str, cause: Envelope) -> tuple[str, ...]:
-        """What worked for the same intent, in words; nothing when memory cannot be read."""
-        try:
-            return tuple(dict.fromkeys(in_words(each.pair) for each in await self.recall.alternatives(intent)))
-        except MemoryStoreError as error:
-            self._report(intent, error, cause)
-            return ()
-
-    async def retract(self, task_id: str, spec: TaskSpec, cause: Envelope) -> None:
-        """The person says that the task's result was wrong: everything good that it taught is opposed."""
-        try:
-            taught = await self.recall.taught_by(task_id)
-        except MemoryStoreError as error:
-            self._report(spec.intent, error, cause)
-            return
-        for megram in taught:
-            if megram.sigma > 0:
-                against = self.remember.record_negative_feedback(megram.id, f"the person: {spec.raw_input[:200]}")
-                self.port.publish(opposed(against, megram), cause=cause)
-
-    def overrule(self, rule: RuleContradicted, cause: Envelope) -> None:
-        """Fresh evidence contradicts a rule: dissonance against it."""
-        against = self.remember.record_negative_feedback(rule.rule_id, rule.reason)
-        self.port.publish(dissonant(against, rule), cause=cause)
-
-    def _report(self, intent: str, error: MemoryStoreError, cause: Envelope) -> None:
-        pair = macro_pair(intent)
-        self.port.publish(MemoryRead(space=pair.space, entity=pair.entity, error=str(error)), cause=cause)
-
-
 @dataclass(slots=True)
 class _Task:
-    """What R7 keeps of its task beside the trajectory. `earlier`: the task that a correction would be about."""
+    """What R7 keeps of its task beside the trajectory. `earlier`: the task that a correction would be about.
+
+    Blocks are those of all rounds so far.
+    """
 
     spec: TaskSpec
     cause: Envelope
@@ -110,7 +62,9 @@ class _Task:
     earlier: str | None = None
     project: str = ""
     lessons: Lessons = field(default_factory=Lessons)
+    blocked_tools: tuple[str, ...] = ()
     blocked_targets: tuple[tuple[str, str], ...] = ()
+    amended: tuple[CheckAmended, ...] = ()
     failed: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome])
     halted: Halt | None = None
     ended: bool = False
@@ -167,14 +121,17 @@ class Solver:
         match envelope.payload:
             case TaskSpec() as spec:
                 task.spec = spec
-                self._cap_budget(task, spec)
                 if spec.corrects and task.earlier is not None and self._memory is not None:
                     await self._memory.retract(task.earlier, spec, envelope)
+            case Plan() as plan:
+                self._cap_budget(task, plan)
+            case CheckAmended() as amended:
+                task.amended += (amended,)
             case RuleContradicted() as rule:
                 if self._memory is not None:
                     self._memory.overrule(rule, envelope)
             case OutcomeSummary() as summary:
-                self._accept(task, summary, envelope)
+                self._deliver(task, summary, envelope)
             case ReplanRequest() as request:
                 task.last = request
                 task.failed |= {each.subtask_id: each for each in request.outcomes if each.status == "failed"}
@@ -223,10 +180,10 @@ class Solver:
         alternatives = () if self._memory is None else await self._memory.alternatives(task.spec.intent, cause)
         if task.ended:  # the time ran out meanwhile
             return
-        approach_is_wrong = directive in (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH)
-        own_outputs = named_files(task.spec.raw_input).outputs
-        new_targets = targets_to_block(outcomes, own_outputs)
-        task.blocked_targets = tuple(dict.fromkeys((*task.blocked_targets, *new_targets)))
+        if directive in (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH):
+            task.blocked_tools = tools_to_block(outcomes, self._tools.specs, task.blocked_tools)
+            targets = (*task.blocked_targets, *targets_to_block(outcomes))
+            task.blocked_targets = tuple(dict.fromkeys(targets))
         previous = self._trajectory.directive
         credit = task.lessons.after_break(previous, outcomes)
         self._trajectory.advance(measured, directive)
@@ -236,17 +193,18 @@ class Solver:
             loss=measured.loss,
             prev_directive=previous,
             directive=directive,
-            blocked_tools=tools_to_block(outcomes, self._tools.specs) if approach_is_wrong else (),
+            blocked_tools=task.blocked_tools,
             blocked_targets=task.blocked_targets,
             failed_criterion=_first_unmet(task.last),
             failure_class=cast('Literal["logical", "environmental", "mixed"]', measured.gap.failure_class),
             budget_pressure=measured.terms.cost,
             grad_l=measured.gradient,
             rationale=task.last.gap_summary,
-            suggested_alternatives=alternatives,
+            suggested_alternatives=still_open(alternatives, task.blocked_tools, task.blocked_targets),
             suspicious=self._trajectory.suspicious(measured),
             standing=tuple(outcome for outcome in outcomes if outcome.status == "matched"),
             failed=tuple(outcome for outcome in outcomes if outcome.status == "failed"),
+            unmet=tuple(verdict for verdict in task.last.task_verdicts if verdict.verdict == "fail"),
         )
         self._teach(task, (*credit, *task.lessons.directed(message, outcomes)), cause)
         self._port.publish(message, cause=cause)
@@ -256,11 +214,15 @@ class Solver:
 
     # --- endings --------------------------------------------------------------------------------------------
 
-    def _accept(self, task: _Task, summary: OutcomeSummary, cause: Envelope) -> None:
+    def _deliver(self, task: _Task, summary: OutcomeSummary, cause: Envelope) -> None:
+        """Nothing is unmet. What nothing decided keeps it from an accept."""
+        open_ones = _open(last_verdicts(summary.outcomes, summary.task_verdicts))
+        decision = delivered(open_ones)
         measured = self._measure(Gap(0.0, 0, 0, len(summary.task_verdicts), Evidence()))
-        self._port.publish(self._trajectory.record(accepted(), measured), cause=cause)
-        result = self._endings.accept(self._standing(task, measured), summary)
-        self._finish(task, result, cause, self._delivered(task, MegramState.ACCEPT, summary.outcomes))
+        self._port.publish(self._trajectory.record(decision, measured), cause=cause)
+        result = self._endings.delivered(self._standing(task, measured), summary, accepted=not open_ones)
+        state = MegramState(decision.state.value)
+        self._finish(task, result, cause, self._delivered(task, state, summary.outcomes))
 
     async def _abandon(self, task: _Task, decision: Decision, measured: Measurement, cause: Envelope) -> None:
         why = _why(task, decision)
@@ -276,11 +238,10 @@ class Solver:
     def _delivered(self, task: _Task, state: MegramState, outcomes: tuple[SubTaskOutcome, ...]) -> list[Lesson]:
         if self._memory is None:
             return []
-        wanted = named_files(task.spec.raw_input).inputs
         return [
             *task.lessons.after_break(self._trajectory.directive, outcomes),
             *task.lessons.delivered(state, task.spec.intent, outcomes),
-            *found_things(wanted, outcomes, task.project),
+            *found_things(mentions(task.spec.raw_input), outcomes, task.project),
         ]
 
     def _cost(self) -> Cost:
@@ -297,6 +258,8 @@ class Solver:
             prev_directive=self._trajectory.directive,
             cost=self._cost(),
             failed=tuple(task.failed.values()),
+            amended=task.amended,
+            project=task.project,
         )
 
     def _finish(self, task: _Task, result: FinalResult, cause: Envelope, lessons: Iterable[Lesson] = ()) -> None:
@@ -349,10 +312,10 @@ class Solver:
     def _time_left(self) -> float:
         return (self._budget_ms - self._watch.elapsed_ms()) / 1_000
 
-    def _cap_budget(self, task: _Task, spec: TaskSpec) -> None:
+    def _cap_budget(self, task: _Task, plan: Plan) -> None:
         """A deadline counts from the request: time that was spent on asking a person does not use it up."""
-        if spec.constraints.deadline is not None:
-            whole = (spec.constraints.deadline - task.cause.at).total_seconds() * 1_000
+        if plan.deadline is not None:
+            whole = (plan.deadline - task.cause.at).total_seconds() * 1_000
             self._budget_ms = max(1.0, min(self._budget_ms, whole))
 
 
@@ -360,6 +323,10 @@ def _why(task: _Task, decision: Decision) -> StoppedBy:
     if task.last.stopped_by is not None:
         return task.last.stopped_by
     return {"cost": StoppedBy.COST, "divergence": StoppedBy.DIVERGENCE}.get(decision.cause, StoppedBy.REPLANS)
+
+
+def _open(verdicts: Sequence[CriterionVerdict]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(verdict.criterion for verdict in verdicts if verdict.verdict == "open"))
 
 
 def _first_unmet(request: ReplanRequest) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from artoo.contracts.solution import Decided, Directive, Loss
@@ -100,6 +101,8 @@ class Trajectory:
         return is_suspicious(measured.terms, measured.gradient, self._h)
 
 
-def accepted() -> Decision:
-    """Everything matched and every task criterion is met: decided before the cascade."""
+def delivered(open_criteria: Sequence[str]) -> Decision:
+    """Everything matched and no criterion failed: decided before the cascade. Only what is decided is accepted."""
+    if open_criteria:
+        return Decision(MacroState.SUCCESS, f"nothing failed; open: {'; '.join(open_criteria)}"[:500])
     return Decision(MacroState.ACCEPT, "all criteria met")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from artoo.contracts.criteria import Assurance
 from artoo.contracts.solution import StoppedBy, UnmetCriterion
 
 LAW1_MARK = "[LAW1]"
@@ -20,6 +21,10 @@ class Wording:
     tried: str
     next_moves: str
     withheld: str
+    unverified: str
+    unlooked: str
+    open: str
+    failing: str
     stopped: dict[StoppedBy, str]
     moves: dict[StoppedBy, str]
     default_move: str
@@ -32,6 +37,10 @@ ENGLISH = Wording(
     tried="Tried: {tried}",
     next_moves="You could:",
     withheld="Not done, because it was not confirmed: {act}",
+    unverified="Unverified: nothing has confirmed this answer.",
+    unlooked="Unverified: this is what the model knows; nothing was looked up.",
+    open="Not verified: {criterion}",
+    failing="Failed last: {command}",
     stopped={
         StoppedBy.COST: "its budget of rounds and time is nearly spent",
         StoppedBy.DIVERGENCE: "the results were getting worse",
@@ -65,6 +74,10 @@ CHINESE = Wording(
     tried="尝试过：{tried}",
     next_moves="您可以：",
     withheld="未执行（未获确认）：{act}",
+    unverified="未经验证：没有任何东西证实这个答案。",
+    unlooked="未经验证：这是模型自己的知识，没有查证。",
+    open="未验证：{criterion}",
+    failing="最后失败的命令：{command}",
     stopped={
         StoppedBy.COST: "轮次和时间预算即将用尽",
         StoppedBy.DIVERGENCE: "结果越来越差",
@@ -101,6 +114,18 @@ def accepted(words: Wording, output: str, unmet: Sequence[UnmetCriterion], withh
     """The summary of an accept or a success: the output, and every criterion that it does not meet."""
     lines = [output, *_unmet(words, unmet), *_withheld(words, withheld)]
     return _marked("\n".join(filter(None, lines)), withheld)
+
+
+def facts(
+    words: Wording, assurance: Assurance, opened: Sequence[str], failing: Sequence[str], *, looked: bool
+) -> tuple[str, ...]:
+    """What the person is to know beside the answer, a line each. `looked`: whether any tool was used."""
+    lines: list[str] = []
+    if assurance is Assurance.UNVERIFIED:
+        lines.append(words.unverified if looked else words.unlooked)
+    lines += [words.open.format(criterion=criterion) for criterion in opened]
+    lines += [words.failing.format(command=command) for command in failing]
+    return tuple(lines)
 
 
 def abandoned(

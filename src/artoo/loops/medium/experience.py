@@ -1,0 +1,66 @@
+"""R7's hands on shared memory: nothing else in a task writes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import MemoryStoreError
+from artoo.contracts.memory import MemoryRead, RuleContradicted
+from artoo.contracts.request import TaskSpec
+from artoo.contracts.tags import macro_pair
+from artoo.loops.medium.advice import in_words
+from artoo.loops.medium.lessons import Lesson, dissonant, opposed, written
+from artoo.ports.bus import Port
+from artoo.ports.clock import Clock
+from artoo.ports.ids import Ids
+from artoo.ports.recall import Recall
+from artoo.ports.remember import Remember
+
+
+@dataclass(frozen=True, slots=True)
+class Experience:
+    """Both sides of memory, and what a record needs: time, identifiers, and a place on the stream."""
+
+    port: Port
+    recall: Recall
+    remember: Remember
+    clock: Clock
+    ids: Ids
+
+    def teach(self, lessons: Iterable[Lesson], intent: str, cause: Envelope) -> None:
+        """Queues each lesson as a megram and publishes it; never waits."""
+        for lesson in lessons:
+            megram = lesson.megram(self.ids.new(), self.clock.now(), self.port.task_id, intent)
+            self.remember.write(megram)
+            self.port.publish(written(megram), cause=cause)
+
+    async def alternatives(self, intent: str, cause: Envelope) -> tuple[str, ...]:
+        """What worked for the same intent, in words; nothing when memory cannot be read."""
+        try:
+            return tuple(dict.fromkeys(in_words(each.pair) for each in await self.recall.alternatives(intent)))
+        except MemoryStoreError as error:
+            self._report(intent, error, cause)
+            return ()
+
+    async def retract(self, task_id: str, spec: TaskSpec, cause: Envelope) -> None:
+        """The person says that the task's result was wrong: everything good that it taught is opposed."""
+        try:
+            taught = await self.recall.taught_by(task_id)
+        except MemoryStoreError as error:
+            self._report(spec.intent, error, cause)
+            return
+        for megram in taught:
+            if megram.sigma > 0:
+                against = self.remember.record_negative_feedback(megram.id, f"the person: {spec.raw_input[:200]}")
+                self.port.publish(opposed(against, megram), cause=cause)
+
+    def overrule(self, rule: RuleContradicted, cause: Envelope) -> None:
+        """Fresh evidence contradicts a rule: dissonance against it."""
+        against = self.remember.record_negative_feedback(rule.rule_id, rule.reason)
+        self.port.publish(dissonant(against, rule), cause=cause)
+
+    def _report(self, intent: str, error: MemoryStoreError, cause: Envelope) -> None:
+        pair = macro_pair(intent)
+        self.port.publish(MemoryRead(space=pair.space, entity=pair.entity, error=str(error)), cause=cause)

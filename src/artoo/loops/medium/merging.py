@@ -1,0 +1,115 @@
+"""The merge as an answer: one call that writes what was asked for from what several subtasks found (contract MergeReport)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from artoo.contracts.base import Contract
+from artoo.contracts.criteria import Criterion
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ModelAnswerInvalid
+from artoo.contracts.execution import SubTaskOutcome
+from artoo.loops.asking import Asker
+from artoo.loops.fast.grounding import seen_in, ungrounded
+from artoo.loops.fast.report import JudgedCriterion, Judgement, numbered, usable_judgements
+from artoo.prompts.segments import Segment
+
+_SHOWN_BYTES = 3
+"""Of the window, in bytes a token: the other half is for instructions and the answer."""
+_LEAST_SHOWN = 1_000
+_TOKENS = 4_000
+_NAMED = 4
+_TRIES = 2
+
+
+class MergeReport(Contract):
+    """R4b's single call. `answer` travels in a fenced block; `sources` are numbers of results."""
+
+    sources: tuple[int, ...] = Field(default=(), max_length=64)
+    verdicts: tuple[JudgedCriterion, ...] = ()
+    answer: str = ""
+
+    @classmethod
+    def from_bare_body(cls, info: str, body: str) -> MergeReport:
+        """A block alone is the answer."""
+        return cls(answer=body)
+
+    @classmethod
+    def from_words(cls, text: str) -> MergeReport | None:
+        """So are words alone."""
+        return cls(answer=text) if text else None
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The answer, and one judgement for each criterion that was asked about."""
+
+    answer: str
+    judgements: tuple[Judgement, ...]
+
+
+async def merge(
+    asker: Asker,
+    request: str,
+    outcomes: Sequence[SubTaskOutcome],
+    criteria: Sequence[Criterion],
+    cause: Envelope,
+) -> Merged:
+    """The answer to `request` from these outcomes; what is in it and in none of them is asked about once.
+
+    Where no grounded answer comes, the results stand for themselves: they are true, if they read badly.
+    """
+    shown = _results(outcomes, max(_LEAST_SHOWN, asker.known.window * _SHOWN_BYTES // 2))
+    seen = seen_in([call for each in outcomes for call in each.tool_calls], (request, shown))
+    objection = ""
+    for variant in range(_TRIES):
+        segments = {
+            Segment.TASK: request,
+            Segment.SUBTASK: f"Criteria:\n{numbered(criteria)}" if criteria else "",
+            Segment.EVIDENCE: shown,
+            Segment.CLOSING: objection,
+        }
+        try:
+            report = await asker.ask(
+                "MergeReport",
+                MergeReport,
+                segments,
+                cause=cause,
+                max_tokens=_TOKENS,
+                variant=variant,
+                body_field="answer",
+            )
+        except ModelAnswerInvalid:
+            break
+        answer = report.answer.strip()
+        floating = [number for number in report.sources if not 1 <= number <= len(outcomes)]
+        missing = ungrounded(answer, seen)
+        if answer and not floating and not missing:
+            return Merged(answer, usable_judgements(report.verdicts, criteria, shown))
+        objection = _objection(answer, floating, [str(each) for each in missing])
+    plain = "\n\n".join(outcome.output.strip() for outcome in outcomes if outcome.output.strip())
+    return Merged(plain, tuple(Judgement("open", "nobody judged it") for _ in criteria))
+
+
+def _results(outcomes: Sequence[SubTaskOutcome], room: int) -> str:
+    share = room // max(1, len(outcomes))
+    return "\n\n".join(
+        f"[{number}] {outcome.intent}\n{_cut(outcome.output.strip(), share)}"
+        for number, outcome in enumerate(outcomes, 1)
+    )
+
+
+def _objection(answer: str, floating: Sequence[int], missing: Sequence[str]) -> str:
+    if not answer:
+        return "Your last answer was empty."
+    if floating:
+        return f"There is no result {floating[0]}."
+    return f"Your last answer says what is in no result: {'; '.join(missing[:_NAMED])}"
+
+
+def _cut(text: str, room: int) -> str:
+    half = room // 2
+    return text if len(text) <= room else f"{text[:half]}\n[… {len(text) - 2 * half} characters left out]\n{text[-half:]}"
