@@ -1,4 +1,4 @@
-"""Where the gate's questions go: onto the stream, to a person directly, or to nobody."""
+"""The gate's place on the stream: where its questions go, and where it is told that the task ends."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from artoo.contracts.confirmation import (
     ConfirmationRequest,
     Consent,
 )
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.settling import Ending, Settled
 from artoo.ports.bus import Port
-from artoo.ports.confirm import Confirm, answer_of
+from artoo.ports.confirm import Confirm, Questions, answer_of
+from artoo.ports.settling import NothingToSettle, Settling
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +27,7 @@ class AskNobody:
 
     async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
         """No, at once."""
-        return ConfirmationAnswer(digest=request.digest, consent=Consent.NO, by=NOBODY)
+        return _nobodys_no(request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,34 +42,65 @@ class AskPerson:
 
 
 class AskOnStream:
-    """Publishes each question with the gate's port of one task, and waits for the answer with its digest.
+    """The gate's role in one task: publishes questions, hears the answers, and settles when R7 says Ending.
 
     `run` must be running for `ask` to return. Answers to what was not asked, or is answered already, change
-    nothing and are logged.
+    nothing and are logged. A second Ending that may not ask ends the open question with a no.
     """
 
-    def __init__(self, port: Port) -> None:
+    def __init__(self, port: Port, settling: Settling | None = None) -> None:
         self._port = port
-        self._open: dict[str, asyncio.Future[ConfirmationAnswer]] = {}
+        self._settling = settling or NothingToSettle()
+        self._open: dict[str, tuple[ConfirmationRequest, asyncio.Future[ConfirmationAnswer]]] = {}
+        self._ended = False
 
     async def run(self) -> None:
         """Reads the gate's inbox until the port closes."""
-        async for envelope in self._port:
-            answer = envelope.payload
-            if not isinstance(answer, ConfirmationAnswer):
-                continue
-            waiting = self._open.get(answer.digest)
-            if waiting is None or waiting.done():
-                logger.warning("an answer to no open question was ignored (digest %s)", answer.digest)
-            else:
-                waiting.set_result(answer)
+        async with asyncio.TaskGroup() as group:
+            async for envelope in self._port:
+                match envelope.payload:
+                    case ConfirmationAnswer() as answer:
+                        self._hear(answer)
+                    case Ending() as ending if self._ended:
+                        if not ending.may_ask:
+                            self._hurry()
+                    case Ending() as ending:
+                        self._ended = True
+                        group.create_task(self._settle(ending, envelope))
+                    case _:
+                        continue
 
     async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
         """The answer with this digest. One question for one act at a time: the caller sees to that."""
         waiting = asyncio.get_running_loop().create_future()
-        self._open[request.digest] = waiting
+        self._open[request.digest] = request, waiting
         try:
             self._port.publish(request)
             return await waiting
         finally:
             del self._open[request.digest]
+
+    def _hear(self, answer: ConfirmationAnswer) -> None:
+        _, waiting = self._open.get(answer.digest, (None, None))
+        if waiting is None or waiting.done():
+            logger.warning("an answer to no open question was ignored (digest %s)", answer.digest)
+        else:
+            waiting.set_result(answer)
+
+    def _hurry(self) -> None:
+        for request, waiting in self._open.values():
+            if not waiting.done():
+                waiting.set_result(_nobodys_no(request))
+
+    async def _settle(self, ending: Ending, envelope: Envelope) -> None:
+        questions: Questions | None = self if ending.may_ask else None
+        try:
+            settled = await self._settling.settle(ending, questions)
+        except Exception as error:
+            logger.exception("task %s could not be settled", ending.task_id)
+            settled = Settled(state="pending", reason=f"it could not be settled: {error}")
+        self._port.publish(settled, cause=envelope)
+
+
+def _nobodys_no(request: ConfirmationRequest) -> ConfirmationAnswer:
+    return ConfirmationAnswer(digest=request.digest, consent=Consent.NO, by=NOBODY)

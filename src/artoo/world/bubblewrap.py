@@ -7,12 +7,13 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.ports.sandbox import MIB, RunStatus
 from artoo.world import seccomp
+from artoo.world.edge.doors import joined_door
 from artoo.world.limits import limited
 from artoo.world.overlay import View
 from artoo.world.process import Confined, kill_quietly
@@ -49,13 +50,18 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
     """The program that runs the view's request. Closes its descriptors at the end."""
     request, stage = view.request, view.stage
     status = StatusPipe()
+    doors = ExitStack()
     filter_fd = os.memfd_create("artoo-filter")
     try:
         os.write(filter_fd, seccomp.filter_program())
         os.lseek(filter_fd, 0, os.SEEK_SET)
+        door = None
+        if request.hosts:
+            door = doors.enter_context(joined_door(status.known, user_namespace=variant.user_namespace))
         argv = [
             str(variant.program),
             *_isolation(variant),
+            *(() if door is None else ("--block-fd", str(door.held))),
             *("--json-status-fd", str(status.write), "--seccomp", str(filter_fd)),
             *_file_system(view),
             *("--chdir", str(request.cwd), "--"),
@@ -74,10 +80,11 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
                 process.kill()
 
         yield (
-            Confined(argv, view.env, Path("/"), (status.write, filter_fd), end, watch),
+            Confined(argv, view.env, Path("/"), (status.write, filter_fd), end, watch, door=door),
             status,
         )
     finally:
+        doors.close()
         os.close(filter_fd)
         status.close()
 

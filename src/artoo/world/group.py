@@ -31,7 +31,10 @@ class LaunchLayer:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """What `launcher.py` is told. Paths are text with surrogate escapes, as Python's os functions take them."""
+    """What `launcher.py` is told. Paths are text with surrogate escapes, as Python's os functions take them.
+
+    `door` is the UNIX socket through which it sends a listening one of the command's network (None: no network).
+    """
 
     mode: str
     argv: tuple[str, ...]
@@ -47,6 +50,7 @@ class LaunchPlan:
     scratch: str = ""
     empty: str = ""
     shared_memory: int = 0
+    door: int | None = None
 
 
 def plain_plan(request: SandboxRequest, env: dict[str, str]) -> LaunchPlan:

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import signal
+import socket
 import struct
 import sys
 import time
@@ -29,6 +31,7 @@ _RECURSIVE = 0x4000
 _RULESET, _RULE, _RESTRICT = 444, 445, 446
 _EXECUTE, _WRITE, _READ, _LIST = 1, 2, 4, 8
 _GIVE_UP_SECONDS = 5.0
+_SET_FLAGS, _UP, _PORT = 0x8914, 0x1 | 0x40, 3128
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 
@@ -111,6 +114,19 @@ def _enter_namespaces() -> None:
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
+
+
+def _open_network(door: int | None) -> None:
+    """Brings the loopback device up; with a door, listens there and sends the socket out (`edge.inside`)."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sH14x", b"lo", _UP))
+    if door is None:
+        return
+    with socket.socket(fileno=door) as through, socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
+        listening.bind(("", _PORT))
+        listening.listen(128)
+        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", listening.fileno()))
+        through.sendmsg([b"."], [rights])
 
 
 def _build_view(plan: dict[str, Any]) -> None:
@@ -217,7 +233,8 @@ def _become(plan: dict[str, Any], reached: int) -> NoReturn:
         if plan["mode"] == "namespaces":
             _build_view(plan)
             if landlock_version():
-                restrict_files(["/"], [], [*plan["writable"], "/dev", "/proc"], network=False)
+                network = plan["door"] is not None
+                restrict_files(["/"], [], [*plan["writable"], "/dev", "/proc"], network=network)
             _drop_privileges()
         elif plan["mode"] == "landlock":
             restrict_files(plan["readable"], ["/"], [*plan["writable"], *plan["devices"]], network=False)
@@ -277,6 +294,7 @@ def main() -> int:
     _prctl(_SUBREAPER, 1)
     if plan["mode"] == "namespaces":
         _enter_namespaces()
+        _open_network(plan["door"])
     failed, reached = os.pipe()
     child = os.fork()
     if child == 0:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from artoo.ports.sandbox import MIB
 from artoo.world import seccomp
+from artoo.world.edge.doors import sent_door
 from artoo.world.group import LaunchLayer, LaunchPlan, launched
 from artoo.world.limits import limited
 from artoo.world.overlay import View
@@ -38,5 +40,11 @@ def confine(view: View) -> Generator[tuple[Confined, StatusPipe], None, None]:
         shared_memory=min(_SHARED_MEMORY, request.limits.memory_bytes),
     )
     watched: tuple[Path, ...] = (*(layer.upper for layer in stage.layers), stage.scratch)
-    with launched(plan, request.limits, watched) as pair:
-        yield pair
+    if not request.hosts:
+        with launched(plan, request.limits, watched) as pair:
+            yield pair
+        return
+    with sent_door() as door:
+        plan = replace(plan, door=door.theirs.fileno())
+        with launched(plan, request.limits, watched) as (program, status):
+            yield replace(program, door=door), status

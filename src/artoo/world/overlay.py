@@ -18,9 +18,11 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import RunStatus, SandboxRequest, SandboxRun, StagedChanges, TierName
 from artoo.world.classify import Places
 from artoo.world.describe import describe
+from artoo.world.edge.environment import network_environment
+from artoo.world.edge.running import run_with_network
 from artoo.world.environment import cleaned
 from artoo.world.mounts import MountTable, inner_mounts
-from artoo.world.process import Confined, Ended, run_confined
+from artoo.world.process import Confined, Ended
 from artoo.world.scan import scan
 from artoo.world.secrets import existing, secret_paths
 from artoo.world.stage import Stage, choose_stage_home, make_stage, overlay_roots
@@ -89,7 +91,7 @@ class OverlaySandbox:
         try:
             started_ns = time.time_ns()
             with self._driver(view) as (program, report):
-                ended = await run_confined(program, request.limits, request.stdin)
+                ended = await run_with_network(program, request.limits, request.stdin, request.hosts, request.heard)
                 _require_started(ended, report)
             status = _status(ended)
             staged, notes = await asyncio.to_thread(self._read, view, status, started_ns)
@@ -123,6 +125,7 @@ class OverlaySandbox:
         secrets = secret_paths(request.roots.home, self._artoo_home, request.roots.layer)
         hidden = existing([*secrets, *self._stage_homes, *request.hide])
         env = cleaned(os.environ, home=request.roots.home, extra=request.env, keep=request.keep_env)
+        env |= network_environment(request.hosts, request.roots.home)
         bound = (*_interpreter(roots), *map(str, _missed_roots(request, stage)), *inner_mounts(roots, mounts))
         return View(request, stage, env, _visible(hidden, roots), bound)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Captured, Limits, RunStatus
 from artoo.world.capture import Capture, OutputBudget, read_all
+from artoo.world.edge.doors import Door
 
 _GRACE_SECONDS = 5.0
 
@@ -22,7 +23,7 @@ class Confined:
     """A program ready to start.
 
     `end` asks for the death of every process of it, `watch` looks for excesses until it is cancelled, `started`
-    is told the pid.
+    is told the pid. `door` is the way to its network, when it has one.
     """
 
     argv: Sequence[str]
@@ -32,6 +33,7 @@ class Confined:
     end: Callable[[asyncio.subprocess.Process], None]
     watch: Callable[[asyncio.subprocess.Process, Callable[[RunStatus], None]], Coroutine[None, None, None]]
     started: Callable[[int], object] = bool
+    door: Door | None = None
 
 
 @dataclass(frozen=True, slots=True)

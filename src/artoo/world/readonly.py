@@ -20,6 +20,7 @@ from pathlib import Path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import RunStatus, SandboxRequest, SandboxRun, StagedChanges, TierName
 from artoo.world import seccomp
+from artoo.world.edge.environment import network_environment
 from artoo.world.environment import cleaned
 from artoo.world.group import LaunchPlan, launched
 from artoo.world.limits import limited
@@ -63,6 +64,11 @@ class ReadOnlyFirst:
     async def run(self, request: SandboxRequest) -> SandboxRun:
         if request.unconfined and not request.read_only:
             return await run_for_real(request, self._tier)
+        if request.hosts:
+            raise SandboxError(
+                f"network by host is not offered in this sandbox ({self._tier}), where a command has no network of its "
+                "own; artoo doctor says what the better ones need"
+            )
         stage = await asyncio.to_thread(make_stage, self._artoo_home / "stage", uuid.uuid4().hex, ())
         try:
             with self._driver(self._view(request, stage.scratch)) as program:
@@ -81,6 +87,7 @@ class ReadOnlyFirst:
     def _view(self, request: SandboxRequest, own_scratch: Path) -> ReadOnlyView:
         scratch = request.scratch or own_scratch
         env = cleaned(os.environ, home=request.roots.home, extra=request.env, keep=request.keep_env)
+        env |= network_environment((), request.roots.home)
         env |= {"TMPDIR": str(scratch), "XDG_CACHE_HOME": str(scratch / ".cache")}
         secrets = secret_paths(request.roots.home, self._artoo_home, request.roots.layer)
         hidden = existing([*secrets, *request.hide])

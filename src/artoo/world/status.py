@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import Iterable
@@ -27,6 +28,20 @@ class StatusPipe:
     def leader(self) -> int | None:
         """The pid of the sandbox's first process as seen from here."""
         return next((document["child-pid"] for document in self._documents() if "child-pid" in document), None)
+
+    def known(self) -> asyncio.Future[int]:
+        """`leader` as soon as it is known. Only one may wait for it."""
+        loop = asyncio.get_running_loop()
+        found: asyncio.Future[int] = loop.create_future()
+
+        def look() -> None:
+            leader = self.leader()
+            if leader is not None and not found.done():
+                found.set_result(leader)
+
+        loop.add_reader(self._read, look)
+        found.add_done_callback(lambda _: loop.remove_reader(self._read))
+        return found
 
     def command_started(self) -> bool:
         """Whether the command itself was reached; only meaningful after the end."""

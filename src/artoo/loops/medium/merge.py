@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from artoo.contracts.changes import Conflict
 from artoo.contracts.criteria import Criterion, Mode
@@ -11,6 +12,7 @@ from artoo.contracts.execution import CriterionVerdict, DecidedBy, FailureClass,
 from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.roles import Role
 from artoo.loops.fast.checks import CheckResult
+from artoo.loops.fast.report import Judgement
 
 
 @dataclass(slots=True)
@@ -74,59 +76,85 @@ class FanIn:
 
 
 def merged_output(outcomes: Sequence[SubTaskOutcome]) -> str:
-    """The outputs of matched subtasks: one as it is, several each under what it was for."""
+    """What was reached, for an ending that has no answer: one output as it is, several each under what it was for."""
     texts = [(outcome.intent.strip(), outcome.output.strip()) for outcome in outcomes]
     if len(texts) == 1:
         return texts[0][1]
     return "\n\n".join(f"{intent}\n{output}" for intent, output in texts if output)
 
 
-def task_verdict(
-    criterion: Criterion,
-    outcomes: Sequence[SubTaskOutcome],
-    checks: Mapping[str, CheckResult],
-) -> CriterionVerdict | None:
-    """The verdict on a task criterion as far as code can tell; None when a reader is needed.
+def answering(fan_in: FanIn) -> SubTaskOutcome | None:
+    """The outcome that is the answer to the whole without anybody merging: the only one, or else None."""
+    matched = fan_in.matched
+    return matched[0] if len(matched) == 1 else None
 
-    The outcome of a task's only subtask covers a criterion of the same text: that was judged on the same output.
-    Otherwise a check decides. What it misses while a subtask is unfinished is missing because of that subtask,
-    and has no failure class of its own.
-    """
-    if len(outcomes) == 1:
-        for verdict in outcomes[0].criteria_verdicts:
-            if verdict.criterion == criterion.text:
-                return verdict.model_copy(update={"accountable": Role.PLANNER})
-    check = checks.get(criterion.text)
-    if check is None:
+
+def concluding(fan_in: FanIn) -> SubTaskOutcome | None:
+    """The outcome of a last subtask that knew all others' results; its output concludes them."""
+    if fan_in.carried or len(fan_in.outcomes) < 2:
         return None
-    unfinished = any(outcome.status == "failed" for outcome in outcomes)
+    *before, last = sorted(fan_in.manifest.subtasks, key=lambda entry: entry.sequence)
+    alone = all(entry.sequence < last.sequence for entry in before)
+    return fan_in.outcomes.get(last.subtask_id) if alone else None
+
+
+def covered(criterion: Criterion, outcome: SubTaskOutcome) -> CriterionVerdict | None:
+    """The verdict that a subtask's own loop reached on a criterion of the same text: on the same output."""
+    for verdict in outcome.criteria_verdicts:
+        if verdict.criterion == criterion.text:
+            return verdict.model_copy(update={"accountable": Role.PLANNER})
+    return None
+
+
+def checked(criterion: Criterion, check: CheckResult, *, unfinished: bool) -> CriterionVerdict:
+    """What a check decided. What it misses while a subtask is unfinished is missing because of that subtask, and
+    has no failure class of its own.
+    """
     failure_class = None if unfinished else check.failure_class
-    return _verdict(criterion, check.passed, check.evidence, failure_class, DecidedBy.CHECK)
+    verdict = "pass" if check.passed else "fail"
+    return _verdict(criterion, verdict, check.evidence, failure_class, DecidedBy.CHECK)
 
 
-def judged_verdict(
-    criterion: Criterion, passed: bool, evidence: str, failure_class: FailureClass | None
-) -> CriterionVerdict:
-    """The verdict on a task criterion that a reader judged."""
-    return _verdict(criterion, passed, evidence, failure_class, DecidedBy.JUDGEMENT)
+def judged(criterion: Criterion, judgement: Judgement, *, trusted: bool) -> CriterionVerdict:
+    """What the writer of the answer says about a criterion; of a small model it decides nothing."""
+    if judgement.verdict == "open" or not trusted:
+        reason = judgement.evidence if trusted else "the judgement of a small model decides nothing"
+        return left_open(criterion, reason)
+    return _verdict(
+        criterion, judgement.verdict, judgement.evidence, judgement.failure_class, DecidedBy.JUDGEMENT
+    )
+
+
+def left_open(criterion: Criterion, reason: str) -> CriterionVerdict:
+    """Nothing decided it."""
+    return _verdict(criterion, "open", reason, None, DecidedBy.NOBODY)
 
 
 def not_judged(criterion: Criterion) -> CriterionVerdict:
     """Unmet because something it rests on is missing; it has no failure class of its own."""
-    return _verdict(criterion, False, "not judged: a subtask is unfinished", None, DecidedBy.FACT)
+    return _verdict(criterion, "fail", "not judged: a subtask is unfinished", None, DecidedBy.FACT)
+
+
+def contradicted(criterion: Criterion, fact: str) -> CriterionVerdict:
+    """A fact stands against it."""
+    return _verdict(criterion, "fail", fact, FailureClass.LOGICAL, DecidedBy.FACT)
 
 
 def _verdict(
-    criterion: Criterion, passed: bool, evidence: str, failure_class: FailureClass | None, by: DecidedBy
+    criterion: Criterion,
+    verdict: Literal["pass", "fail", "open"],
+    evidence: str,
+    failure_class: FailureClass | None,
+    by: DecidedBy,
 ) -> CriterionVerdict:
     return CriterionVerdict(
         criterion=criterion.text,
         mode=criterion.mode,
-        verdict="pass" if passed else "fail",
-        failure_class=None if passed else failure_class,
+        verdict=verdict,
+        failure_class=failure_class if verdict == "fail" else None,
         evidence=evidence[:1_000],
         decided_by=by,
-        failed_attempts=0 if passed else 1,
+        failed_attempts=int(verdict == "fail"),
         accountable=Role.PLANNER,
     )
 

@@ -7,29 +7,31 @@ from collections.abc import Sequence
 
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.errors import ModelAnswerInvalid
-from artoo.contracts.execution import CriterionJudged, CriterionVerdict, FailureClass, SubTaskOutcome
+from artoo.contracts.execution import CriterionJudged, CriterionVerdict, ExecutionResult, SubTaskOutcome
 from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.request import TaskSpec
 from artoo.contracts.solution import Halt, OutcomeSummary, ReplanRequest, StoppedBy
 from artoo.loops.asking import Asker
 from artoo.loops.fast.checks import CheckResult, run_check
-from artoo.loops.fast.report import MergeReport, numbered, usable_judgements
+from artoo.loops.fast.facts import floating_tokens
 from artoo.loops.medium.merge import (
     FanIn,
+    answering,
+    checked,
+    concluding,
     conflict_verdict,
-    judged_verdict,
+    contradicted,
+    covered,
+    judged,
+    left_open,
     merged_output,
     not_judged,
-    task_verdict,
 )
+from artoo.loops.medium.merging import Merged, merge
 from artoo.loops.role import attend, listen
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.evidence import EvidenceSource
-from artoo.prompts.segments import Segment
-
-_OUTPUT_SHOWN = 4_000
 
 
 class MetaValidator:
@@ -79,6 +81,8 @@ class MetaValidator:
             case DispatchManifest() as manifest:
                 carried = tuple(self._known[key] for key in manifest.carried if key in self._known)
                 self._fan_in = FanIn(manifest, carried)
+                if manifest.reply:
+                    self._judging = group.create_task(self._conclude(self._fan_in, envelope))
             case SubTaskOutcome() as outcome if self._fan_in is not None and self._fan_in.add(outcome):
                 self._known[outcome.subtask_id] = outcome
             case Joined() as joined if self._fan_in is not None:
@@ -99,14 +103,13 @@ class MetaValidator:
         await attend(self._port, judge, cause)
 
     async def _judge(self, fan_in: FanIn, cause: Envelope) -> None:
-        verdicts = await self._task_verdicts(fan_in, cause)
+        output, verdicts = await self._result(fan_in, cause)
         verdicts += tuple(conflict_verdict(conflict) for conflict in fan_in.conflicts)
         for verdict in verdicts:
             self._port.publish(CriterionJudged(verdict=verdict), cause=cause)
         if fan_in.failed or any(verdict.verdict == "fail" for verdict in verdicts):
-            self._port.publish(self._request(fan_in, verdicts, None), cause=cause)
+            self._port.publish(self._request(fan_in, verdicts, None, output), cause=cause)
             return
-        output = merged_output(fan_in.matched)
         self._port.publish(
             OutcomeSummary(
                 task_id=self._port.task_id,
@@ -118,50 +121,95 @@ class MetaValidator:
             cause=cause,
         )
 
-    async def _task_verdicts(self, fan_in: FanIn, cause: Envelope) -> tuple[CriterionVerdict, ...]:
+    async def _result(self, fan_in: FanIn, cause: Envelope) -> tuple[str, tuple[CriterionVerdict, ...]]:
+        """The answer to the whole, and a verdict on each of the task's criteria."""
         criteria = fan_in.manifest.task_criteria
-        checks = await self._checks(criteria, fan_in)
-        outcomes = fan_in.everything
-        by_code = {each.text: task_verdict(each, outcomes, checks) for each in criteria}
-        open_criteria = [each for each in criteria if by_code[each.text] is None]
-        judged: dict[str, CriterionVerdict] = {}
+        if fan_in.manifest.reply:
+            return await self._reply(fan_in.manifest.reply, criteria)
         if fan_in.failed or fan_in.conflicts:
-            judged = {each.text: not_judged(each) for each in open_criteria}
-        elif open_criteria or self._always_ask:
-            asked = await self._ask(open_criteria or list(criteria), fan_in, cause)
-            judged = {text: verdict for text, verdict in asked.items() if by_code.get(text) is None}
-        return tuple(by_code[each.text] or judged[each.text] for each in criteria)
+            output = merged_output(fan_in.matched)
+            checks = await self._checks(criteria, fan_in, output)
+            return output, tuple(
+                checked(each, checks[each.text], unfinished=True) if each.text in checks else not_judged(each)
+                for each in criteria
+            )
+        single = answering(fan_in)
+        if single is None and all(each.check is not None for each in criteria):
+            single = concluding(fan_in)
+        if single is not None:
+            return await self._of_one(fan_in, single, criteria, cause)
+        return await self._of_several(fan_in, criteria, cause)
 
-    async def _checks(self, criteria: Sequence[Criterion], fan_in: FanIn) -> dict[str, CheckResult]:
-        output = merged_output(fan_in.matched)
-        calls = [call for outcome in fan_in.everything for call in outcome.tool_calls]
+    async def _reply(
+        self, reply: str, criteria: Sequence[Criterion]
+    ) -> tuple[str, tuple[CriterionVerdict, ...]]:
+        """An answer for which nothing on this machine was needed. It may not speak of what is here."""
+        result = ExecutionResult(subtask_id="", attempt=1, status="completed", output=reply)
+        fact = await floating_tokens(result, (self._intent,), "", self._source)
+        if fact is not None:
+            return reply, tuple(contradicted(each, fact.message) for each in criteria)
+        checks = await self._checks(criteria, None, reply)
+        return reply, tuple(
+            checked(each, checks[each.text], unfinished=False)
+            if each.text in checks
+            else left_open(each, "no call was made for it: the model's own knowledge")
+            for each in criteria
+        )
+
+    async def _of_one(
+        self, fan_in: FanIn, outcome: SubTaskOutcome, criteria: Sequence[Criterion], cause: Envelope
+    ) -> tuple[str, tuple[CriterionVerdict, ...]]:
+        """One subtask's output is the answer; criteria that its own loop did not judge are checked, or read."""
+        known = {each.text: covered(each, outcome) for each in criteria}
+        left = [each for each in criteria if known[each.text] is None]
+        checks = await self._checks(left, fan_in, outcome.output)
+        asked = [each for each in left if each.check is None]
+        read: dict[str, CriterionVerdict] = {}
+        if asked or self._always_ask:
+            merged = await merge(self._asker, self._intent, fan_in.matched, asked, cause)
+            read = self._judged(asked, merged)
+        return outcome.output, tuple(
+            known[each.text]
+            or (checked(each, checks[each.text], unfinished=False) if each.text in checks else read[each.text])
+            for each in criteria
+        )
+
+    async def _of_several(
+        self, fan_in: FanIn, criteria: Sequence[Criterion], cause: Envelope
+    ) -> tuple[str, tuple[CriterionVerdict, ...]]:
+        """The answer is written from what all of them found."""
+        asked = [each for each in criteria if each.check is None]
+        merged = await merge(self._asker, self._intent, fan_in.matched, asked, cause)
+        checks = await self._checks(criteria, fan_in, merged.answer)
+        read = self._judged(asked, merged)
+        return merged.answer, tuple(
+            checked(each, checks[each.text], unfinished=False) if each.text in checks else read[each.text]
+            for each in criteria
+        )
+
+    def _judged(self, criteria: Sequence[Criterion], merged: Merged) -> dict[str, CriterionVerdict]:
+        trusted = not self._asker.known.small
+        return {
+            each.text: judged(each, judgement, trusted=trusted)
+            for each, judgement in zip(criteria, merged.judgements, strict=True)
+        }
+
+    async def _checks(
+        self, criteria: Sequence[Criterion], fan_in: FanIn | None, output: str
+    ) -> dict[str, CheckResult]:
+        calls = [call for outcome in fan_in.everything for call in outcome.tool_calls] if fan_in is not None else []
         return {
             each.text: await run_check(each.check, output=output, tool_calls=calls, source=self._source)
             for each in criteria
             if each.check is not None
         }
 
-    async def _ask(self, criteria: list[Criterion], fan_in: FanIn, cause: Envelope) -> dict[str, CriterionVerdict]:
-        output = merged_output(fan_in.matched)[:_OUTPUT_SHOWN]
-        segments = {
-            Segment.TASK: self._intent,
-            Segment.SUBTASK: f"Criteria:\n{numbered(criteria)}",
-            Segment.EVIDENCE: output,
-        }
-        try:
-            report = await self._asker.ask("MergeReport", MergeReport, segments, cause=cause, max_tokens=600)
-        except ModelAnswerInvalid as error:
-            reason = f"no usable verdict: {error}"
-            return {each.text: judged_verdict(each, False, reason, FailureClass.LOGICAL) for each in criteria}
-        # What a subtask was for stands above its output, and is no evidence that it was done.
-        judgements = usable_judgements(report.verdicts, criteria, "\n".join(each.output for each in fan_in.matched))
-        return {
-            each.text: judged_verdict(each, judgement.passed, judgement.evidence, judgement.failure_class)
-            for each, judgement in zip(criteria, judgements, strict=True)
-        }
-
     def _request(
-        self, fan_in: FanIn | None, verdicts: tuple[CriterionVerdict, ...], stopped_by: StoppedBy | None
+        self,
+        fan_in: FanIn | None,
+        verdicts: tuple[CriterionVerdict, ...],
+        stopped_by: StoppedBy | None,
+        output: str | None = None,
     ) -> ReplanRequest:
         outcomes = fan_in.everything if fan_in else ()
         replans = fan_in.manifest.round - 1 if fan_in else 0
@@ -181,6 +229,6 @@ class MetaValidator:
             elapsed_ms=round((self._clock.monotonic() - self._started) * 1_000),
             recommendation="abandon" if spent else "replan",
             stopped_by=stopped_by,
-            merged_output=merged_output(fan_in.matched) if fan_in else "",
+            merged_output=output if output is not None else merged_output(fan_in.matched) if fan_in else "",
             gap_summary="; ".join(dict.fromkeys(unmet))[:1_000],
         )

@@ -15,6 +15,7 @@ from artoo.contracts.memory import MegramState, RuleContradicted
 from artoo.contracts.plan import Plan, PlanRefused
 from artoo.contracts.request import Interrupt, TaskSpec, UserRequest
 from artoo.contracts.roles import Role
+from artoo.contracts.settling import Ending, Settled
 from artoo.contracts.solution import (
     Cost,
     Directive,
@@ -45,8 +46,19 @@ from artoo.ports.tools import Tools
 _HALT_GRACE = 2.0
 """Seconds in which R4b answers a Halt, before R7 delivers without it."""
 
+_NOBODY_ASKED = (StoppedBy.INTERRUPTED, StoppedBy.TIME, StoppedBy.NO_MODEL, StoppedBy.INTERNAL)
+"""Endings after which nobody is asked about what the task changed: the person has left, or it may be resumed."""
+
 _TIME_STEP = 1.0
 """Seconds between two looks at the time budget, which a deadline or a pause may have moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Closing:
+    """A result that waits for the gate to settle what the task changed."""
+
+    result: FinalResult
+    cause: Envelope
 
 
 @dataclass(slots=True)
@@ -68,6 +80,7 @@ class _Task:
     failed: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome])
     halted: Halt | None = None
     ended: bool = False
+    closing: _Closing | None = None
 
 
 class Solver:
@@ -112,6 +125,10 @@ class Solver:
                 self._watch.pause()
             case ConfirmationAnswer():
                 self._watch.resume()
+            case Settled() as settled if self._task is not None:
+                self._close(self._task, settled)
+            case Interrupt() if self._task is not None and self._task.closing is not None:
+                self._port.publish(_ending(self._task.closing.result, self._task, may_ask=False), cause=envelope)
             case _ if self._task is not None and not self._task.ended:
                 await self._steer(self._task, envelope)
             case _:
@@ -263,10 +280,17 @@ class Solver:
         )
 
     def _finish(self, task: _Task, result: FinalResult, cause: Envelope, lessons: Iterable[Lesson] = ()) -> None:
+        """The end is decided; the result goes out when the gate has settled the task's difference."""
         if not task.ended:
             task.ended = True
             self._teach(task, lessons, cause)
-            self._port.publish(result, cause=cause)
+            task.closing = _Closing(result, cause)
+            self._port.publish(_ending(result, task, may_ask=result.stopped_by not in _NOBODY_ASKED), cause=cause)
+
+    def _close(self, task: _Task, settled: Settled) -> None:
+        closing, task.closing = task.closing, None
+        if closing is not None:
+            self._port.publish(closing.result.model_copy(update={"changes": settled}), cause=closing.cause)
 
     def _teach(self, task: _Task, lessons: Iterable[Lesson], cause: Envelope) -> None:
         if self._memory is not None:
@@ -327,6 +351,11 @@ def _why(task: _Task, decision: Decision) -> StoppedBy:
 
 def _open(verdicts: Sequence[CriterionVerdict]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(verdict.criterion for verdict in verdicts if verdict.verdict == "open"))
+
+
+def _ending(result: FinalResult, task: _Task, *, may_ask: bool) -> Ending:
+    language = task.spec.language
+    return Ending(task_id=result.task_id, directive=result.directive.value, language=language, may_ask=may_ask)
 
 
 def _first_unmet(request: ReplanRequest) -> str:

@@ -12,6 +12,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.recording import TaskResumed
 from artoo.contracts.request import Interrupt
+from artoo.contracts.settling import Ending, Settled
 from artoo.contracts.solution import FinalResult, RoleFailure, StoppedBy
 
 RESUMABLE = frozenset({StoppedBy.INTERRUPTED, StoppedBy.NO_MODEL, StoppedBy.INTERNAL})
@@ -32,10 +33,10 @@ def standing(envelopes: Iterable[Envelope]) -> list[Envelope]:
 def to_drop(stream: Sequence[Envelope]) -> tuple[str, ...]:
     """The messages of a standing stream that do not stand when the task goes on now, in order.
 
-    Interruptions, failures of roles and of models that could not be reached, questions that nobody answered, and
-    everything that followed from these.
+    Interruptions, failures of roles and of models that could not be reached, questions that nobody answered, an
+    Ending that was not settled, and everything that followed from these.
     """
-    answered = {e.cause_id for e in stream if isinstance(e.payload, ConfirmationAnswer)}
+    answered = {e.cause_id for e in stream if isinstance(e.payload, (ConfirmationAnswer, Settled))}
     dropped: dict[str, None] = {}
     for envelope in stream:
         if envelope.cause_id in dropped or _ends(envelope, answered):
@@ -53,7 +54,7 @@ def _ends(envelope: Envelope, answered: set[str | None]) -> bool:
             return why in RESUMABLE
         case ModelCalled(failure=failure) if failure is not None:
             return failure.nature in ("unreachable", "refused", "other")
-        case ConfirmationRequest():
+        case ConfirmationRequest() | Ending():
             return envelope.id not in answered
         case _:
             return False

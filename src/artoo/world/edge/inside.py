@@ -1,0 +1,70 @@
+"""Makes the edge's listening socket inside a command's network; also a stand-alone program (standard library only).
+
+    python -I -S inside.py FD
+
+A socket stays in the network that it was made in, whoever holds it. So it is made inside before the command starts
+and accepted on outside: nothing of ours runs in there, and the command finds a port and no process behind it.
+
+Root joins the network in a thread of its own (a thread's network is that thread's alone). Anybody else has rights
+in it only by joining its user namespace first, which a process with threads cannot: then this is run as a program,
+gets the pid of the command's first process as text on the UNIX socket FD, and sends the listening socket back.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import ctypes
+import os
+import socket
+import sys
+
+PORT = 3128
+"""Where the edge listens, in a network that nobody else is in."""
+
+_USER, _NETWORK = 0x10000000, 0x40000000
+_WAITING = 128
+
+
+def join(pid: int, *, user_namespace: bool) -> None:
+    """Moves this thread into the network of a process. Raises OSError."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    kinds = (("user", _USER), ("net", _NETWORK)) if user_namespace else (("net", _NETWORK),)
+    opened = [(os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), kind) for name, kind in kinds]
+    try:
+        for descriptor, kind in opened:
+            if libc.setns(descriptor, kind) < 0:
+                code = ctypes.get_errno()
+                raise OSError(code, f"setns: {os.strerror(code)}")
+    finally:
+        for descriptor, _ in opened:
+            os.close(descriptor)
+
+
+def listen() -> socket.socket:
+    """A socket that listens in this thread's network, whose loopback device may still be down. Raises OSError."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.bind(("", PORT))
+        listening.listen(_WAITING)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def send(through: socket.socket, listening: socket.socket) -> None:
+    """Hands a socket over through a UNIX socket."""
+    rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listening.fileno()]))
+    through.sendmsg([b"."], [rights])
+
+
+def main() -> None:
+    with socket.socket(fileno=int(sys.argv[1])) as through, contextlib.suppress(ValueError):
+        join(int(through.recv(32)), user_namespace=True)
+        with listen() as listening:
+            send(through, listening)
+
+
+if __name__ == "__main__":
+    main()

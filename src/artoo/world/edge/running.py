@@ -1,0 +1,56 @@
+"""Runs a confined program together with its edge: from before its first instruction until it has ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import Heard, Limits, RunStatus
+from artoo.world.edge.hosts import Permits
+from artoo.world.process import Confined, Ended, run_confined
+
+
+@dataclass(slots=True)
+class _Opening:
+    """What went wrong on the way to the socket."""
+
+    problem: str = ""
+
+
+async def run_with_network(
+    program: Confined, limits: Limits, stdin: bytes | None, hosts: tuple[str, ...], heard: Heard
+) -> Ended:
+    """`run_confined`, with a way out to `hosts` when the program has a door. Raises SandboxError as it does, and
+    when the edge cannot be set up."""
+    if program.door is None:
+        return await run_confined(program, limits, stdin)
+    opening = _Opening()
+    ended = await run_confined(_with_edge(program, hosts, heard, opening), limits, stdin)
+    if opening.problem:
+        raise SandboxError(f"the network's edge could not be set up, so nothing was run: {opening.problem}")
+    return ended
+
+
+def _with_edge(program: Confined, hosts: tuple[str, ...], heard: Heard, opening: _Opening) -> Confined:
+    door = program.door
+    assert door is not None
+    from artoo.world.edge.edge import Edge  # with h11: only commands that reach the network pay for it
+
+    edge = Edge(Permits.given(hosts), heard)
+
+    async def watch(process: asyncio.subprocess.Process, stop: Callable[[RunStatus], None]) -> None:
+        try:
+            listening = await door.listening()
+        except OSError as error:
+            opening.problem = str(error) or type(error).__name__
+            stop("interrupted")
+            return
+        with listening:
+            door.open()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(program.watch(process, stop))
+                group.create_task(edge.serve(listening))
+
+    return replace(program, watch=watch, pass_fds=(*program.pass_fds, *door.descriptors))
