@@ -70,8 +70,8 @@ def _medium(task: TaskNotes, envelope: Envelope) -> None:
             task.request = request
         case TaskSpec() as spec:
             task.spec = spec
-            _deadline(task, spec)
         case Plan() as plan:
+            _deadline(task, plan)
             task.rounds.append(RoundNotes(plan))
             known = {each.text for each in task.criteria}
             task.criteria = (*task.criteria, *(each for each in plan.task_criteria if each.text not in known))
@@ -204,7 +204,7 @@ def law_of(opened: TaskOpened) -> Law:
     )
 
 
-def _deadline(task: TaskNotes, spec: TaskSpec) -> None:
+def _deadline(task: TaskNotes, plan: Plan) -> None:
     """A deadline caps the time budget; it counts from the request, whose time the Auditor does not keep."""
-    if spec.constraints.deadline is not None:
+    if plan.deadline is not None:
         task.budget_ms = None

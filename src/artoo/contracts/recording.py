@@ -12,13 +12,21 @@ from pydantic import Field, JsonValue
 from artoo.contracts.base import Contract
 
 
+class ModelKnown(Contract):
+    """What was known of a tier's model when the task began (`ports.model.Known`)."""
+
+    small: bool = False
+    window: int = 32_768
+
+
 class TaskOpened(Contract):
     """How a task is run: what its roles were built with. The first message of every task; user → nobody.
 
     `artoo` is the version that ran it. `hyperparameters` are those of artoo.control, by name. `seconds` of an
     attempt, `steps` in it. `max_calls`, `max_tokens`, `max_money`: the budget, None without a limit. `allow` are
     the permissions that were given for this task alone. `persona` is the accepted part of the T layer, `standing`
-    what stands in every prompt because of the agent that the task is done for: segment name → text.
+    what stands in every prompt because of the agent that the task is done for: segment name → text. `brain`, `tool`
+    are the models; `without` the heuristics that were switched off.
     """
 
     artoo: str
@@ -36,6 +44,9 @@ class TaskOpened(Contract):
     allow: tuple[str, ...] = ()
     persona: str = ""
     standing: dict[str, str] = Field(default_factory=dict[str, str])
+    brain: ModelKnown = Field(default_factory=ModelKnown)
+    tool: ModelKnown = Field(default_factory=ModelKnown)
+    without: tuple[str, ...] = ()
 
 
 class Source(StrEnum):

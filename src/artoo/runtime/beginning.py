@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
@@ -11,6 +11,7 @@ from artoo.contracts.request import Turn, UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult
 from artoo.llm.budget import BudgetedModel
+from artoo.ports.model import Tier
 from artoo.runtime.opening import opened_as
 from artoo.runtime.options import RunOptions
 from artoo.runtime.stage import Hands, LiveStage
@@ -42,7 +43,12 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     roots = shop.roots(options)
     answers = shop.answers(options, roots)
     memory = await shop.memory(options)
-    settings = shop.settings(options, accepted_texts(shop.config.home))
+    settings = replace(
+        shop.settings(options, accepted_texts(shop.config.home)),
+        brain=await model.known(Tier.BRAIN),
+        tool=await model.known(Tier.TOOL),
+        project=str(roots.project),
+    )
     made, behalf = await shop.hands(task_id, roots, text), options.behalf
     if behalf is not None:
         await behalf.began(task_id)

@@ -66,7 +66,10 @@ Share = Annotated[Number, Field(ge=0, le=1)]
 
 
 class Control(Section):
-    """The hyperparameters of the control law, under the names of the paper (SPEC section 4)."""
+    """The hyperparameters of the control law, under the names of the paper (SPEC section 4).
+
+    `without` names heuristics (artoo.loops.heuristics) to be switched off, for ablations.
+    """
 
     alpha: Share = 0.6
     beta: Share = 0.3
@@ -82,6 +85,16 @@ class Control(Section):
     max_retries: Whole = Field(default=2, ge=0, le=10)
     kill_after: Whole = Field(default=2, ge=1, le=10)
     gradient: Literal["equal_cost", "paper"] = "equal_cost"
+    without: Annotated[tuple[str, ...], BeforeValidator(_lines)] = ()
+
+    @field_validator("without")
+    @classmethod
+    def _known_heuristics(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if names:
+            from artoo.loops.heuristics import without
+
+            without(names)
+        return names
 
     @model_validator(mode="after")
     def _weights(self) -> Control:

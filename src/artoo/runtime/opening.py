@@ -9,11 +9,13 @@ from importlib.metadata import version
 from typing import Any
 
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.recording import TaskOpened
+from artoo.contracts.recording import ModelKnown, TaskOpened
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.asking import Standing
 from artoo.loops.fast.executor import ExecutorLimits
 from artoo.loops.fast.second_look import SecondLook
+from artoo.loops.heuristics import without
+from artoo.ports.model import Known
 from artoo.prompts.segments import Segment
 from artoo.runtime.options import Budgets
 from artoo.runtime.task import TaskSettings
@@ -37,11 +39,14 @@ def opened_as(settings: TaskSettings, budgets: Budgets, allow: tuple[str, ...], 
         allow=allow,
         persona=settings.persona,
         standing={segment.name: text for segment, text in settings.standing.segments.items()},
+        brain=ModelKnown(small=settings.brain.small, window=settings.brain.window),
+        tool=ModelKnown(small=settings.tool.small, window=settings.tool.window),
+        without=settings.heuristics.off,
     )
 
 
-def settings_of(opened: TaskOpened) -> TaskSettings:
-    """The settings that a first message names.
+def settings_of(opened: TaskOpened, project: str = "") -> TaskSettings:
+    """The settings that a first message names; `project` is that of the request.
 
     Raises ConfigurationError when it names something that this version does not have.
     """
@@ -55,6 +60,10 @@ def settings_of(opened: TaskOpened) -> TaskSettings:
             second_look=SecondLook(opened.second_look),
             persona=opened.persona,
             standing=_standing(opened.standing),
+            brain=Known(opened.brain.small, opened.brain.window),
+            tool=Known(opened.tool.small, opened.tool.window),
+            heuristics=without(opened.without),
+            project=project,
         )
     except ValueError as error:
         raise ConfigurationError(

@@ -101,7 +101,8 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock) -> B
         memory=memory,
     )
     stage, conductor = await taken_up(recording, resumption.announcement, beyond)
-    task = TaskRun(task_id, stage, settings_of(recording.opened), budget.cost, answers)
+    settings = settings_of(recording.opened, recording.request.project)
+    task = TaskRun(task_id, stage, settings, budget.cost, answers)
     return Begun(task, lambda: resumed(task.follow(conductor), resumption), lock, tuple(recording.stream))
 
 

@@ -19,14 +19,16 @@ from artoo.loops.asking import Asker, Standing
 from artoo.loops.fast.agent_validator import AgentValidator
 from artoo.loops.fast.executor import Executor, ExecutorLimits
 from artoo.loops.fast.second_look import SecondLook
+from artoo.loops.heuristics import Heuristics
 from artoo.loops.medium.dispatcher import Dispatcher
 from artoo.loops.medium.endings import Endings
 from artoo.loops.medium.meta_validator import MetaValidator
 from artoo.loops.medium.perceiver import Perceiver
 from artoo.loops.medium.planner import Planner
-from artoo.loops.medium.solver import Experience, Solver
+from artoo.loops.medium.experience import Experience
+from artoo.loops.medium.solver import Solver
 from artoo.ports.bus import Port
-from artoo.ports.model import Tier
+from artoo.ports.model import Known, Tier
 from artoo.ports.surroundings import SurroundingsSource
 from artoo.runtime.answers import Answers
 from artoo.runtime.early_look import EarlyLook
@@ -40,6 +42,7 @@ class TaskSettings:
     """How a task is run. `strict_roles` makes every role call its model; checks still decide.
 
     `persona` is the accepted part of the T layer; `standing` the agent that the task is done for, if it is one's.
+    `brain`, `tool`: what is known of each tier's model. `project` is where the person stands.
     """
 
     hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
@@ -50,6 +53,16 @@ class TaskSettings:
     second_look: SecondLook = SecondLook.AUTO
     persona: str = ""
     standing: Standing = field(default_factory=Standing)
+    brain: Known = field(default_factory=Known)
+    tool: Known = field(default_factory=Known)
+    heuristics: Heuristics = field(default_factory=Heuristics)
+    project: str = ""
+
+    @property
+    def replans(self) -> int:
+        """Rounds after the first that may be planned: none where nobody plans."""
+        unplanned = self.brain.small and self.heuristics.unplanned
+        return 0 if unplanned else self.hyperparameters.max_replans
 
 
 _ROLES = (Role.PERCEIVER, Role.PLANNER, Role.DISPATCHER, Role.META_VALIDATOR, Role.SOLVER)
@@ -166,7 +179,7 @@ class TaskRun:
             asker,
             WatchedEvidence(stage.hands.evidence, stage.eyes(port)),
             stage.clock,
-            max_replans=settings.hyperparameters.max_replans,
+            max_replans=settings.replans,
             always_ask=settings.strict_roles,
         )
         roles = (pool, dispatcher, meta_validator, self._solver())
@@ -187,6 +200,8 @@ class TaskRun:
             WatchedSurroundings(surroundings, stage.eyes(port)),
             recall=WatchedRecall(stage.memory.recall, stage.eyes(port)) if stage.memory is not None else None,
             most_subtasks=self._settings.most_subtasks,
+            epsilon=self._settings.hyperparameters.epsilon,
+            heuristics=self._settings.heuristics,
         )
 
     def _solver(self) -> Solver:
@@ -194,7 +209,7 @@ class TaskRun:
         port, asker = self._speaker(Role.SOLVER, Tier.BRAIN)
         return Solver(
             port,
-            Endings(asker, ask_for_moves=settings.ask_for_moves),
+            Endings(asker, ask_for_moves=settings.ask_for_moves and not settings.brain.small),
             stage.hands.tools,
             stage.clock,
             settings.hyperparameters,
@@ -220,7 +235,17 @@ class TaskRun:
         key, stage, settings = subtask.subtask_id, self._stage, self._settings
         port, asker = self._speaker(Role.EXECUTOR, Tier.TOOL, key)
         toolbox = stage.hands.tools.toolbox(key, subtask.must_not, subtask.cautions)
-        executor, ports = Executor(port, asker, toolbox, settings.executor), [port]
+        surroundings = WatchedSurroundings(stage.hands.surroundings, stage.eyes(port, key))
+        executor = Executor(
+            port,
+            asker,
+            toolbox,
+            settings.executor,
+            surroundings,
+            settings.heuristics,
+            project=settings.project,
+        )
+        ports = [port]
 
         def validator() -> Coroutine[None, None, None]:
             port, asker = self._speaker(Role.AGENT_VALIDATOR, Tier.TOOL, key)
@@ -249,7 +274,8 @@ class TaskRun:
         stage = self._stage
         port = self._ports[role] if subtask_id is None else stage.port(role, subtask_id)
         model = stage.model(role, subtask_id)
-        return port, Asker(port, model, stage.clock, tier, self._standing)
+        known = self._settings.brain if tier is Tier.BRAIN else self._settings.tool
+        return port, Asker(port, model, stage.clock, tier, self._standing, known)
 
 
 def _nothing() -> None:

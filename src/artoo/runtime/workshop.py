@@ -185,6 +185,7 @@ class Workshop:
     def settings(self, options: RunOptions, persona: str) -> TaskSettings:
         """How a task is run: its options before the configuration."""
         from artoo.loops.fast.executor import ExecutorLimits
+        from artoo.loops.heuristics import without
         from artoo.runtime.task import TaskSettings
 
         limits = self.config.limits
@@ -202,6 +203,7 @@ class Workshop:
             most_subtasks=limits.subtasks,
             strict_roles=options.strict_roles,
             persona=persona,
+            heuristics=without(self.config.control.without),
         )
         return settings if options.behalf is None else replace(settings, standing=options.behalf.standing)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.execution import (
-    CallStatus,
     CorrectionSignal,
     ExecutionResult,
     ToolCall,
@@ -56,11 +55,11 @@ class _Work:
 
     subtask: SubTask
     listing: str
+    record: Record
     attempt: int = 1
     first: int = 0
     repeats: int = 0
     note: str = ""
-    record: Record = field(default_factory=Record)
     stale: bool = False
 
     def result(
@@ -89,8 +88,11 @@ class Executor:
         limits: ExecutorLimits,
         surroundings: SurroundingsSource,
         heuristics: Heuristics | None = None,
+        *,
+        project: str = "",
     ) -> None:
-        """`surroundings` look through the subtask's view."""
+        """`surroundings` look through the subtask's view; paths are shown from `project`."""
+        self._project = project
         self._port = port
         self._asker = asker
         self._toolbox = toolbox
@@ -110,7 +112,8 @@ class Executor:
     async def _handle(self, envelope: Envelope) -> None:
         match envelope.payload:
             case SubTask() as subtask:
-                self._work = _Work(subtask, subtask.surroundings, stale=subtask.sequence > 1)
+                record = Record(self._project)
+                self._work = _Work(subtask, subtask.surroundings, record, stale=subtask.sequence > 1)
             case CorrectionSignal() as correction if self._work is not None:
                 self._work.attempt = correction.attempt + 1
                 self._work.first = len(self._work.record.calls)
@@ -156,8 +159,9 @@ class Executor:
             if step.tool == CANNOT:
                 return work.result("cannot", step.words)
             call = await self._made(work, by_name[step.tool], step, cause)
-            if step.is_final and _is_answer(call):
-                return work.result("completed", _answer_of(call), verbatim=True)
+            answer = work.record.answer_of(call) if step.is_final else ""
+            if answer:
+                return work.result("completed", answer, verbatim=True)
             if work.repeats > _MOST_REPEATS:
                 return work.result("uncertain", "the same call was made again and again")
         return work.result("uncertain", "no answer within the steps that a subtask has")
@@ -256,16 +260,6 @@ def _left_of(limit: asyncio.Timeout) -> float:
     """Seconds until a limit expires; pauses have moved it already."""
     until = limit.when()
     return max(0.0, until - asyncio.get_running_loop().time()) if until is not None else 0.0
-
-
-def _is_answer(call: ToolCall) -> bool:
-    """Whether a call that was announced as final can be what it was announced to be."""
-    return call.status is CallStatus.OK and bool(_answer_of(call))
-
-
-def _answer_of(call: ToolCall) -> str:
-    """Its output, or the names of what it made, never more."""
-    return call.output.strip() or ", ".join(call.changes)
 
 
 def _assignment(subtask: SubTask) -> str:

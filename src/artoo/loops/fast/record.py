@@ -13,7 +13,7 @@ older ones keep head and tail.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from artoo.contracts.execution import CallStatus, CorrectionSignal, ToolCall
@@ -37,8 +37,9 @@ def room_for_record(window: int, *, small: bool) -> int:
 
 @dataclass(slots=True)
 class Record:
-    """Calls in order, and after how many of them each correction came."""
+    """Calls in order, and after how many of them each correction came. Paths are shown from `project`."""
 
+    project: str = ""
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
     corrections: list[tuple[int, CorrectionSignal]] = field(default_factory=list[tuple[int, CorrectionSignal]])
     _keys: list[Key] = field(default_factory=list[Key])
@@ -64,11 +65,17 @@ class Record:
     @property
     def changed(self) -> tuple[str, ...]:
         """What the calls created or changed, in order, each path once."""
-        return tuple(dict.fromkeys(path for call in self.calls for path in call.changes))
+        return tuple(dict.fromkeys(near for call in self.calls for near in self._near(call.changes)))
+
+    def answer_of(self, call: ToolCall) -> str:
+        """What a call gives that was announced as the answer: its output, or the names of what it made."""
+        if call.status is not CallStatus.OK:
+            return ""
+        return call.output.strip() or ", ".join(self._near(call.changes))
 
     def text(self, room: int) -> str:
         """The whole record in at most about `room` bytes."""
-        parts = [_call_text(number, call) for number, call in enumerate(self.calls, 1)]
+        parts = [self._call_text(number, call) for number, call in enumerate(self.calls, 1)]
         said: Mapping[int, list[str]] = self._said()
         left = room - sum(_size(line) for lines in said.values() for line in lines)
         shown = _fitted(parts, left)
@@ -83,16 +90,20 @@ class Record:
             said.setdefault(after, []).append(_correction_text(correction))
         return said
 
+    def _call_text(self, number: int, call: ToolCall) -> str:
+        given = call.input if "\n" not in call.input else f"\n{call.input}"
+        ending = _ending(call, self._near(call.changes))
+        parts = [f"[{number}] {call.tool}: {given}", ending, call.output.rstrip("\n")]
+        if call.error_output.strip():
+            parts.append(f"stderr: {call.error_output.strip()}")
+        return "\n".join(part for part in parts if part)
 
-def _call_text(number: int, call: ToolCall) -> str:
-    given = call.input if "\n" not in call.input else f"\n{call.input}"
-    parts = [f"[{number}] {call.tool}: {given}", _ending(call), call.output.rstrip("\n")]
-    if call.error_output.strip():
-        parts.append(f"stderr: {call.error_output.strip()}")
-    return "\n".join(part for part in parts if part)
+    def _near(self, paths: Sequence[str]) -> list[str]:
+        prefix = f"{self.project.rstrip('/')}/"
+        return [path.removeprefix(prefix) if self.project else path for path in paths]
 
 
-def _ending(call: ToolCall) -> str:
+def _ending(call: ToolCall, changed: Sequence[str]) -> str:
     """How the call ended, in a line. A program that ended with another code than 0 may well have done its work."""
     if call.exit_code is not None and call.status in (CallStatus.OK, CallStatus.ERROR):
         parts = ["ok" if call.exit_code == 0 and call.status is CallStatus.OK else f"exit {call.exit_code}"]
@@ -102,8 +113,8 @@ def _ending(call: ToolCall) -> str:
         parts.append(f"ran: {call.ran}")
     if call.reason:
         parts.append(call.reason)
-    if call.changes:
-        parts.append(f"changed {', '.join(call.changes)}")
+    if changed:
+        parts.append(f"changed {', '.join(changed)}")
     if call.status is CallStatus.OK and not (call.output.strip() or call.error_output.strip() or call.changes):
         parts.append("printed nothing")
     return "; ".join(parts)

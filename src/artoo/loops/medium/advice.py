@@ -28,16 +28,6 @@ _SHOWN_TARGET = 80
 _QUOTED = re.compile(r"(?<![A-Za-z0-9])[\"'`“‘「《]([^\"'`“”‘’「」《》\n]{1,200})[\"'`”’」》]")
 _WORD = re.compile(r"https?://[^\s\"'<>]+|[A-Za-z0-9_~.*/@:+-]+")
 _NAME = re.compile(r".*(?:[/*]|\.[A-Za-z0-9]{1,8}$)")
-BAD_ENOUGH = 2.0
-"""Live weight of bad experiences from which a program of a shell is forbidden in every later task.
-
-One is worth at most .95, so two never reach it; three fresh ones (.85 each) do, for about five days.
-"""
-_RUNS_ANYTHING = frozenset(
-    {"bash", "sh", "zsh", "python", "python3", "perl", "ruby", "node", "awk", "env", "xargs"}
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Advice:
     """Memory's part in one plan. The line groups are ready for the prompt, one entry each."""
@@ -82,12 +72,16 @@ def mentions(text: str) -> tuple[str, ...]:
 def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collection[Pair] = ()) -> Advice:
     """Calibration as a plan needs it. `worked` are the pairs that served this kind of request.
 
-    Enforced are pairs and rules that name a tool, as long as something is left that reads and writes. One bad
-    experience with what runs any program (python, a shell) says little about the next program: that is a caution.
-    Likewise a general tool or a program is recommended only where it served before: `find_text` did well, but not
-    at adding up, and a small model takes every line of advice. The person's own tools are recommended as such.
+    A lesson counts only where it was learnt: for the same target or the same intent, or as a rule. What was learnt
+    of a tool as such counts for the person's own tools, which do one thing; one bad experience with what runs or
+    reads anything says nothing about the next use. Something that reads and something that writes always stays.
     """
-    wide = [entry for entry in found.must_not if _is_enforced(entry, specs) and target_of(entry.pair) is None]
+    telling = frozenset(worked)
+    wide = [
+        entry
+        for entry in found.must_not
+        if entry.enforced and target_of(entry.pair) is None and _is_telling(entry, specs, telling)
+    ]
     blocked = keeping_hands([tool_of(entry.pair) or "" for entry in wide], specs)
     targets = [
         (tool_of(entry.pair) or "", target)
@@ -102,15 +96,9 @@ def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collectio
     return Advice(
         must_not=MustNot(tools=blocked, targets=tuple(targets)),
         cautions=tuple(caution for entry in found.caution if (caution := caution_of(entry.pair)) is not None),
-        prefer=_lines(
-            (_preferred(entry) for entry in found.should_prefer if _is_telling(entry, specs, worked)),
-            found.hypotheses,
-        ),
+        prefer=_lines(_said(found.should_prefer, specs, telling), found.hypotheses),
         forbid=_lines(entry.content for entry in binding),
-        care=_lines(
-            (entry.content if entry.rule_id else f"{in_words(entry.pair)} {_past(entry)}" for entry in loose),
-            (f"{in_words(entry.pair)} was sometimes good, sometimes bad" for entry in found.caution),
-        ),
+        care=_lines(_said([*loose, *found.caution], specs, telling)),
         known=_lines(f"{place} (remembered; check it first)" for place in found.known),
     )
 
@@ -132,34 +120,27 @@ def in_words(pair: Pair) -> str:
     return f"{identity} on {target}" if short and target else identity
 
 
-def _is_enforced(entry: CalibrationEntry, specs: Sequence[ToolSpec]) -> bool:
-    """A rule binds, and so does experience with a tool that does one thing. What runs anything is never forbidden
-    by experience; one program of it only by several bad ones: a pipeline that failed says little about its parts.
-    """
-    if not entry.enforced or entry.rule_id is not None:
-        return entry.enforced
-    name, _, program = (tool_of(entry.pair) or "").partition(":")
-    if not any(spec.name == name and spec.languages for spec in specs):
-        return True
-    bad = (entry.attention - entry.decision) / 2  # good ones add as much to the one channel as to the other
-    return bool(program) and program not in _RUNS_ANYTHING and bad >= BAD_ENOUGH
-
-
 def _is_telling(entry: CalibrationEntry, specs: Sequence[ToolSpec], worked: Collection[Pair]) -> bool:
+    """Whether a lesson is about this request: a rule, its intent or target, or a tool made for one purpose."""
     identity = tool_of(entry.pair)
     if entry.rule_id is not None or identity is None or target_of(entry.pair) is not None or entry.pair in worked:
         return True
     return any(spec.name == identity and spec.special for spec in specs)
 
 
-def _preferred(entry: CalibrationEntry) -> str:
-    if entry.rule_id is not None:
-        return entry.content
-    return in_words(entry.pair) if tool_of(entry.pair) else f"{in_words(entry.pair)} {entry.content}"
-
-
-def _past(entry: CalibrationEntry) -> str:
-    return "went wrong before" if tool_of(entry.pair) else entry.content
+def _said(
+    entries: Iterable[CalibrationEntry], specs: Sequence[ToolSpec], worked: Collection[Pair]
+) -> Iterable[str]:
+    """Lessons with what was seen then; one of which nothing is known but its sign says nothing."""
+    for entry in entries:
+        if not _is_telling(entry, specs, worked):
+            continue
+        if entry.rule_id is not None:
+            yield entry.content
+        elif entry.content:
+            yield f"{in_words(entry.pair)}: {entry.content}"
+        elif entry.pair in worked:
+            yield f"{in_words(entry.pair)}: worked for such a request"
 
 
 def _lines(*groups: Iterable[str]) -> tuple[str, ...]:

@@ -40,8 +40,6 @@ class FailureReport(Contract):
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Where a task stands when it ends: what every ending reports. `failed`: outcomes of all rounds that failed.
-
-    `project` is where the person stands: paths are shown from there.
     """
 
     task_id: str
@@ -54,7 +52,6 @@ class Standing:
     cost: Cost
     failed: tuple[SubTaskOutcome, ...] = ()
     amended: tuple[CheckAmended, ...] = ()
-    project: str = ""
 
 
 class Endings:
@@ -67,14 +64,13 @@ class Endings:
     def delivered(self, standing: Standing, summary: OutcomeSummary, *, accepted: bool) -> FinalResult:
         """Nothing is unmet; `accepted` when nothing is open either."""
         directive = Directive.ACCEPT if accepted else Directive.SUCCESS
-        verdicts = last_verdicts(summary.outcomes, summary.task_verdicts)
-        return _delivered(standing, directive, summary.merged_output, summary.outcomes, verdicts, ())
+        return _delivered(standing, directive, summary.merged_output, summary.outcomes, summary.task_verdicts, ())
 
     def success(self, standing: Standing, request: ReplanRequest) -> FinalResult:
         """Near enough: says what is not met."""
-        verdicts = last_verdicts(request.outcomes, request.task_verdicts)
+        output, unmet = request.merged_output, unmet_of(request)
         return _delivered(
-            standing, Directive.SUCCESS, request.merged_output, request.outcomes, verdicts, unmet_of(request)
+            standing, Directive.SUCCESS, output, request.outcomes, request.task_verdicts, unmet
         )
 
     async def abandon(
@@ -155,23 +151,31 @@ def last_verdicts(
     return (*(verdict for outcome in outcomes for verdict in outcome.criteria_verdicts), *task_verdicts)
 
 
+def open_criteria(
+    outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[CriterionVerdict]
+) -> tuple[str, ...]:
+    """The criteria that nothing decided, each once."""
+    verdicts = last_verdicts(outcomes, task_verdicts)
+    return tuple(dict.fromkeys(verdict.criterion for verdict in verdicts if verdict.verdict == "open"))
+
+
 def _delivered(
     standing: Standing,
     directive: Directive,
     output: str,
     outcomes: Sequence[SubTaskOutcome],
-    verdicts: Sequence[CriterionVerdict],
+    task_verdicts: Sequence[CriterionVerdict],
     unmet: tuple[UnmetCriterion, ...],
 ) -> FinalResult:
     words = wording.wording(standing.language)
     summary = wording.accepted(words, output, unmet, _withheld(outcomes))
-    opened = dict.fromkeys(verdict.criterion for verdict in verdicts if verdict.verdict == "open")
-    assurance = assurance_of(verdicts)
+    opened = open_criteria(outcomes, task_verdicts)
+    assurance = assurance_of(last_verdicts(outcomes, task_verdicts))
     looked = any(outcome.tool_calls for outcome in outcomes)
     named = tuple(criterion for criterion in opened if criterion != standing.request)
     facts = wording.facts(words, assurance, named, _failing(outcomes), looked=looked)
     result = _result(standing, directive, summary=summary, output=output, outcomes=outcomes, unmet=unmet)
-    return result.model_copy(update={"assurance": assurance, "open": tuple(opened), "facts": facts})
+    return result.model_copy(update={"assurance": assurance, "open": opened, "facts": facts})
 
 
 def _result(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.criteria import CheckAmended
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
+from artoo.contracts.execution import SubTaskOutcome
 from artoo.contracts.memory import MegramState, RuleContradicted
 from artoo.contracts.plan import Plan, PlanRefused
 from artoo.contracts.request import Interrupt, TaskSpec, UserRequest
@@ -31,7 +31,7 @@ from artoo.control.decision import Decision, Evidence, MacroState
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.medium.advice import mentions
 from artoo.loops.medium.blocking import still_open, targets_to_block, tools_to_block
-from artoo.loops.medium.endings import Endings, Standing, last_verdicts
+from artoo.loops.medium.endings import Endings, Standing, open_criteria
 from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
 from artoo.loops.medium.language import language_of
@@ -233,7 +233,7 @@ class Solver:
 
     def _deliver(self, task: _Task, summary: OutcomeSummary, cause: Envelope) -> None:
         """Nothing is unmet. What nothing decided keeps it from an accept."""
-        open_ones = _open(last_verdicts(summary.outcomes, summary.task_verdicts))
+        open_ones = open_criteria(summary.outcomes, summary.task_verdicts)
         decision = delivered(open_ones)
         measured = self._measure(Gap(0.0, 0, 0, len(summary.task_verdicts), Evidence()))
         self._port.publish(self._trajectory.record(decision, measured), cause=cause)
@@ -276,7 +276,6 @@ class Solver:
             cost=self._cost(),
             failed=tuple(task.failed.values()),
             amended=task.amended,
-            project=task.project,
         )
 
     def _finish(self, task: _Task, result: FinalResult, cause: Envelope, lessons: Iterable[Lesson] = ()) -> None:
@@ -347,10 +346,6 @@ def _why(task: _Task, decision: Decision) -> StoppedBy:
     if task.last.stopped_by is not None:
         return task.last.stopped_by
     return {"cost": StoppedBy.COST, "divergence": StoppedBy.DIVERGENCE}.get(decision.cause, StoppedBy.REPLANS)
-
-
-def _open(verdicts: Sequence[CriterionVerdict]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(verdict.criterion for verdict in verdicts if verdict.verdict == "open"))
 
 
 def _ending(result: FinalResult, task: _Task, *, may_ask: bool) -> Ending:

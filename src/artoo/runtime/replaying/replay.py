@@ -60,7 +60,7 @@ async def replay(log: Iterable[Envelope | Gap], *, patience: float = PATIENCE, g
     Raises ConfigurationError for a log that cannot be replayed, MessageUnreadable for a damaged one.
     """
     recording = read_recording(log)
-    settings = settings_of(recording.opened)
+    settings = settings_of(recording.opened, recording.request.project)
     clock = ReplayClock(SystemClock(), recording.stream[0].at)
     bus = InProcessBus(clock, ReplayIds())
     conductor = Conductor(recording, clock, bus.repeat, patience=patience, grace=grace)

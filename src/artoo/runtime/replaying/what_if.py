@@ -12,13 +12,14 @@ from typing import Any
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.plan import PlanRefused
-from artoo.contracts.request import TaskSpec, UserRequest
+from artoo.contracts.plan import Plan, PlanRefused
+from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import Decided, Directive, OutcomeSummary, ReplanRequest, StoppedBy
 from artoo.control.decision import Decision, Evidence, MacroState
 from artoo.control.hyperparameters import Hyperparameters
+from artoo.loops.medium.endings import open_criteria
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
-from artoo.loops.medium.trajectory import Measurement, Trajectory, accepted
+from artoo.loops.medium.trajectory import Measurement, Trajectory, delivered
 
 NAMES = {
     "δ": "delta",
@@ -127,7 +128,7 @@ def _decision(
     if measured.elapsed_ms > budget_ms:
         return Decision(MacroState.ABANDON, "stopped: time")
     if isinstance(payload, OutcomeSummary):
-        return accepted()
+        return delivered(open_criteria(payload.outcomes, payload.task_verdicts))
     if stopped is not None:
         return Decision(MacroState.ABANDON, f"stopped: {stopped}")
     return trajectory.decide(measured, may_replan=True)
@@ -136,7 +137,8 @@ def _decision(
 def _deadline_ms(stream: Sequence[Envelope]) -> float:
     """What the request's own deadline leaves, counted from the request; infinite without one."""
     asked = next((each.at for each in stream if isinstance(each.payload, UserRequest)), None)
-    spec = next((each.payload for each in stream if isinstance(each.payload, TaskSpec)), None)
-    if asked is None or spec is None or spec.constraints.deadline is None:
+    plans = (each.payload for each in stream if isinstance(each.payload, Plan))
+    deadline = next((plan.deadline for plan in plans if plan.deadline is not None), None)
+    if asked is None or deadline is None:
         return float("inf")
-    return max(1.0, (spec.constraints.deadline - asked).total_seconds() * 1_000)
+    return max(1.0, (deadline - asked).total_seconds() * 1_000)
