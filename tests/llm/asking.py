@@ -50,6 +50,7 @@ async def client_of(
     key: str | None = None,
     limit: int = 64,
     compact: bool = False,
+    window: int | None = None,
 ) -> AsyncGenerator[EndpointModel]:
     model = EndpointModel(
         HttpTransport(server.base_url, key, limit=limit),
@@ -59,6 +60,7 @@ async def client_of(
         memory=memory,
         random=Random(1),
         compact=compact,
+        window=window,
     )
     try:
         yield model

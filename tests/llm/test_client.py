@@ -7,6 +7,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from artoo.contracts.errors import ModelAnswerInvalid, ModelRefused, ModelUnreachable
+from artoo.llm.request import ServerTraits
 from artoo.llm.retry import RetryPolicy
 from artoo.ports.model import Question, Tier
 from artoo.testing import (
@@ -274,51 +275,48 @@ async def test_other_refusals_do_not_weaken_the_form():
     assert (answer.wire, answer.requests) == ("json_schema", 1)
 
 
-async def test_llama_server_gets_a_grammar_for_a_body():
-    """Where GET /models says llamacpp, the header and its fenced body are constrained; it is asked once."""
+async def test_what_may_hold_a_block_is_held_by_nothing():
+    """No schema and no grammar over an answer with a fenced block, on any server; which one is asked once."""
     reply = with_body({"tool": "shell"}, "echo '```'")
     async with ScriptedServer({"Step": [reply, reply]}, owned_by="llamacpp") as server, client_of(server) as model:
         first = await model.ask(question(body_field="command"))
         await model.ask(question(body_field="command"))
     body = server.player.requests[0].body
     assert first.value == Step(tool="shell", command="echo '```'")
-    assert (first.wire, server.model_lists) == ("grammar", 1)
-    assert "fence ::=" in cast(str, body["grammar"])
-    assert "response_format" not in body
-    assert body["cache_prompt"] is True
+    assert (first.wire, server.model_lists) == ("free", 1)
+    assert not {"grammar", "response_format", "stop"} & set(body) and body["cache_prompt"] is True
     assert server.player.requests[0].system == question().system
 
 
+async def test_a_small_model_stops_at_the_closing_fence(monkeypatch: pytest.MonkeyPatch):
+    """A model that is known to be small writes nothing after its program; a block without its end is whole."""
+    monkeypatch.setattr(ServerTraits, "is_small", property(lambda self: True))
+    cut = Reply(text='I list them.\n{"tool": "shell"}\n```bash\nls')
+    async with ScriptedServer({"Step": [cut]}, owned_by="llamacpp") as server, client_of(server) as model:
+        answer = await model.ask(question(body_field="command"))
+        assert (await model.known()).small
+    assert answer.value.command == "ls"
+    assert server.player.requests[0].body["stop"] == ["\n```\n"]
+
+
+async def test_the_window_is_the_smaller_one():
+    """What the operator says of the context and what the server tells: the smaller one counts."""
+    async with ScriptedServer({}, owned_by="llamacpp") as server:
+        async with client_of(server, window=4_096) as model:
+            assert (await model.known()).window == 4_096
+        async with client_of(server) as model:
+            assert not (await model.known()).small
+
+
 async def test_compact_llama_answers_are_all_held_by_our_grammar():
-    """With `compact`, a llama.cpp server gets a grammar without a fence; other servers a schema as ever."""
+    """With `compact`, a llama.cpp server gets a grammar; other servers a schema as ever."""
     async with ScriptedServer({"Step": [STEP]}, owned_by="llamacpp") as server:
         async with client_of(server, compact=True) as model:
             answer = await model.ask(question())
         assert answer.wire == "grammar"
-        assert "fence" not in cast(str, server.player.requests[0].body["grammar"])
+        assert "root ::=" in cast(str, server.player.requests[0].body["grammar"])
     async with ScriptedServer({"Step": [STEP]}) as server, client_of(server, compact=True) as model:
         assert (await model.ask(question())).wire == "json_schema"
-
-
-async def test_other_servers_are_asked_for_a_body_in_words():
-    """Elsewhere no response format can hold a body: the prompt asks for it, the reader finds it."""
-    async with ScriptedServer({"Step": [with_body({"tool": "shell"}, "ls")]}) as server, client_of(server) as model:
-        answer = await model.ask(question(body_field="command"))
-    body = server.player.requests[0].body
-    assert (answer.value.command, answer.wire) == ("ls", "prompted")
-    assert not {"grammar", "response_format", "cache_prompt"} & set(body)
-    assert "fenced block" in server.player.requests[0].system
-
-
-async def test_a_refused_grammar_falls_back_to_words():
-    """A llama.cpp that cannot read the grammar is asked without."""
-    reply = with_body({"tool": "shell"}, "ls")
-    async with (
-        ScriptedServer({"Step": [reply]}, owned_by="llamacpp", refuse=["grammar"]) as server,
-        client_of(server) as model,
-    ):
-        answer = await model.ask(question(body_field="command"))
-    assert (answer.value.command, answer.wire, answer.requests) == ("ls", "prompted", 2)
 
 
 async def test_many_questions_at_once_learn_together():

@@ -111,7 +111,7 @@ async def test_nothing_is_loaded_before_the_first_request(model: Path) -> None:
             "id": "tiny.gguf",
             "object": "model",
             "owned_by": "llamacpp",
-            "meta": {"n_ctx": 16_384, "size": 64},
+            "meta": {"n_ctx": 8_192, "size": 64},
         }
     ]
     assert loads == []

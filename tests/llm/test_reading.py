@@ -185,9 +185,9 @@ def test_bare_block_is_salvaged_by_the_type():
 @given(
     st.builds(
         Plan,
-        subtasks=st.lists(st.builds(PlannedSubTask, success_criteria=st.just(())), min_size=1, max_size=3).map(
-            tuple
-        ),
+        subtasks=st.lists(
+            st.builds(PlannedSubTask, intent=st.text(), success_criteria=st.just(())), min_size=1, max_size=3
+        ).map(tuple),
         task_criteria=st.just(()),
     ),
     st.sampled_from(["{}", "```json\n{}\n```", "<think>no {{</think>\n{}", "Answer:\n{}\nBye", "{}\n\n{}"]),

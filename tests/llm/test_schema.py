@@ -42,14 +42,6 @@ def test_schemas_are_small_and_still_true():
     jsonschema.validate(plan.model_dump(mode="json", by_alias=True), schema_of(Plan))
 
 
-def test_a_field_can_be_left_out():
-    """The body field is absent from the header's schema, from its required list too."""
-    schema = schema_of(Whole, "size")
-    assert list(cast(Schema, schema["properties"])) == ["parts", "code"]
-    assert "required" not in schema
-    assert "size" in cast(Schema, schema_of(Whole)["properties"])
-
-
 def test_tags_of_unions_are_required():
     """A tag has a default in Python; a model must write it all the same."""
     definitions = cast(dict[str, Schema], schema_of(Plan)["$defs"])

@@ -42,9 +42,19 @@ During = Callable[[Artoo, Envelope], Awaitable[None]]
 # --- what a model says ------------------------------------------------------------------------------------------
 
 
-def plan(*subtasks: Json, criteria: Sequence[Json | str] = ()) -> Json:
-    """A Plan."""
-    return {"subtasks": list(subtasks), "task_criteria": list(criteria)}
+def plan(*subtasks: Json, criteria: Sequence[Json | str] | None = None) -> Json:
+    """A Plan; without criteria of its own any answer will do, which a check decides."""
+    has_own = len(subtasks) == 1 and bool(subtasks[0]["success_criteria"])
+    decided = [matches(r"\S", ANY_ANSWER)] if criteria is None and not has_own else list(criteria or ())
+    return {"subtasks": list(subtasks), "task_criteria": decided}
+
+
+def replan(*subtasks: Json) -> Json:
+    """A Plan of a later round: the criteria of the first stand."""
+    return plan(*subtasks, criteria=())
+
+
+ANY_ANSWER = "there is an answer"
 
 
 def subtask(intent: str, *criteria: Json | str, tool: str | None = None, sequence: int = 1) -> Json:
@@ -83,14 +93,14 @@ def write(path: str, text: str, *, final: bool = True) -> Reply:
     return with_body({"tool": "write_file", "input": path, "is_final": final}, text, "text")
 
 
-def says(text: str) -> Reply:
-    """A step that answers in the executor's own words."""
-    return with_body({"tool": "answer"}, text, "text")
+def says(text: str, *sources: int) -> Reply:
+    """A step that answers in the executor's own words, resting on these calls."""
+    return with_body({"tool": "answer", "sources": list(sources)}, text, "text")
 
 
 def gives_up(why: str) -> Json:
     """A step that says that the subtask cannot be done."""
-    return {"tool": "answer", "input": f"failed: {why}"}
+    return {"tool": "cannot", "input": why}
 
 
 def judged(*verdicts: tuple[str, str], what_to_do: str = "") -> Json:
@@ -102,9 +112,14 @@ def judged(*verdicts: tuple[str, str], what_to_do: str = "") -> Json:
     return {"verdicts": numbered, "what_to_do": what_to_do}
 
 
-def merge_judged(*verdicts: tuple[str, str]) -> Json:
-    """A MergeReport."""
-    return {"verdicts": judged(*verdicts)["verdicts"]}
+def merged(answer: str, *verdicts: tuple[str, str], sources: Sequence[int] = (1, 2)) -> Reply:
+    """A MergeReport: the answer, and (`pass` or `fail`, quote) for each criterion."""
+    return with_body({"sources": list(sources), "verdicts": judged(*verdicts)["verdicts"]}, answer, "text")
+
+
+def reply(text: str) -> Json:
+    """A Plan that is an answer."""
+    return {"reply": text}
 
 
 def moves(*suggestions: str) -> Json:
@@ -208,7 +223,8 @@ def assert_innocent(envelopes: Sequence[Envelope]) -> None:
     """The Auditor accuses nobody: a run that is as it should be breaks none of its rules."""
     watch = Watch()
     found = [finding for envelope in envelopes for finding in watch.observe(envelope)]
-    assert [finding for finding in found if finding.nature == "violation"] == []
+    accused = [str(finding) for finding in found if finding.nature == "violation"]
+    assert not accused, "\n".join(accused)
 
 
 def story(envelopes: Sequence[Envelope]) -> str:

@@ -196,6 +196,8 @@ def law_of(opened: TaskOpened) -> Law:
     """The law that a task was opened under."""
     given: Mapping[str, float | int | str] = opened.hyperparameters
     numbers = {name: value for name, value in given.items() if name in _LAW_NAMES and not isinstance(value, str)}
+    if opened.brain.small and "unplanned" not in opened.without:
+        numbers["max_replans"] = 0  # nobody plans, so nobody plans again
     return Law(
         **numbers,  # pyright: ignore[reportArgumentType]
         paper_gradient=given.get("gradient") == "paper",

@@ -45,8 +45,8 @@ class PlannedSubTask(Contract):
 class Plan(Contract):
     """A validated plan for one round: subtasks, or a `reply`, which is the answer. R2 → dispatcher, R7.
 
-    `task_criteria` speak about the combined result of all subtasks. `deadline` and `scope` are limits that the request
-    itself states. `surroundings` is what is on disk as R2 saw it.
+    `task_criteria` speak about the combined result of all subtasks. `deadline` and `scope` are limits that the
+    request itself states. `surroundings` is what is on disk as R2 saw it.
     """
 
     task_criteria: tuple[CriterionLike, ...] = ()
@@ -71,8 +71,8 @@ class PlanRefused(Contract):
 class SubTask(Contract):
     """Work for one ephemeral executor. dispatcher → R3, R4a.
 
-    `surroundings` is what was on disk when it was planned. `unconfirmed` are answers that earlier rounds computed for
-    the same intent and that no second way confirmed.
+    `surroundings` is what was on disk when it was planned. `unconfirmed` are answers that earlier rounds computed
+    for the same intent and that no second way confirmed.
     """
 
     subtask_id: str

@@ -111,7 +111,7 @@ class Decided(Contract):
 class PlanDirective(Contract):
     """How the next round must differ. R7 → R2.
 
-    `blocked_tools` and `blocked_targets` are those of all rounds so far; `suggested_alternatives` name none of them.
+    Blocks are those of all rounds so far; `suggested_alternatives` names none of them.
     `unmet` are the task's criteria that failed.
     """
 

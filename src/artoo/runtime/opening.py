@@ -12,8 +12,8 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.recording import ModelKnown, TaskOpened
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.asking import Standing
+from artoo.loops.fast.agreement import SecondLook
 from artoo.loops.fast.executor import ExecutorLimits
-from artoo.loops.fast.second_look import SecondLook
 from artoo.loops.heuristics import without
 from artoo.ports.model import Known
 from artoo.prompts.segments import Segment

@@ -17,15 +17,15 @@ from artoo.contracts.solution import Cost, FinalResult
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.asking import Asker, Standing
 from artoo.loops.fast.agent_validator import AgentValidator
+from artoo.loops.fast.agreement import SecondLook
 from artoo.loops.fast.executor import Executor, ExecutorLimits
-from artoo.loops.fast.second_look import SecondLook
 from artoo.loops.heuristics import Heuristics
 from artoo.loops.medium.dispatcher import Dispatcher
 from artoo.loops.medium.endings import Endings
+from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.meta_validator import MetaValidator
 from artoo.loops.medium.perceiver import Perceiver
 from artoo.loops.medium.planner import Planner
-from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.solver import Solver
 from artoo.ports.bus import Port
 from artoo.ports.model import Known, Tier

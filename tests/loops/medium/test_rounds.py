@@ -22,13 +22,24 @@ from artoo.contracts.solution import Directive, ReplanRequest, StoppedBy, UnmetC
 from artoo.control.decision import MacroState
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.fast.checks import CheckResult
+from artoo.loops.fast.report import Judgement
 from artoo.loops.medium import wording
-from artoo.loops.medium.blocking import targets_to_block, tools_to_block
+from artoo.loops.medium.blocking import still_open, targets_to_block, tools_to_block
 from artoo.loops.medium.endings import unmet_of
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
-from artoo.loops.medium.merge import FanIn, conflict_verdict, merged_output, not_judged, task_verdict
+from artoo.loops.medium.merge import (
+    FanIn,
+    checked,
+    concluding,
+    conflict_verdict,
+    covered,
+    judged,
+    left_open,
+    merged_output,
+    not_judged,
+)
 from artoo.loops.medium.stopwatch import Stopwatch
-from artoo.loops.medium.trajectory import Trajectory
+from artoo.loops.medium.trajectory import Trajectory, delivered
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.testing import FakeClock
 
@@ -149,30 +160,40 @@ CRITERION = Criterion(text="c", mode=Mode.VERIFIABLE, check=FileExists(path="a")
 
 def test_the_only_subtask_covers_a_criterion_of_the_same_text() -> None:
     """What was judged on the same output is not judged again; the planner answers for the whole."""
-    found = task_verdict(
-        CRITERION, [outcome("1", verdict("c", fails=ENVIRONMENTAL))], {"c": CheckResult(False, "", LOGICAL)}
-    )
+    found = covered(CRITERION, outcome("1", verdict("c", fails=ENVIRONMENTAL)))
     assert found is not None and (found.failure_class, found.accountable) == (ENVIRONMENTAL, Role.PLANNER)
-
-
-def test_a_check_decides_over_several_subtasks() -> None:
-    """With more than one subtask the check on the whole decides; without one a reader is needed."""
-    both = [outcome("1", verdict("c")), outcome("2", verdict("c"))]
-    found = task_verdict(CRITERION, both, {"c": CheckResult(False, "gone", LOGICAL)})
-    assert found is not None and (found.verdict, found.failure_class, found.decided_by) == (
-        "fail",
-        LOGICAL,
-        DecidedBy.CHECK,
-    )
-    assert task_verdict(CRITERION, both, {}) is None
+    assert covered(CRITERION, outcome("1", verdict("other"))) is None
 
 
 def test_what_is_missing_because_a_subtask_is_has_no_class() -> None:
     """Unmet while a subtask is unfinished: counted in D, absent from P."""
-    unfinished = [outcome("1"), outcome("2", verdict(fails=ENVIRONMENTAL))]
-    found = task_verdict(CRITERION, unfinished, {"c": CheckResult(False, "gone", LOGICAL)})
-    assert found is not None and (found.verdict, found.failure_class) == ("fail", None)
+    gone = CheckResult(False, "gone", LOGICAL)
+    assert checked(CRITERION, gone, unfinished=True).failure_class is None
+    whole = checked(CRITERION, gone, unfinished=False)
+    assert (whole.verdict, whole.failure_class, whole.decided_by) == ("fail", LOGICAL, DecidedBy.CHECK)
     assert not_judged(CRITERION).failure_class is None
+
+
+def test_what_nobody_decided_is_open() -> None:
+    """A judge without a quote, and every judgement of a small model, leave a criterion open."""
+    passed = Judgement("pass", "seen")
+    assert judged(CRITERION, passed, trusted=True).verdict == "pass"
+    assert judged(CRITERION, passed, trusted=False).verdict == "open"
+    assert judged(CRITERION, Judgement("open", "no quote"), trusted=True).decided_by is DecidedBy.NOBODY
+
+
+def test_the_last_subtask_concludes_what_it_knew() -> None:
+    """A last one that ran alone after all others had their results; parallel last ones conclude nothing."""
+    entries = [ManifestEntry(subtask_id=key, sequence=n, intent=key) for key, n in (("a", 1), ("b", 1), ("c", 2))]
+    fan_in = FanIn(DispatchManifest(task_id="t", round=1, subtasks=tuple(entries)))
+    for key in "abc":
+        fan_in.add(outcome(key))
+    found = concluding(fan_in)
+    assert found is not None and found.subtask_id == "c"
+    beside = FanIn(DispatchManifest(task_id="t", round=1, subtasks=tuple(entries[:2])))
+    for key in "ab":
+        beside.add(outcome(key))
+    assert concluding(beside) is None
 
 
 # --- the gap ----------------------------------------------------------------------------------------------------
@@ -212,6 +233,21 @@ def test_a_tie_is_mixed() -> None:
     """As many logical failures as environmental ones: no majority."""
     gap = measure(request(outcome("1", verdict(fails=LOGICAL), verdict(fails=ENVIRONMENTAL))))
     assert (gap.failure_class, gap.implausibility) == ("mixed", 0.5)
+
+
+def test_open_counts_as_passed_and_is_never_accepted() -> None:
+    """An open criterion adds nothing to D; with one the best end is success."""
+    gap = measure(request(outcome("1", left_open(CRITERION, "")), outcome("2", verdict(fails=LOGICAL))))
+    assert gap.distance == 0.5
+    assert delivered(()).state is MacroState.ACCEPT and delivered(("c",)).state is MacroState.SUCCESS
+
+
+def test_a_refused_call_is_no_wrong_approach() -> None:
+    """A verdict that blames only what the harness turned away is in neither count behind P."""
+    blames = verdict(fails=LOGICAL).model_copy(update={"identities": ("shell:rm",)})
+    refused = outcome("1", blames, calls=(call("shell:rm", status=CallStatus.REFUSED),))
+    assert measure(request(refused)).logical == 0
+    assert measure(request(outcome("1", blames, calls=(call("shell:rm"),)))).logical == 1
 
 
 @given(st.lists(st.sampled_from([None, LOGICAL, ENVIRONMENTAL]), max_size=6), st.integers(0, 4))
@@ -256,18 +292,20 @@ def test_what_never_ran_is_not_blocked_again() -> None:
     cited = verdict(fails=LOGICAL).model_copy(update={"identities": ("shell:grep", "glob")})
     assert tools_to_block([outcome("1", cited, calls=(refused, call("glob")))], SPECS) == ("glob",)
     assert tools_to_block([outcome("1", verdict(fails=LOGICAL), calls=(refused,))], SPECS) == ()
-    assert targets_to_block([outcome("1", cited, calls=(refused,))], []) == ()
+    assert targets_to_block([outcome("1", cited, calls=(refused,))]) == ()
     both = (refused, call("shell:grep"))
     assert tools_to_block([outcome("1", verdict(fails=LOGICAL), calls=both)], SPECS) == ("shell:grep",)
 
 
-def test_a_call_that_is_made_again_unchanged_is_blocked_in_the_task() -> None:
-    """What ran, was not accepted and was made again is not tried a third time, unless it may have been right."""
-    again = (call("glob", "*.csv", CallStatus.OK), call("glob", "*.csv", CallStatus.REFUSED))
-    assert targets_to_block([outcome("1", verdict(fails=LOGICAL), calls=again)], []) == (("glob", "*.csv"),)
-    assert targets_to_block([outcome("1", verdict(fails=LOGICAL), calls=again[::-1][:1])], []) == ()
-    open_verdict = verdict(fails=LOGICAL).model_copy(update={"blameless": True})
-    assert targets_to_block([outcome("1", open_verdict, calls=again)], []) == ()
+def test_blocks_add_up_over_the_rounds() -> None:
+    """What earlier rounds blocked stays blocked, and is not suggested in the same directive."""
+    failed = outcome("2", verdict(fails=LOGICAL), calls=(call("glob", "b.txt"),))
+    tools = tools_to_block([failed], SPECS, ("read_file",))
+    targets = targets_to_block([failed], (("read_file", "a.txt"),))
+    assert tools == ("read_file", "glob") and targets == (("read_file", "a.txt"), ("glob", "b.txt"))
+    suggested = ("glob", "shell:wc", "read_file on a.txt", "shell on a.txt")
+    assert still_open(suggested, tools, targets) == ("shell:wc", "shell on a.txt")
+    assert still_open(("shell:wc",), ("shell",), ()) == ()
 
 
 def test_the_last_hands_are_never_blocked() -> None:
@@ -299,7 +337,6 @@ def test_hands_are_left_whatever_failed(names: list[str]) -> None:
         (call(status=CallStatus.TIMEOUT), False),
         (call(status=CallStatus.INTERRUPTED), False),
         (call(said="Resource temporarily unavailable"), False),
-        (call(said="HTTP 503"), False),
         (call(said="curl: connection reset by peer"), False),
         (call(target=""), False),
         (call(target="out.txt"), False),
@@ -307,15 +344,16 @@ def test_hands_are_left_whatever_failed(names: list[str]) -> None:
     ],
 )
 def test_targets(failed_call: ToolCall, blocked: bool) -> None:
-    """What failed for good, or was not consented to, is blocked for its identity; the request's own output, passing
+    """What failed for good, or was not consented to, is blocked for its identity; what the task made itself, passing
     faults and calls that never ran are not."""
-    pairs = targets_to_block([outcome("1", verdict(fails=ENVIRONMENTAL), calls=(failed_call,))], ["out.txt"])
+    made = call("write_file", "out.txt", CallStatus.OK).model_copy(update={"changes": ("/p/./out.txt",)})
+    pairs = targets_to_block([outcome("1", verdict(fails=ENVIRONMENTAL), calls=(failed_call, made))])
     assert pairs == ((("read_file", "a.txt"),) if blocked else ())
 
 
 def test_calls_of_matched_subtasks_block_nothing() -> None:
     """A failed call on the way to success is forgiven."""
-    assert targets_to_block([outcome("1", verdict(), calls=(call(said="gone"),))], []) == ()
+    assert targets_to_block([outcome("1", verdict(), calls=(call(said="gone"),))]) == ()
 
 
 # --- trajectory -------------------------------------------------------------------------------------------------

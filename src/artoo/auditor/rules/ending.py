@@ -51,9 +51,10 @@ def accept_without_summary(task: TaskNotes, result: FinalResult, envelope: Envel
 
 @on(FinalResult)
 def success_without_request(task: TaskNotes, result: FinalResult, envelope: Envelope) -> Iterator[str]:
-    """A success that does not rest on R4b's account of what is unmet."""
-    if result.directive is Directive.SUCCESS and envelope.cause_id not in task.replans:
-        yield f"the task counts as a success in answer to a {task.cause_kind(envelope)}, not to R4b's ReplanRequest"
+    """A success that does not rest on R4b's account of what is unmet or open."""
+    known = envelope.cause_id in task.replans or (envelope.cause_id in task.summaries and bool(result.open))
+    if result.directive is Directive.SUCCESS and not known:
+        yield f"the task counts as a success in answer to a {task.cause_kind(envelope)}, not to R4b's account"
 
 
 @on(FinalResult)

@@ -165,10 +165,19 @@ def _foreign_outcomes(task: TaskNotes, outcomes: Sequence[SubTaskOutcome]) -> It
             yield f"the outcome of subtask {outcome.subtask_id} is not the one that was on the stream"
 
 
+def _is_said(task: TaskNotes, output: str, outcomes: Sequence[SubTaskOutcome]) -> bool:
+    """Whether an output is a subtask's, all of them, a reply of the plan's, or in an answer of the merge's writer."""
+    matched = [outcome.output.strip() for outcome in outcomes if outcome.status == "matched"]
+    plan_says = task.round.plan.reply if task.round is not None else ""
+    known = (merged(outcomes), "\n\n".join(filter(None, matched)), plan_says, *matched)
+    answers = [answer for answer, _ in task.round.merge_calls] if task.round is not None else []
+    return output.strip() in (each.strip() for each in known) or any(output in answer for answer in answers)
+
+
 @on(OutcomeSummary)
 def summary_ungrounded(task: TaskNotes, summary: OutcomeSummary, envelope: Envelope) -> Iterator[str]:
-    """A merged output that is not what the matched subtasks said, or a summary that says more."""
-    if summary.merged_output != merged(summary.outcomes):
+    """A merged output that neither a subtask nor the merge's writer said, or a summary that says more."""
+    if not _is_said(task, summary.merged_output, summary.outcomes):
         yield f"the merged output is not that of the outcomes: {summary.merged_output[:80]!r}"
     if summary.summary and not summary.merged_output.startswith(summary.summary):
         yield f"the summary is not from the merged output: {summary.summary[:80]!r}"
@@ -176,8 +185,8 @@ def summary_ungrounded(task: TaskNotes, summary: OutcomeSummary, envelope: Envel
 
 @on(ReplanRequest)
 def merge_ungrounded(task: TaskNotes, request: ReplanRequest, envelope: Envelope) -> Iterator[str]:
-    """A replan request whose merged output is not what its matched subtasks said."""
-    if request.merged_output != merged(request.outcomes):
+    """A replan request whose merged output neither its matched subtasks nor the merge's writer said."""
+    if not _is_said(task, request.merged_output, request.outcomes):
         yield f"the merged output is not that of the outcomes: {request.merged_output[:80]!r}"
 
 

@@ -50,12 +50,11 @@ def _strength(criterion: Criterion) -> str:
 
 @on(Plan)
 def plan_without_criteria(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterator[str]:
-    """A plan, or a subtask of one, with nothing by which its result could be refused."""
-    bare = [each.intent for each in plan.subtasks if not each.success_criteria]
-    if not plan.subtasks:
-        yield "the plan has no subtasks"
-    elif bare:
-        yield f"{len(bare)} of {len(plan.subtasks)} subtasks have no criteria, such as {bare[0][:80]!r}"
+    """A plan with nothing by which its result could be refused."""
+    if not plan.subtasks and not plan.reply:
+        yield "the plan has no subtasks and no reply"
+    elif not plan.task_criteria:
+        yield f"nothing could refuse what {len(plan.subtasks)} subtasks do"
 
 
 @on(Plan)

@@ -99,10 +99,19 @@ def decision_against_the_law(task: TaskNotes, decided: Decided, envelope: Envelo
         yield f"the law says {due}; the decision is {decided.directive}"
 
 
+def _is_open(task: TaskNotes, envelope: Envelope) -> bool:
+    """Whether R4b's summary holds a criterion that nothing decided."""
+    summary = task.summaries.get(envelope.cause_id or "")
+    if summary is None:
+        return False
+    verdicts = [verdict for outcome in summary.outcomes for verdict in outcome.criteria_verdicts]
+    return any(verdict.verdict == "open" for verdict in (*verdicts, *summary.task_verdicts))
+
+
 def _directive_due(task: TaskNotes, decided: Decided, envelope: Envelope) -> Directive | None:
     kind, request = task.cause_kind(envelope), _request(task, envelope)
     if kind == "OutcomeSummary":
-        return Directive.ACCEPT
+        return Directive.SUCCESS if _is_open(task, envelope) else Directive.ACCEPT
     if request is not None and request.stopped_by is not None:
         return Directive.ABANDON
     if request is not None or kind == "PlanRefused":
@@ -213,12 +222,14 @@ def _previous(task: TaskNotes) -> Directive:
 @on(PlanDirective)
 def blocked_without_cause(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
     """A directive that blocks tools for another reason than a wrong approach, or tools that did not fail."""
-    if not directive.blocked_tools:
+    before = task.directives[-1].blocked_tools if task.directives else ()
+    new = [identity for identity in directive.blocked_tools if identity not in before]
+    if not new:
         return
     if directive.directive not in _BLOCKING:
-        yield f"{directive.directive} blocks {', '.join(directive.blocked_tools[:5])}"
+        yield f"{directive.directive} blocks {', '.join(new[:5])}"
     cited = {identity for outcome in directive.failed for identity in _cited(outcome)}
-    innocent = [identity for identity in directive.blocked_tools if identity not in cited]
+    innocent = [identity for identity in new if identity not in cited]
     if innocent:
         yield f"{', '.join(innocent[:5])} is blocked and did not fail"
 
@@ -231,6 +242,23 @@ def _cited(outcome: SubTaskOutcome) -> Iterator[str]:
         yield from verdict.identities
     for call in outcome.tool_calls:
         yield from call.identity
+
+
+@on(PlanDirective)
+def blocked_tools_forgotten(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
+    """A directive that no longer blocks a tool which an earlier one blocked."""
+    if task.directives:
+        gone = [each for each in task.directives[-1].blocked_tools if each not in directive.blocked_tools]
+        if gone:
+            yield f"{', '.join(gone[:5])} was blocked before and is not now"
+
+
+@on(PlanDirective)
+def suggestion_blocked(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
+    """A directive that suggests a tool which it blocks."""
+    named = {each.partition(" on ")[0] for each in directive.suggested_alternatives}
+    if both := sorted(named & set(directive.blocked_tools)):
+        yield f"{', '.join(both[:5])} is suggested and blocked"
 
 
 @on(PlanDirective)
@@ -270,6 +298,8 @@ RULES: tuple[Rule, ...] = (
     directive_after_the_end,
     directive_figures_differ,
     blocked_without_cause,
+    blocked_tools_forgotten,
+    suggestion_blocked,
     blocked_targets_forgotten,
     directive_outcomes_differ,
 )

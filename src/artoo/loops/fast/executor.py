@@ -121,9 +121,8 @@ class Executor:
                 self._work.record.correct(correction)
             case _:
                 return
-        if self._work is not None:
-            result = await self._bounded(self._work, envelope)
-            self._port.publish(result.model_copy(update={"small_model": self._asker.known.small}), cause=envelope)
+        result = await self._bounded(self._work, envelope)
+        self._port.publish(result.model_copy(update={"small_model": self._asker.known.small}), cause=envelope)
 
     async def _bounded(self, work: _Work, cause: Envelope) -> ExecutionResult:
         try:

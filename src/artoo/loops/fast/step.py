@@ -28,7 +28,7 @@ CANNOT = "cannot"
 
 class ExecutorStep(Contract):
     """`is_final`: the call's output is the answer, word for word. `sources`: numbers of the calls that an answer
-    rests on. `body` is the text of the fenced block; `languages` maps a block's info string to the tool that runs it.
+    rests on. `body` is the text of the fenced block; `languages` maps a block's info string to its tool.
     """
 
     languages: ClassVar[tuple[tuple[str, str], ...]] = ()
@@ -66,9 +66,6 @@ def step_contract(specs: tuple[ToolSpec, ...]) -> type[ExecutorStep]:
     fields: dict[str, Any] = {"tool": (Literal[names], ...)}  # pyright: ignore[reportInvalidTypeForm]
     schema = create_model("ExecutorStep", __base__=ExecutorStep, **fields)
     schema.languages = tuple(
-        (language, spec.name)
-        for spec in specs
-        if spec.languages
-        for language in (*spec.languages, spec.name)
+        (language, spec.name) for spec in specs if spec.languages for language in (*spec.languages, spec.name)
     )
     return schema

@@ -28,6 +28,8 @@ _SHOWN_TARGET = 80
 _QUOTED = re.compile(r"(?<![A-Za-z0-9])[\"'`“‘「《]([^\"'`“”‘’「」《》\n]{1,200})[\"'`”’」》]")
 _WORD = re.compile(r"https?://[^\s\"'<>]+|[A-Za-z0-9_~.*/@:+-]+")
 _NAME = re.compile(r".*(?:[/*]|\.[A-Za-z0-9]{1,8}$)")
+
+
 @dataclass(frozen=True, slots=True)
 class Advice:
     """Memory's part in one plan. The line groups are ready for the prompt, one entry each."""
@@ -96,7 +98,7 @@ def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collectio
     return Advice(
         must_not=MustNot(tools=blocked, targets=tuple(targets)),
         cautions=tuple(caution for entry in found.caution if (caution := caution_of(entry.pair)) is not None),
-        prefer=_lines(_said(found.should_prefer, specs, telling), found.hypotheses),
+        prefer=_lines(_said(found.should_prefer, specs, telling, good=True), found.hypotheses),
         forbid=_lines(entry.content for entry in binding),
         care=_lines(_said([*loose, *found.caution], specs, telling)),
         known=_lines(f"{place} (remembered; check it first)" for place in found.known),
@@ -129,9 +131,9 @@ def _is_telling(entry: CalibrationEntry, specs: Sequence[ToolSpec], worked: Coll
 
 
 def _said(
-    entries: Iterable[CalibrationEntry], specs: Sequence[ToolSpec], worked: Collection[Pair]
+    entries: Iterable[CalibrationEntry], specs: Sequence[ToolSpec], worked: Collection[Pair], *, good: bool = False
 ) -> Iterable[str]:
-    """Lessons with what was seen then; one of which nothing is known but its sign says nothing."""
+    """Lessons with what was seen then; a bad one of which nothing more is known says nothing."""
     for entry in entries:
         if not _is_telling(entry, specs, worked):
             continue
@@ -139,8 +141,8 @@ def _said(
             yield entry.content
         elif entry.content:
             yield f"{in_words(entry.pair)}: {entry.content}"
-        elif entry.pair in worked:
-            yield f"{in_words(entry.pair)}: worked for such a request"
+        elif good:
+            yield in_words(entry.pair)
 
 
 def _lines(*groups: Iterable[str]) -> tuple[str, ...]:

@@ -20,7 +20,6 @@ _PASSING = tuple(
 """How this system names the errors that pass: its own fixed texts, as programs print them."""
 
 
-
 def tools_to_block(
     outcomes: Iterable[SubTaskOutcome], specs: Sequence[ToolSpec], before: Sequence[str] = ()
 ) -> tuple[str, ...]:
@@ -43,13 +42,15 @@ def keeping_hands(identities: Iterable[str], specs: Sequence[ToolSpec]) -> tuple
     return tuple(blocked)
 
 
-def targets_to_block(outcomes: Sequence[SubTaskOutcome]) -> tuple[tuple[str, str], ...]:
-    """(identity, target) of calls that failed for good.
+def targets_to_block(
+    outcomes: Sequence[SubTaskOutcome], before: Sequence[tuple[str, str]] = ()
+) -> tuple[tuple[str, str], ...]:
+    """What was blocked `before`, and (identity, target) of calls that failed for good.
 
-    Never what the task itself has made, never a passing fault, and never what did not run at all.
+    Never what the task itself has made by now, never a passing fault, and never what did not run at all.
     """
     made = {path for outcome in outcomes for call in outcome.tool_calls for path in call.changes}
-    pairs = [
+    failed = [
         (identity, call.target)
         for outcome in outcomes
         if outcome.status == "failed"
@@ -57,7 +58,7 @@ def targets_to_block(outcomes: Sequence[SubTaskOutcome]) -> tuple[tuple[str, str
         if _failed_for_good(call) and not any(path.endswith(call.target) for path in made)
         for identity in call.identity
     ]
-    return tuple(dict.fromkeys(pairs))
+    return tuple(dict.fromkeys((*before, *failed)))
 
 
 def still_open(

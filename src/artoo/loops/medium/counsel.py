@@ -74,7 +74,7 @@ class Counsel:
             MemoryRead(space=first.space, entity=first.entity, pairs=len(named), potentials=telling), cause=cause
         )
         refused = [
-            f"subtask {number} uses {in_words(pair)}, which has failed on that before (balance {entry.decision:+.2f})"
+            f"subtask {number} uses {in_words(pair)}, which failed on it before (balance {entry.decision:+.2f})"
             for (number, pair), entry in zip(named, live, strict=True)
             if entry.action is MemoryAction.AVOID
         ]

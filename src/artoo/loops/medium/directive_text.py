@@ -8,7 +8,7 @@ from artoo.contracts.solution import Directive, PlanDirective
 _WHAT_TO_DO = {
     Directive.BREAK_SYMMETRY: "Nothing has moved: the approach itself is wrong. Plan a different one.",
     Directive.CHANGE_APPROACH: "The approach is wrong. Use another method.",
-    Directive.CHANGE_PATH: "The approach is right, but what it works on would not do. Use another file, place or source.",
+    Directive.CHANGE_PATH: "The approach is right, what it works on will not do. Use another file or source.",
     Directive.REFINE: "The approach is right and only details are missing. Mend these.",
 }
 _WORSE = {

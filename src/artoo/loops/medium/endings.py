@@ -39,8 +39,7 @@ class FailureReport(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a task stands when it ends: what every ending reports. `failed`: outcomes of all rounds that failed.
-    """
+    """Where a task stands when it ends: what every ending reports. `failed`: outcomes of all rounds that failed."""
 
     task_id: str
     language: str
@@ -69,9 +68,7 @@ class Endings:
     def success(self, standing: Standing, request: ReplanRequest) -> FinalResult:
         """Near enough: says what is not met."""
         output, unmet = request.merged_output, unmet_of(request)
-        return _delivered(
-            standing, Directive.SUCCESS, output, request.outcomes, request.task_verdicts, unmet
-        )
+        return _delivered(standing, Directive.SUCCESS, output, request.outcomes, request.task_verdicts, unmet)
 
     async def abandon(
         self, standing: Standing, request: ReplanRequest, why: StoppedBy, detail: str, cause: Envelope
@@ -151,9 +148,7 @@ def last_verdicts(
     return (*(verdict for outcome in outcomes for verdict in outcome.criteria_verdicts), *task_verdicts)
 
 
-def open_criteria(
-    outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[CriterionVerdict]
-) -> tuple[str, ...]:
+def open_criteria(outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[CriterionVerdict]) -> tuple[str, ...]:
     """The criteria that nothing decided, each once."""
     verdicts = last_verdicts(outcomes, task_verdicts)
     return tuple(dict.fromkeys(verdict.criterion for verdict in verdicts if verdict.verdict == "open"))

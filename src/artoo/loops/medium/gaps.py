@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from artoo.contracts.criteria import Mode
-from artoo.contracts.execution import CriterionVerdict, FailureClass, SubTaskOutcome
+from artoo.contracts.execution import CallStatus, CriterionVerdict, FailureClass, SubTaskOutcome
 from artoo.contracts.solution import ReplanRequest
 from artoo.control.decision import Evidence
 from artoo.control.loss import CriterionGap, distance, implausibility
@@ -40,17 +40,22 @@ WRONG_APPROACH = Gap(1.0, 1, 0, 1, Evidence(matched_subtasks=0))
 
 
 def measure(request: ReplanRequest) -> Gap:
-    """Subtask and task criteria together; what never ran failed in D and is absent from P."""
+    """Subtask and task criteria together; what never ran failed in D and is absent from P.
+
+    So is what failed only because the harness turned calls away: that says nothing about the approach.
+    """
     verdicts = [*_subtask_verdicts(request.outcomes), *request.task_verdicts]
     gaps = [_gap(verdict) for verdict in verdicts]
     gaps += [CriterionGap(failed=True, verifiable=True)] * request.not_run
     failed = [verdict for verdict in verdicts if verdict.verdict == "fail"]
+    turned_away = _turned_away(request.outcomes)
+    blaming = [verdict for verdict in failed if not verdict.identities or set(verdict.identities) - turned_away]
     bare = sum(outcome.status == "failed" and not outcome.criteria_verdicts for outcome in request.outcomes)
     gaps += [CriterionGap(failed=True, verifiable=True)] * bare
     return Gap(
         distance=distance(gaps) if gaps else 1.0,
-        logical=sum(verdict.failure_class is FailureClass.LOGICAL for verdict in failed),
-        environmental=sum(verdict.failure_class is FailureClass.ENVIRONMENTAL for verdict in failed),
+        logical=sum(verdict.failure_class is FailureClass.LOGICAL for verdict in blaming),
+        environmental=sum(verdict.failure_class is FailureClass.ENVIRONMENTAL for verdict in blaming),
         criteria=len(gaps),
         evidence=Evidence(
             matched_subtasks=sum(outcome.status == "matched" for outcome in request.outcomes),
@@ -58,6 +63,14 @@ def measure(request: ReplanRequest) -> Gap:
             contradicted=any(verdict.contradicted for verdict in failed),
         ),
     )
+
+
+def _turned_away(outcomes: Sequence[SubTaskOutcome]) -> set[str]:
+    """Identities of calls that were refused, without any that went out."""
+    calls = [call for outcome in outcomes for call in outcome.tool_calls]
+    ran = {identity for call in calls if call.status is not CallStatus.REFUSED for identity in call.identity}
+    refused = {identity for call in calls if call.status is CallStatus.REFUSED for identity in call.identity}
+    return refused - ran
 
 
 def _subtask_verdicts(outcomes: Sequence[SubTaskOutcome]) -> list[CriterionVerdict]:

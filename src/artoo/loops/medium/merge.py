@@ -76,7 +76,7 @@ class FanIn:
 
 
 def merged_output(outcomes: Sequence[SubTaskOutcome]) -> str:
-    """What was reached, for an ending that has no answer: one output as it is, several each under what it was for."""
+    """What was reached, for an ending without an answer: one output as it is, several each under its purpose."""
     texts = [(outcome.intent.strip(), outcome.output.strip()) for outcome in outcomes]
     if len(texts) == 1:
         return texts[0][1]
@@ -120,9 +120,7 @@ def judged(criterion: Criterion, judgement: Judgement, *, trusted: bool) -> Crit
     if judgement.verdict == "open" or not trusted:
         reason = judgement.evidence if trusted else "the judgement of a small model decides nothing"
         return left_open(criterion, reason)
-    return _verdict(
-        criterion, judgement.verdict, judgement.evidence, judgement.failure_class, DecidedBy.JUDGEMENT
-    )
+    return _verdict(criterion, judgement.verdict, judgement.evidence, judgement.failure_class, DecidedBy.JUDGEMENT)
 
 
 def left_open(criterion: Criterion, reason: str) -> CriterionVerdict:

@@ -1,4 +1,4 @@
-"""The merge as an answer: one call that writes what was asked for from what several subtasks found (contract MergeReport)."""
+"""The merge as an answer: one call writes what was asked for from what several subtasks found."""
 
 from __future__ import annotations
 
@@ -112,4 +112,8 @@ def _objection(answer: str, floating: Sequence[int], missing: Sequence[str]) -> 
 
 def _cut(text: str, room: int) -> str:
     half = room // 2
-    return text if len(text) <= room else f"{text[:half]}\n[… {len(text) - 2 * half} characters left out]\n{text[-half:]}"
+    return (
+        text
+        if len(text) <= room
+        else f"{text[:half]}\n[… {len(text) - 2 * half} characters left out]\n{text[-half:]}"
+    )

@@ -127,12 +127,7 @@ class MetaValidator:
         if fan_in.manifest.reply:
             return await self._reply(fan_in.manifest.reply, criteria)
         if fan_in.failed or fan_in.conflicts:
-            output = merged_output(fan_in.matched)
-            checks = await self._checks(criteria, fan_in, output)
-            return output, tuple(
-                checked(each, checks[each.text], unfinished=True) if each.text in checks else not_judged(each)
-                for each in criteria
-            )
+            return await self._unfinished(fan_in, criteria)
         single = answering(fan_in)
         if single is None and all(each.check is not None for each in criteria):
             single = concluding(fan_in)
@@ -140,9 +135,21 @@ class MetaValidator:
             return await self._of_one(fan_in, single, criteria, cause)
         return await self._of_several(fan_in, criteria, cause)
 
-    async def _reply(
-        self, reply: str, criteria: Sequence[Criterion]
+    async def _unfinished(
+        self, fan_in: FanIn, criteria: Sequence[Criterion]
     ) -> tuple[str, tuple[CriterionVerdict, ...]]:
+        """What was reached, and what that already meets."""
+        output, outcomes = merged_output(fan_in.matched), fan_in.everything
+        only = outcomes[0] if len(outcomes) == 1 else None
+        known = {each.text: covered(each, only) if only is not None else None for each in criteria}
+        checks = await self._checks([each for each in criteria if known[each.text] is None], fan_in, output)
+        return output, tuple(
+            known[each.text]
+            or (checked(each, checks[each.text], unfinished=True) if each.text in checks else not_judged(each))
+            for each in criteria
+        )
+
+    async def _reply(self, reply: str, criteria: Sequence[Criterion]) -> tuple[str, tuple[CriterionVerdict, ...]]:
         """An answer for which nothing on this machine was needed. It may not speak of what is here."""
         result = ExecutionResult(subtask_id="", attempt=1, status="completed", output=reply)
         fact = await floating_tokens(result, (self._intent,), "", self._source)

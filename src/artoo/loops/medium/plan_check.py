@@ -57,7 +57,7 @@ def _objections(
         return
     if len(subtasks) > rules.most_subtasks:
         yield f"the plan has {len(subtasks)} subtasks; at most {rules.most_subtasks} are allowed"
-    if not task_criteria and not any(subtask.success_criteria for subtask in subtasks):
+    if not task_criteria:
         yield "the plan has no criteria; say how to tell that the result is right"
     for number, (subtask, (_, _, intent)) in enumerate(zip(subtasks, drafted, strict=True), 1):
         yield from _objections_to(number, subtask, intent, rules)
@@ -68,8 +68,6 @@ def _objections_to(number: int, subtask: PlannedSubTask, intent: str, rules: Pla
         yield f"subtask {number} names the tool {subtask.tool!r}; there are: {', '.join(rules.tools)}"
     if subtask.tool is not None and subtask.tool in rules.must_not.tools:
         yield f"subtask {number} uses {subtask.tool!r}, which must not be used now"
-    if not subtask.success_criteria:
-        yield f"subtask {number} has no criteria and no tool"
     for identity, target in rules.must_not.targets:
         if target and subtask.tool in (identity, identity.partition(":")[0]) and _mentions(intent, target):
             yield f"subtask {number} uses {target!r} with {identity}, which failed before"

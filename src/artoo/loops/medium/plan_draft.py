@@ -67,7 +67,7 @@ def of_person(text: str, checks: Sequence[Criterion]) -> tuple[Criterion, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """What a plan is a plan of. `text` is the request. `fresh`: nothing of it is done yet. `scope` as it states it."""
+    """What a plan is a plan of: the request, whether nothing of it is done yet, and the limits that it states."""
 
     text: str
     fresh: bool = True
@@ -81,23 +81,17 @@ def subtasks_of(
 
     A single subtask that does the whole is the request itself, in the person's words, and carries every criterion,
     so that its own loop can correct it and R4b need not ask again. The drafted intent is then how to go about it,
-    and worth saying when another way was tried before.
+    and worth saying when another way was tried before. A part without criteria is judged with the whole.
     """
     scope = f"Only within: {whole.scope}" if whole.scope else ""
     if len(drafted) == 1 and whole.fresh:
         only = drafted[0]
-        return (_planned(only, whole.text, merged(criteria, only.success_criteria), scope),)
+        return (_planned(only, whole.text, merged(criteria, verifiable(only.success_criteria)), scope),)
     around = "\n".join(filter(None, (f"This is a part of the request: {whole.text}", scope)))
-    return tuple(_planned(each, each.intent, _own(each), around) for each in drafted)
+    return tuple(_planned(each, each.intent, verifiable(each.success_criteria), around) for each in drafted)
 
 
-def _own(draft: SubTaskDraft) -> tuple[Criterion, ...]:
-    return draft.success_criteria or (Criterion(text=draft.intent, mode=Mode.PLAUSIBLE),)
-
-
-def _planned(
-    draft: SubTaskDraft, intent: str, criteria: tuple[Criterion, ...], context: str
-) -> PlannedSubTask:
+def _planned(draft: SubTaskDraft, intent: str, criteria: tuple[Criterion, ...], context: str) -> PlannedSubTask:
     return PlannedSubTask(
         sequence=draft.sequence, intent=intent, context=context, success_criteria=criteria, tool=draft.tool
     )
@@ -114,9 +108,7 @@ def merged(*groups: Iterable[Criterion]) -> tuple[Criterion, ...]:
 def verifiable(criteria: Iterable[Criterion]) -> tuple[Criterion, ...]:
     """Drafted criteria as they count: what a check decides is verifiable, and none of them is the person's."""
     return tuple(
-        each.model_copy(
-            update={"by": "planner", "mode": Mode.PLAUSIBLE if each.check is None else Mode.VERIFIABLE}
-        )
+        each.model_copy(update={"by": "planner", "mode": Mode.PLAUSIBLE if each.check is None else Mode.VERIFIABLE})
         for each in criteria
     )
 

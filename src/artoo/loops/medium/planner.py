@@ -232,7 +232,7 @@ class Planner:
 def _criteria(
     task: _Task, this: _Round, draft: PlanDraft
 ) -> tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]:
-    """What stood before, with checks that could not hold replaced, then what this draft adds; and what was replaced.
+    """What stood before, less checks that could not hold, then what this draft adds; and what was replaced.
 
     The criteria of an only subtask that does the whole are the task's. Where nobody wrote any, the request's own
     words are the criterion.
