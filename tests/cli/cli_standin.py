@@ -17,12 +17,15 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
+from review_cases import long_review, small_review
+
 from artoo.cli import running
 from artoo.cli.fetching import Fetch
 from artoo.cli.main import main
 from artoo.contracts.base import Contract
+from artoo.contracts.changes import ChangeKind
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
-from artoo.contracts.criteria import Criterion
+from artoo.contracts.criteria import Assurance, Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelUnreachable
 from artoo.contracts.events import ModelCalled, Usage
@@ -40,6 +43,7 @@ from artoo.contracts.execution import (
 from artoo.contracts.plan import DispatchManifest, ManifestEntry, Plan, PlannedSubTask, SubTask
 from artoo.contracts.request import TaskSpec, Turn, UserRequest
 from artoo.contracts.roles import Role
+from artoo.contracts.settling import ChangeClass, ClassifiedChange, Review, Settled, SettledState
 from artoo.contracts.solution import (
     Cost,
     Decided,
@@ -52,7 +56,7 @@ from artoo.contracts.solution import (
     StoppedBy,
     UnmetCriterion,
 )
-from artoo.ports.confirm import Confirm
+from artoo.ports.confirm import Confirm, answer_of
 from artoo.runtime.config import Config
 from artoo.runtime.options import RunOptions
 
@@ -167,10 +171,16 @@ def accepted(text: str) -> Iterator[Step]:
             summary="There are 23 Python files.",
             output="23",
             directive=Directive.ACCEPT,
+            assurance=Assurance.CHECKED,
             done=("Count the Python files",),
             cost=cost,
         ),
     )
+
+
+def made_file(path: str) -> ClassifiedChange:
+    """A new ordinary file."""
+    return ClassifiedChange(path=path, change_class=ChangeClass.SILENT, kind=ChangeKind.CREATED)
 
 
 def chinese(text: str) -> Iterator[Step]:
@@ -201,6 +211,7 @@ def chinese(text: str) -> Iterator[Step]:
         FinalResult(
             task_id=TASK,
             summary="报告已写好，共有 23 个文件。",
+            changes=Settled(state="applied", changes=(made_file("/workspace/报告.md"),)),
             directive=Directive.ACCEPT,
             replans=1,
             cost=Cost(llm_calls=5, prompt_tokens=500, completion_tokens=50, tool_calls=3, elapsed_ms=61_000),
@@ -231,6 +242,7 @@ def gaps(text: str) -> Iterator[Step]:
         FinalResult(
             task_id=TASK,
             summary="The table is written.",
+            assurance=Assurance.JUDGED,
             output="a,b\x1b]0;gotcha\x07",
             directive=Directive.SUCCESS,
             unmet=(unmet,),
@@ -309,6 +321,22 @@ def asks(text: str) -> Iterator[Step]:
     )
 
 
+def reviews(text: str, shown: Review | None = None) -> Iterator[Step]:
+    """The end of a task whose difference needs a yes. What was answered decides how it ends."""
+    yield from opening(text, "zh" if "清" in text else "en", ["Tidy up"])
+    yield (
+        Role.GATE,
+        ConfirmationRequest(
+            digest="d", title="apply", language="zh" if "清" in text else "en", review=shown or small_review()
+        ),
+    )
+
+
+def reviews_much(text: str) -> Iterator[Step]:
+    """The same with diffs that need several screens."""
+    return reviews(text, long_review())
+
+
 STORIES: dict[str, Callable[[str], Iterator[Step]]] = {
     "accepted": accepted,
     "chinese": chinese,
@@ -319,6 +347,8 @@ STORIES: dict[str, Callable[[str], Iterator[Step]]] = {
     "endless": endless,
     "deaf": endless,
     "asks": asks,
+    "reviews": reviews,
+    "reviews_much": reviews_much,
     "stuck": endless,
     "endings_missing": endings_missing,
     "unreachable": unreachable,
@@ -360,8 +390,8 @@ class StandIn:
             self._stopped.set()
 
     async def _answered(self, request: ConfirmationRequest) -> ConfirmationAnswer:
-        consent = Consent.NO if self.confirm is None else await self.confirm(request)
-        return ConfirmationAnswer(digest=request.digest, consent=consent, by="person")
+        said = Consent.NO if self.confirm is None else await self.confirm(request)
+        return answer_of(request, said, "person")
 
     async def stream(
         self, text: str, *, history: Sequence[Turn] = (), options: RunOptions | None = None
@@ -373,10 +403,30 @@ class StandIn:
             await asyncio.sleep(self.pause)
             yield envelope(number, role, payload)
             if isinstance(payload, ConfirmationRequest):
-                yield envelope(98, Role.USER, await self._answered(payload))
+                answer = await self._answered(payload)
+                yield envelope(98, Role.USER, answer)
+                if payload.review is not None:
+                    yield envelope(99, Role.SOLVER, settled(payload.review, answer))
         if STORIES[self.story] in (endless, asks):
             await self._stopped.wait()
             yield envelope(99, *final_abandon(StoppedBy.INTERRUPTED))
+
+
+def settled(review: Review, answer: ConfirmationAnswer) -> FinalResult:
+    """The end of `reviews`: what the answer made of the difference."""
+    state: SettledState = "pending"
+    if answer.consent.is_yes:
+        state = "partly" if answer.paths else "applied"
+    elif answer.consent is Consent.DISCARD:
+        state = "discarded"
+    changes = Settled(state=state, counts=review.counts, changes=review.changes, applied=answer.paths)
+    return FinalResult(
+        task_id=TASK,
+        summary="It is tidy.",
+        directive=Directive.ACCEPT,
+        assurance=Assurance.CHECKED,
+        changes=changes,
+    )
 
 
 def envelope(number: int, role: Role, payload: Contract) -> Envelope:

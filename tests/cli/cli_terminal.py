@@ -26,13 +26,14 @@ SHOW_CURSOR, HIDE_CURSOR = "\x1b[?25h", "\x1b[?25l"
 
 
 class Terminal:
-    """artoo with a stand-in runtime on a terminal of 80 columns and 24 lines."""
+    """artoo with a stand-in runtime on a terminal of 24 lines."""
 
     def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
         self._process = process
         self._master = master
         self._settings = termios.tcgetattr(master)
         self.raw = ""
+        self._seen = 0
 
     def wait_for(self, text: str) -> None:
         """Reads until `text` has appeared (escape sequences aside)."""
@@ -58,10 +59,19 @@ class Terminal:
             pass
         return self._process.wait(timeout=max(1.0, deadline - time.monotonic()))
 
+    def forget(self) -> None:
+        """What was written so far is not waited for again."""
+        self._seen = len(self.raw)
+
+    @property
+    def shown_all(self) -> str:
+        """Everything that was ever written, without escape sequences."""
+        return _ESCAPES.sub("", self.raw).replace("\r\n", "\n")
+
     @property
     def shown(self) -> str:
-        """Everything that was written, without escape sequences."""
-        return _ESCAPES.sub("", self.raw).replace("\r\n", "\n")
+        """What was written since `forget`, without escape sequences."""
+        return _ESCAPES.sub("", self.raw[self._seen :]).replace("\r\n", "\n")
 
     @property
     def as_before(self) -> bool:
@@ -88,10 +98,11 @@ def terminal(
     environ: Mapping[str, str] | None = None,
     *,
     pause: float = 0.01,
+    columns: int = 80,
 ) -> Generator[Terminal]:
     """Starts artoo on a terminal; it is gone when the block ends."""
     master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME")}
     settings = {
         "TERM": "xterm-256color",

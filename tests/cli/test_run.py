@@ -14,11 +14,12 @@ from cli_standin import StandIn
 from cli_terminal import PROGRAM
 
 from artoo.cli import running
+from artoo.cli.ending import Ending
 from artoo.cli.main import main
 from artoo.cli.marks import ASCII
-from artoo.cli.outcome import as_text
 from artoo.cli.view import TaskView
 from artoo.contracts.codec import decode
+from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
 from artoo.runtime.options import Budgets, RunOptions
 
@@ -43,6 +44,7 @@ def test_options_reach_the_runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         "--strict-roles",
     ]
     arguments += ["--allow", "overwrite out/*.csv", "--allow", "delete tmp/*", "--no-memory"]
+    arguments += ["--apply", "edits", "--check", "pytest -q", "--check", "ruff check", "--verify"]
     arguments += ["--budget", "seconds=2.5,calls=7", "--budget", "tokens=5000", "count", "files"]
     assert main(arguments) == 0
     assert runtime.requests == [
@@ -52,7 +54,10 @@ def test_options_reach_the_runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
             RunOptions(
                 workspace=tmp_path / "out",
                 project=tmp_path,
+                apply=ApplyMode.EDITS,
                 allow=("overwrite out/*.csv", "delete tmp/*"),
+                checks=("pytest -q", "ruff check"),
+                verify=True,
                 budgets=Budgets(seconds=2.5, calls=7, tokens=5000),
                 strict=True,
                 strict_roles=True,
@@ -80,7 +85,8 @@ def test_result_for_a_person_names_what_is_missing(
     play(monkeypatch, "gaps")
     main(["run", "write the table"])
     shown = capsys.readouterr().out
-    assert shown.startswith("Finished, with gaps.\n\nThe table is written.\n")
+    assert shown.startswith("The table is written.\n")
+    assert "\nJudged, not checked. There are gaps.\n" in shown
     assert "✗ rows are sorted: row 3 is before row 2 (answers for it: executor)" in shown
     assert "→ sort the rows" in shown
     assert shown.rstrip().splitlines()[-1].startswith("1 round · ")
@@ -100,12 +106,13 @@ def test_what_the_summary_says_is_not_said_again() -> None:
         next_moves=("sort it", "add a header"),
         stopped_by=StoppedBy.TIME,
     )
-    shown = as_text(result, TaskView(), ASCII)
+    shown = Ending(result, TaskView(), ASCII, "t").lines()
     assert shown.count("row 3") == shown.count("sort it") == 1
     assert "x a header: none (answers for it: planner)" in shown
     assert "-> add a header" in shown
     silent = result.model_copy(update={"summary": ""})
-    assert as_text(silent, TaskView(), ASCII).startswith("Stopped: the time budget is spent.\n\n(no output)")
+    told = Ending(silent, TaskView(), ASCII, "t").lines()
+    assert told.startswith("Stopped: the time budget is spent.\n\n(no output)")
 
 
 def test_progress_and_result_are_apart(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,7 +124,7 @@ def test_progress_and_result_are_apart(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "失败：没有写入任何文件" in captured.err
     assert "→ 更换方法" in captured.err
     assert captured.out.startswith("报告已写好")
-    assert "文件\n  • /workspace/报告.md" in captured.out
+    assert "新建： /workspace/报告.md" in captured.out
     assert "2 轮 · 5 次模型调用" in captured.out
     assert "第 1 轮" not in captured.out
 
@@ -144,6 +151,14 @@ def test_json_is_one_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         "unmet",
         "stopped_by",
         "withheld",
+        "changes",
+        "assurance",
+        "decided",
+        "open",
+        "amended",
+        "facts",
+        "pending",
+        "went_out",
         "loss",
         "cost",
         "task_id",
@@ -151,6 +166,7 @@ def test_json_is_one_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         "resumable",
     }
     assert (result["status"], result["directive"], result["stopped_by"]) == ("success", "success", None)
+    assert (result["assurance"], result["pending"]) == ("judged", None)
     assert result["unmet"][0]["criterion"] == "rows are sorted"
     assert result["answer"].startswith("The table is written.")
     assert "a,b" in result["answer"]

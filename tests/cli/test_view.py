@@ -67,7 +67,8 @@ def test_a_story_of_two_rounds_is_followed() -> None:
     assert first.decided is not None
     assert first.decided.loss.D == 0.5
     assert second.carried == 1
-    assert list(view.files) == ["/workspace/报告.md"]
+    assert view.result is not None
+    assert [one.path for one in view.result.changes.changes] == ["/workspace/报告.md"]
     assert (view.calls, view.tool_calls, view.prompt_tokens, view.cached_tokens) == (4, 3, 400, 200)
     assert view.result is not None
 
@@ -160,7 +161,7 @@ def test_plain_lines_say_everything_once() -> None:
     assert stream.getvalue().splitlines() == [
         "artoo: round 1: 1 subtask",
         "artoo: round 1 [1] Write the table: corrected: the header is missing",
-        "artoo: round 1 [1] Write the table: + done",
+        "artoo: round 1 [1] Write the table: + its criteria hold",
         "artoo: round 1: D 0.20  P 0.00  Omega 0.02  L 0.13  gradL +0.00  -> success",
     ]
 

@@ -20,6 +20,7 @@ from artoo.contracts.plan import PlanRefused
 from artoo.contracts.recording import TaskOpened, TaskResumed
 from artoo.contracts.request import Interrupt, UserRequest
 from artoo.contracts.roles import Role
+from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import (
     Decided,
     Directive,
@@ -145,10 +146,11 @@ def test_a_log_that_cannot_be_replayed_says_why(log: list[Envelope | Gap], why: 
 def test_how_a_task_runs_survives_its_log() -> None:
     """Settings, through the first message and back, are the same settings."""
     given_settings = TaskSettings(Hyperparameters(delta=0.125, gradient="paper"), strict_roles=True, persona="calm")
-    opened = opened_as(given_settings, Budgets(calls=3), ("overwrite a",), memory=False)
+    opened = opened_as(given_settings, Budgets(calls=3), ("edits a",), ApplyMode.EDITS, memory=False)
     read = TaskOpened.model_validate_json(opened.model_dump_json())
     assert settings_of(read) == given_settings
-    assert (read.max_calls, read.allow, read.memory) == (3, ("overwrite a",), False)
+    assert (read.max_calls, read.allow, read.memory) == (3, ("edits a",), False)
+    assert read.apply is ApplyMode.EDITS
 
 
 def test_unknown_hyperparameters_are_named() -> None:

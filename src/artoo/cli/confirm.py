@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
-import termios
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol, TextIO
 
+from artoo.cli.display import is_plain
+from artoo.cli.keyboard import Keyboard
+from artoo.cli.paint import Paint
 from artoo.cli.printable import one_line, printable
+from artoo.cli.screen import Screen
 from artoo.cli.text import Text, in_language
-from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
 
 _ANSWERS: dict[str, Consent] = {
     **dict.fromkeys(("o", "once", "y", "yes", "一次", "一", "是"), Consent.ONCE),
     **dict.fromkeys(("t", "task", "本任务", "任务"), Consent.TASK),
     **dict.fromkeys(("", "n", "no", "否", "不"), Consent.NO),
 }
-LONGEST_ANSWER = 4_096
 
 
 class Pausing(Protocol):
@@ -41,10 +42,11 @@ class Dialogue:
     """Asks on `terminal`, reads from `keyboard`; both are terminals. Implements `ports.confirm.Confirm`."""
 
     def __init__(self, keyboard: TextIO, terminal: TextIO) -> None:
-        self._keyboard = keyboard
-        self._terminal = terminal
+        plain = is_plain(terminal, os.environ)
+        redraws = os.environ.get("TERM", "").lower() not in ("", "dumb", "unknown")
+        self._keyboard = Keyboard(keyboard)
+        self._screen = Screen(terminal, Paint(colours=not plain), redraws=redraws)
         self._display: Pausing = _Still()
-        self._answer: asyncio.Future[str] | None = None
 
     @contextmanager
     def over(self, display: Pausing) -> Generator[None]:
@@ -57,45 +59,34 @@ class Dialogue:
 
     def refuse(self) -> None:
         """Answers an open question with no: the person wants to stop."""
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_result("no")
+        self._keyboard.give_up()
 
-    async def __call__(self, request: ConfirmationRequest) -> Consent:
-        """The person's answer; the end of input and an empty line are no."""
-        text = in_language(request.language)
+    async def __call__(self, request: ConfirmationRequest) -> Consent | Choice:
+        """The person's answer; the end of input and an empty line are no, and keep what a review is about."""
         with self._display.paused():
-            self._say(question_text(request, text))
-            termios.tcflush(self._keyboard, termios.TCIFLUSH)  # what was typed before was no answer to this
-            while True:
-                self._say(text.ask_prompt)
-                said = await self._line()
-                consent = _ANSWERS.get(said.strip().casefold()) if said else Consent.NO
-                if consent is not None:
-                    self._say(("" if said.endswith("\n") else "\n") + text.answered[consent.value] + "\n")
-                    return consent
+            self._keyboard.begin()
+            if request.review is not None:
+                return await self._reviewed(request)
+            return await self._answered(request)
 
-    def _say(self, text: str) -> None:
-        encoding = self._terminal.encoding or "ascii"
-        self._terminal.write(text.encode(encoding, "backslashreplace").decode(encoding))
-        self._terminal.flush()
+    async def _reviewed(self, request: ConfirmationRequest) -> Consent | Choice:
+        from artoo.cli.places import Here
+        from artoo.cli.review.asking import Asking
 
-    async def _line(self) -> str:
-        """One line from the keyboard, without blocking the loop; empty at the end of input."""
-        loop = asyncio.get_running_loop()
-        self._answer = answer = loop.create_future()
-        descriptor = self._keyboard.fileno()
+        assert request.review is not None
+        return await Asking(request.review, request.language, self._screen, self._keyboard, Here()).ask()
 
-        def read() -> None:
-            loop.remove_reader(descriptor)
-            if not answer.done():
-                answer.set_result(_read_line(descriptor))
-
-        loop.add_reader(descriptor, read)
-        try:
-            return await answer
-        finally:
-            loop.remove_reader(descriptor)
-            self._answer = None
+    async def _answered(self, request: ConfirmationRequest) -> Consent:
+        text = in_language(request.language)
+        self._screen.say(question_text(request, text))
+        self._keyboard.forget()
+        while True:
+            self._screen.say(text.ask_prompt)
+            said = await self._keyboard.read()
+            consent = _ANSWERS.get(said.strip().casefold()) if said else Consent.NO
+            if consent is not None:
+                self._screen.say(("" if said.endswith("\n") else "\n") + text.answered[consent.value] + "\n")
+                return consent
 
 
 def dialogue() -> Dialogue | None:
@@ -112,11 +103,3 @@ def question_text(request: ConfirmationRequest, text: Text) -> str:
         lines.append("  " + text.ask_source.format(source=one_line(request.source)))
     lines += [f"  {printable(line)}" for line in request.details]
     return "\n".join(lines) + "\n"
-
-
-def _read_line(descriptor: int) -> str:
-    """What a terminal in line mode hands over: at most one line."""
-    try:
-        return os.read(descriptor, LONGEST_ANSWER).decode("utf-8", "replace")
-    except OSError:  # the terminal is gone
-        return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from artoo.cli.printable import one_line
+from artoo.cli.review.words import review_words
 from artoo.cli.text import directive_name, in_language, role_name
 from artoo.cli.view import RoundView, Stage, SubtaskView, TaskView
 from artoo.contracts.base import Contract
@@ -15,12 +16,14 @@ from artoo.contracts.execution import (
     CallStatus,
     CorrectionSignal,
     CriterionJudged,
+    CriterionVerdict,
     ExecutionResult,
     SubTaskOutcome,
     ToolCalled,
 )
 from artoo.contracts.plan import DispatchManifest, Plan, PlanRefused, SubTask
 from artoo.contracts.request import Interrupt, TaskSpec, UserRequest
+from artoo.contracts.settling import Ending
 from artoo.contracts.solution import (
     Decided,
     FinalResult,
@@ -94,8 +97,6 @@ def tool(payload: ToolCalled, view: TaskView) -> None:
     """A tool call ended."""
     call = payload.call
     view.tool_calls += 1
-    if call.status is CallStatus.OK:
-        view.files.update(dict.fromkeys(path for path in call.changes if path not in call.dropped))
     task = view.subtask(payload.subtask_id)
     if task is not None:
         mark = "" if call.status is CallStatus.OK else f"[{call.status}] "
@@ -108,7 +109,7 @@ def execution(payload: ExecutionResult, view: TaskView) -> None:
     """An attempt is finished and will be judged."""
     task = view.advance(payload.subtask_id, Stage.CHECKING)
     if task is not None:
-        task.passed = task.judged = 0
+        task.passed = task.judged = task.open = 0
 
 
 @take.register
@@ -118,6 +119,7 @@ def verdict(payload: CriterionJudged, view: TaskView) -> None:
     if task is not None:
         task.judged += 1
         task.passed += payload.verdict.verdict == "pass"
+        task.open += payload.verdict.verdict == "open"
 
 
 @take.register
@@ -144,13 +146,20 @@ def outcome(payload: SubTaskOutcome, view: TaskView) -> None:
 @take.register
 def merged(payload: OutcomeSummary, view: TaskView) -> None:
     """Everything matched."""
+    view.verdicts = _verdicts(payload)
     view.enter(view.text.deciding)
 
 
 @take.register
 def unmet(payload: ReplanRequest, view: TaskView) -> None:
     """Something is missing."""
+    view.verdicts = _verdicts(payload)
     view.enter(view.text.deciding)
+
+
+def _verdicts(payload: OutcomeSummary | ReplanRequest) -> tuple[CriterionVerdict, ...]:
+    of_subtasks = (verdict for one in payload.outcomes for verdict in one.criteria_verdicts)
+    return (*of_subtasks, *payload.task_verdicts)
 
 
 @take.register
@@ -179,7 +188,8 @@ def model(payload: ModelCalled, view: TaskView) -> None:
 @take.register
 def question(payload: ConfirmationRequest, view: TaskView) -> None:
     """Law 1 asks."""
-    view.question = view.text.asking.format(title=one_line(payload.title))
+    head = payload.title if payload.review is None else review_words(payload.language).head
+    view.question = view.text.asking.format(title=one_line(head))
 
 
 @take.register
@@ -211,3 +221,9 @@ def failure(payload: RoleFailure, view: TaskView) -> None:
 def result(payload: FinalResult, view: TaskView) -> None:
     """The end."""
     view.result = payload
+
+
+@take.register
+def ending(payload: Ending, view: TaskView) -> None:
+    """What the task changed is being settled."""
+    view.enter(view.text.settling)

@@ -72,7 +72,10 @@ class PlainDisplay:
                     f"{head}: {text.correction.format(reason=subtask.reason)}",
                 )
             elif subtask.stage is Stage.MATCHED:
-                yield f"{where} {subtask.number} end", f"{head}: {self._marks.matched} {text.matched}"
+                sign, said = (
+                    (self._marks.waiting, text.unconfirmed) if subtask.open else (self._marks.matched, text.matched)
+                )
+                yield f"{where} {subtask.number} end", f"{head}: {sign} {said}"
             elif subtask.stage is Stage.FAILED:
                 failed = text.failed.format(reason=subtask.reason)
                 yield f"{where} {subtask.number} end", f"{head}: {self._marks.failed} {failed}"

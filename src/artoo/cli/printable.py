@@ -27,9 +27,13 @@ def show(text: str) -> None:
 
     One write, so that an interrupt leaves all of it or nothing; what the encoding cannot show becomes `?`.
     """
-    safe = printable(text) if sys.stdout.isatty() else text
+    show_as_it_is(printable(text) if sys.stdout.isatty() else text)
+
+
+def show_as_it_is(text: str) -> None:
+    """As `show`, for text that is safe already and may hold artoo's own colours."""
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(safe.encode(encoding, "replace").decode(encoding) + "\n")
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
     sys.stdout.flush()
 
 

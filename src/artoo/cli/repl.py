@@ -15,10 +15,10 @@ from artoo.cli import running
 from artoo.cli.confirm import Dialogue, dialogue
 from artoo.cli.fetching import Fetch
 from artoo.cli.interrupts import Interrupts
-from artoo.cli.marks import marks_for
-from artoo.cli.outcome import INTERRUPTED, as_text
+from artoo.cli.outcome import INTERRUPTED
 from artoo.cli.printable import show
 from artoo.cli.prompt import Prompt
+from artoo.cli.run_command import Output, print_result
 from artoo.cli.slash import SLASH_COMMANDS, SlashCommand, Tally
 from artoo.cli.text import Text, in_language
 from artoo.contracts.errors import ArtooError
@@ -48,7 +48,7 @@ async def _converse() -> int:
     try:
         with Interrupts(conversation=True) as interrupts:
             async with running.open_runtime(config, fetch, asking) as runtime:
-                await Conversation(runtime, prompt, text, interrupts, fetch, asking).hold()
+                await Conversation(runtime, prompt, text, interrupts, fetch, asking, config.home).hold()
     except asyncio.CancelledError:
         return INTERRUPTED
     return 0
@@ -70,7 +70,9 @@ class Conversation:
         interrupts: Interrupts,
         fetch: Fetch,
         asking: Dialogue | None,
+        home: Path,
     ) -> None:
+        self._home = home
         self._asking = asking
         self._interrupts = interrupts
         self._fetch = fetch
@@ -114,7 +116,8 @@ class Conversation:
             click.echo(f"artoo: {error}", err=True)
             return
         self._turns.append(Turn(input=request, summary=result.summary[:LONGEST_SUMMARY], task_id=result.task_id))
-        show(as_text(result, view, marks_for(sys.stdout.encoding)) + "\n")
+        print_result(result, view, self._home, Output())
+        show("")
 
     async def _audit(self) -> None:
         """What this session did, and what the Auditor has seen since its last report."""

@@ -13,14 +13,18 @@ import click
 
 from artoo.cli import running
 from artoo.cli.confirm import Dialogue, dialogue
-from artoo.cli.display import Progress
+from artoo.cli.display import Progress, is_plain
+from artoo.cli.ending import Ending
 from artoo.cli.fetching import Fetch
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.marks import marks_for
-from artoo.cli.outcome import INTERRUPTED, as_json, as_text, exit_code
-from artoo.cli.printable import show
+from artoo.cli.outcome import INTERRUPTED, as_json, exit_code
+from artoo.cli.paint import Paint
+from artoo.cli.printable import show, show_as_it_is
+from artoo.cli.task_names import short_name
 from artoo.cli.view import TaskView
 from artoo.contracts.envelope import Envelope
+from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import FinalResult
 from artoo.runtime.config_file import load_config
 from artoo.runtime.options import Budgets, RunOptions, check_policy_line
@@ -51,7 +55,14 @@ class Output:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Where commands run (default: the current directory).",
 )
-@click.option("--allow", multiple=True, metavar="LINE", help='Permit an act beforehand: "overwrite out/*.csv".')
+@click.option(
+    "--apply",
+    type=click.Choice([mode.value for mode in ApplyMode]),
+    help="What takes effect unasked: new files (the default), edits too, or nothing (ask).",
+)
+@click.option("--allow", multiple=True, metavar="LINE", help='Permit an act beforehand: "edits src/**".')
+@click.option("--check", multiple=True, metavar="COMMAND", help="A command that must succeed in the end.")
+@click.option("--verify", is_flag=True, help="Reach each answer in a second way too, and compare.")
 @click.option("--budget", multiple=True, metavar="LIMITS", help="seconds=120,calls=20,tokens=50000,money=0.50")
 @click.option("--strict", is_flag=True, help="Only a complete result is a success.")
 @click.option("--strict-roles", is_flag=True, help="Every role asks its model, also where code could decide.")
@@ -70,7 +81,10 @@ def run(
     events: bool,
     workspace: Path | None,
     project: Path | None,
+    apply: str | None,
     allow: tuple[str, ...],
+    check: tuple[str, ...],
+    verify: bool,
     budget: tuple[str, ...],
     strict: bool,
     strict_roles: bool,
@@ -79,14 +93,18 @@ def run(
 ) -> None:
     """Do what TEXT asks. TEXT may be - to read the request from standard input.
 
-    Exit codes: 0 done, 1 abandoned, 2 usage or configuration, 3 no model reachable, 130 interrupted.
+    Exit codes: 0 done, 1 abandoned, 2 usage or configuration, 3 no model reachable, 4 done, and changes wait for
+    your yes (artoo diff, artoo apply, artoo discard), 130 interrupted.
     """
     for line in allow:
         check_policy_line(line)
     options = RunOptions(
         workspace=workspace,
         project=project,
+        apply=ApplyMode(apply) if apply is not None else None,
         allow=allow,
+        checks=check,
+        verify=verify,
         budgets=Budgets.parse(budget),
         strict=strict,
         strict_roles=strict_roles,
@@ -152,7 +170,7 @@ async def on_terminal(play: Callable[[Terminal], Awaitable[tuple[FinalResult, Ta
         with Interrupts() as interrupts:
             async with running.open_runtime(config, fetch, asking) as runtime:
                 result, view = await play(Terminal(runtime, interrupts, fetch, asking, on_message))
-                _print_result(result, view, output)
+                print_result(result, view, config.home, output)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except BrokenPipeError:
@@ -162,11 +180,18 @@ async def on_terminal(play: Callable[[Terminal], Awaitable[tuple[FinalResult, Ta
     return exit_code(result)
 
 
-def _print_result(result: FinalResult, view: TaskView, output: Output) -> None:
+def print_result(result: FinalResult, view: TaskView, home: Path, output: Output) -> None:
+    """Prints a result on standard output, as it was wanted."""
     if output.json or output.events:
-        show(as_json(result))
-    else:
-        show(as_text(result, view, marks_for(sys.stdout.encoding)))
+        show(as_json(result, view.verdicts))
+        return
+    from artoo.world.view_place import Views
+
+    name = short_name(result.task_id, [place.task_id for place in Views(home).listed()])
+    terminal, plain = sys.stdout.isatty(), is_plain(sys.stdout, os.environ)
+    marks = marks_for(sys.stdout.encoding)
+    ending = Ending(result, view, marks, name, paint=Paint(colours=not plain), terminal=terminal)
+    show_as_it_is(ending.lines())
 
 
 def _print_message(envelope: Envelope) -> None:

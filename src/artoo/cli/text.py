@@ -39,13 +39,18 @@ class Text:
     refused_plan: str
     correction: str
     matched: str
+    unconfirmed: str
+    settling: str
     failed: str
     trouble: str
     # the result
     done_head: str
     unmet_head: str
     tried_head: str
-    files_head: str
+    files_made: str
+    files_changed: str
+    files_removed: str
+    assurance: Mapping[str, str]
     next_head: str
     withheld_head: str
     answers_for: str
@@ -92,19 +97,29 @@ ENGLISH: Final = Text(
     carried="{count} carried over",
     refused_plan="plan refused: {reason}",
     correction="corrected: {reason}",
-    matched="done",
+    matched="its criteria hold",
+    unconfirmed="an answer, not confirmed",
+    settling="reading what it changed",
     failed="failed: {reason}",
     trouble="{role}: {reason}",
-    done_head="Done",
-    unmet_head="Not done",
+    done_head="Reached",
+    unmet_head="Not met",
     tried_head="Tried",
-    files_head="Files",
+    files_made="Made:",
+    files_changed="Changed:",
+    files_removed="Removed:",
+    assurance={
+        "checked": "Checked.",
+        "agreed": "Two ways agree.",
+        "judged": "Judged, not checked.",
+        "unverified": "Not confirmed by anything.",
+    },
     next_head="Next",
     withheld_head="Kept back (Law 1)",
     answers_for="answers for it: {role}",
     more="and {count} more",
     no_output="(no output)",
-    success_with_gaps="Finished, with gaps.",
+    success_with_gaps="There are gaps.",
     abandoned="Stopped: {reason}.",
     rounds_cost="{count} rounds",
     calls_cost="{count} model calls",
@@ -137,7 +152,7 @@ CHINESE: Final = Text(
     checking="正在核验",
     merging="正在汇总结果",
     deciding="正在判定",
-    stopping="正在停止，整理已完成的部分",
+    stopping="正在停止，整理已得到的部分",
     stop_hint="再按一次 Ctrl-C 立即退出",
     asking="等待您的确认：{title}",
     ask_prompt="允许吗？一次 [o]，本任务 [t]，否 [N]：",
@@ -149,19 +164,29 @@ CHINESE: Final = Text(
     carried="沿用 {count} 个",
     refused_plan="计划被拒绝：{reason}",
     correction="已纠正：{reason}",
-    matched="完成",
+    matched="符合标准",
+    unconfirmed="有答案，但未证实",
+    settling="正在读取它所做的更改",
     failed="失败：{reason}",
     trouble="{role}：{reason}",
-    done_head="已完成",
-    unmet_head="未完成",
+    done_head="已得到",
+    unmet_head="未满足",
     tried_head="已尝试",
-    files_head="文件",
+    files_made="新建：",
+    files_changed="修改：",
+    files_removed="删除：",
+    assurance={
+        "checked": "已核验。",
+        "agreed": "两种方法结果一致。",
+        "judged": "仅经模型判断，未核验。",
+        "unverified": "没有任何依据证实。",
+    },
     next_head="下一步",
     withheld_head="未执行（第一定律）",
     answers_for="责任角色：{role}",
     more="另有 {count} 项",
     no_output="（无输出）",
-    success_with_gaps="已结束，但有缺口。",
+    success_with_gaps="但有缺口。",
     abandoned="已停止：{reason}。",
     rounds_cost="{count} 轮",
     calls_cost="{count} 次模型调用",

@@ -10,6 +10,7 @@ from enum import Enum, auto
 from artoo.cli.fetching import Fetch
 from artoo.cli.printable import one_line
 from artoo.cli.text import ENGLISH, Text, in_language, language_of
+from artoo.contracts.execution import CriterionVerdict
 from artoo.contracts.solution import Cost, Decided, FinalResult
 
 
@@ -25,7 +26,7 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class SubtaskView:
-    """One subtask of a round. `passed` and `judged` count the verdicts of the present attempt."""
+    """One subtask of a round. `passed`, `judged` and `open` count verdicts of the present attempt."""
 
     number: int
     intent: str
@@ -34,6 +35,7 @@ class SubtaskView:
     activity: str = ""
     passed: int = 0
     judged: int = 0
+    open: int = 0
     reason: str = ""
     since: float = 0.0
 
@@ -68,7 +70,10 @@ class RoundView:
 
 @dataclass(slots=True)
 class TaskView:
-    """A task as a person watches it. `clock` gives seconds, for how long something has been going on."""
+    """A task as a person watches it. `clock` gives seconds, for how long something has been going on.
+
+    `verdicts` are those that the last decision rests on: of the subtasks, then of the task.
+    """
 
     clock: Callable[[], float] = time.monotonic
     task_id: str = ""
@@ -77,7 +82,7 @@ class TaskView:
     phase: str = ""
     question: str = ""
     rounds: list[RoundView] = field(default_factory=list[RoundView])
-    files: dict[str, None] = field(default_factory=dict[str, None])
+    verdicts: tuple[CriterionVerdict, ...] = ()
     corrections: int = 0
     calls: int = 0
     tool_calls: int = 0

@@ -10,6 +10,7 @@ from enum import StrEnum
 from pydantic import Field, JsonValue
 
 from artoo.contracts.base import Contract
+from artoo.contracts.settling import ApplyMode
 
 
 class ModelKnown(Contract):
@@ -24,9 +25,10 @@ class TaskOpened(Contract):
 
     `artoo` is the version that ran it. `hyperparameters` are those of artoo.control, by name. `seconds` of an
     attempt, `steps` in it. `max_calls`, `max_tokens`, `max_money`: the budget, None without a limit. `allow` are
-    the permissions that were given for this task alone. `persona` is the accepted part of the T layer, `standing`
-    what stands in every prompt because of the agent that the task is done for: segment name → text. `brain`, `tool`
-    are the models; `without` the heuristics that were switched off.
+    the permissions that were given for this task alone, `apply` what of it takes effect unasked (ApplyMode; None in
+    logs of version 0.1). `persona` is the accepted part of the T layer, `standing` what stands in every prompt because
+    of the agent that the task is done for: segment name → text. `brain`, `tool` are the models; `without` the
+    heuristics that were switched off.
     """
 
     artoo: str
@@ -42,6 +44,7 @@ class TaskOpened(Contract):
     max_tokens: int | None = None
     max_money: float | None = None
     allow: tuple[str, ...] = ()
+    apply: ApplyMode | None = None
     persona: str = ""
     standing: dict[str, str] = Field(default_factory=dict[str, str])
     brain: ModelKnown = Field(default_factory=ModelKnown)

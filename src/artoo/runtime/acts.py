@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallEffects, ToolCall, ToolCalled, ToolStarted
+from artoo.contracts.network import NetworkUsed
 from artoo.runtime.config import Config
 from artoo.runtime.settling import keep_of
 from artoo.tasklog.redact import MARK
@@ -41,6 +42,7 @@ def past_of(config: Config, task_id: str, envelopes: Iterable[Envelope], now: da
         notes={act: note for act, note in kept.notes.items() if act not in heard.ended},
         ledger=kept.ledger,
         redacted=MARK,
+        used=tuple(heard.used),
     )
 
 
@@ -54,6 +56,7 @@ class _Heard:
     ended: set[str] = field(default_factory=set[str])
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
     consented: list[Consented] = field(default_factory=list[Consented])
+    used: list[NetworkUsed] = field(default_factory=list[NetworkUsed])
     _asked: dict[str, ConfirmationRequest] = field(default_factory=dict[str, ConfirmationRequest])
 
     def add(self, envelope: Envelope) -> None:
@@ -70,6 +73,8 @@ class _Heard:
                 request = self._asked.pop(envelope.cause_id or "", None)
                 if request is not None and request.digest == answer.digest:
                     self.consented.append((request, answer))
+            case NetworkUsed() as used:
+                self.used.append(used)
             case _:
                 return
 

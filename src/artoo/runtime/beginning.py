@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 
+from artoo.contracts.criteria import by_command
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.request import Turn, UserRequest
@@ -60,9 +61,14 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
 
     stage = LiveStage(task_id, shop.bus, BudgetedModel(model, budget), hands, shop.clock, shop.ids, memory)
     task = TaskRun(task_id, stage, settings, budget.cost, answers)
-    opened = opened_as(settings, shop.limits(options), options.allow, memory=memory is not None)
+    mode = options.apply or shop.config.apply
+    opened = opened_as(settings, shop.limits(options), options.allow, mode, memory=memory is not None)
     request = UserRequest(
-        text=text, project=str(roots.project), workspace=str(roots.workspace), history=tuple(history)
+        text=text,
+        project=str(roots.project),
+        workspace=str(roots.workspace),
+        history=tuple(history),
+        checks=tuple(by_command(command) for command in options.checks),
     )
     lock = TaskLock(shop.config.home, task_id)
     return Begun(task, lambda: _alone(task.run(opened, request, lock.take)), lock)

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.settling import ApplyMode
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.runtime.config_seed import AgentRuntime
 from artoo.runtime.home import default_home
@@ -180,6 +181,16 @@ class Undo(Section):
     megabytes: Whole = Field(default=4_096, ge=1, le=1 << 20)
 
 
+class Pending(Section):
+    """How long a task's changes wait for a yes: `days`, and `megabytes` of all that waits.
+
+    Nobody loses them unwarned: `artoo status` names them with their last day.
+    """
+
+    days: Number = Field(default=30.0, gt=0, le=3_650)
+    megabytes: Whole = Field(default=8_192, ge=1, le=1 << 20)
+
+
 class Log(Section):
     """How long task logs are kept: `keep_days`, and `keep_megabytes` of all together, whichever is first.
 
@@ -214,8 +225,8 @@ class Config(Section):
     """The whole configuration. `Config()` is the default one; `config_file.load_config` reads file
     and environment.
 
-    `workspace` is where generated output goes; `allow` are standing permissions, one policy line each;
-    `mcp_servers` maps names to servers.
+    `workspace` is where generated output goes; `apply` says what of a task takes effect unasked, `allow` are
+    standing permissions, one policy line each; `mcp_servers` maps names to servers.
     """
 
     models: Models = Field(default_factory=Models.model_construct)
@@ -224,9 +235,11 @@ class Config(Section):
     limits: Limits = Field(default_factory=Limits.model_construct)
     prices: Prices = Field(default_factory=Prices.model_construct)
     workspace: Path = Path("~/artoo_workspace")
+    apply: ApplyMode = ApplyMode.NEW
     allow: Annotated[tuple[str, ...], BeforeValidator(_lines)] = ()
     memory: Memory = Field(default_factory=Memory.model_construct)
     mcp_servers: dict[str, McpEntry] = Field(default_factory=dict[str, McpEntry])
+    pending: Pending = Field(default_factory=Pending.model_construct)
     undo: Undo = Field(default_factory=Undo.model_construct)
     log: Log = Field(default_factory=Log.model_construct)
     layers: LayerSettings = Field(default_factory=LayerSettings.model_construct)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.contracts.changes import Conflict
+from artoo.contracts.network import NetworkUsed
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
-from artoo.ports.sandbox import Roots, Sandbox
+from artoo.ports.sandbox import Roots, Sandbox, unheard
 from artoo.runtime.mcp import Pool, preparation
 from artoo.runtime.stage import Hands
 from artoo.tools.evidence_source import ReadOnlyEvidence
@@ -17,6 +18,7 @@ from artoo.tools.gate import Gate
 from artoo.tools.gated import GatedCommands, GatedWriter
 from artoo.tools.look import ProjectLook
 from artoo.tools.mcp.servers import McpServer
+from artoo.tools.network import Network
 from artoo.tools.origins import Origins
 from artoo.tools.past import Past
 from artoo.tools.questions import AskNobody, AskOnStream
@@ -44,6 +46,10 @@ class OneView:
         return ()
 
 
+def _publish(port: Port, used: NetworkUsed) -> None:
+    port.publish(used)
+
+
 def open_hands(
     sandbox: Sandbox,
     roots: Roots,
@@ -69,7 +75,9 @@ def open_hands(
     before = past or Past()
     gate, ledger = Gate(questions or AskNobody(), Origins(request)), before.ledger
     gate.restore(before)
-    runner = GatedCommands(sandbox, roots, task_id, gate, ledger, notes=before.notes)
+    network = Network(unheard if port is None else lambda used: _publish(port, used))
+    network.restore(before.used)
+    runner = GatedCommands(sandbox, roots, task_id, gate, ledger, notes=before.notes, network=network)
     writer = GatedWriter(sandbox, roots, task_id, gate, ledger, notes=before.notes)
     registry = Registry(
         (

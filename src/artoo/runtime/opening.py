@@ -10,6 +10,7 @@ from typing import Any
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.recording import ModelKnown, TaskOpened
+from artoo.contracts.settling import ApplyMode
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.asking import Standing
 from artoo.loops.fast.agreement import SecondLook
@@ -21,7 +22,9 @@ from artoo.runtime.options import Budgets
 from artoo.runtime.task import TaskSettings
 
 
-def opened_as(settings: TaskSettings, budgets: Budgets, allow: tuple[str, ...], *, memory: bool) -> TaskOpened:
+def opened_as(
+    settings: TaskSettings, budgets: Budgets, allow: tuple[str, ...], apply: ApplyMode, *, memory: bool
+) -> TaskOpened:
     """The first message of a task that runs with these settings."""
     return TaskOpened(
         artoo=own_version(),
@@ -37,6 +40,7 @@ def opened_as(settings: TaskSettings, budgets: Budgets, allow: tuple[str, ...], 
         max_tokens=budgets.tokens,
         max_money=budgets.money,
         allow=allow,
+        apply=apply,
         persona=settings.persona,
         standing={segment.name: text for segment, text in settings.standing.segments.items()},
         brain=ModelKnown(small=settings.brain.small, window=settings.brain.window),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.settling import ApplyMode
 
 if TYPE_CHECKING:
     from artoo.runtime.behalf import Behalf
@@ -71,21 +72,41 @@ def check_policy_line(line: str) -> None:
     parse_policy(line)
 
 
+def _mode(given: str) -> ApplyMode:
+    """Raises ConfigurationError for a mode that there is not."""
+    try:
+        return ApplyMode(given)
+    except ValueError:
+        raise ConfigurationError(f"apply={given!r} is not one of: {', '.join(ApplyMode)}") from None
+
+
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """Options of one task. Paths may be relative to the current directory; None: the configuration decides.
 
     `project` is the directory in which commands run (default: the current one), `workspace` the one for generated
-    output. `allow` are standing permissions ("overwrite out/*.csv") besides those of the configuration.
+    output. `apply` says what of the task's changes takes effect unasked (`new`, `edits` or `ask`), `allow` are
+    standing permissions ("edits src/**") besides those of the configuration. `checks` are commands that must
+    succeed, `verify` asks for a second way of checking also where the model is not known to be small.
     `strict` sets δ = 0, `strict_roles` makes every role call its model, `memory` False neither reads nor writes
     shared memory. `behalf`: the agent of a team for whom it is done.
     """
 
     workspace: Path | None = None
     project: Path | None = None
+    apply: ApplyMode | None = None
     allow: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    verify: bool = False
     budgets: Budgets = Budgets()
     strict: bool = False
     strict_roles: bool = False
     memory: bool = True
     behalf: Behalf | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ConfigurationError for a mode that there is not, and for an empty check."""
+        if self.apply is not None:
+            object.__setattr__(self, "apply", _mode(self.apply))  # "edits" is as good as ApplyMode.EDITS
+        if any(not command.strip() for command in self.checks):
+            raise ConfigurationError("a check is empty; name a command that must succeed, as in: pytest -q")

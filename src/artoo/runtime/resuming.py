@@ -61,6 +61,7 @@ class Resumption:
         return RunOptions(
             workspace=Path(request.workspace),
             project=Path(request.project),
+            apply=opened.apply,
             allow=opened.allow,
             budgets=Budgets(calls=opened.max_calls, tokens=opened.max_tokens, money=opened.max_money),
             strict_roles=opened.strict_roles,

@@ -184,6 +184,7 @@ class Workshop:
 
     def settings(self, options: RunOptions, persona: str) -> TaskSettings:
         """How a task is run: its options before the configuration."""
+        from artoo.loops.fast.agreement import SecondLook
         from artoo.loops.fast.executor import ExecutorLimits
         from artoo.loops.heuristics import without
         from artoo.runtime.task import TaskSettings
@@ -202,6 +203,7 @@ class Workshop:
             executor=ExecutorLimits(steps=limits.steps, seconds=limits.subtask_seconds),
             most_subtasks=limits.subtasks,
             strict_roles=options.strict_roles,
+            second_look=SecondLook.ALWAYS if options.verify else SecondLook.AUTO,
             persona=persona,
             heuristics=without(self.config.control.without),
         )

@@ -17,6 +17,7 @@ from artoo.ports.sandbox import Limits, Roots, RunStatus, Sandbox, SandboxReques
 from artoo.tools.output import clip
 from artoo.tools.tool import Outcome
 from artoo.tools.under_way import goes_out
+from artoo.tools.wanted import NOTHING, Wanted
 
 ERROR_OUTPUT_KEPT = OUTPUT_KEPT // 2
 """Characters of standard error that are kept: it rarely says more, and the prompt pays for it."""
@@ -44,12 +45,14 @@ _LIMIT_REASONS: Mapping[RunStatus, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to run in the project root. `argv[0]` is looked up on the sandbox's PATH."""
+    """A program to run in the project root. `argv[0]` is looked up on the sandbox's PATH. `network`: what it may
+    reach, if that is agreed to."""
 
     argv: tuple[str, ...]
     wall_seconds: float
     stdin: bytes | None = None
     env: Mapping[str, str] = field(default_factory=lambda: PLAIN_LOCALE)
+    network: Wanted = NOTHING
 
 
 def bash(script: str) -> tuple[str, ...]:

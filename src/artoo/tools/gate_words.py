@@ -35,6 +35,12 @@ _CHINESE: Mapping[str, str] = {
         "artoo 终止时它正在进行；是否已生效无人知晓"
     ),
     "first seen in": "首次出现于",
+    "network": "网络",
+    "credential": "凭据",
+    "the command can read it and send it there": "命令可以读取它并发送到那里",
+    "what it sends cannot be shown beforehand, nor taken back; hosts and bytes are logged": (
+        "它发送的内容无法事先显示，也无法收回；主机和字节数会被记录"
+    ),
     "bytes": "字节",
 }
 

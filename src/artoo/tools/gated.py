@@ -20,6 +20,7 @@ from artoo.tools.gate import Gate, Settlement, digest_of_act
 from artoo.tools.gate_question import Act
 from artoo.tools.gate_words import word
 from artoo.tools.journalled import Notes, note_of, outcome_before
+from artoo.tools.network import Hearing, Network, network_refusal
 from artoo.tools.paths import shown
 from artoo.tools.tool import Outcome
 from artoo.tools.under_way import digest_of_call, goes_out
@@ -43,9 +44,14 @@ class GatedCommands:
     ledger: TaskLedger
     limits: Limits = field(default_factory=Limits)
     notes: Notes = field(default_factory=dict[str, ActNote])
+    network: Network = field(default_factory=Network)
 
     async def run(self, command: Command) -> Outcome:
         """Raises SandboxError when the command cannot be contained or its changes cannot be applied."""
+        hearing = self.network.hearing()
+        return hearing.explained(await self._run(command, hearing), command.network)
+
+    async def _run(self, command: Command, hearing: Hearing) -> Outcome:
         request = SandboxRequest(
             argv=command.argv,
             cwd=self.roots.project,
@@ -55,13 +61,20 @@ class GatedCommands:
             stdin=command.stdin,
             limits=replace(self.limits, wall_seconds=command.wall_seconds),
             ledger=self.ledger,
+            hosts=command.network.listed,
+            heard=hearing,
+            keep_env=frozenset(command.network.credentials),
         )
         program = _program(request)
         call = digest_of_call("run", program, request.argv[-1])
         before = outcome_before(self.notes, call)
         if before is not None:
             return before
-        await goes_out(CallEffects.STAGED)
+        if request.hosts:
+            refused = await network_refusal(self.gate, program, request.argv[-1], command.network)
+            if refused is not None:
+                return refused
+        await goes_out(CallEffects.OUTSIDE if request.hosts else CallEffects.STAGED)
         run = await self.sandbox.run(request)
         if run.needs_confirmation:
             return await self._for_real(request, run)

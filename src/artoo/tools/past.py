@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.execution import CallEffects, ToolCall, ToolStarted
+from artoo.contracts.network import NetworkUsed
 from artoo.ports.sandbox import ActNote, TaskLedger
 
 Consented = tuple[ConfirmationRequest, ConfirmationAnswer]
@@ -49,6 +50,7 @@ class Past:
     `started`: calls that went out and have no record, each as far as it went. `forgotten`: those of them that are
     older than what journals keep. `consented`: every answered question, oldest first. `calls`: the records, in
     order. `notes`, `ledger`: of the journals. `redacted`: the mark that stands in the log where a secret was.
+    `used`: what its commands have sent over the network.
     """
 
     started: Mapping[str, ToolStarted] = field(default_factory=dict[str, ToolStarted])
@@ -59,6 +61,7 @@ class Past:
     notes: Mapping[str, ActNote] = field(default_factory=dict[str, ActNote])
     ledger: TaskLedger = field(default_factory=TaskLedger)
     redacted: str = ""
+    used: tuple[NetworkUsed, ...] = ()
 
     def verdict(self, act: str) -> Verdict | None:
         """What follows for a call without a record; None when it never went out."""

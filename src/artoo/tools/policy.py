@@ -1,10 +1,11 @@
 """Standing permissions: small sentences that name a kind of act and what it may touch. There is no blanket yes.
 
     policy  = ("create" | "overwrite" | "delete" | "mode" | "link") PATTERN
-            | "network" HOST | "recipient" ADDRESS | "tool" NAME
+            | "network" HOST[:PORT] | "credential" VARIABLE | "recipient" ADDRESS | "tool" NAME
 
 PATTERN is a path in the project, or an absolute one (`/…`, `~/…`); `*`, `?`, `[…]` stay within one name, `**` is
-any depth. HOST and ADDRESS may begin with `*.` or `*@`; NAME may end in `*` after a colon (`mcp:notes:*`).
+any depth. HOST and ADDRESS may begin with `*.` or `*@`; HOST without a port means https and http. NAME may end in
+`*` after a colon (`mcp:notes:*`). VARIABLE is one of the environment, for commands that reach the network.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from artoo.contracts.changes import path_bytes
 from artoo.contracts.confirmation import AskedAct
 from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.tools.path_pattern import PathPattern, path_pattern
+from artoo.world.edge.hosts import WEB_PORTS, NotAHost, Permit, destination
 
 FILE_KINDS = ("create", "overwrite", "delete", "mode", "link")
-OTHER_KINDS = ("network", "recipient", "tool")
+OTHER_KINDS = ("network", "credential", "recipient", "tool")
 _WILD = re.compile(r"[*?\[{]")
 _TOO_WIDE = re.compile(r"(~|/(home|Users)/[^/]+)?/?[*?/.\[\]{},]*")
 _TOOL = re.compile(r"[A-Za-z_][\w.-]*((:[\w.-]+)*|(:[\w.-]+)+:\*)")
-_HOST = re.compile(r"(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|[0-9A-Fa-f:.]+")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
 _ADDRESS = re.compile(r"(\*|[\w.+-]+)@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
 
 
@@ -43,6 +45,10 @@ class Policy:
             return False
         if self.kind == "tool":
             return fnmatch.fnmatchcase(act.target.split(" ", 1)[0], self.argument)
+        if self.kind == "credential":
+            return act.target == self.argument
+        if self.kind == "network":
+            return _permits(self.argument, act.target)
         if self.kind in OTHER_KINDS:
             return fnmatch.fnmatchcase(act.target.casefold(), self.argument.casefold())
         if act.sensitive and _WILD.search(self.argument):
@@ -76,7 +82,8 @@ def parse_policy(line: str) -> Policy:
 
 
 def _named(kind: str) -> str:
-    return {"network": "host", "recipient": "address", "tool": "tool"}.get(kind, "path")
+    named = {"network": "host", "credential": "variable", "recipient": "address", "tool": "tool"}
+    return named.get(kind, "path")
 
 
 _EXAMPLES = {
@@ -86,6 +93,7 @@ _EXAMPLES = {
     "mode": "mode scripts/*.sh",
     "link": "link data/latest",
     "network": "network api.example.org",
+    "credential": "credential GITHUB_TOKEN",
     "recipient": "recipient *@example.org",
     "tool": "tool mcp:notes:search",
 }
@@ -95,7 +103,9 @@ def _problem(kind: str, argument: str) -> str | None:
     if kind == "tool":
         return None if _TOOL.fullmatch(argument) else "that is not the name of a tool"
     if kind == "network":
-        return None if _HOST.fullmatch(argument) else "that is not a host"
+        return _problem_with_host(argument)
+    if kind == "credential":
+        return None if _VARIABLE.fullmatch(argument) else "that is not the name of a variable"
     if kind == "recipient":
         return None if _ADDRESS.fullmatch(argument) else "that is not a mail address"
     if _TOO_WIDE.fullmatch(argument):
@@ -107,6 +117,25 @@ def _problem(kind: str, argument: str) -> str | None:
     except (ToolError, re.error) as error:
         return str(error)
     return None
+
+
+def _problem_with_host(argument: str) -> str | None:
+    try:
+        permit = Permit.parse(argument)
+    except NotAHost as error:
+        return f"that is not a host: it {error}"
+    too_wide = permit.subdomains and "." not in permit.host
+    return "it would cover everything; name a domain" if too_wide else None
+
+
+def _permits(argument: str, target: str) -> bool:
+    """Whether a line covers a host, with a port for a command, without one for other acts."""
+    permit = Permit.parse(argument)
+    try:
+        goal = destination(target, permit.port or WEB_PORTS[0])
+    except NotAHost:
+        return False
+    return permit.covers(goal)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,17 @@ line that a crash cut is none.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from artoo.contracts.changes import Node, printable_path
 from artoo.contracts.errors import SandboxError
+from artoo.world.files import parent_of
 from artoo.world.journal import StateRecord
+from artoo.world.nodes import digest_file
+from artoo.world.scan import Touched
 
 
 class Base(BaseModel):
@@ -79,10 +83,20 @@ def _whole_length(descriptor: int) -> int:
     return whole
 
 
-def missing_from(known: Mapping[str, object], bases: Iterable[Base]) -> tuple[Base, ...]:
-    """Those whose paths are not known yet, the first of each."""
-    seen: dict[str, Base] = {}
-    for base in bases:
-        if base.path not in known:
-            seen.setdefault(base.path, base)
-    return tuple(seen.values())
+def bases_of(known: Container[str], touched: Iterable[Touched]) -> Iterator[Base]:
+    """What is to be kept of things of the person's that a layer touches, as far as it is not known."""
+    for one in touched:
+        root, relative = printable_path(os.fsencode(one.layer.root)), printable_path(one.relative)
+        path = f"{root}/{relative}" if relative else root
+        was = StateRecord.of(one.state)
+        if path not in known and was is not None:
+            digest = _digest(root, relative) if was.node is Node.FILE else None
+            yield Base(path=path, was=was, changed_ns=one.state.ctime_ns, sha256=digest)
+
+
+def _digest(root: str, relative: str) -> str | None:
+    try:
+        with parent_of(root, relative) as (directory, name):
+            return digest_file(directory, name)
+    except OSError:  # unreadable, or gone meanwhile: then its inode and times must do
+        return None

@@ -111,17 +111,21 @@ def opened_up(directory: int, name: str, mode: int) -> Generator[int]:
     The mode comes back at the end.
     """
     locked = mode & 0o700 != 0o700 and os.geteuid() != 0
-    if locked:
-        os.chmod(at(directory, name), mode | 0o700)
-    try:
+    if not locked:
         descriptor = open_directory(directory, name)
+    else:
+        os.chmod(at(directory, name), mode | 0o700)
         try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
+            descriptor = open_directory(directory, name)
+        except OSError:
+            os.chmod(at(directory, name), mode)
+            raise
+    try:
+        yield descriptor
     finally:
         if locked:
-            os.chmod(at(directory, name), mode)
+            os.fchmod(descriptor, mode)  # by descriptor: it may have been moved meanwhile
+        os.close(descriptor)
 
 
 def is_opaque(directory: int, name: str) -> bool:

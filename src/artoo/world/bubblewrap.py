@@ -17,7 +17,7 @@ from artoo.world.edge.doors import joined_door
 from artoo.world.limits import limited
 from artoo.world.overlay import View
 from artoo.world.process import Confined, kill_quietly
-from artoo.world.stage import Stage
+from artoo.world.stage import Layer, Stage
 from artoo.world.status import StatusPipe, parent_of
 from artoo.world.watch import watch_tree
 
@@ -112,12 +112,26 @@ def _file_system(view: View) -> Iterator[str]:
         if path not in inside:
             yield from ("--ro-bind-try", path, path)
     for layer in stage.layers:
-        root = str(layer.root)
-        yield from ("--overlay-src", root, "--overlay", str(layer.upper), str(layer.work), root)
+        yield from _overlay(layer)
     for path in inside:
         yield from ("--ro-bind-try", path, path)
     for path in view.hidden:
         yield from _hide(path, stage)
+
+
+def _overlay(layer: Layer) -> Iterator[str]:
+    """A root under its layers. bubblewrap takes sources from the old root and mounts below the new one; a target
+    that leaves the new root upwards makes the root's own overlay a source for the next."""
+    root = str(layer.root)
+    lowest = root
+    if layer.footing is not None:
+        alone, void = map(str, layer.footing)
+        yield from ("--tmpfs", f"/../oldroot{void}", "--overlay-src", void, "--overlay-src", root)
+        yield from ("--ro-overlay", f"/../oldroot{alone}")
+        lowest = alone
+    for source in (lowest, *(str(upper) for upper in reversed(layer.below))):
+        yield from ("--overlay-src", source)
+    yield from ("--overlay", str(layer.upper), str(layer.work), root)
 
 
 def _hide(path: Path, stage: Stage) -> Iterator[str]:

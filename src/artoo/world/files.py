@@ -124,13 +124,13 @@ def keep_image(directory: int, name: str, before: StateRecord, image: Path) -> N
     copy_node(directory, name, before, image)
 
 
-def copy_node(directory: int, name: str, state: StateRecord, target: Path) -> None:
-    """A durable copy of a non-directory with its metadata. Holes stay holes."""
+def copy_node(directory: int, name: str, state: StateRecord, target: Path, *, durable: bool = True) -> None:
+    """A copy of a non-directory with its metadata. Holes stay holes."""
     target.unlink(missing_ok=True)
     if state.node is Node.LINK:
         target.symlink_to(os.readlink(name, dir_fd=directory))
     elif state.node is Node.FILE:
-        _copy_content(directory, name, state, target)
+        _copy_content(directory, name, state, target, durable=durable)
     else:
         kind = {Node.FIFO: stat.S_IFIFO, Node.SOCKET: stat.S_IFSOCK}.get(state.node, stat.S_IFCHR)
         os.mknod(target, kind | 0o600, state.rdev)
@@ -141,7 +141,7 @@ def copy_node(directory: int, name: str, state: StateRecord, target: Path) -> No
         os.close(parent)
 
 
-def _copy_content(directory: int, name: str, state: StateRecord, target: Path) -> None:
+def _copy_content(directory: int, name: str, state: StateRecord, target: Path, *, durable: bool) -> None:
     source = _open_readable(directory, name, state)
     try:
         copy = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -151,7 +151,8 @@ def _copy_content(directory: int, name: str, state: StateRecord, target: Path) -
                 os.lseek(copy, start, os.SEEK_SET)
                 _copy_range(source, copy, end - start)
             os.ftruncate(copy, state.size)
-            os.fsync(copy)
+            if durable:
+                os.fsync(copy)
         finally:
             os.close(copy)
     finally:

@@ -22,11 +22,16 @@ _LAUNCHER = Path(__file__).with_name("launcher.py")
 
 @dataclass(frozen=True, slots=True)
 class LaunchLayer:
-    """One overlay: what is below, and the two directories above it."""
+    """One overlay: what is below, the two directories above it, the frozen layers in between, topmost first.
+
+    `inside`: one of these lies in the root (`stage.Layer.footing`).
+    """
 
     root: str
     upper: str
     work: str
+    below: tuple[str, ...] = ()
+    inside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ import socket
 import struct
 import sys
 import time
+from collections.abc import Generator
 from typing import Any, NoReturn
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -27,7 +28,7 @@ _DEATH_SIGNAL, _SUBREAPER, _NO_NEW_PRIVILEGES, _SECCOMP, _DROP_BOUND = 1, 36, 38
 _NEW_NAMESPACES = 0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000
 _PRIVATE_RECURSIVE, _BIND, _NOSUID, _NODEV, _READ_ONLY = 0x44000, 0x1000, 0x2, 0x4, 0x1
 _MOUNT_SETATTR, _AT_RECURSIVE = 442, 0x8000
-_RECURSIVE = 0x4000
+_RECURSIVE, _DETACH = 0x4000, 2
 _RULESET, _RULE, _RESTRICT = 444, 445, 446
 _EXECUTE, _WRITE, _READ, _LIST = 1, 2, 4, 8
 _GIVE_UP_SECONDS = 5.0
@@ -143,10 +144,7 @@ def _build_view(plan: dict[str, Any]) -> None:
     }
     _bind_as_is([path for path in plan["bound"] if path not in inside], opened)
     for layer in plan["layers"]:
-        os.makedirs(layer["root"], exist_ok=True)
-        names = {"lowerdir": layer["root"], "upperdir": layer["upper"], "workdir": layer["work"]}
-        options = ",".join(f"{key}=/proc/self/fd/{opened[path]}" for key, path in names.items())
-        _mount("overlay", layer["root"], "overlay", _NOSUID | _NODEV, options + ",userxattr")
+        _overlay(layer, opened)
     _bind_as_is([path for path in plan["bound"] if path in inside], opened)
     for path in plan["hidden"]:
         _hide(path, opened[plan["empty"]])
@@ -159,8 +157,41 @@ def _build_view(plan: dict[str, Any]) -> None:
         os.close(descriptor)
 
 
+def _overlay(layer: dict[str, Any], opened: dict[str, int]) -> None:
+    """A root under its layers; seen through an overlay of its own where a layer lies inside it."""
+    os.makedirs(layer["root"], exist_ok=True)
+    with _lowest(opened[layer["root"]], layer["inside"]) as lowest:
+        descriptors = [*(opened[path] for path in layer["below"]), lowest]
+        lower = ":".join(f"/proc/self/fd/{descriptor}" for descriptor in descriptors)
+        upper, work = opened[layer["upper"]], opened[layer["work"]]
+        options = f"lowerdir={lower},upperdir=/proc/self/fd/{upper},workdir=/proc/self/fd/{work},userxattr"
+        _mount("overlay", layer["root"], "overlay", _NOSUID | _NODEV, options)
+
+
+@contextlib.contextmanager
+def _lowest(root: int, inside: bool) -> Generator[int]:
+    """The root; as another file system if a layer lies in it, since no lower directory may lie in another one."""
+    if not inside:
+        yield root
+        return
+    alone, void = "/run/alone", "/run/void"
+    os.mkdir(void)
+    os.mkdir(alone)
+    empty = os.open(void, os.O_PATH | os.O_CLOEXEC)
+    sources = f"lowerdir=/proc/self/fd/{root}:/proc/self/fd/{empty},userxattr"
+    _mount("overlay", alone, "overlay", _NOSUID | _NODEV | _READ_ONLY, sources)
+    descriptor = os.open(alone, os.O_PATH | os.O_CLOEXEC)
+    yield descriptor
+    os.close(descriptor)
+    os.close(empty)
+    _check(_LIBC.umount2(alone.encode(), _DETACH), f"umount {alone}")
+    os.rmdir(alone)
+    os.rmdir(void)
+
+
 def _sources(plan: dict[str, Any]) -> list[str]:
     layers = [layer[key] for layer in plan["layers"] for key in ("root", "upper", "work")]
+    layers += [path for layer in plan["layers"] for path in layer["below"]]
     devices = [f"/dev/{name}" for name in _DEVICES if os.path.exists(f"/dev/{name}")]
     return [plan["scratch"], plan["empty"], *layers, *plan["bound"], *devices]
 

@@ -15,6 +15,7 @@ from artoo.world.group import LaunchLayer, LaunchPlan, launched
 from artoo.world.limits import limited
 from artoo.world.overlay import View
 from artoo.world.process import Confined
+from artoo.world.stage import Layer
 from artoo.world.status import StatusPipe
 
 _SHARED_MEMORY = 512 * MIB
@@ -32,7 +33,7 @@ def confine(view: View) -> Generator[tuple[Confined, StatusPipe], None, None]:
         cwd=str(request.cwd),
         filter=seccomp.filter_program().hex(),
         writable=(*roots, "/tmp", "/var/tmp"),
-        layers=tuple(LaunchLayer(str(layer.root), str(layer.upper), str(layer.work)) for layer in stage.layers),
+        layers=tuple(_launched(layer) for layer in stage.layers),
         bound=view.bound,
         hidden=tuple(os.fspath(path) for path in view.hidden),
         scratch=str(request.scratch or stage.scratch),
@@ -48,3 +49,13 @@ def confine(view: View) -> Generator[tuple[Confined, StatusPipe], None, None]:
         plan = replace(plan, door=door.theirs.fileno())
         with launched(plan, request.limits, watched) as (program, status):
             yield replace(program, door=door), status
+
+
+def _launched(layer: Layer) -> LaunchLayer:
+    return LaunchLayer(
+        str(layer.root),
+        str(layer.upper),
+        str(layer.work),
+        tuple(map(str, layer.below)),
+        layer.footing is not None,
+    )

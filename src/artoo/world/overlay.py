@@ -15,7 +15,7 @@ from typing import Protocol
 
 from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import RunStatus, SandboxRequest, SandboxRun, StagedChanges, TierName
+from artoo.ports.sandbox import Roots, RunStatus, SandboxRequest, SandboxRun, StagedChanges, TierName
 from artoo.world.classify import Places
 from artoo.world.describe import describe
 from artoo.world.edge.environment import network_environment
@@ -25,7 +25,7 @@ from artoo.world.mounts import MountTable, inner_mounts
 from artoo.world.process import Confined, Ended
 from artoo.world.scan import scan
 from artoo.world.secrets import existing, secret_paths
-from artoo.world.stage import Stage, choose_stage_home, make_stage, overlay_roots
+from artoo.world.stage import Stage, choose_stage_home, make_stage, memory_stage_home, overlay_roots
 from artoo.world.staged import NoChanges, Staged
 from artoo.world.writes import stage_write
 
@@ -100,12 +100,31 @@ class OverlaySandbox:
             raise
         return self._result(ended, status, staged, notes)
 
+    async def run_over(self, request: SandboxRequest, stage: Stage) -> tuple[Ended, list[str]]:
+        """Runs a command over layers that are there; how it ended, and facts for the reader.
+
+        Raises SandboxError when it could not be contained. The layers are as the command left them.
+        """
+        view = await asyncio.to_thread(self._around, request, stage)
+        with self._driver(view) as (program, report):
+            ended = await run_with_network(program, request.limits, request.stdin, request.hosts, request.heard)
+            _require_started(ended, report)
+        return ended, [*_stopped_by(_status(ended)), *_held_read_only(request, stage)]
+
+    def roots_to_cover(self, roots: Roots) -> tuple[Path, ...]:
+        """The real directories over which this tier can lay a view."""
+        return overlay_roots(roots, MountTable.read(), over_mounts=self._over_mounts)
+
+    def stage_home(self, needed: int, on_disk: Path) -> Path:
+        """Where a command's own layer is to lie: in memory while that is proved and has room, else `on_disk`."""
+        chosen = choose_stage_home(self._stage_homes, needed)
+        return chosen if chosen == memory_stage_home() else on_disk
+
     async def stage_write(self, request: SandboxRequest, path: Path, content: bytes) -> StagedChanges:
         return await stage_write(request, path, content, self._artoo_home)
 
     def _result(self, ended: Ended, status: RunStatus, staged: StagedChanges, notes: list[str]) -> SandboxRun:
-        if status in _LIMIT_WORDS:
-            notes = [f"ended: {_LIMIT_WORDS[status]}", *notes]
+        notes = [*_stopped_by(status), *notes]
         return SandboxRun(
             tier=self._tier,
             status=status,
@@ -121,7 +140,11 @@ class OverlaySandbox:
         mounts = MountTable.read()
         roots = overlay_roots(request.roots, mounts, over_mounts=self._over_mounts)
         stage_home = choose_stage_home(self._stage_homes, request.limits.disk_bytes)
-        stage = make_stage(stage_home, uuid.uuid4().hex, roots)
+        return self._around(request, make_stage(stage_home, uuid.uuid4().hex, roots))
+
+    def _around(self, request: SandboxRequest, stage: Stage) -> View:
+        mounts = MountTable.read()
+        roots = tuple(layer.root for layer in stage.layers)
         secrets = secret_paths(request.roots.home, self._artoo_home, request.roots.layer)
         hidden = existing([*secrets, *self._stage_homes, *request.hide])
         env = cleaned(os.environ, home=request.roots.home, extra=request.env, keep=request.keep_env)
@@ -167,6 +190,10 @@ def _status(ended: Ended) -> RunStatus:
     if ended.limit is not None:
         return ended.limit
     return "ok" if ended.exit_code == 0 else "error"
+
+
+def _stopped_by(status: RunStatus) -> list[str]:
+    return [f"ended: {_LIMIT_WORDS[status]}"] if status in _LIMIT_WORDS else []
 
 
 def _visible(hidden: tuple[Path, ...], roots: tuple[Path, ...]) -> tuple[Path, ...]:

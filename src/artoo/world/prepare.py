@@ -92,9 +92,11 @@ def _place(effect: Effect) -> tuple[str, str]:
 class Preparation:
     """Builds the steps of one act. Nothing that the user can see changes, landing directories aside."""
 
-    def __init__(self, record: Record, effects: Sequence[Effect]) -> None:
+    def __init__(self, record: Record, effects: Sequence[Effect], *, keep_layers: bool = False) -> None:
+        """`keep_layers`: the layers stay as they are, so that a failed act can be tried again from them."""
         self._record = record
         self._effects = effects
+        self._keep_layers = keep_layers
         self._mounts = MountTable.read()
         self._landings: dict[Path, Path] = {}
         self._sources: list[str] = []
@@ -146,12 +148,15 @@ class Preparation:
         upper = printable_path(os.fsencode(effect.layer.upper))
         staged = os.fsencode(effect.layer.upper) + b"/" + effect.relative
         with parent_of(upper, printable_path(effect.relative)) as (directory, name):
-            if self._same_mount(effect.layer.upper, effect.layer.root):
+            if self._same_mount(effect.layer.upper, effect.layer.root) and not self._keep_layers:
                 strip_overlay_attributes(directory, name)
                 self._sources.append(os.fsdecode(staged))
                 return printable_path(staged), effect.after
             landed = self._landing(effect.layer.root) / str(number)
-            self._copy(directory, name, effect.after, landed)
+            if self._keep_layers and self._linked(directory, name, landed):
+                self._sources.append(str(landed))
+            else:
+                self._copy(directory, name, effect.after, landed)
         with parent_of(printable_path(os.fsencode(landed.parent)), landed.name) as (directory, name):
             state = read_state(directory, name)
         assert state is not None
@@ -166,6 +171,18 @@ class Preparation:
         record = StateRecord.of(state)
         assert record is not None
         copy_node(directory, name, record, landed)
+
+    def _linked(self, directory: int, name: str, landed: Path) -> bool:
+        """Whether the content lies at `landed` too now, as the same file: nothing is written for it."""
+        try:
+            os.link(name, landed, src_dir_fd=directory, follow_symlinks=False)
+        except OSError as error:
+            if error.errno in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EACCES):
+                return False
+            raise
+        with parent_of(printable_path(os.fsencode(landed.parent)), landed.name) as (place, linked):
+            strip_overlay_attributes(place, linked)
+        return True
 
     def _same_mount(self, one: Path, other: Path) -> bool:
         """Whether a rename between two directories can work."""

@@ -66,7 +66,7 @@ class ReadOnlyFirst:
             return await run_for_real(request, self._tier)
         if request.hosts:
             raise SandboxError(
-                f"network by host is not offered in this sandbox ({self._tier}), where a command has no network of its "
+                f"network by host is not offered in this sandbox ({self._tier}): a command has no network of its "
                 "own; artoo doctor says what the better ones need"
             )
         stage = await asyncio.to_thread(make_stage, self._artoo_home / "stage", uuid.uuid4().hex, ())

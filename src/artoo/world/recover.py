@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
 from artoo.contracts.changes import Conflict, RecoveryReport
+from artoo.contracts.errors import SandboxError
 from artoo.world.converge import Move, converge, forward, is_ours, is_state, now_at, opened_up
 from artoo.world.journal import Record, exclusive, records
 from artoo.world.prepare import remove_landings
+from artoo.world.settle import finish_cut
 from artoo.world.stage import memory_stage_home, remove_orphans, remove_tree
 from artoo.world.transaction import left_by, take_back
+from artoo.world.view_place import ViewPlace
+
+logger = logging.getLogger(__name__)
 
 
 def recover(artoo_home: Path) -> RecoveryReport:
@@ -32,9 +38,29 @@ def recover(artoo_home: Path) -> RecoveryReport:
                     found = _settle(record)
                     conflicts += found
                     (undone if not record.place.exists() else finished).append(record.name)
+    finished += _finish_views(artoo_home)
     for stage_home in (artoo_home / "stage", memory_stage_home()):
         remove_orphans(stage_home)
     return RecoveryReport(finished=tuple(finished), undone=tuple(undone), conflicts=tuple(conflicts))
+
+
+def _finish_views(artoo_home: Path) -> list[str]:
+    """Ends applies that were cut and removes what is left of settled views. Views at work are left alone."""
+    finished: list[str] = []
+    views = artoo_home / "views"
+    for child in sorted(views.iterdir()) if views.is_dir() else ():
+        place = ViewPlace(child)
+        if not child.is_dir():
+            continue
+        try:
+            with place.locked():
+                if not place.exists:
+                    place.remove()
+                elif finish_cut(place, artoo_home):
+                    finished.append(f"{place.task_id} (its view)")
+        except SandboxError as error:
+            logger.warning("the view of task %s is left as it is: %s", place.task_id, error)
+    return finished
 
 
 def _settle(record: Record) -> list[Conflict]:

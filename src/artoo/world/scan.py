@@ -45,12 +45,27 @@ class Effect:
         return root + b"/" + self.relative if self.relative else root
 
 
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A thing of the person's that a layer holds a version of, or hides, whether or not it changes it."""
+
+    layer: Layer
+    relative: bytes
+    state: NodeState
+
+
 def scan(layers: tuple[Layer, ...], limit: int) -> list[Effect]:
     """All effects of all layers, in path order. Raises SandboxError when they cannot be read completely."""
+    return scan_touched(layers, limit)[0]
+
+
+def scan_touched(layers: tuple[Layer, ...], limit: int) -> tuple[list[Effect], list[Touched]]:
+    """As `scan`; with all that the layers touch of the real files."""
     found: list[Effect] = []
+    touched: list[Touched] = []
     for layer in layers:
-        found += _Scanner(layer, limit - len(found)).effects()
-    return sorted(found, key=lambda effect: effect.path)
+        found += _Scanner(layer, limit - len(found), touched).effects()
+    return sorted(found, key=lambda effect: effect.path), touched
 
 
 @contextmanager
@@ -68,9 +83,10 @@ def readable_layers(effects: Sequence[Effect]) -> Generator[None]:
 class _Scanner:
     """One walk over one layer."""
 
-    def __init__(self, layer: Layer, limit: int) -> None:
+    def __init__(self, layer: Layer, limit: int, touched: list[Touched]) -> None:
         self._layer = layer
         self._limit = limit
+        self._touched = touched
         self._found: list[Effect] = []
 
     def effects(self) -> list[Effect]:
@@ -84,8 +100,9 @@ class _Scanner:
                 self._opened(upper, ".", state_of(seen), b"") as readable,
                 below(self._layer.root, self._layer.below) as lower,
             ):
-                real = not self._layer.below
-                self._metadata(b"", Found(-1, lower.state, real), self._root_state(readable, seen))
+                before = Found(-1, lower.state, not self._layer.below)
+                self._touch(b"", before)
+                self._metadata(b"", before, self._root_state(readable, seen))
                 self._directory(readable, lower, b"", opaque=False)
         finally:
             os.close(upper)
@@ -113,6 +130,7 @@ class _Scanner:
                 self._gone(lower, name, relative)
             return
         before = lower.find(name) if lower is not None else None
+        self._touch(relative, before)
         if after.is_directory:
             self._subdirectory(upper, lower, name, relative, before, after)
         else:
@@ -174,6 +192,7 @@ class _Scanner:
         before = lower.find(name)
         if before is None:
             return
+        self._touch(relative, before)
         self._add(self._effect(relative, before, None))
         if before.state.is_directory:
             self._children_gone(lower, name, relative)
@@ -183,6 +202,10 @@ class _Scanner:
         with self._entered(lower, name, relative) as inside:
             for child in inside.names():
                 self._gone(inside, child, _join(relative, child))
+
+    def _touch(self, relative: bytes, before: Found | None) -> None:
+        if before is not None and before.real:
+            self._touched.append(Touched(self._layer, relative, before.state))
 
     def _effect(
         self,

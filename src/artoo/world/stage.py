@@ -12,9 +12,10 @@ import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from artoo.contracts.errors import SandboxError
@@ -30,6 +31,17 @@ class Layer:
     upper: Path
     work: Path
     below: tuple[Path, ...] = ()
+
+    @property
+    def footing(self) -> tuple[Path, Path] | None:
+        """Mount points for a second overlay that holds the root alone, and for an empty directory below it.
+
+        The kernel refuses two lower directories of which one lies in the other, as artoo's home does in the
+        person's; seen through an overlay of its own, the root is another file system.
+        """
+        if not any(upper.is_relative_to(self.root) for upper in self.below):
+            return None
+        return self.upper.with_name("root"), self.upper.with_name("void")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +132,16 @@ def _own_directory(base: Path) -> None:
         base.chmod(0o700)
 
 
-def make_stage(base: Path, identifier: str, roots: tuple[Path, ...]) -> Stage:
-    """Creates the directories of a run below `base`. Raises SandboxError when that is not possible."""
+def make_stage(
+    base: Path,
+    identifier: str,
+    roots: tuple[Path, ...],
+    below: Mapping[Path, tuple[Path, ...]] = MappingProxyType({}),
+) -> Stage:
+    """Creates the directories of a run below `base`. Raises SandboxError when that is not possible.
+
+    `below`: frozen layers between a root and the run's own, topmost first.
+    """
     base.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     home = base / identifier
     try:
@@ -129,7 +149,9 @@ def make_stage(base: Path, identifier: str, roots: tuple[Path, ...]) -> Stage:
         home.mkdir(mode=0o700)
         lock = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        layers = tuple(_make_layer(home / str(index), root) for index, root in enumerate(roots))
+        layers = tuple(
+            _make_layer(home / str(index), root, below.get(root, ())) for index, root in enumerate(roots)
+        )
         scratch = home / "tmp"
         scratch.mkdir()
         scratch.chmod(0o1777)
@@ -141,16 +163,23 @@ def make_stage(base: Path, identifier: str, roots: tuple[Path, ...]) -> Stage:
     return Stage(home, layers, lock)
 
 
-def _make_layer(home: Path, root: Path) -> Layer:
-    layer = Layer(root, home / "up", home / "work")
+def _make_layer(home: Path, root: Path, below: tuple[Path, ...]) -> Layer:
+    layer = Layer(root, home / "up", home / "work", below)
     layer.work.mkdir(mode=0o700, parents=True)
-    layer.upper.mkdir(mode=0o700)
-    seen = root.stat()
-    mine = layer.upper.stat()
-    if (seen.st_uid, seen.st_gid) != (mine.st_uid, mine.st_gid):
-        _give_if_allowed(layer.upper, seen)
-    layer.upper.chmod(stat.S_IMODE(seen.st_mode))
+    for place in layer.footing or ():
+        place.mkdir(mode=0o700)
+    make_upper(layer.upper, below[0] if below else root)
     return layer
+
+
+def make_upper(upper: Path, model: Path) -> None:
+    """An empty upper directory that looks like the directory below it. Raises OSError."""
+    upper.mkdir(mode=0o700)
+    seen = model.stat()
+    mine = upper.stat()
+    if (seen.st_uid, seen.st_gid) != (mine.st_uid, mine.st_gid):
+        _give_if_allowed(upper, seen)
+    upper.chmod(stat.S_IMODE(seen.st_mode))
 
 
 def _give_if_allowed(upper: Path, seen: os.stat_result) -> None:

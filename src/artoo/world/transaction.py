@@ -27,11 +27,14 @@ def apply_effects(
     started_ns: int,
     ledger: TaskLedger,
     note: ActNote | None = None,
+    name: str | None = None,
+    keep_layers: bool = False,
 ) -> ApplyReport:
     """Makes the effects, all or none; `note` is in the journal before the first of them. Blocking.
 
-    Conflicts are reported and nothing is changed. Raises SandboxError when the system refuses (disk full, no
-    permission): everything is then as before, or, if even that failed, will be after the next start.
+    `name` is the record's (`new_name`); `keep_layers` leaves the contents in their layers too. Conflicts are
+    reported and nothing is changed. Raises SandboxError when the system refuses (disk full, no permission):
+    everything is then as before, or, if even that failed, will be after the next start.
     """
     if not effects:
         return ApplyReport(applied=True)
@@ -39,15 +42,19 @@ def apply_effects(
         conflicts = conflicts_of(effects, started_ns)
         if conflicts:
             return ApplyReport(applied=False, conflicts=tuple(conflicts))
-        record = Record.begin(undo_home, task_id, f"{time.time_ns():020d}-{uuid.uuid4().hex[:12]}")
-        steps = _prepare(record, effects, task_id, note)
+        record = Record.begin(undo_home, task_id, name or new_name())
+        steps = _prepare(record, Preparation(record, effects, keep_layers=keep_layers), task_id, note)
         left = _carry_out(record, steps)
         write_down(steps, left, ledger)
         return ApplyReport(applied=True, paths=tuple(step.path for step in steps), transaction=record.name)
 
 
-def _prepare(record: Record, effects: Sequence[Effect], task_id: str, note: ActNote | None) -> list[Step]:
-    preparation = Preparation(record, effects)
+def new_name() -> str:
+    """A name for an act's record, after all earlier ones."""
+    return f"{time.time_ns():020d}-{uuid.uuid4().hex[:12]}"
+
+
+def _prepare(record: Record, preparation: Preparation, task_id: str, note: ActNote | None) -> list[Step]:
     try:
         steps = preparation.steps()
         noted = Journal(task_id=task_id, created_at=time.time(), steps=tuple(steps), note=Note.of(note))

@@ -14,6 +14,7 @@ from artoo.contracts.changes import Conflict, Node, UndoableTask, UndoReport
 from artoo.contracts.errors import SandboxError
 from artoo.world.converge import Move, backward, converge, is_state, now_at, opened_up
 from artoo.world.files import parent_of
+from artoo.world.git_keep import forget_names, is_kept_name
 from artoo.world.journal import (
     Record,
     StateRecord,
@@ -57,7 +58,9 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
                     restored[path] = None
                 else:
                     refused.setdefault(path, Conflict(path=path, reason=reason))
-    done = tuple(path for path in restored if path not in refused)
+    forget_names(path for path in restored if is_kept_name(path))
+    refused = {path: conflict for path, conflict in refused.items() if not is_kept_name(path)}
+    done = tuple(path for path in restored if path not in refused and not is_kept_name(path))
     return UndoReport(task_id=task_id, restored=done, refused=tuple(refused.values()))
 
 
@@ -96,6 +99,8 @@ def _is_restored(move: Move) -> bool:
 def _refusal(step: Step, record: Record, modes: Mapping[tuple[str, str], int]) -> str | None:
     """Why a path cannot be put back, None when it can. `modes` are those of directories opened for the look."""
     now = now_at(step.root, step.relative)
+    if now is None and is_kept_name(step.path):  # git has packed it
+        return None
     if now is not None and (step.root, step.relative) in modes:
         now = replace(now, mode=modes[step.root, step.relative])
     if step.in_place:
@@ -224,6 +229,7 @@ def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
                 continue
             if not old:
                 TaskPlace(undo_home, journal.task_id).keep_note(journal.note)
+            forget_names(step.path for step in journal.steps if is_kept_name(step.path))
             remove_tree(record.place)
             total -= size
             removed += 1

@@ -7,7 +7,7 @@ VIEWS/TASK/layers/NAME/base.jsonl what the real files were when this fork first 
 VIEWS/TASK/base.jsonl             the same for the trunk, the layer `task`
 VIEWS/TASK/tmp                    the task's own /tmp
 VIEWS/TASK/commands/ID            what a command did, on its way into its layer
-VIEWS/TASK/joined.jsonl           which forks are being joined, and what was in conflict
+VIEWS/TASK/joined.json            which forks are being joined, and what was in conflict
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
 from artoo.world.journal import record_bytes
-from artoo.world.stage import Layer, remove_tree
+from artoo.world.stage import Layer, make_upper, remove_tree
 
 TRUNK = "task"
 """The layer into which the task's own commands are folded, and forks are joined."""
@@ -66,6 +66,23 @@ class ViewRecord(BaseModel):
         return tuple(Path(record_bytes(path)) for path in self.covered)
 
 
+def lineage(layer: str) -> tuple[str, ...]:
+    """A layer and those that it lies over, topmost first: a fork's name begins with that of what it forked."""
+    names: list[str] = []
+    while layer != TRUNK:
+        names.append(layer)
+        layer = layer.rpartition("/")[0] or TRUNK
+    return (*names, TRUNK)
+
+
+def fork_name(parent: str, name: str) -> str:
+    """The layer of a fork of the layer `parent`."""
+    quoted = quote(name, safe="")
+    if not quoted or (parent == TRUNK and quoted == TRUNK):
+        raise SandboxError(f"a fork cannot be named {name!r}: give it another name")
+    return quoted if parent == TRUNK else f"{parent}/{quoted}"
+
+
 @dataclass(frozen=True, slots=True)
 class Stratum:
     """One root and what lies over it, topmost first. `whole`: the topmost holds everything, the root is hidden."""
@@ -97,9 +114,9 @@ class ViewPlace:
     def commands(self) -> Path:
         return self.base / "commands"
 
-    @property
-    def joined(self) -> Path:
-        return self.base / "joined.jsonl"
+    def joined(self, layer: str = TRUNK) -> Path:
+        """The last join of forks into this layer."""
+        return (self.base if layer == TRUNK else self.layer_home(layer)) / "joined.json"
 
     def base_file(self, layer: str = TRUNK) -> Path:
         """Where it stands what the real files were before this layer changed them."""
@@ -129,23 +146,21 @@ class ViewPlace:
 
     def trunk(self) -> tuple[Layer, ...]:
         """What the task changed, as layers over the real roots: to be scanned. Empty when nothing was changed."""
-        return self.layers((TRUNK,))
+        return self.layers_of(TRUNK)
 
-    def layers(self, names: Iterable[str]) -> tuple[Layer, ...]:
-        """For each root the first of the named layers (topmost first), with the others below it."""
-        listed = tuple(names)
+    def layers_of(self, name: str) -> tuple[Layer, ...]:
+        """What one layer changes of what is below it, for each root."""
         if not self.exists:
             return ()
-        found: list[Layer] = []
-        for number, root in enumerate(self.record().real_roots):
-            uppers = [upper for name in listed if (upper := self.upper(name, number)).is_dir()]
-            if uppers:
-                found.append(Layer(root, uppers[0], uppers[0].with_name("work"), tuple(uppers[1:])))
-        return tuple(found)
+        return tuple(
+            Layer(root, upper, upper.with_name("work"), self.below(name, number))
+            for number, root in enumerate(self.record().real_roots)
+            if (upper := self.upper(name, number)).is_dir()
+        )
 
-    def strata(self, names: Iterable[str] = (TRUNK,)) -> tuple[Stratum, ...]:
-        """What a reader has to look through, for each root of the view; the task's own /tmp with it."""
-        listed = tuple(names)
+    def strata(self, layer: str = TRUNK) -> tuple[Stratum, ...]:
+        """What a reader of a layer looks through, for each root of the view; the task's own /tmp with it."""
+        listed = lineage(layer)
         if not self.exists:
             return ()
         record = self.record()
@@ -157,6 +172,19 @@ class ViewPlace:
         if not copied and self.scratch.is_dir():
             found += [Stratum(Path(place), (self.scratch,), whole=True) for place in ("/tmp", "/var/tmp")]
         return tuple(found)
+
+    def below(self, layer: str, number: int) -> tuple[Path, ...]:
+        """The frozen layers between a layer and the real root, topmost first."""
+        uppers = (self.upper(name, number) for name in lineage(layer)[1:])
+        return tuple(upper for upper in uppers if upper.is_dir())
+
+    def make_layer(self, layer: str, number: int) -> Layer:
+        """A layer over one root, made if it is not there. Raises OSError (disk full)."""
+        root, upper = self.record().real_roots[number], self.upper(layer, number)
+        if not upper.is_dir():
+            upper.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_upper(upper, root)
+        return Layer(root, upper, upper.with_name("work"), self.below(layer, number))
 
     def make(self, kind: ViewKind, roots: Roots, covered: Iterable[Path]) -> ViewRecord:
         """Makes the view's directory with its record. Raises OSError (disk full)."""

@@ -16,6 +16,7 @@ from artoo.tools.commands import Command, CommandRunner, python
 from artoo.tools.hints import with_hints
 from artoo.tools.tool import Arguments, Outcome
 from artoo.tools.under_way import Announcing
+from artoo.tools.wanted import wanted_by, with_network
 
 _GRACE_SECONDS = 15.0
 _MAX_SCRIPT = 100_000
@@ -55,7 +56,7 @@ class Python(Announcing):
         """The code without comments and layout, when it is Python at all."""
         code = unfenced(arguments.get("code", ""))
         try:
-            return ast.unparse(_parsed(code))
+            return with_network(ast.unparse(_parsed(code)), code)
         except ToolError:
             return "\n".join(line.rstrip() for line in code.strip().splitlines())
 
@@ -63,7 +64,9 @@ class Python(Announcing):
         """Raises ToolError for what is not Python, SandboxError when it cannot be contained."""
         code = unfenced(arguments["code"])
         tree = _parsed(code)
-        outcome = await self.runner.run(Command(python(code, self.interpreter), self.command_seconds))
+        outcome = await self.runner.run(
+            Command(python(code, self.interpreter), self.command_seconds, network=wanted_by(code))
+        )
         return await with_hints(outcome, _strings(tree), self.roots)
 
 

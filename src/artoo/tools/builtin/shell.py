@@ -16,6 +16,7 @@ from artoo.tools.redirect import index_query
 from artoo.tools.shell_syntax import ShellCommand, SimpleCommand, parse_command
 from artoo.tools.tool import Arguments, Outcome
 from artoo.tools.under_way import Announcing
+from artoo.tools.wanted import wanted_by, with_network
 
 COMMAND_SECONDS = 60.0
 _GRACE_SECONDS = 15.0
@@ -64,7 +65,7 @@ class Shell(Announcing):
         return self._parsed(arguments).identities
 
     def target(self, arguments: Arguments) -> str:
-        return self._parsed(arguments).normal
+        return with_network(self._parsed(arguments).normal, unfenced(arguments.get("command", "")))
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises SandboxError when the command cannot be contained, ToolError when the index cannot be read."""
@@ -72,7 +73,7 @@ class Shell(Announcing):
         query = index_query(command, self.roots)
         if query is not None:
             return outcome_of_search(query, await self.index.search(query), self.roots)
-        outcome = await self.runner.run(Command(bash(command), self.command_seconds))
+        outcome = await self.runner.run(Command(bash(command), self.command_seconds, network=wanted_by(command)))
         parsed = self._parsed(arguments)
         return await with_hints(_judged(parsed, outcome), parsed.words, self.roots)
 

@@ -13,7 +13,7 @@ import h11
 from artoo.contracts.network import NetworkUsed
 from artoo.ports.sandbox import Heard
 from artoo.world.edge.addresses import usable
-from artoo.world.edge.hosts import Address, Destination, Permits, address_of
+from artoo.world.edge.hosts import Address, Destination, Permits, address_of, not_permitted
 from artoo.world.edge.passing import Bounds, Budget, Count, Host, forward, tunnel
 from artoo.world.edge.visit import Refused, Visit
 
@@ -109,7 +109,7 @@ class Edge:
             raise Refused("its request did not come in time", 408) from error
         said.append(asked.goal)
         if not self._permits.covers(asked.goal):
-            raise Refused(f"{asked.goal} is not permitted")
+            raise Refused(not_permitted(asked.goal))
         reader, writer = await self._connected(asked.goal)
         host = Host(reader, writer, count)
         try:

@@ -43,6 +43,11 @@ class Destination:
         return address_of(self.host)
 
 
+def not_permitted(goal: Destination | str) -> str:
+    """How the edge says that nobody has permitted a destination: who asked may ask for it."""
+    return f"{goal} is not permitted"
+
+
 def address_of(host: str) -> Address | None:
     """The address that a plain host is; None for a name."""
     try:

@@ -1,0 +1,169 @@
+"""The result of a task for a person: the answer first and alone, then in few lines what code knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from artoo.cli.marks import Marks, cost_line
+from artoo.cli.outcome import answer_of
+from artoo.cli.paint import Paint, Tone
+from artoo.cli.places import Here
+from artoo.cli.printable import one_line, printable
+from artoo.cli.review.layout import counts_line
+from artoo.cli.review.words import ReviewWords, review_words
+from artoo.cli.text import Text, role_name, stop_reason
+from artoo.cli.view import TaskView
+from artoo.contracts.changes import ChangeKind
+from artoo.contracts.criteria import Assurance
+from artoo.contracts.settling import ClassifiedChange, Settled
+from artoo.contracts.solution import Directive, FinalResult, StoppedBy
+
+LISTED = 20
+"""Entries of a list that are shown; the rest are counted. Unmet criteria are always all shown."""
+
+PATHS_SHOWN = 6
+"""Paths that stand on the line of what was made, changed or removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a result is told: `name` is the task's id, or a beginning of it that is enough for artoo's commands.
+
+    `terminal`: the answer is made safe for one; all else is safe anyway.
+    """
+
+    result: FinalResult
+    view: TaskView
+    marks: Marks
+    name: str
+    here: Here = field(default_factory=Here)
+    paint: Paint = field(default_factory=Paint)
+    terminal: bool = True
+
+    @property
+    def text(self) -> Text:
+        """The sentences of the display."""
+        return self.view.text
+
+    @property
+    def words(self) -> ReviewWords:
+        """The sentences about changes."""
+        return review_words(self.text.language)
+
+    def lines(self) -> str:
+        """All of it. What the summary says already is not said again."""
+        answer = answer_of(self.result) or self.text.no_output
+        safe = printable(answer) if self.terminal else answer
+        blocks = [self._stopped(), safe, *self._gaps(), self._facts()]
+        return "\n\n".join(block for block in blocks if block)
+
+    def _stopped(self) -> str:
+        """Why it ended early, when the summary says nothing."""
+        if self.result.directive is not Directive.ABANDON or self.result.summary:
+            return ""
+        reason = (self.result.stopped_by or StoppedBy.INTERNAL).value
+        return self.text.abandoned.format(reason=stop_reason(reason, self.text))
+
+    def _gaps(self) -> Iterable[str]:
+        """What is missing, and of an abandoned task what was reached and tried."""
+        yield self._unmet()
+        if self.result.directive is Directive.ABANDON:
+            yield self._listed(self.text.done_head, self.result.done, self.marks.bullet)
+            yield self._listed(self.text.tried_head, self.result.tried, self.marks.bullet)
+        yield self._listed(self.text.withheld_head, self.result.withheld, self.marks.bullet)
+        yield self._listed(self.text.next_head, self.result.next_moves, self.marks.arrow)
+
+    def _unmet(self) -> str:
+        """Every unmet criterion with its reason and the role that answers for it: never shortened."""
+        summary = self.result.summary
+        unmet = [one for one in self.result.unmet if not (one.criterion in summary and one.reason in summary)]
+        if not unmet:
+            return ""
+        lines = [self.text.unmet_head]
+        for entry in unmet:
+            reason = f": {one_line(entry.reason)}" if entry.reason else ""
+            role = self.text.answers_for.format(role=role_name(entry.accountable.value, self.text))
+            lines.append(f"  {self.marks.failed} {one_line(entry.criterion)}{reason} ({role})")
+        return "\n".join(lines)
+
+    def _listed(self, head: str, entries: Sequence[str], mark: str) -> str:
+        unsaid = [entry for entry in entries if entry not in self.result.summary]
+        if not unsaid:
+            return ""
+        lines = [head, *(f"  {mark} {one_line(entry)}" for entry in unsaid[:LISTED])]
+        if len(unsaid) > LISTED:
+            lines.append("  " + self.text.more.format(count=len(unsaid) - LISTED))
+        return "\n".join(lines)
+
+    def _facts(self) -> str:
+        """What code knows, whatever the words say: a line each."""
+        lines = [self._assurance(), *map(one_line, self.result.facts), *self._files(), *self._waits()]
+        lines += [self.paint(self.words.went_out_head, Tone.WAITS)] if self.result.changes.went_out else []
+        lines += [f"  {one_line(sent)}" for sent in self.result.changes.went_out]
+        if self.result.stopped_by is not None and self.result.stopped_by.is_infrastructure:
+            lines.append(self.text.go_on.format(task=self.name))
+        lines.append(cost_line(self.result.cost, self.marks, self.text, rounds=max(1, len(self.view.rounds))))
+        return "\n".join(line for line in lines if line)
+
+    def _assurance(self) -> str:
+        """How far the answer can be relied on, unless the facts below say that nothing confirms it."""
+        result = self.result
+        unsaid = not result.facts or result.assurance is not Assurance.UNVERIFIED
+        if result.directive is Directive.ABANDON or not unsaid:
+            return ""
+        tone = Tone.WAITS if result.assurance is Assurance.UNVERIFIED else Tone.MADE
+        line = self.paint(self.text.assurance[result.assurance.value], tone)
+        return f"{line} {self.text.success_with_gaps}" if result.unmet else line
+
+    def _files(self) -> Iterable[str]:
+        """The files that were made, changed and removed for good."""
+        changes = self.result.changes
+        if changes.state not in ("applied", "partly"):
+            return
+        taken = set(changes.applied)
+        applied = [one for one in changes.changes if not taken or one.path in taken]
+        made = [one for one in applied if one.kind is ChangeKind.CREATED]
+        removed = [one for one in applied if one.kind is ChangeKind.DELETED]
+        changed = [one for one in applied if one.kind not in (ChangeKind.CREATED, ChangeKind.DELETED)]
+        more = changes.unlisted if not taken else 0
+        for head, found, rest in (
+            (self.text.files_made, made, more),
+            (self.text.files_changed, changed, 0),
+            (self.text.files_removed, removed, 0),
+        ):
+            if found or rest:
+                yield f"{head} {self._paths(found, rest)}"
+
+    def _paths(self, changes: Sequence[ClassifiedChange], rest: int) -> str:
+        shown = ", ".join(self.here.short(one.path) for one in changes[:PATHS_SHOWN])
+        left = max(0, len(changes) - PATHS_SHOWN) + rest
+        return f"{shown}{', ' if shown else ''}{self.text.more.format(count=f'{left:,}')}" if left else shown
+
+    def _waits(self) -> Iterable[str]:
+        """What waits for a yes, and the one command to type."""
+        changes = self.result.changes
+        if changes.reason and changes.reason not in self.result.summary:
+            yield one_line(changes.reason)
+        yield from self._conflicts(changes)
+        if not changes.waits:
+            return
+        abandoned = self.result.directive is Directive.ABANDON
+        what = counts_line(changes.counts, self.words)
+        sentence = self.words.waits_unfinished if abandoned else self.words.waits
+        yield self.paint(sentence.format(what=what), Tone.WAITS)
+        yield "  " + self.words.apply_hint.format(command=self.paint(f"artoo apply {self.name}", Tone.HEAD))
+        others = [
+            self.words.diff_hint.format(command=f"artoo diff {self.name}"),
+            self.words.discard_hint.format(command=f"artoo discard {self.name}"),
+        ]
+        if changes.expires_at is not None:
+            date = datetime.fromtimestamp(changes.expires_at).astimezone().strftime("%Y-%m-%d")
+            others.append(self.words.until.format(date=date))
+        yield f"  {self.marks.dot.join(others)}"
+
+    def _conflicts(self, changes: Settled) -> Iterable[str]:
+        if changes.conflicts:
+            yield self.paint(self.words.conflicts_head, Tone.WAITS)
+        yield from (f"  {self.here.short(one.path)}: {one_line(one.reason)}" for one in changes.conflicts)

@@ -1,0 +1,29 @@
+"""Colours that carry a meaning, and never carry it alone: beside each stands a word or a sign."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Tone(StrEnum):
+    """What a colour means. The value is its code (ECMA-48, SGR), which every palette of a terminal knows."""
+
+    HEAD = "1"
+    DANGER = "1;31"
+    LOST = "31"
+    MADE = "32"
+    WAITS = "33"
+    PLACE = "36"
+    QUIET = "2"
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """Colours text, or leaves it as it is."""
+
+    colours: bool = False
+
+    def __call__(self, text: str, tone: Tone) -> str:
+        """`text` in a tone. Give it whole lines that are safe to print: the codes are added as they are."""
+        return f"\x1b[{tone.value}m{text}\x1b[0m" if self.colours and text else text

@@ -1,0 +1,62 @@
+"""Paths as a person reads and writes them: from where they stand, never ambiguous, every byte visible."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from artoo.contracts.changes import path_bytes, printable_path
+
+
+def _printable(path: str | Path) -> str:
+    return printable_path(os.fsencode(path))
+
+
+def _current_directory() -> str:
+    """The current directory as a printable path; nothing when it is gone (then no path is below it)."""
+    try:
+        return _printable(os.getcwd())  # noqa: PTH109 (Path.cwd gives the same, and costs more)
+    except FileNotFoundError:
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where a person stands: the current directory and the home, as printable paths."""
+
+    directory: str = field(default_factory=_current_directory)
+    home: str = field(default_factory=lambda: _printable(Path.home()))
+
+    def short(self, path: str) -> str:
+        """A printable absolute path from here, or from `~`; as it is when it lies elsewhere.
+
+        What it is shortened to leads back to it: `named(short(path)) == path`.
+        """
+        if path == self.directory:
+            return "."
+        below = _below(path, self.directory)
+        if below is not None:
+            return f"./{below}" if below[0] in "~-." else below
+        below = _below(path, self.home)
+        return f"~/{below}" if below is not None else path
+
+    def named(self, typed: str) -> str:
+        """The printable absolute path that a person means by `typed`, which may be printable or plain."""
+        if typed.startswith("~/"):
+            typed = f"{self.home}/{typed[2:]}"
+        absolute = os.path.normpath(typed if typed.startswith("/") else f"{self.directory}/{typed}")
+        # Bytes of the argument that are no text come as surrogates; printable paths have a form for them.
+        return printable_path(path_bytes(os.fsencode(absolute).decode("utf-8", "backslashreplace")))
+
+
+def _below(path: str, directory: str) -> str | None:
+    """The part of `path` below a directory. Nothing is below none, and all is below the root as it stands."""
+    if directory in ("", "/"):
+        return None
+    return path[len(directory) + 1 :] if path.startswith(directory + "/") and path != directory + "/" else None
+
+
+def holds(place: str, path: str) -> bool:
+    """Whether `path` is this place or lies below it; both are printable and absolute."""
+    return path == place or path.startswith(place.rstrip("/") + "/")

@@ -1,0 +1,148 @@
+"""A review as lines of text. What is dangerous is named path by path and never folded; every line is printable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from artoo.cli.paint import Paint, Tone
+from artoo.cli.places import Here
+from artoo.cli.printable import one_line
+from artoo.cli.review.words import ReviewWords, review_words
+from artoo.contracts.settling import BY_NAME, ChangeClass, ClassCount, ClassifiedChange, Review, in_order_of_danger
+from artoo.tools.gate_words import word
+from artoo.tools.unified import plain
+
+MOST_NAMED = 12
+"""Paths of a harmless class that stand in the overview; the rest are counted there, and are all in the diff."""
+
+SIGNS: dict[ChangeClass, tuple[str, Tone]] = {
+    ChangeClass.DELETION: ("-", Tone.DANGER),
+    ChangeClass.PERSISTENCE: ("!", Tone.DANGER),
+    ChangeClass.HISTORY: ("!", Tone.DANGER),
+    ChangeClass.SPECIAL: ("!", Tone.DANGER),
+    ChangeClass.ELSEWHERE: ("^", Tone.WAITS),
+    ChangeClass.LINK: (">", Tone.WAITS),
+    ChangeClass.MODE: ("%", Tone.WAITS),
+    ChangeClass.EDIT: ("~", Tone.WAITS),
+    ChangeClass.SILENT: ("+", Tone.MADE),
+}
+"""The sign and the tone of each class: the words beside them say the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a review is laid out, and the review: `width` columns, paths as seen from `here`."""
+
+    review: Review
+    language: str
+    here: Here
+    paint: Paint
+    width: int
+
+    @property
+    def words(self) -> ReviewWords:
+        """The sentences."""
+        return review_words(self.language)
+
+    @property
+    def blocked(self) -> frozenset[str]:
+        """Paths that a yes does not apply."""
+        return frozenset(one.path for one in self.review.conflicts)
+
+    @property
+    def applicable(self) -> tuple[ClassifiedChange, ...]:
+        """What a yes would apply, most dangerous first."""
+        return tuple(one for one in in_order_of_danger(self.review.changes) if one.path not in self.blocked)
+
+    def head(self) -> list[str]:
+        """What is asked, and how many changes of each class it is about."""
+        head = self.words.head_unfinished if self.review.unfinished else self.words.head
+        return [self.paint(f"? {head}", Tone.HEAD), f"  {counts_line(self.review.counts, self.words)}"]
+
+    def whole(self) -> list[str]:
+        """The review in one piece: every change with its diff, once."""
+        return [*self.head(), *self.diffs(), *self.conflicts(), *self.went_out()]
+
+    def overview(self) -> list[str]:
+        """The counts, what is dangerous path by path, the others shortly, conflicts, and what went out."""
+        lines = self.head()
+        for change_class in ChangeClass:
+            found = [one for one in self.applicable if one.change_class is change_class]
+            shown = found if change_class in BY_NAME else found[:MOST_NAMED]
+            lines += [self.line(one) for one in shown]
+            if len(found) > len(shown):
+                lines.append("    " + self.words.more_in_diff.format(count=f"{len(found) - len(shown):,}"))
+        return [*lines, *self.conflicts(), *self.went_out()]
+
+    def named(self) -> list[str]:
+        """Every change that is named one by one, and what was sent: the last thing before the question."""
+        found = [one for one in self.applicable if one.change_class in BY_NAME]
+        head = [self.paint(self.words.named_head, Tone.DANGER)] if found else []
+        return [*head, *(self.line(one) for one in found), *self.went_out()]
+
+    def line(self, change: ClassifiedChange, number: int | None = None) -> str:
+        """One change: sign, class, path, sizes, and why it needs a yes. Never shortened."""
+        sign, tone = SIGNS[change.change_class]
+        head = f"{sign} {self.words.classes[change.change_class]}"
+        where = self.here.short(change.path)
+        told = [part for part in (self._sizes(change), plain(change.detail)) if part]
+        told += [plain(word(change.reason, self.language))] if change.reason else []
+        rest = f" ({'; '.join(told)})" if told else ""
+        count = f"{number:>4} " if number is not None else ""
+        return f"  {count}{self.paint(head, tone)}  {where}{rest}"
+
+    def diffs(self) -> list[str]:
+        """Every change with its diff, most dangerous first; conflicts at the end, with both versions."""
+        lines: list[str] = []
+        blocked = [one for one in in_order_of_danger(self.review.changes) if one.path in self.blocked]
+        for change in (*self.applicable, *blocked):
+            lines.append(self.line(change))
+            if change.path in self.blocked:
+                lines.append(f"      {self.words.conflict_versions}")
+            lines += [self._diff_line(line) for line in change.diff]
+            if not change.diff and change.change_class is ChangeClass.EDIT:
+                lines.append(f"      {self.words.no_diff}")
+        return lines
+
+    def has_diffs(self) -> bool:
+        """Whether there is more to see than the overview shows."""
+        return any(one.diff for one in self.review.changes) or any(
+            sum(one.change_class is each for one in self.applicable) > MOST_NAMED
+            for each in ChangeClass
+            if each not in BY_NAME
+        )
+
+    def conflicts(self) -> list[str]:
+        """What the person changed meanwhile."""
+        if not self.review.conflicts:
+            return []
+        shown = [f"    {self.here.short(one.path)}: {plain(one.reason)}" for one in self.review.conflicts]
+        return [self.paint(f"  {self.words.conflicts_head}", Tone.WAITS), *shown]
+
+    def went_out(self) -> list[str]:
+        """What left the machine."""
+        if not self.review.went_out:
+            return []
+        shown = [f"    {one_line(line)}" for line in self.review.went_out]
+        return [self.paint(f"  {self.words.went_out_head}", Tone.WAITS), *shown]
+
+    def _sizes(self, change: ClassifiedChange) -> str:
+        sizes = [size for size in (change.size_before, change.size_after) if size is not None]
+        return " > ".join(f"{size:,} B" for size in sizes)
+
+    def _diff_line(self, line: str) -> str:
+        tone = {"+": Tone.MADE, "-": Tone.LOST, "@": Tone.PLACE}.get(line[:1])
+        text = f"      {plain(line)}"
+        return text if tone is None else self.paint(text, tone)
+
+
+def counts_line(counts: Sequence[ClassCount], words: ReviewWords) -> str:
+    """`2 deleted, 1 link, 3 edited`: how many of each class, most dangerous first."""
+    joint = "，" if words.language == "zh" else ", "
+    return joint.join(f"{one.count:,} {words.classes[one.change_class]}" for one in counts)
+
+
+def names_of(changes: Iterable[ClassifiedChange], here: Here) -> list[str]:
+    """The paths of changes, from where the person stands."""
+    return [here.short(one.path) for one in changes]

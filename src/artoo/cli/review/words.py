@@ -1,0 +1,149 @@
+"""Every sentence of a review and of what became of it, in English and in Chinese."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from artoo.contracts.settling import ChangeClass
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewWords:
+    """The sentences in one language. Fields in braces are filled with `str.format`."""
+
+    language: str
+    head: str
+    head_unfinished: str
+    classes: Mapping[ChangeClass, str]
+    named_head: str
+    conflicts_head: str
+    conflict_versions: str
+    went_out_head: str
+    more_in_diff: str
+    no_diff: str
+    # the pager
+    pager: str
+    pager_end: str
+    # the question
+    ask: str
+    ask_part: str
+    ask_again: str
+    which: str
+    not_among: str
+    nothing_chosen: str
+    chosen_head: str
+    rest_waits: str
+    sure_apply: str
+    sure_discard: str
+    applied: str
+    part_applied: str
+    kept: str
+    discarded: str
+    # what waits, and the commands that settle it
+    waits: str
+    waits_unfinished: str
+    apply_hint: str
+    diff_hint: str
+    discard_hint: str
+    until: str
+    nothing_waits: str
+
+
+ENGLISH: Final = ReviewWords(
+    language="en",
+    head="Apply what this task changed?",
+    head_unfinished="This task did not reach its end. Apply what it changed all the same?",
+    classes={
+        ChangeClass.DELETION: "deleted",
+        ChangeClass.PERSISTENCE: "runs later by itself",
+        ChangeClass.HISTORY: "history rewritten",
+        ChangeClass.SPECIAL: "special file",
+        ChangeClass.ELSEWHERE: "outside project and workspace",
+        ChangeClass.LINK: "link",
+        ChangeClass.MODE: "mode or owner",
+        ChangeClass.EDIT: "edited",
+        ChangeClass.SILENT: "new",
+    },
+    named_head="Look at these one by one:",
+    conflicts_head="Changed by you meanwhile, so not applied (both versions are kept):",
+    conflict_versions="- yours now, + the task's",
+    went_out_head="Already sent, and not taken back by discarding:",
+    more_in_diff="and {count} more; all are in the diff",
+    no_diff="(no text, or too long to be shown)",
+    pager="-- {number}/{total}  space or n: on, p: back, q: to the question --",
+    pager_end="-- end  p: back, any other key: to the question --",
+    ask="[a]pply all, [c]hoose, [k]eep for later, [d]iscard, [s]how again: ",
+    ask_part="[c]hoose, [k]eep for later, [d]iscard, [s]how again: ",
+    ask_again="Answer with one of the letters in brackets; an empty line keeps it for later.",
+    which="Which? Numbers (1 3-5), paths or directories; an empty line goes back: ",
+    not_among="not among them: {part}",
+    nothing_chosen="nothing chosen",
+    chosen_head="Apply these {count}?",
+    rest_waits="The rest ({count}) waits for you.",
+    sure_apply="[y]es, [N]o: ",
+    sure_discard="Discard all that this task changed? What it made is gone then. [y]es, [N]o: ",
+    applied="yes: all of it",
+    part_applied="yes: these {count}; the rest waits",
+    kept="keep it for later",
+    discarded="discard it",
+    waits="Waits for your yes: {what}",
+    waits_unfinished="Not finished, and not applied: {what}",
+    apply_hint="apply it: {command}",
+    diff_hint="look at it: {command}",
+    discard_hint="drop it: {command}",
+    until="kept until {date}",
+    nothing_waits="Nothing waits for you.",
+)
+
+CHINESE: Final = ReviewWords(
+    language="zh",
+    head="要应用此任务所做的更改吗？",
+    head_unfinished="此任务没有走到终点。仍要应用它所做的更改吗？",
+    classes={
+        ChangeClass.DELETION: "删除",
+        ChangeClass.PERSISTENCE: "以后会自行运行",
+        ChangeClass.HISTORY: "改写历史",
+        ChangeClass.SPECIAL: "特殊文件",
+        ChangeClass.ELSEWHERE: "项目和工作区之外",
+        ChangeClass.LINK: "链接",
+        ChangeClass.MODE: "权限或属主",
+        ChangeClass.EDIT: "修改",
+        ChangeClass.SILENT: "新建",
+    },
+    named_head="请逐一查看：",
+    conflicts_head="您在此期间改动过，因此不会应用（两个版本都保留）：",
+    conflict_versions="- 您现在的版本，+ 任务的版本",
+    went_out_head="已经发送，放弃更改也无法收回：",
+    more_in_diff="另有 {count} 项，全部列在差异中",
+    no_diff="（不是文本，或太长，无法显示）",
+    pager="-- {number}/{total}  空格或 n：继续，p：返回，q：去回答 --",
+    pager_end="-- 结束  p：返回，其他键：去回答 --",
+    ask="全部应用 [a]，挑选 [c]，留待以后 [k]，放弃 [d]，再看一遍 [s]：",
+    ask_part="挑选 [c]，留待以后 [k]，放弃 [d]，再看一遍 [s]：",
+    ask_again="请输入方括号中的一个字母；空行表示留待以后。",
+    which="选哪些？编号（1 3-5）、路径或目录；空行返回：",
+    not_among="不在其中：{part}",
+    nothing_chosen="没有选择任何内容",
+    chosen_head="应用这 {count} 项？",
+    rest_waits="其余 {count} 项留待您处理。",
+    sure_apply="是 [y]，否 [N]：",
+    sure_discard="放弃此任务的全部更改吗？它所做的内容将不再存在。是 [y]，否 [N]：",
+    applied="是：全部应用",
+    part_applied="是：应用这 {count} 项；其余留待处理",
+    kept="留待以后",
+    discarded="放弃这些更改",
+    waits="等待您同意：{what}",
+    waits_unfinished="任务未完成，更改未应用：{what}",
+    apply_hint="应用：{command}",
+    diff_hint="查看：{command}",
+    discard_hint="放弃：{command}",
+    until="保留至 {date}",
+    nothing_waits="没有等待您处理的内容。",
+)
+
+
+def review_words(language: str) -> ReviewWords:
+    """The sentences for a BCP 47 tag; English where there is no translation."""
+    return CHINESE if language.lower().startswith("zh") else ENGLISH

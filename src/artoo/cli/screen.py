@@ -1,0 +1,42 @@
+"""The terminal that a question stands on: its size, what it can show, and one way to write on it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from typing import TextIO
+
+from artoo.cli.paint import Paint
+
+NARROWEST, WIDEST = 60, 200
+"""Columns that a layout is made for. A narrower terminal wraps lines by itself."""
+
+ERASE_LINE = "\r\x1b[K"
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """A terminal. `redraws`: it can erase a line, so a prompt for single keys may come and go."""
+
+    stream: TextIO
+    paint: Paint
+    redraws: bool
+
+    def say(self, text: str) -> None:
+        """Writes text that is safe to print; what the encoding cannot show is written out."""
+        encoding = self.stream.encoding or "ascii"
+        self.stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        self.stream.flush()
+
+    def size(self) -> os.terminal_size:
+        """Columns and rows now; a window may change while somebody reads."""
+        try:
+            return os.get_terminal_size(self.stream.fileno())
+        except (OSError, ValueError):
+            return shutil.get_terminal_size()
+
+    @property
+    def width(self) -> int:
+        """Columns to lay text out for."""
+        return min(max(self.size().columns, NARROWEST), WIDEST)

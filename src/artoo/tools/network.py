@@ -1,0 +1,168 @@
+"""The network by consent: what a person is asked before a command reaches a host, and what is said afterwards."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.execution import CallStatus
+from artoo.contracts.network import NetworkUsed
+from artoo.ports.sandbox import unheard
+from artoo.tools.gate import Gate, digest_of_act
+from artoo.tools.gate_words import word
+from artoo.tools.paths import size_text
+from artoo.tools.tool import Outcome
+from artoo.tools.under_way import current_act
+from artoo.tools.unified import plain
+from artoo.tools.wanted import Wanted
+from artoo.world.edge.environment import NO_NETWORK
+from artoo.world.edge.hosts import WEB_PORTS, Destination, not_permitted
+
+_SHOWN = 5
+_DIAGNOSES = (
+    NO_NETWORK,
+    "Name or service not known",
+    "Temporary failure in name resolution",
+    os.strerror(errno.ENETUNREACH),
+)
+"""How the C library and the clients say that there is no network: their fixed words, as errno has them."""
+
+
+# --- asking -----------------------------------------------------------------------------------------------------
+
+
+async def network_refusal(gate: Gate, program: str, text: str, asked: Wanted) -> Outcome | None:
+    """Asks whether a command may reach what it wants; None when it may, else how its call ends."""
+    request = _question(gate, program, text, asked)
+    refusal = await gate.refusal(request)
+    if refusal is None:
+        return None
+    reason = f"nothing was run: {refusal.reason}"
+    if refusal.by == "nobody":
+        lines = " ".join(f"--allow '{act.verb} {_shortest(act.target)}'" for act in request.acts)
+        reason = f"{reason}; the person can allow it with {lines}"
+    dropped = tuple(f"{act.verb} {act.target}" for act in request.acts)
+    return Outcome(status=CallStatus.REFUSED, reason=reason, dropped=dropped, withheld_by=refusal.by)
+
+
+def _shortest(target: str) -> str:
+    return target.removesuffix(f":{WEB_PORTS[0]}")
+
+
+def _question(gate: Gate, program: str, text: str, asked: Wanted) -> ConfirmationRequest:
+    language = gate.origins.language
+    acts = [AskedAct(verb="network", target=host) for host in asked.listed]
+    acts += [AskedAct(verb="credential", target=name) for name in asked.credentials]
+    sources = (f"{one.name}: {one.source}" for one in gate.origins.foreign(asked.listed))
+    return ConfirmationRequest(
+        digest=digest_of_act("network", program, text, str(asked)),
+        title=f"{program}: {word('network', language)} {asked}",
+        details=tuple(_details(text, asked, language)),
+        source="; ".join(dict.fromkeys(sources)) or None,
+        acts=tuple(acts),
+        language=language,
+    )
+
+
+def _details(text: str, asked: Wanted, language: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines() or [""]):
+        yield f"$ {plain(line)}" if number == 0 else f"  {plain(line)}"
+    for host in asked.hosts:
+        yield f"{word('network', language)} {host}"
+    for name in asked.credentials:
+        what = word("the command can read it and send it there", language)
+        yield f"{word('credential', language)} ${name}: {what}"
+    yield word("what it sends cannot be shown beforehand, nor taken back; hosts and bytes are logged", language)
+
+
+# --- what happened ----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Passed:
+    """What passed to and from one host."""
+
+    out: int = 0
+    into: int = 0
+
+
+@dataclass(slots=True)
+class Network:
+    """The network of one task: reports what its commands use, and knows what has gone out.
+
+    `publish` is told of every connection; it is quick and does not raise.
+    """
+
+    publish: Callable[[NetworkUsed], None] = unheard
+    _passed: dict[str, Passed] = field(default_factory=dict[str, Passed])
+
+    @property
+    def went_out(self) -> tuple[str, ...]:
+        """What left this machine and does not come back by discarding the task's changes: a line for each host."""
+        return tuple(
+            f"{host}: {size_text(each.out)} sent, {size_text(each.into)} received"
+            for host, each in self._passed.items()
+        )
+
+    def restore(self, used: Iterable[NetworkUsed]) -> None:
+        """Takes up what earlier processes of the task have sent."""
+        for one in used:
+            self._add(one)
+
+    def hearing(self) -> Hearing:
+        """For one command, of the call that is under way."""
+        return Hearing(self, current_act())
+
+    def hear(self, used: NetworkUsed) -> None:
+        """One connection has ended or was refused."""
+        self._add(used)
+        self.publish(used)
+
+    def _add(self, used: NetworkUsed) -> None:
+        if used.bytes_out:
+            passed = self._passed.setdefault(str(Destination(used.host, used.port)), Passed())
+            passed.out += used.bytes_out
+            passed.into += used.bytes_in
+
+
+@dataclass(slots=True)
+class Hearing:
+    """Hears of one command's connections; what was refused is kept for its record, each host once."""
+
+    network: Network
+    act: str
+    refused: dict[str, str] = field(default_factory=dict[str, str])
+
+    def __call__(self, used: NetworkUsed) -> None:
+        """Implements `ports.sandbox.Heard`."""
+        self.network.hear(used.model_copy(update={"act": self.act}))
+        if used.refused is not None:
+            name = str(Destination(used.host, used.port)) if used.host else ""
+            self.refused.setdefault(name, used.refused)
+
+    def explained(self, outcome: Outcome, asked: Wanted) -> Outcome:
+        """The outcome with what the command's programs were refused, and how to ask for it."""
+        if not asked.hosts:
+            said = outcome.error_output + outcome.output
+            if outcome.status is CallStatus.OK or not any(words in said for words in _DIAGNOSES):
+                return outcome
+            return _because(
+                outcome,
+                "commands have no network; to ask for it, run it again with a first line that names the hosts, as "
+                "in: # artoo hosts: pypi.org files.pythonhosted.org",
+            )
+        if not self.refused:
+            return outcome
+        listed = list(dict.fromkeys(self.refused.values()))
+        reason = f"refused at the network's edge: {'; '.join(listed[:_SHOWN])}"
+        missing = [name for name, why in self.refused.items() if why == not_permitted(name)]
+        if missing:
+            reason += f"; to ask for it: # artoo hosts: {asked} {' '.join(missing[:_SHOWN])}"
+        return _because(outcome, reason)
+
+
+def _because(outcome: Outcome, reason: str) -> Outcome:
+    return replace(outcome, reason="; ".join(filter(None, (outcome.reason, reason))))

@@ -1,0 +1,80 @@
+"""What a command says that it wants of the network, in the first line of its script, of bash or Python alike:
+
+    # artoo hosts: pypi.org files.pythonhosted.org
+
+A comment and not a parameter: a tool that mostly has no network needs no further field in every answer of a model.
+Who needs it is told by the record of the command that had none.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from artoo.contracts.errors import ToolError
+from artoo.world.edge.hosts import WEB_PORTS, Destination, NotAHost, destination
+
+_LINE = re.compile(r"\s*#\s*artoo hosts:(?P<wanted>[^\n]*)")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+_OWN = ("ARTOO_", "BRAIN_", "TOOL_")
+_MOST = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a command wants of the network: hosts with their ports, and variables that hold credentials."""
+
+    hosts: tuple[Destination, ...] = ()
+    credentials: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join((*map(str, self.hosts), *(f"${name}" for name in self.credentials)))
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The hosts as the sandbox takes them."""
+        return tuple(map(str, self.hosts))
+
+
+NOTHING = Wanted()
+
+
+def wanted_by(script: str) -> Wanted:
+    """What the first line of a script asks for. A host without a port means https. Raises ToolError."""
+    found = _LINE.match(script)
+    return wanted(found["wanted"].replace(",", " ").split()) if found else NOTHING
+
+
+def with_network(normal: str, script: str) -> str:
+    """A script's normal form, which has no comments, with the one that counts: with a network it is another act."""
+    found = _LINE.match(script)
+    return f"{normal} # artoo hosts: {' '.join(found['wanted'].split())}" if found else normal
+
+
+def wanted(texts: Iterable[str]) -> Wanted:
+    """`HOST[:PORT]` and `$VARIABLE`, read. Raises ToolError that says what is wrong."""
+    hosts: dict[Destination, None] = {}
+    credentials: dict[str, None] = {}
+    for text in texts:
+        if text.startswith("$"):
+            credentials[_variable(text[1:])] = None
+            continue
+        try:
+            hosts[destination(text, WEB_PORTS[0])] = None
+        except NotAHost as error:
+            raise ToolError(f"{text!r} {error}; hosts are named as in: # artoo hosts: pypi.org:443") from error
+    if len(hosts) + len(credentials) > _MOST:
+        raise ToolError(f"more than {_MOST} hosts for one command; do it in parts")
+    if credentials and not hosts:
+        raise ToolError("a credential without a host is of no use; name the host that it is for")
+    return Wanted(tuple(hosts), tuple(credentials))
+
+
+def _variable(name: str) -> str:
+    if not _VARIABLE.fullmatch(name) or name.startswith(_OWN):
+        raise ToolError(f"${name} is not a variable that a command may have")
+    if name not in os.environ:
+        raise ToolError(f"${name} is not set here, so it cannot be passed on")
+    return name

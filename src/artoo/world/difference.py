@@ -1,0 +1,182 @@
+"""All that a task changed, read from its view: classified, in order of danger, and bound to a digest.
+
+    the trunk beside the real files ─► scan ─► three_way ─► describe ─► git_history, classes ─► Difference
+
+Only what the view's layers hold is read, and of the person's files what stands at the same paths.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from artoo.contracts.changes import (
+    Change,
+    ChangeKind,
+    Conflict,
+    Node,
+    PathClass,
+    digest_of,
+    path_bytes,
+    printable_path,
+)
+from artoo.contracts.settling import ChangeClass, ClassifiedChange
+from artoo.ports.sandbox import MIB, TaskLedger
+from artoo.world.base import Base, read_base
+from artoo.world.classes import classified
+from artoo.world.classify import Places
+from artoo.world.describe import describe
+from artoo.world.git_history import Lost, Repositories, judge_repositories
+from artoo.world.scan import Effect, scan
+from artoo.world.three_way import compared
+from artoo.world.union import RealFiles, Union
+from artoo.world.view_place import ViewPlace
+
+MOST_PATHS = 500_000
+FLOOD_BYTES = 256 * MIB
+FLOOD_PATHS = 5_000
+_OWN = "artoo's own files are out of reach of tasks"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """`effects`, `changes` and `classes` go together, in path order; conflicts are not among them.
+
+    `digest` (sha256, hex) is that of this exact difference: what would be there, and what it would replace. `lost`
+    is what repositories lose, by their directory. `flood`: there is so much that it is asked about.
+    """
+
+    effects: tuple[Effect, ...] = ()
+    changes: tuple[Change, ...] = ()
+    classes: tuple[ClassifiedChange, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    digest: str = ""
+    flood: str | None = None
+    lost: Mapping[Path, Lost] = field(default_factory=dict[Path, Lost])
+
+    @property
+    def empty(self) -> bool:
+        """Nothing was changed that is not there already."""
+        return not self.effects and not self.conflicts
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing of it needs consent."""
+        loud = any(one.change_class is not ChangeClass.SILENT for one in self.classes)
+        return not loud and not self.conflicts and self.flood is None
+
+
+def difference_of(place: ViewPlace, artoo_home: Path) -> Difference:
+    """The difference that the view holds against the real files now. Blocking.
+
+    Raises SandboxError when it cannot be read completely.
+    """
+    layers = place.trunk()
+    if not layers:
+        return Difference()
+    roots = place.record().roots
+    bases = read_base(place.base_file())
+    found = compared(scan(layers, MOST_PATHS), bases)
+    places = Places.of(roots, artoo_home)
+    reachable = [one for one in found.effects if places.classify(one.path) is not PathClass.ARTOO]
+    own = [one for one in found.effects if places.classify(one.path) is PathClass.ARTOO]
+    conflicts = [conflict for _, conflict in found.conflicts]
+    conflicts += [Conflict(path=printable_path(one.path), reason=_OWN) for one in own]
+    git = judge_repositories(reachable, RealFiles(), Union(place.strata()))
+    changes = describe(reachable, places, TaskLedger())
+    classes = _classes(reachable, changes, places, bases, git)
+    return Difference(
+        effects=tuple(reachable),
+        changes=changes,
+        classes=classes,
+        conflicts=tuple(sorted(conflicts, key=lambda one: one.path)),
+        digest=_digest(changes, bases, conflicts),
+        flood=_flood(changes),
+        lost=git.lost,
+    )
+
+
+def _classes(
+    effects: Sequence[Effect],
+    changes: Sequence[Change],
+    places: Places,
+    bases: Mapping[str, Base],
+    git: Repositories,
+) -> tuple[ClassifiedChange, ...]:
+    moved = moves(changes, bases)
+    return tuple(
+        classified(
+            change,
+            within=places.within_bounds(effect.path),
+            moved_to=moved.get(change.path),
+            git=git.says.get(effect.path),
+        )
+        for effect, change in zip(effects, changes, strict=True)
+    )
+
+
+def moves(changes: Sequence[Change], bases: Mapping[str, Base]) -> dict[str, str]:
+    """Where the content of deleted files stands now: nothing of them is lost but the place.
+
+    A directory is moved when everything in it is, and there was something in it. An empty file is moved only to one
+    of the same name: anything empty would be like it.
+    """
+    arrived: dict[str, list[str]] = {}
+    for change in changes:
+        if change.content_sha256 is not None and change.kind in (ChangeKind.CREATED, ChangeKind.OVERWRITTEN):
+            arrived.setdefault(change.content_sha256, []).append(change.path)
+    found: dict[str, str] = {}
+    for change in changes:
+        base = bases.get(change.path)
+        if (
+            change.kind is not ChangeKind.DELETED
+            or change.before is not Node.FILE
+            or base is None
+            or base.sha256 is None
+        ):
+            continue
+        here = arrived.get(base.sha256, [])
+        name = change.path.rpartition("/")[2]
+        target = next((path for path in here if change.size_before or path.rpartition("/")[2] == name), None)
+        if target is not None:
+            found[change.path] = target
+    return found | _moved_directories(changes, found)
+
+
+def _moved_directories(changes: Sequence[Change], moved: Mapping[str, str]) -> dict[str, str]:
+    gone = [one for one in changes if one.kind is ChangeKind.DELETED]
+    emptied: dict[str, str] = {}
+    lossy: set[str] = set()
+    for file in (one for one in gone if one.before is not Node.DIRECTORY):
+        target = moved.get(file.path)
+        for above in map(str, Path(file.path).parents):
+            if target is None:
+                lossy.add(above)
+            else:
+                emptied.setdefault(above, os.path.dirname(target))
+    directories = (one.path for one in gone if one.before is Node.DIRECTORY)
+    return {path: emptied[path] for path in directories if path in emptied and path not in lossy}
+
+
+def _digest(changes: Sequence[Change], bases: Mapping[str, Base], conflicts: Sequence[Conflict]) -> str:
+    """What is new by the changes' own digest; what is old by the content that the view found."""
+    total = hashlib.sha256(digest_of(changes).encode())
+    for change in changes:
+        base = bases.get(change.path)
+        old = "-" if base is None else f"{base.was.node} {base.sha256} {base.was.target}"
+        total.update(path_bytes(change.path) + b"\0" + old.encode() + b"\n")
+    for conflict in conflicts:
+        total.update(b"!" + path_bytes(conflict.path) + b"\n")
+    return total.hexdigest()
+
+
+def _flood(changes: Sequence[Change]) -> str | None:
+    total = sum(change.size_after or 0 for change in changes)
+    if total > FLOOD_BYTES:
+        return f"{total / MIB:,.0f} MiB of data are written"
+    if len(changes) > FLOOD_PATHS:
+        return f"{len(changes):,} paths change"
+    return None

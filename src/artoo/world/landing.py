@@ -1,0 +1,162 @@
+"""The end of a command in a view: what it did becomes part of its layer, whole or not at all.
+
+    layer of the command ─ carried to disk ─► VIEW/commands/ID ─ `ended` is written ─► folded, and forgotten
+
+Before `ended` stands there, nothing happened; afterwards the fold is finished, now or by the next process. Nothing
+is synced: whoever kills a process loses nothing, and a view is made durable when it begins to wait for a person.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from artoo.contracts.changes import printable_path
+from artoo.contracts.errors import SandboxError
+from artoo.world.base import Base, append_base, bases_of
+from artoo.world.carry import carry
+from artoo.world.fold import fold
+from artoo.world.journal import record_bytes
+from artoo.world.nodes import state_of
+from artoo.world.scan import Effect, Touched
+from artoo.world.stage import Stage, remove_tree
+from artoo.world.view_place import ViewPlace
+
+_ENDED = "ended"
+
+
+class Locked(BaseModel):
+    """A directory whose owner may not work in it: folding opens it, and gives it this mode again."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    number: int
+    relative: str
+    mode: int
+
+
+class Ended(BaseModel):
+    """The marker: this command's layer is whole, and belongs to that one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    layer: str
+    locked: tuple[Locked, ...] = ()
+
+
+def land(
+    place: ViewPlace,
+    layer: str,
+    stage: Stage,
+    effects: Sequence[Effect],
+    touched: Sequence[Touched],
+    known: Container[str],
+    *,
+    still_wanted: Callable[[], None],
+) -> tuple[Path, tuple[Base, ...]]:
+    """Decides that what a command did becomes part of `layer`: what is to be folded, and kept of the real files.
+
+    Raises SandboxError when there is no room, or what `still_wanted` raises: nothing of it is in the view then.
+    """
+    home = place.commands / stage.base.name
+    try:
+        _bring(stage, home, {effect.layer.root for effect in effects})
+        bases = tuple(bases_of(known, touched))
+        place.base_file(layer).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        append_base(place.base_file(layer), bases)
+        still_wanted()
+        _mark(home, Ended(layer=layer, locked=tuple(_locked(home))))
+    except BaseException as error:
+        if home != stage.base:
+            remove_tree(home)
+        if isinstance(error, OSError):
+            raise no_room("the command's changes were dropped", error) from error
+        raise
+    return home, bases
+
+
+def _bring(stage: Stage, home: Path, roots: Container[Path]) -> None:
+    """The command's layers on the view's disk; those that change nothing are left behind."""
+    for number, layer in enumerate(stage.layers):
+        target = home / str(number) / "up"
+        if layer.root not in roots:
+            if home == stage.base:
+                remove_tree(target)
+        elif home != stage.base:
+            target.parent.mkdir(parents=True)
+            carry(layer.upper, target)
+
+
+def _mark(home: Path, marker: Ended) -> None:
+    temporary = home / f"{_ENDED}.new"
+    temporary.write_text(marker.model_dump_json(), encoding="utf-8")
+    temporary.rename(home / _ENDED)
+
+
+def finish(place: ViewPlace, home: Path) -> None:
+    """Folds a command that has ended. Raises SandboxError; it can be tried again then."""
+    path = home / _ENDED
+    try:
+        marker = Ended.model_validate_json(path.read_bytes())
+        for number, upper in _uppers(home):
+            fold(upper, place.make_layer(marker.layer, number))
+        for one in sorted(marker.locked, key=lambda one: one.relative, reverse=True):
+            with suppress(PermissionError):  # inside another that has its mode again: then so has this one
+                os.chmod(place.upper(marker.layer, one.number) / record_bytes(one.relative), one.mode)
+    except OSError as error:
+        raise no_room("what the command did is kept, and becomes part of the view when there is", error) from error
+    except ValidationError as error:
+        raise SandboxError(f"{path} cannot be read: {error}; keep it and report this") from error
+    remove_tree(home)
+
+
+def is_ended(home: Path) -> bool:
+    """Whether a command's layer is part of the view, folded or not."""
+    return (home / _ENDED).exists()
+
+
+def finish_all(place: ViewPlace) -> None:
+    """Puts a view that nobody works in back to a command's boundary: ended ones are folded, others dropped."""
+    for home in sorted(place.commands.iterdir()) if place.commands.is_dir() else ():
+        if is_ended(home):
+            finish(place, home)
+        else:
+            remove_tree(home)
+
+
+def _uppers(home: Path) -> Iterator[tuple[int, Path]]:
+    for child in sorted(home.iterdir()):
+        if child.name.isdigit() and (child / "up").is_dir():
+            yield int(child.name), child / "up"
+
+
+def _locked(home: Path) -> Iterator[Locked]:
+    """Only who is not root is kept out of a directory by its mode."""
+    for number, upper in _uppers(home) if os.geteuid() != 0 else ():
+        yield from _locked_below(number, upper, b"")
+
+
+def _locked_below(number: int, upper: Path, relative: bytes) -> Iterator[Locked]:
+    place = os.path.join(os.fsencode(upper), relative) if relative else os.fsencode(upper)
+    mode = state_of(os.lstat(place)).mode
+    locked = mode & 0o700 != 0o700
+    if locked:
+        yield Locked(number=number, relative=printable_path(relative), mode=mode)
+        os.chmod(place, mode | 0o700)
+    try:
+        with os.scandir(place) as entries:
+            inside = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        for name in inside:
+            yield from _locked_below(number, upper, os.path.join(relative, name) if relative else name)
+    finally:
+        if locked:
+            os.chmod(place, mode)
+
+
+def no_room(what: str, error: OSError) -> SandboxError:
+    """The error for a view that could not be written. `what` says how things stand."""
+    return SandboxError(f"the view cannot be written ({error.strerror}): {what}; free space on that disk")

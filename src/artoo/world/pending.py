@@ -1,0 +1,198 @@
+"""What is written down of a difference that waits for consent, and how long it is kept.
+
+VIEWS/TASK/pending.json   this record; durable before the task's end says that something waits
+VIEWS/TASK/applying.json  an apply under way (`settle`)
+VIEWS/settled.jsonl       what became of differences after their tasks had ended, what expired among it
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from artoo.contracts.errors import SandboxError
+from artoo.contracts.settling import ClassCount
+from artoo.world.files import sync_file_system
+from artoo.world.journal import sync_directory
+from artoo.world.view_place import ViewPlace, Views
+
+DAY = 86_400.0
+NOTICE = 3 * DAY
+"""A person is warned this long before anything is dropped, however late the warning comes."""
+
+_FILE = "pending.json"
+_HISTORY = "settled.jsonl"
+_LISTED = 1_000
+
+
+class PendingRecord(BaseModel):
+    """`pending.json`. Times are seconds since the epoch (UTC). `warned_at`: when the person was first told that it
+    will expire; None: not yet. `reason` says in words why it waits, in `language`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    format: int = 1
+    task_id: str
+    request: str = ""
+    language: str = "en"
+    since: float
+    digest: str = ""
+    counts: tuple[ClassCount, ...] = ()
+    reason: str = ""
+    went_out: tuple[str, ...] = ()
+    expires_at: float
+    warned_at: float | None = None
+
+
+class SettledRecord(BaseModel):
+    """One line of `settled.jsonl`. `paths` are the first thousand, `count` is how many there were."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    at: float
+    task_id: str
+    what: str
+    by: str
+    request: str = ""
+    digest: str = ""
+    count: int = 0
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How long, and how much of it, waits for consent."""
+
+    days: float = 30.0
+    total_bytes: int = 4 << 30
+
+
+def write_pending(place: ViewPlace, record: PendingRecord) -> None:
+    """Makes the record durable, and everything else of the view before it. Raises OSError (disk full); then the
+    view is there, without a (new) record."""
+    sync_file_system(place.base)
+    replace_durably(place.base / _FILE, record.model_dump_json().encode())
+
+
+def read_pending(place: ViewPlace) -> PendingRecord | None:
+    """None when the view waits for nobody: its task was cut off, or is at work. Raises SandboxError."""
+    path = place.base / _FILE
+    try:
+        return PendingRecord.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        raise SandboxError(f"{path} cannot be read: {error}; keep it and report this") from error
+
+
+def forget_pending(place: ViewPlace) -> None:
+    """The task goes on: nothing of it waits any more."""
+    (place.base / _FILE).unlink(missing_ok=True)
+
+
+def note_settled(views: Path, record: SettledRecord) -> None:
+    """One line more in the record of what became of differences. Raises OSError."""
+    descriptor = os.open(views / _HISTORY, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "ab") as file:
+        file.write(record.model_dump_json().encode() + b"\n")
+        file.flush()
+        os.fsync(descriptor)
+
+
+def replace_durably(path: Path, content: bytes) -> None:
+    """The file with this content, after a power cut too; the old one until then. Raises OSError."""
+    temporary = path.with_name(f"{path.name}.new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
+    temporary.rename(path)
+    sync_directory(path.parent)
+
+
+def size_of(place: ViewPlace) -> int:
+    """Bytes on disk of a view."""
+    total = 0
+    for directory, _, files in os.walk(place.base):
+        for name in files:
+            total += os.lstat(os.path.join(directory, name)).st_blocks * 512
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """What a look at the clock found. `warned`: views whose person must be told now; `dropped`: what is gone."""
+
+    warned: tuple[PendingRecord, ...] = ()
+    dropped: tuple[SettledRecord, ...] = ()
+
+
+def expire(artoo_home: Path, keep: Keeping, now: float) -> Expiry:
+    """Warns of what expires soon, and drops what has expired and was warned of. Blocking.
+
+    A view whose task is at work is left alone. When all that waits needs more room than `keep` allows, the oldest
+    expire after the notice. Raises OSError.
+    """
+    warned: list[PendingRecord] = []
+    dropped: list[SettledRecord] = []
+    waiting = [(place, record) for place in Views(artoo_home).listed() if (record := _waiting(place, keep))]
+    room = keep.total_bytes
+    for place, record in sorted(waiting, key=lambda one: -one[1].since):
+        room -= size_of(place)
+        due = record.expires_at if room >= 0 else min(record.expires_at, now + NOTICE)
+        if due - now > NOTICE:
+            continue
+        if record.warned_at is None:
+            record = record.model_copy(update={"warned_at": now, "expires_at": max(due, now + NOTICE)})
+            write_pending(place, record)
+        if record.expires_at > now:
+            warned.append(record)
+        elif (gone := _drop(place, record, now)) is not None:
+            dropped.append(gone)
+    return Expiry(tuple(warned), tuple(dropped))
+
+
+def _waiting(place: ViewPlace, keep: Keeping) -> PendingRecord | None:
+    """What waits there; of a task that was cut off, when it was last worked on."""
+    try:
+        with place.locked():
+            record = read_pending(place)
+            since = (place.base / "layers").stat().st_mtime if (place.base / "layers").is_dir() else 0.0
+    except SandboxError:  # at work, or damaged: then it is kept
+        return None
+    if record is not None:
+        return record
+    since = since or place.record().created_at
+    return PendingRecord(task_id=place.task_id, since=since, expires_at=since + keep.days * DAY)
+
+
+def _drop(place: ViewPlace, record: PendingRecord, now: float) -> SettledRecord | None:
+    gone = SettledRecord(
+        at=now,
+        task_id=record.task_id,
+        what="expired",
+        by="time",
+        request=record.request,
+        digest=record.digest,
+        count=sum(each.count for each in record.counts),
+        paths=tuple(_paths_in(place))[:_LISTED],
+    )
+    try:
+        with place.locked():
+            note_settled(place.base.parent, gone)
+            place.remove()
+    except SandboxError:  # somebody works in it at this moment
+        return None
+    return gone
+
+
+def _paths_in(place: ViewPlace) -> Iterable[str]:
+    """What the view held, as places below its layers: the record of a drop is not a reason to read every file."""
+    for layer in place.trunk():
+        for directory, _, files in os.walk(layer.upper):
+            yield from (os.path.join(directory, name).removeprefix(str(layer.upper)) for name in sorted(files))

@@ -1,0 +1,224 @@
+"""Makes a view's difference, or a chosen part of it, real: once, whole, whenever the process dies.
+
+    applying.json ─► the journalled act (`transaction`) ─► the view goes, or what was applied leaves it ─► done
+
+The layers are not used up by the act: until it is done the view is as it was, and a failed act can be tried again.
+Whoever calls holds the view (`ViewPlace.locked`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from artoo.contracts.changes import ApplyReport, path_bytes, printable_path
+from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import ActNote, TaskLedger
+from artoo.world.base import Base, append_base, read_base
+from artoo.world.converge import now_at
+from artoo.world.difference import Difference
+from artoo.world.files import parent_of
+from artoo.world.git_keep import keeping_refs
+from artoo.world.journal import Record, StateRecord, sync_directory
+from artoo.world.nodes import digest_file
+from artoo.world.pending import replace_durably
+from artoo.world.scan import Effect, readable_layers
+from artoo.world.stage import remove_tree
+from artoo.world.transaction import apply_effects, new_name
+from artoo.world.view_place import ViewPlace
+
+_MARK = "applying.json"
+SETTLING = "settling"
+"""The act of the note that settling leaves in the journal; its outcome is the Settled message."""
+
+
+class Mark(BaseModel):
+    """`applying.json`: which record of the journal will say whether it happened. `whole`: then the view goes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    record: str
+    whole: bool
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of an apply. `whole`: everything took effect and the view is gone."""
+
+    report: ApplyReport
+    whole: bool = False
+
+
+def apply_difference(
+    place: ViewPlace,
+    artoo_home: Path,
+    difference: Difference,
+    *,
+    digest: str,
+    paths: Collection[str] | None = None,
+    note: str = "",
+) -> Applied:
+    """Applies a difference, all or nothing, or of it the `paths` and what they need. Blocking.
+
+    `digest` is that of the difference that was agreed to; `paths` are printable, and a directory stands for all in
+    it. `note` is kept with the act. Raises SandboxError when another difference was agreed to, a path is not in it,
+    or the system refuses; then nothing has changed.
+    """
+    if difference.digest != digest:
+        raise SandboxError("what was agreed to is not what is there now: look at the difference again")
+    chosen = list(difference.effects) if paths is None else part_of(difference, paths)
+    whole = len(chosen) == len(difference.effects) and not difference.conflicts
+    kept = keeping_refs(place, artoo_home, difference, chosen)
+    name = new_name()
+    mark = Mark(record=name, whole=whole, paths=tuple(printable_path(one.path) for one in chosen))
+    _write(place, mark)
+    try:
+        with readable_layers(chosen):
+            report = apply_effects(
+                [*chosen, *kept],
+                task_id=place.task_id,
+                undo_home=artoo_home / "undo",
+                started_ns=time.time_ns(),
+                ledger=TaskLedger(),
+                note=ActNote(act=SETTLING, call=digest, outcome=note) if note else None,
+                name=name,
+                keep_layers=True,
+            )
+    except BaseException:
+        if not _record(place, artoo_home, mark).place.exists():
+            _forget(place)
+        raise
+    if not report.applied:
+        _forget(place)
+        return Applied(report)
+    _finish(place, mark)
+    return Applied(report, whole)
+
+
+def finish_cut(place: ViewPlace, artoo_home: Path) -> bool:
+    """Ends an apply that a crash cut, after the journal was recovered; whether there was one that took effect."""
+    path = place.base / _MARK
+    try:
+        mark = Mark.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return False
+    except (OSError, ValidationError) as error:
+        raise SandboxError(f"{path} cannot be read: {error}; keep it and report this") from error
+    record = _record(place, artoo_home, mark)
+    if record.place.exists() and not record.done:
+        raise SandboxError(f"an apply of task {place.task_id} was cut and is not recovered yet; start artoo again")
+    took_effect = record.place.exists()
+    if took_effect:
+        _finish(place, mark)
+    else:
+        _forget(place)
+    return took_effect
+
+
+def part_of(difference: Difference, paths: Collection[str]) -> list[Effect]:
+    """The effects at the paths, all in directories that are named, and what they cannot be without.
+
+    A new thing needs the directories above it; a directory goes only with everything that is in it. Raises
+    SandboxError for a path that is not in the difference.
+    """
+    by_path = {effect.path: effect for effect in difference.effects}
+    wanted: set[bytes] = set()
+    for printable in paths:
+        raw = path_bytes(printable).rstrip(b"/")
+        found = [path for path in by_path if path == raw or path.startswith(raw + b"/")]
+        if not found:
+            raise SandboxError(f"{printable} is not among what the task would change; `artoo diff` lists it")
+        wanted.update(found)
+    for path in list(wanted):
+        wanted.update(_needed(by_path, path))
+    return [effect for effect in difference.effects if effect.path in wanted]
+
+
+def _needed(by_path: dict[bytes, Effect], path: bytes) -> Iterable[bytes]:
+    effect = by_path[path]
+    if effect.before is not None and effect.before.is_directory and not effect.in_place:
+        yield from (other for other in by_path if other.startswith(path + b"/"))
+    if effect.after is None:
+        return
+    for end in range(1, len(path)):
+        above = by_path.get(path[:end]) if path[end : end + 1] == b"/" else None
+        if above is not None and above.after is not None and not above.in_place:
+            yield above.path
+
+
+# --- after the act ------------------------------------------------------------------------------------------------
+
+
+def _finish(place: ViewPlace, mark: Mark) -> None:
+    """What was applied leaves the view. May be repeated."""
+    if mark.whole:
+        place.remove()
+        return
+    for layer in place.trunk():
+        _take_out(layer.upper, layer.root, mark.paths)
+    _rebase(place, mark.paths)
+    _forget(place)
+
+
+def _take_out(upper: Path, root: Path, paths: Sequence[str]) -> None:
+    """Removes what is the person's own file now: writing to it in the view would write to theirs."""
+    top, shown = printable_path(os.fsencode(upper)), printable_path(os.fsencode(root))
+    for path in paths:
+        relative = path.removeprefix(f"{shown}/")
+        now = now_at(shown, relative) if relative != path else None
+        if now is None or now.is_directory:
+            continue
+        with suppress(FileNotFoundError, NotADirectoryError), parent_of(top, relative) as (directory, name):
+            os.unlink(name, dir_fd=directory)
+
+
+def _rebase(place: ViewPlace, paths: Sequence[str]) -> None:
+    """For what was applied, what is there now is the base from here on."""
+    file = place.base_file()
+    bases = read_base(file)
+    applied = set(paths)
+    kept = [base for path, base in bases.items() if path not in applied]
+    for layer in place.trunk():
+        root = printable_path(os.fsencode(layer.root))
+        kept += [base for path in paths if (base := _base_now(root, path)) is not None]
+    fresh = file.with_name("base.jsonl.rebased")
+    fresh.unlink(missing_ok=True)
+    append_base(fresh, kept)
+    replace_durably(file, fresh.read_bytes() if kept else b"")
+    fresh.unlink(missing_ok=True)
+
+
+def _base_now(root: str, path: str) -> Base | None:
+    relative = path.removeprefix(f"{root}/")
+    now = now_at(root, relative) if relative != path else None
+    was = StateRecord.of(now)
+    if now is None or was is None:
+        return None
+    digest = None
+    with suppress(OSError), parent_of(root, relative) as (directory, name):
+        digest = digest_file(directory, name) if now.node.value == "file" else None
+    return Base(path=path, was=was, changed_ns=now.ctime_ns, sha256=digest)
+
+
+def _record(place: ViewPlace, artoo_home: Path, mark: Mark) -> Record:
+    return Record(artoo_home / "undo" / place.base.name / mark.record)
+
+
+def _write(place: ViewPlace, mark: Mark) -> None:
+    try:
+        replace_durably(place.base / _MARK, mark.model_dump_json().encode())
+    except OSError as error:
+        raise SandboxError(f"the changes could not be applied ({error}); nothing was changed") from error
+
+
+def _forget(place: ViewPlace) -> None:
+    (place.base / _MARK).unlink(missing_ok=True)
+    sync_directory(place.base)
+    remove_tree(place.base / "keep")

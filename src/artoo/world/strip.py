@@ -1,0 +1,90 @@
+"""Takes out of a fork's layer what it lost to earlier forks, so that folding it leaves their versions alone.
+
+Besides lost changes these are things that the fork copied up and did not change: their versions are as old as it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from artoo.world.below import Below, below, is_opaque, is_whiteout, opened_up
+from artoo.world.carry import OPAQUE
+from artoo.world.clash import Winners, by_path
+from artoo.world.files import set_metadata
+from artoo.world.journal import StateRecord
+from artoo.world.nodes import DIRECTORY_FLAGS, NodeState, at, read_state
+from artoo.world.scan import Effect
+from artoo.world.stage import Layer, remove_tree
+
+
+def strip(layer: Layer, winners: Winners, effects: Sequence[Effect]) -> None:
+    """Leaves in `layer` (not folded yet, over what it was forked from) only what stands. Raises OSError."""
+    above = os.open(layer.upper.parent, DIRECTORY_FLAGS)
+    try:
+        with below(layer.root, layer.below) as lower, opened_up(above, layer.upper.name, 0o700) as inside:
+            _Stripper(winners, by_path(effects)).directory(inside, lower, os.fsencode(layer.root))
+    finally:
+        os.close(above)
+
+
+class _Stripper:
+    def __init__(self, winners: Winners, effects: dict[bytes, Effect]) -> None:
+        self._winners = winners
+        self._effects = effects
+
+    def directory(self, inside: int, lower: Below | None, path: bytes) -> None:
+        for name in os.listdir(inside):
+            self._entry(inside, lower, name, path + b"/" + os.fsencode(name))
+
+    def _entry(self, inside: int, lower: Below | None, name: str, path: bytes) -> None:
+        state = read_state(inside, name)
+        assert state is not None
+        if self._lost(path, state, is_whiteout(inside, name, state)):
+            _remove(inside, name, state)
+        elif state.is_directory:
+            self._subdirectory(inside, lower, name, path, state)
+
+    def _lost(self, path: bytes, state: NodeState, whiteout: bool) -> bool:
+        effect = self._effects.get(path)
+        standing = self._winners.effects.get(path)
+        if state.is_directory:
+            return self._winners.closes(path)
+        if effect is not None:
+            return self._winners.rival(effect) is not None
+        return standing is not None or whiteout
+
+    def _subdirectory(self, inside: int, lower: Below | None, name: str, path: bytes, state: NodeState) -> None:
+        with ExitStack() as opened:
+            found = lower.find(name) if lower is not None else None
+            inner = None
+            if lower is not None and found is not None and found.state.is_directory:
+                inner = opened.enter_context(lower.enter(name))
+            here = opened.enter_context(opened_up(inside, name, state.mode))
+            self.directory(here, inner, path)
+            if inner is not None and is_opaque(inside, name):
+                _spell_out(here, inner)
+                os.removexattr(at(inside, name), OPAQUE, follow_symlinks=False)
+        standing = self._winners.effects.get(path)
+        effect = self._effects.get(path)
+        if standing is not None and (effect is None or self._winners.rival(effect) is not None):
+            record = StateRecord.of(standing[1].after)
+            assert record is not None
+            set_metadata(inside, name, record, times=False)
+
+
+def _spell_out(here: int, lower: Below) -> None:
+    """Says of each name below that it is gone, instead of hiding them all: an earlier fork may have added some."""
+    for name in lower.names():
+        if read_state(here, name) is None:
+            os.mknod(name, stat.S_IFCHR, 0, dir_fd=here)
+
+
+def _remove(inside: int, name: str, state: NodeState) -> None:
+    if state.is_directory:
+        remove_tree(Path(f"/proc/self/fd/{inside}") / name)
+    else:
+        os.unlink(name, dir_fd=inside)

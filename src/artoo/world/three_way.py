@@ -1,0 +1,130 @@
+"""Base, real and wanted: what of a view's effects the task really changed, and what the person changed meanwhile.
+
+| wanted (the view) | real (now) | becomes |
+|---|---|---|
+| as the base | anything | nothing: in the end the task did not change it |
+| anything else | as wanted | nothing: it is done already |
+| anything else | as the base | an effect |
+| anything else | anything else | a conflict: the person's version stays |
+
+The base is what the view found when it first changed a path; a path without one was not there. Contents are
+compared by what is in them, or by inode, size and change time together, which no program can set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from artoo.contracts.changes import Conflict, Node, printable_path
+from artoo.world.base import Base
+from artoo.world.files import parent_of
+from artoo.world.journal import StateRecord
+from artoo.world.nodes import NodeState, digest_file
+from artoo.world.scan import Effect
+
+_APPEARED = "it appeared since the task began"
+_GONE = "it was removed since the task began"
+_CHANGED = "it was changed since the task began"
+_CHANGED_METADATA = "its mode, owner or attributes were changed since the task began"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What can be applied, and what stands in its way. Both in path order."""
+
+    effects: tuple[Effect, ...]
+    conflicts: tuple[tuple[Effect, Conflict], ...]
+
+
+def compared(effects: Iterable[Effect], bases: Mapping[str, Base]) -> Compared:
+    """Reads real files where a look at their metadata does not decide. Blocking. Raises OSError."""
+    kept: list[Effect] = []
+    conflicts: list[tuple[Effect, Conflict]] = []
+    going: set[bytes] = set()
+    for effect in effects:
+        path = printable_path(effect.path)
+        base = bases.get(path)
+        if effect.after is None:
+            going.add(effect.path)
+        homeless = effect.path.rpartition(b"/")[0] in going
+        if _unchanged_by_the_task(effect, base, homeless):
+            continue
+        reason = _conflict(effect, base)
+        if reason is not None and _already_as_wanted(effect):
+            continue
+        if reason is None:
+            kept.append(replace(effect, replaced_directory=False))
+        else:
+            conflicts.append((effect, Conflict(path=path, reason=reason)))
+    return Compared(tuple(kept), tuple(conflicts))
+
+
+def _unchanged_by_the_task(effect: Effect, base: Base | None, homeless: bool) -> bool:
+    """`homeless`: the directory that holds it goes, so that nothing can stay in it."""
+    wanted, real = effect.after, effect.before
+    if base is None:
+        # Somebody else made it, both made it, or a layer holds a copy of what it never changed.
+        if wanted is None or real is None:
+            return wanted is real or (wanted is None and not homeless)
+        return effect.in_place or (wanted.is_directory and real.is_directory)
+    if wanted is None or wanted.node is not base.was.node:
+        return False
+    if not _same_metadata(wanted, base.was):
+        return False
+    if wanted.node is Node.FILE:
+        return effect.digest == base.sha256 and wanted.mtime_ns == base.was.mtime_ns
+    return wanted.is_directory or _same_thing(wanted, base.was)
+
+
+def _already_as_wanted(effect: Effect) -> bool:
+    """Somebody else did the same: content and metadata are equal, whatever the clock said."""
+    return (
+        effect.in_place
+        and effect.before is not None
+        and effect.after is not None
+        and effect.before.same_metadata(effect.after)
+    )
+
+
+def _conflict(effect: Effect, base: Base | None) -> str | None:
+    real = effect.before
+    if base is None:
+        return None if real is None else _APPEARED
+    if real is None:
+        return _GONE
+    if real.node is not base.was.node:
+        return _CHANGED
+    if not _same_metadata(real, base.was):
+        return _CHANGED_METADATA
+    return None if real.is_directory or _same_content(effect, real, base) else _CHANGED
+
+
+def _same_content(effect: Effect, real: NodeState, base: Base) -> bool:
+    if real.node is not Node.FILE:
+        return _same_thing(real, base.was)
+    if (real.inode, real.size, real.ctime_ns) == (base.was.inode, base.was.size, base.changed_ns):
+        return True
+    return real.size == base.was.size and base.sha256 is not None and real_digest(effect) == base.sha256
+
+
+def real_digest(effect: Effect) -> str | None:
+    """The sha256 of the real file of an effect; None when it cannot be read."""
+    try:
+        with parent_of(_root(effect), printable_path(effect.relative)) as (directory, name):
+            return digest_file(directory, name)
+    except OSError:
+        return None
+
+
+def _root(effect: Effect) -> str:
+    return printable_path(str(effect.layer.root).encode("utf-8", "surrogateescape"))
+
+
+def _same_thing(state: NodeState, was: StateRecord) -> bool:
+    return (printable_path(state.target), state.rdev) == (was.target, was.rdev)
+
+
+def _same_metadata(state: NodeState, was: StateRecord) -> bool:
+    mine = (state.mode, state.uid, state.gid, dict(state.xattrs))
+    return mine == (was.mode, was.uid, was.gid, was.attributes())

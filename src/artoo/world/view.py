@@ -1,0 +1,239 @@
+"""A task's view over layers: runs commands in it and folds what they did, forks it, joins forks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from artoo.contracts.changes import Change, Conflict, printable_path
+from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import Limits, Roots, RunStatus, SandboxRequest, TaskLedger
+from artoo.ports.world import Files, Program, ViewRun
+from artoo.world.classify import Places
+from artoo.world.describe import describe
+from artoo.world.joining import drop_layer, join_layers
+from artoo.world.landing import is_ended, land
+from artoo.world.overlay import OverlaySandbox
+from artoo.world.process import Ended
+from artoo.world.putting import put, put_in_scratch
+from artoo.world.scan import scan, scan_touched
+from artoo.world.stage import Stage, make_stage
+from artoo.world.union import Union
+from artoo.world.view_place import TRUNK, fork_name
+from artoo.world.view_state import ViewState
+
+_DEEPEST_FORK = 8
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How the views of this process work. `artoo_home` is hidden from commands, as are `hide`."""
+
+    sandbox: OverlaySandbox
+    artoo_home: Path
+    hide: tuple[Path, ...] = ()
+
+
+class OverlayView:
+    """A View (`ports.world`) over one layer: the trunk, or a fork."""
+
+    def __init__(self, ways: Ways, state: ViewState, layer: str = TRUNK) -> None:
+        self._ways = ways
+        self._state = state
+        self._layer = layer
+        self._turn = state.turn(layer)
+
+    @property
+    def roots(self) -> Roots:
+        return self._state.roots
+
+    @property
+    def files(self) -> Files:
+        return Union(self._state.place.strata(self._layer))
+
+    async def run(self, program: Program) -> ViewRun:
+        async with self._turn:
+            stage = await self._begun(program.limits)
+            try:
+                request = self._request(program)
+                ended, notes = await self._ways.sandbox.run_over(request, stage)
+                changes: tuple[Change, ...] = ()
+                if ended.limit is not None:
+                    notes.append("its changes were dropped")
+                else:
+                    changes = await _to_its_end(lambda gone: self._end(stage, program, gone))
+            finally:
+                await asyncio.to_thread(_release, stage)
+            return self._outcome(ended, changes, notes)
+
+    def _request(self, program: Program) -> SandboxRequest:
+        return SandboxRequest(
+            argv=program.argv,
+            cwd=self.roots.project,
+            roots=self.roots,
+            task_id=self._state.place.task_id,
+            read_only=program.read_only,
+            env=program.env,
+            keep_env=program.keep_env,
+            stdin=program.stdin,
+            hosts=program.hosts,
+            heard=program.heard,
+            limits=program.limits,
+            scratch=self._state.place.scratch,
+            hide=self._ways.hide,
+        )
+
+    async def _begun(self, limits: Limits) -> Stage:
+        beginning = asyncio.ensure_future(asyncio.to_thread(self._begin, limits))
+        try:
+            return await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            await asyncio.wait({beginning})
+            if beginning.exception() is None:
+                beginning.result().discard()
+            raise
+
+    def _begin(self, limits: Limits | None) -> Stage:
+        """A layer of its own for the next change. `limits`: a command's; None: a file that we write."""
+        record = self._state.at_boundary()
+        self._state.require_no_forks(self._layer)
+        place = self._state.place
+        home = place.commands
+        if limits is not None:
+            home = self._ways.sandbox.stage_home(limits.disk_bytes, home)
+        below = {
+            root: tuple(upper for upper in (place.upper(self._layer, number),) if upper.is_dir())
+            + place.below(self._layer, number)
+            for number, root in enumerate(record.real_roots)
+        }
+        return make_stage(home, uuid.uuid4().hex, record.real_roots, below)
+
+    def _end(self, stage: Stage, program: Program, gone: threading.Event) -> tuple[Change, ...]:
+        effects, touched = scan_touched(stage.layers, program.limits.paths)
+        changes = describe(effects, Places.of(self.roots, self._ways.artoo_home), TaskLedger())
+        if not effects or program.read_only:
+            return changes
+
+        def still_wanted() -> None:
+            if gone.is_set():
+                raise SandboxError("the command was cancelled: its changes were dropped")
+
+        known = self._state.known(self._layer)
+        home, bases = land(
+            self._state.place, self._layer, stage, effects, touched, known, still_wanted=still_wanted
+        )
+        known.update(base.path for base in bases)
+        self._state.fold(home)
+        return changes
+
+    def _outcome(self, ended: Ended, changes: tuple[Change, ...], notes: list[str]) -> ViewRun:
+        status: RunStatus = ended.limit or ("ok" if ended.exit_code == 0 else "error")
+        return ViewRun(
+            tier=self._ways.sandbox.tier,
+            status=status,
+            exit_code=ended.exit_code if ended.limit is None else None,
+            stdout=ended.stdout,
+            stderr=ended.stderr,
+            duration_seconds=ended.duration_seconds,
+            changes=changes,
+            notes=tuple(notes),
+        )
+
+    async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
+        async with self._turn:
+            return await _to_its_end(lambda gone: self._write(path, content, gone))
+
+    def _write(self, path: Path, content: bytes, gone: threading.Event) -> tuple[Change, ...]:
+        stage = self._begin(None)
+        try:
+            real = self.files.resolve(self.roots.project / path)
+            layer = stage.layer_of(os.fsencode(real))
+            if layer is not None and real != layer.root:
+                put(layer, real, content)
+                return self._end(stage, Program(()), gone)
+            for private in (Path("/tmp"), Path("/var/tmp")):
+                if real.is_relative_to(private) and real != private:
+                    put_in_scratch(self._state.place.scratch, real.relative_to(private), content)
+                    return ()
+        except OSError as error:
+            shown = printable_path(os.fsencode(path))
+            raise SandboxError(f"{shown} cannot be written: {error.strerror}; nothing was changed") from error
+        finally:
+            _release(stage)
+        shown = printable_path(os.fsencode(real))
+        raise SandboxError(f"{shown} is outside home, workspace and project: nothing may be written there")
+
+    async def changes(self) -> tuple[Change, ...]:
+        async with self._turn:
+            return await asyncio.to_thread(self._changes)
+
+    def _changes(self) -> tuple[Change, ...]:
+        place = self._state.place
+        if not place.exists:
+            return ()
+        self._state.at_boundary()
+        effects = scan(place.layers_of(self._layer), Limits().paths)
+        return describe(effects, Places.of(self.roots, self._ways.artoo_home), TaskLedger())
+
+    def fork(self, name: str) -> OverlayView:
+        if self._layer.count("/") + 2 > _DEEPEST_FORK:
+            raise SandboxError(f"a view cannot be forked more than {_DEEPEST_FORK} levels deep")
+        return OverlayView(self._ways, self._state, self._state.fork(self._layer, name))
+
+    async def join(self, names: Sequence[str]) -> tuple[Conflict, ...]:
+        async with self._turn:
+            return await _to_its_end(lambda _: self._join(names))
+
+    def _join(self, names: Sequence[str]) -> tuple[Conflict, ...]:
+        layers = [fork_name(self._layer, name) for name in names]
+        place = self._state.place
+        conflicts: tuple[Conflict, ...] = ()
+        if place.exists:
+            self._state.at_boundary()
+            conflicts = join_layers(place, self._layer, layers)
+        for layer in layers:
+            self._state.forget_fork(self._layer, layer)
+        self._state.forget_base(self._layer)
+        return conflicts
+
+    async def drop(self, name: str) -> None:
+        async with self._turn:
+            await _to_its_end(lambda _: self._drop(fork_name(self._layer, name)))
+
+    def _drop(self, layer: str) -> None:
+        if self._state.place.exists:
+            self._state.at_boundary()
+            drop_layer(self._state.place, layer)
+        self._state.forget_fork(self._layer, layer)
+
+    async def close(self) -> None:
+        async with self._turn:
+            await asyncio.to_thread(self._state.close)
+
+
+async def _to_its_end(work: Callable[[threading.Event], _T]) -> _T:
+    """Work in a thread that a cancellation does not leave running unseen: it is told, and its end awaited."""
+    gone = threading.Event()
+    running = asyncio.ensure_future(asyncio.to_thread(work, gone))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        gone.set()
+        await asyncio.wait({running})
+        running.exception()  # a failure is nobody's any more
+        raise
+
+
+def _release(stage: Stage) -> None:
+    """Forgets a command's layer, unless it has ended and only waits for room to be folded."""
+    if is_ended(stage.base):
+        os.close(stage.lock)
+    else:
+        stage.discard()

@@ -1,0 +1,177 @@
+"""What a person reads at the end: the answer alone, then what code knows, whatever the words say."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from review_cases import change
+
+from artoo.cli.ending import Ending
+from artoo.cli.marks import ASCII, UNICODE
+from artoo.cli.outcome import as_json, exit_code
+from artoo.cli.paint import Paint
+from artoo.cli.places import Here
+from artoo.cli.task_names import named, short_name
+from artoo.cli.text import CHINESE, ENGLISH, Text
+from artoo.cli.view import TaskView
+from artoo.contracts.changes import Conflict
+from artoo.contracts.criteria import Assurance
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.execution import CriterionVerdict, DecidedBy
+from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, counts_of
+from artoo.contracts.solution import Directive, FinalResult, StoppedBy
+
+HERE = Here("/home/me/project", "/home/me")
+TASK = "0198f000-0000-7000-8000-000000000000"
+
+
+def ended(changes: Settled | None = None, **more: object) -> FinalResult:
+    """An accepted task with an answer."""
+    result = FinalResult(
+        task_id=TASK,
+        summary="The spelling is corrected.",
+        directive=Directive.ACCEPT,
+        assurance=Assurance.CHECKED,
+        changes=changes or Settled(),
+    )
+    return result.model_copy(update=more)
+
+
+def told(result: FinalResult, text: Text = ENGLISH) -> list[str]:
+    """The lines for a person, who stands in the project."""
+    return Ending(result, TaskView(text=text), ASCII, "0198", HERE).lines().splitlines()
+
+
+def settled(state: str, *changes: ClassifiedChange, **more: object) -> Settled:
+    """A difference and what became of it."""
+    return Settled.model_validate({"state": state, "counts": counts_of(changes), "changes": changes, **more})
+
+
+EDIT, DELETION, NEW = (
+    change(ChangeClass.EDIT, "src/a.py"),
+    change(ChangeClass.DELETION, "docs/old.md"),
+    change(ChangeClass.SILENT, "new.txt"),
+)
+
+
+def test_the_answer_stands_first_and_alone() -> None:
+    """Its line, an empty line, and then the facts: assurance, files by what happened to them, the cost."""
+    lines = told(ended(settled("applied", DELETION, EDIT, NEW)))
+    assert lines[:2] == ["The spelling is corrected.", ""]
+    assert lines[2:6] == ["Checked.", "Made: new.txt", "Changed: src/a.py", "Removed: docs/old.md"]
+    assert lines[6].startswith("1 round")
+
+
+def test_what_waits_is_named_with_the_one_command_to_type() -> None:
+    """Counts by class, apply on its own line, the others after it, and the last day; no file is called made."""
+    lines = told(ended(settled("pending", DELETION, EDIT, NEW, expires_at=1_900_000_000.0)))
+    assert "Waits for your yes: 1 deleted, 1 edited, 1 new" in lines
+    assert "  apply it: artoo apply 0198" in lines
+    rest = next(line for line in lines if "artoo diff 0198" in line)
+    assert "artoo discard 0198" in rest
+    assert "kept until 2030-03-17" in rest
+    assert not any(line.startswith(("Made", "Changed", "Removed")) for line in lines)
+
+
+def test_a_part_that_was_applied_is_told_apart_from_what_waits() -> None:
+    """Of a choice only the chosen paths are called changed; the rest waits."""
+    part = settled("partly", DELETION, EDIT, applied=(EDIT.path,))
+    lines = told(ended(part))
+    assert "Changed: src/a.py" in lines
+    assert not any(line.startswith("Removed") for line in lines)
+    assert "  apply it: artoo apply 0198" in lines
+
+
+def test_many_files_are_counted() -> None:
+    """A line names six; what is not listed at all counts too."""
+    many = [change(ChangeClass.SILENT, f"{number}.txt") for number in range(10)]
+    lines = told(ended(settled("applied", *many, unlisted=500)))
+    assert "Made: 0.txt, 1.txt, 2.txt, 3.txt, 4.txt, 5.txt, and 504 more" in lines
+
+
+@pytest.mark.parametrize(("text", "words"), [(ENGLISH, ("done", "Done")), (CHINESE, ("完成",))])
+@pytest.mark.parametrize("facts", [(), ("Nothing confirms this answer.", "pytest -q failed last (exit 1)")])
+def test_an_answer_that_nothing_confirms_is_never_called_done(
+    text: Text, words: tuple[str, ...], facts: tuple[str, ...]
+) -> None:
+    """No word of code is `done`; the facts of the result, or a line of their own, say that it is unverified."""
+    result = ended(settled("applied", NEW), assurance=Assurance.UNVERIFIED, facts=facts)
+    lines = told(result, text)
+    assert not any(word in line for word in words for line in lines)
+    assert lines[2] == (facts[0] if facts else text.assurance["unverified"])
+    assert all(fact in lines for fact in facts)
+
+
+def test_conflicts_and_what_went_out_are_told() -> None:
+    """What the person changed meanwhile, and what cannot be taken back."""
+    conflicts = (Conflict(path="/home/me/project/a.txt", reason="it was changed since"),)
+    lines = told(ended(settled("pending", EDIT, conflicts=conflicts, went_out=("pypi.org:443, 812 B",))))
+    assert "  a.txt: it was changed since" in lines
+    assert "  pypi.org:443, 812 B" in lines
+
+
+def test_an_answer_cannot_command_the_terminal() -> None:
+    """On a terminal escape sequences of the answer are written out; into a file they go as they are."""
+    result = ended(summary="a\x1b]0;x\x07")
+    on_terminal = Ending(result, TaskView(), UNICODE, "t", HERE, Paint(colours=True)).lines()
+    assert on_terminal.startswith("a\\x1b]0;x\\x07\n")
+    assert "\x1b[32mChecked.\x1b[0m" in on_terminal
+    assert Ending(result, TaskView(), UNICODE, "t", HERE, terminal=False).lines().startswith("a\x1b]0;x\x07\n")
+
+
+@pytest.mark.parametrize(
+    ("result", "code"),
+    [
+        (ended(), 0),
+        (ended(settled("applied", EDIT)), 0),
+        (ended(settled("discarded", EDIT)), 0),
+        (ended(settled("pending", EDIT)), 4),
+        (ended(settled("partly", EDIT)), 4),
+        (ended(settled("pending", EDIT), directive=Directive.ABANDON), 1),
+        (ended(settled("pending", EDIT), directive=Directive.ABANDON, stopped_by=StoppedBy.INTERRUPTED), 130),
+        (ended(directive=Directive.ABANDON, stopped_by=StoppedBy.NO_MODEL), 3),
+    ],
+)
+def test_exit_codes(result: FinalResult, code: int) -> None:
+    """4 says that something waits for a yes; an abandoned task stays 1, whatever waits."""
+    assert exit_code(result) == code
+
+
+def test_json_says_who_decided_and_how_to_settle() -> None:
+    """Assurance, verdicts with their deciders, open criteria, facts, changes, commands, last day, what went out."""
+    verdict = CriterionVerdict(criterion="tests pass", verdict="pass", decided_by=DecidedBy.CHECK)
+    pending = settled("pending", EDIT, expires_at=1_900_000_000.0, went_out=("x",), reason="it needs your yes")
+    read = json.loads(as_json(ended(pending, open=("b",), facts=("c",)), (verdict,)))
+    assert (read["status"], read["assurance"], read["open"], read["facts"]) == ("pending", "checked", ["b"], ["c"])
+    assert read["decided"] == [{"criterion": "tests pass", "verdict": "pass", "by": "check"}]
+    assert read["pending"] == {
+        "reason": "it needs your yes",
+        "expires_at": "2030-03-17T17:46:40+00:00",
+        "commands": {
+            "diff": f"artoo diff {TASK}",
+            "apply": f"artoo apply {TASK}",
+            "discard": f"artoo discard {TASK}",
+        },
+    }
+    assert read["changes"]["changes"][0]["change_class"] == "edit"
+    assert read["went_out"] == ["x"]
+
+
+def test_an_abandoned_task_that_changed_something_says_so() -> None:
+    """What waits of it is called unfinished, in the person's language."""
+    result = ended(settled("pending", EDIT), directive=Directive.ABANDON, stopped_by=StoppedBy.TIME)
+    assert "Not finished, and not applied: 1 edited" in told(result)
+    assert any("更改未应用" in line for line in told(result, CHINESE))
+
+
+def test_names_of_tasks_are_short_and_unique() -> None:
+    """The shortest beginning, at least four characters, that no other has; a wrong or common one is refused."""
+    ids = ["0198aaaa-1", "0198aabb-2", "0299"]
+    assert [short_name(one, ids) for one in ids] == ["0198aaa", "0198aab", "0299"]
+    assert short_name("0198cccc", []) == "0198"
+    assert named("0198aab", ids, "no", "look") == "0198aabb-2"
+    with pytest.raises(ConfigurationError, match="2 tasks begin with '0198': 0198aaa, 0198aab; look"):
+        named("0198", ids, "no", "look")
+    with pytest.raises(ConfigurationError, match="nothing waits of a task '5'; look"):
+        named("5", ids, "nothing waits of a task", "look")

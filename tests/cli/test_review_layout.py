@@ -1,0 +1,146 @@
+"""A review as text: what is dangerous comes first and whole, and nothing can pose as something else."""
+
+from __future__ import annotations
+
+import pytest
+from review_cases import change, review
+
+from artoo.cli.paint import Paint
+from artoo.cli.places import Here, holds
+from artoo.cli.review.choosing import chosen
+from artoo.cli.review.layout import MOST_NAMED, SIGNS, Layout
+from artoo.cli.review.words import CHINESE, ENGLISH, ReviewWords
+from artoo.contracts.changes import ChangeKind
+from artoo.contracts.settling import ChangeClass, ClassifiedChange, Review
+
+HERE = Here("/home/me/project", "/home/me")
+
+
+def layout(shown: Review, language: str = "en") -> Layout:
+    """Without colours, 80 columns wide."""
+    return Layout(shown, language, HERE, Paint(), 80)
+
+
+def test_what_is_dangerous_is_named_first_and_never_folded() -> None:
+    """Of 200 deletions every one is named, before edits, of which some are counted only."""
+    deletions = [change(ChangeClass.DELETION, f"old/{number:03d}.txt") for number in range(200)]
+    edits = [change(ChangeClass.EDIT, f"src/{number:03d}.py") for number in range(40)]
+    shown = layout(review(*edits, *deletions))
+    lines = shown.overview()
+    assert lines[1].strip() == "200 deleted, 40 edited"
+    named = [number for number, line in enumerate(lines) if "- deleted  old/" in line]
+    assert len(named) == 200
+    assert sum("~ edited" in line for line in lines) == MOST_NAMED
+    assert any("and 28 more" in line for line in lines)
+    assert min(number for number, line in enumerate(lines) if "~ edited" in line) > max(named)
+    assert sum("- deleted" in line for line in shown.named()) == 200
+    assert sum("src/" in line for line in shown.diffs()) == 40
+
+
+def test_no_name_and_no_line_can_command_the_terminal() -> None:
+    """Escape sequences, newlines and marks of direction in paths, details and diffs are written out."""
+    hostile = ClassifiedChange(
+        path="/home/me/project/a\\x1b[2J.txt",
+        change_class=ChangeClass.LINK,
+        kind=ChangeKind.LINK,
+        detail="-> b\x1b]0;x\x07\u202e",
+        diff=("+a\x1b[31m\n? Apply",),
+    )
+    shown = layout(Review(task_id="t", changes=(hostile,), went_out=("host\x1b[2J\nx",)))
+    for line in (*shown.overview(), *shown.diffs(), *shown.named()):
+        assert line.isprintable(), line
+
+
+@pytest.mark.parametrize("words", [ENGLISH, CHINESE])
+def test_every_class_has_a_word_and_a_sign(words: ReviewWords) -> None:
+    """No class is told by its colour alone."""
+    assert set(words.classes) == set(SIGNS) == set(ChangeClass)
+    assert all(sign.strip() for sign, _ in SIGNS.values())
+
+
+def test_a_conflict_shows_both_versions_and_is_not_among_what_a_yes_applies() -> None:
+    """The path, the reason and the difference are shown; the choice does not hold it."""
+    both = change(ChangeClass.EDIT, "a.txt", diff=("-mine", "+its"))
+    shown = layout(review(both, change(ChangeClass.EDIT, "b.txt"), conflicts={"a.txt": "it was changed since"}))
+    overview = "\n".join(shown.overview())
+    assert "Changed by you meanwhile" in overview
+    assert "a.txt: it was changed since" in overview
+    assert [one.path for one in shown.applicable] == ["/home/me/project/b.txt"]
+    diffs = shown.diffs()
+    assert diffs[-4:-2] == [diffs[-4], "      - yours now, + the task's"]
+    assert [line.strip() for line in diffs[-2:]] == ["-mine", "+its"]
+
+
+def test_reasons_are_in_the_persons_language() -> None:
+    """A Chinese review has Chinese words for classes and reasons."""
+    one = change(ChangeClass.ELSEWHERE, "/etc/x", reason="outside project and workspace")
+    text = "\n".join(layout(review(one), "zh").overview())
+    assert "位于项目和工作区之外" in text
+    assert "outside" not in text
+
+
+def test_colours_stand_beside_words() -> None:
+    """With colours the text is the same, and a deletion is red."""
+    shown = review(change(ChangeClass.DELETION, "a"))
+    coloured = Layout(shown, "en", HERE, Paint(colours=True), 80).overview()
+    assert any("\x1b[1;31m- deleted\x1b[0m" in line for line in coloured)
+
+
+@pytest.mark.parametrize(
+    ("path", "short"),
+    [
+        ("/home/me/project/src/a.py", "src/a.py"),
+        ("/home/me/project", "."),
+        ("/home/me/notes/n.md", "~/notes/n.md"),
+        ("/etc/hosts", "/etc/hosts"),
+        ("/home/me/project/~x", "./~x"),
+        ("/home/me/project/-rf", "./-rf"),
+        ("/home/me/project/.env", "./.env"),
+        ("/home/me/projects/a", "~/projects/a"),
+        ("/home/me/project/a\\nb", "a\\nb"),
+        ("/home/me/project/\\xff", "\\xff"),
+    ],
+)
+def test_paths_are_short_and_lead_back(path: str, short: str) -> None:
+    """From where the person stands or from the home; what is shown names the same path again."""
+    assert HERE.short(path) == short
+    assert HERE.named(short) == path
+
+
+def test_undecodable_arguments_name_their_path() -> None:
+    """A byte that is no text, as Python hands it over, is the same as its printable form."""
+    assert HERE.named("a\udcff") == "/home/me/project/a\\xff"
+
+
+def test_a_place_holds_itself_and_what_is_below() -> None:
+    """`a` holds `a` and `a/b`, not `ab`."""
+    assert [holds("/a", path) for path in ("/a", "/a/b", "/ab")] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("typed", "paths", "unknown"),
+    [
+        ("1 3", ("a", "src/c"), ()),
+        ("2-3", ("src/b c", "src/c"), ()),
+        ("1,3", ("a", "src/c"), ()),
+        ("src", ("src/b c", "src/c"), ()),
+        ("'src/b c'", ("src/b c",), ()),
+        ("~/project/a", ("a",), ()),
+        ("4 0 2-9 nothing", (), ("4", "0", "2-9", "nothing")),
+        ("'open", (), ("'open",)),
+    ],
+)
+def test_a_part_is_named_by_numbers_paths_and_directories(
+    typed: str, paths: tuple[str, ...], unknown: tuple[str, ...]
+) -> None:
+    """Numbers of the list, ranges, quoted paths, directories; what names nothing is said."""
+    listed = [change(ChangeClass.EDIT, name) for name in ("a", "src/b c", "src/c")]
+    found, wrong = chosen(typed, listed, HERE)
+    assert found == tuple(f"/home/me/project/{path}" for path in paths)
+    assert wrong == unknown
+
+
+def test_a_file_that_is_called_like_a_number_is_a_file() -> None:
+    """`2` is the path 2 when there is one."""
+    listed = [change(ChangeClass.EDIT, name) for name in ("2", "a")]
+    assert chosen("2", listed, HERE) == (("/home/me/project/2",), ())

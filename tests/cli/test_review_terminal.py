@@ -1,0 +1,159 @@
+"""The review of a task on a real terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_terminal import CTRL_C, CTRL_D, Terminal, terminal
+
+ASK = "[a]pply all, [c]hoose, [k]eep for later, [d]iscard, [s]how again: "
+
+
+def decided(screen: Terminal) -> tuple[str, list[str]]:
+    """The end of a run with --json: what became of the difference, and the chosen paths."""
+    screen.wait_for('"directive"')
+    screen.end()
+    line = next(line for line in screen.shown.splitlines() if line.startswith("{"))
+    changes = json.loads(line)["changes"]
+    return changes["state"], changes["applied"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "said", "state"),
+    [
+        ("a\r", "yes: all of it", "applied"),
+        ("k\r", "keep it for later", "pending"),
+        ("\r", "keep it for later", "pending"),
+        (CTRL_D, "keep it for later", "pending"),
+        ("d\ry\r", "discard it", "discarded"),
+        ("d\rn\rk\r", "keep it for later", "pending"),
+        ("what\ra\r", "Answer with one of the letters", "applied"),
+    ],
+)
+def test_decisions(tmp_path: Path, keys: str, said: str, state: str) -> None:
+    """Apply, keep, and discard after a second yes; an empty line and the end of input keep."""
+    with terminal("reviews", ["run", "--json", "tidy up"], tmp_path) as screen:
+        screen.wait_for(ASK)
+        for part in keys.removesuffix("\r").split("\r"):
+            screen.send(part + ("\r" if part != CTRL_D else ""))
+        screen.wait_for(said)
+        assert decided(screen)[0] == state
+        assert screen.as_before
+
+
+def test_a_part_is_chosen_and_named_before_it_is_applied(tmp_path: Path) -> None:
+    """A wrong name is said, what was chosen is listed, the rest is counted, and only a yes applies it."""
+    with terminal("reviews", ["run", "--json", "tidy up"], tmp_path) as screen:
+        screen.wait_for(ASK)
+        screen.send("c\r")
+        screen.wait_for("Which?")
+        screen.send("9\r")
+        screen.wait_for("not among them: 9")
+        screen.send("2\r")
+        screen.wait_for("Apply these 1?")
+        screen.wait_for("The rest (1) waits for you.")
+        screen.send("y\r")
+        screen.wait_for("yes: these 1; the rest waits")
+        assert decided(screen) == ("partly", ["/home/me/project/src/a.py"])
+
+
+def test_a_choice_that_is_taken_back_leads_to_the_question(tmp_path: Path) -> None:
+    """No to the chosen paths, or an empty choice, asks again, and nothing is applied."""
+    with terminal("reviews", ["run", "--json", "tidy up"], tmp_path) as screen:
+        screen.wait_for(ASK)
+        screen.send("c\r1\rn\r")
+        screen.wait_for("Apply these 1?")
+        screen.send("c\r\rk\r")
+        screen.wait_for("keep it for later")
+        assert decided(screen) == ("pending", [])
+
+
+def test_long_diffs_are_paged_and_dangers_stand_before_the_question(tmp_path: Path) -> None:
+    """Space goes on, p goes back, q leaves; the deletion and the hook are named again right before the question."""
+    with terminal("reviews_much", ["run", "--json", "tidy up"], tmp_path) as screen:
+        screen.wait_for("-- 21/")
+        screen.send(" ")
+        screen.wait_for("-- 43/")
+        screen.forget()
+        screen.send("p")
+        screen.wait_for("-- 21/")
+        screen.send("q")
+        screen.wait_for(ASK)
+        before_question = screen.shown.split(ASK)[0].splitlines()[-4:]
+        assert any("- deleted  /home/me/project/docs/old.md" in line for line in before_question)
+        assert any(
+            "! runs later by itself  /home/me/project/.git/hooks/pre-commit" in line for line in before_question
+        )
+        assert "\x1b[?1049h" not in screen.raw  # no second screen: it stays in the scrollback
+        screen.send("a\r")
+        assert decided(screen)[0] == "applied"
+        assert screen.as_before
+
+
+def test_every_page_can_be_seen(tmp_path: Path) -> None:
+    """Going on to the end shows the last line of the last diff before the question."""
+    with terminal("reviews_much", ["run", "--json", "tidy up"], tmp_path) as screen:
+        for _ in range(30):
+            screen.wait_for("to the question --")
+            screen.forget()
+            screen.send(" ")
+            if "-- end" in screen.shown_all:
+                break
+        screen.wait_for(ASK)
+        assert screen.shown_all.count("line 29") == 5
+        screen.send("k\r")
+        assert decided(screen)[0] == "pending"
+
+
+def test_an_interrupt_in_the_pager_keeps(tmp_path: Path) -> None:
+    """Ctrl-C while reading diffs leaves the terminal as it was, and nothing is applied."""
+    with terminal("reviews_much", ["run", "--json", "tidy up"], tmp_path) as screen:
+        screen.wait_for("-- 21/")
+        screen.send(CTRL_C)
+        screen.wait_for("keep it for later")
+        assert decided(screen)[0] == "pending"
+        assert screen.as_before
+
+
+def test_a_dumb_terminal_gets_all_lines(tmp_path: Path) -> None:
+    """Where nothing can be erased, the whole review is written without a pager and without colours."""
+    environ = {"TERM": "dumb"}
+    with terminal("reviews_much", ["run", "--json", "tidy up"], tmp_path, environ) as screen:
+        screen.wait_for(ASK)
+        assert screen.shown.count("line 29") == 5
+        assert "\x1b[" not in screen.raw
+        screen.send("k\r")
+        assert decided(screen)[0] == "pending"
+
+
+@pytest.mark.parametrize("columns", [60, 200])
+def test_narrow_and_wide(tmp_path: Path, columns: int) -> None:
+    """The review works on 60 and on 200 columns."""
+    with terminal("reviews_much", ["run", "--json", "tidy up"], tmp_path, columns=columns) as screen:
+        screen.wait_for("to the question --")
+        screen.send("q")
+        screen.wait_for(ASK)
+        screen.send("a\r")
+        assert decided(screen)[0] == "applied"
+
+
+def test_the_review_in_chinese(tmp_path: Path) -> None:
+    """A Chinese request is reviewed in Chinese, and answered with a Chinese word."""
+    with terminal("reviews", ["run", "--json", "清理"], tmp_path) as screen:
+        screen.wait_for("要应用此任务所做的更改吗？")
+        screen.wait_for("1 删除，1 修改")
+        screen.wait_for("全部应用 [a]，挑选 [c]")
+        screen.send("全部应用\r")
+        screen.wait_for("是：全部应用")
+        assert decided(screen)[0] == "applied"
+
+
+def test_what_was_typed_before_is_no_answer(tmp_path: Path) -> None:
+    """Keys that were pressed before the review came do not answer it."""
+    with terminal("reviews", ["run", "--json", "tidy up"], tmp_path, pause=0.3) as screen:
+        screen.send("a\r")
+        screen.wait_for(ASK)
+        screen.send("k\r")
+        assert decided(screen)[0] == "pending"

@@ -1,0 +1,194 @@
+"""What is history: git's own commands on real repositories, decided by what is reachable afterwards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from layers import view_of
+from sandbox_world import World
+
+from artoo.contracts.settling import ChangeClass
+from artoo.world.difference import Difference, difference_of
+from artoo.world.settle import apply_difference
+from artoo.world.undo import Keep, prune, undo
+
+ENVIRONMENT = {
+    "GIT_AUTHOR_NAME": "U",
+    "GIT_AUTHOR_EMAIL": "u@example.invalid",
+    "GIT_COMMITTER_NAME": "U",
+    "GIT_COMMITTER_EMAIL": "u@example.invalid",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_EDITOR": "true",
+    "PATH": os.environ["PATH"],
+}
+
+
+def run(directory: Path, script: str, more: Mapping[str, str] | None = None) -> str:
+    """A script in a project, with a git that knows only this environment."""
+    done = subprocess.run(
+        ["bash", "-ec", script],
+        cwd=directory,
+        env=ENVIRONMENT | dict(more or {}) | {"HOME": str(directory)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+COMMITS = """
+git init -q -b main .
+for n in 1 2 3; do echo $n > f$n; git add f$n; git commit -qm "number $n"; done
+git branch side; git checkout -q side; echo s > s; git add s; git commit -qm "on the side"; git checkout -q main
+git tag light; git tag -a -m annotated heavy side
+echo w > f1; git stash -q; echo v > f2; git stash -q
+echo 4 > f4; git add f4; git commit -qm "number 4"
+"""
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """A project that is a repository with branches, tags and two stashes."""
+    run(world.project, COMMITS)
+    return world
+
+
+def after(world: World, script: str) -> Difference:
+    """The difference of a task that ran the script."""
+    place = view_of(world, lambda home: run(home / "project", script))
+    return difference_of(place, world.artoo_home)
+
+
+def history(found: Difference) -> set[str]:
+    """Reasons of what is history."""
+    return {one.reason for one in found.classes if one.change_class is ChangeClass.HISTORY}
+
+
+SILENT = [
+    "echo x > new; git add new; git commit -qm four",
+    "git status; git log --oneline; git diff; git fsck",
+    "git checkout -q -b fresh; echo y > y; git add y; git commit -qm five; git checkout -q main",
+    "git checkout -q -b fresh; echo y > y; git add y; git commit -qm five; git commit -q --amend -m better",
+    "git tag later; git tag -a -m x later2",
+    "git merge -q --no-edit side",
+    "git branch other side",
+    "echo x > new; git add new; git stash -q; git stash pop -q",
+    "git init -q inner; cd inner; echo a > a; git add a; git commit -qm a; git commit -q --amend -m b",
+    "git clone -q . copy && cd copy && git reset -q --hard HEAD~1",
+    "git worktree list; git reflog; git gc --auto -q",
+    "git notes add -m n HEAD",
+    "git rebase -q main",
+    "git merge -q --ff-only main",
+]
+
+HISTORY = [
+    "git commit -q --amend -m other",
+    "git reset -q --hard HEAD~1",
+    "git reset -q --soft HEAD~2",
+    "git checkout -q side && git rebase -q main~2 && git rebase -q --root && git commit -q --amend -m z",
+    "git checkout -q side; GIT_COMMITTER_DATE=2001-01-01T00:00:00 git rebase -q --root --no-ff",
+    "git branch -q -D side; git tag -d heavy",
+    "git branch -q -D side",
+    "git tag -f light main~2",
+    "git tag -f -a -m other heavy side",
+    "git tag -d heavy",
+    "git stash drop -q",
+    "git stash drop -q stash@{1}",
+    "git stash clear",
+    "git stash pop -q",
+    "git reflog expire --expire=now --all",
+    "git reset -q --hard HEAD~1; git reflog expire --expire=now --all; git gc -q --prune=now",
+    "git stash clear; git gc -q --prune=now",
+    "git update-ref refs/heads/main main~1",
+    "git branch -f side main~2",
+    "git branch -q -m side moved",
+    "rm -rf .git",
+    "rm -rf .git/refs .git/logs; mkdir .git/refs",
+    "rm -f .git/objects/pack/* ; rm -rf .git/objects/??",
+    "echo 0000000000000000000000000000000000000000 > .git/refs/heads/main",
+    "git gc -q; cd .git/objects/pack; chmod u+w *; printf x | dd of=$(ls *.pack) seek=1 conv=notrunc status=none",
+    "git replace main~1 side; git update-ref -d refs/heads/side; git tag -d heavy",
+    "echo '/elsewhere/objects' > .git/objects/info/alternates",
+    "git rev-parse main~1 > .git/shallow",
+    "git filter-branch -f --msg-filter 'sed s/number/no/' main 2>/dev/null",
+    "git symbolic-ref HEAD refs/heads/none; git update-ref -d refs/heads/main",
+]
+
+
+@pytest.mark.parametrize("script", SILENT)
+def test_what_loses_nothing_is_silent(world: World, script: str) -> None:
+    """New objects, a commit on a branch, an index, a reflog that grows: none of it needs consent."""
+    found = after(world, script)
+    assert history(found) == set()
+    inside = [one for one in found.classes if "/project/.git/" in one.path]
+    assert {one.change_class for one in inside} <= {ChangeClass.SILENT}, inside
+
+
+@pytest.mark.parametrize("script", HISTORY)
+def test_what_git_cannot_give_back_is_history(world: World, script: str) -> None:
+    """It needs consent, and the reason says what is lost."""
+    found = after(world, script)
+    assert history(found)
+    assert not found.silent
+
+
+LOSSES = [
+    "git commit -q --amend -m other",
+    "git reset -q --hard HEAD~1",
+    "git branch -q -D side; git tag -d heavy",
+    "git reset -q --hard HEAD~1; git stash clear",
+]
+TOLD = "git for-each-ref; git reflog; git status --short; git log --all --format=%H; git stash list"
+
+
+@pytest.mark.parametrize("script", LOSSES)
+def test_what_was_lost_with_consent_keeps_a_name(world: World, script: str) -> None:
+    """While it can be undone, git's own collecting does not take it."""
+    place = view_of(world, lambda home: run(home / "project", script))
+    found = difference_of(place, world.artoo_home)
+    assert apply_difference(place, world.artoo_home, found, digest=found.digest).whole
+    assert "refs/artoo/task-1/" in run(world.project, "git for-each-ref")
+    run(world.project, "git reflog expire --expire=now --all; git gc -q --prune=now; git fsck")
+    tips = [tip for lost in found.lost.values() for tip in lost.tips]
+    assert tips
+    run(world.project, "\n".join(f"git rev-list --objects {tip}" for tip in tips))
+    prune(world.artoo_home, Keep(days=-1.0))
+    assert "refs/artoo" not in run(world.project, "git for-each-ref")
+
+
+@pytest.mark.parametrize("script", LOSSES)
+def test_undo_brings_the_old_commits_back(world: World, script: str) -> None:
+    """Every name, reflog entry and stash is as it was, and no name of artoo's is left."""
+    before = run(world.project, TOLD)
+    place = view_of(world, lambda home: run(home / "project", script))
+    found = difference_of(place, world.artoo_home)
+    assert apply_difference(place, world.artoo_home, found, digest=found.digest).whole
+    assert undo(world.artoo_home, "task-1").refused == ()
+    assert run(world.project, TOLD) == before
+    assert not (world.project / ".git/refs/artoo").exists()
+
+
+def test_hooks_and_settings_of_a_repository_are_persistence(world: World) -> None:
+    """They start programs, in a bare repository too; and a task's own settings cannot make git run anything."""
+    run(world.project, "git init -q --bare bare.git")
+    mark = world.home / "ran"
+    found = after(
+        world,
+        "printf '#!/bin/sh\\n' > .git/hooks/post-commit; printf '#!/bin/sh\\n' > bare.git/hooks/update;"
+        f"git config core.fsmonitor 'touch {mark}'; git config core.pager 'touch {mark}';"
+        f"git config alias.rev-list '!touch {mark}'; git commit -q --allow-empty -m x",
+    )
+    persistent = {
+        one.path.rpartition("project/")[2] for one in found.classes if one.change_class.value == "persistence"
+    }
+    assert {".git/hooks/post-commit", "bare.git/hooks/update", ".git/config"} <= persistent
+    assert history(found) == set()
+    mark.unlink(missing_ok=True)
+    difference_of(view_of(world, lambda home: run(home / "project", "git tag one"), "task-2"), world.artoo_home)
+    assert not mark.exists()

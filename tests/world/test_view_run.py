@@ -1,0 +1,57 @@
+"""Commands in a view: what one did, the next sees, and the real files do not."""
+
+from __future__ import annotations
+
+from sandbox_snapshots import snapshot
+from sandbox_world import World
+from view_world import bash, out, place_of
+
+from artoo.contracts.changes import ChangeKind
+from artoo.ports.world import View
+
+
+async def test_one_command_sees_what_the_one_before_did(any_view: View, world: World) -> None:
+    """Made, edited, deleted and made again: the next command sees it, and nothing of it is real."""
+    (world.project / "old").write_text("old\n")
+    (world.project / "tree" / "deep").mkdir(parents=True)
+    (world.project / "tree" / "deep" / "leaf").write_text("leaf\n")
+    before = snapshot(world.home, times=True, identity=True)
+    first = await bash(any_view, "echo new > made; echo more >> old; rm -r tree")
+    kinds = {change.path.removeprefix(f"{world.project}/"): change.kind for change in first.changes}
+    assert kinds == {
+        "made": ChangeKind.CREATED,
+        "old": ChangeKind.OVERWRITTEN,
+        "tree": ChangeKind.DELETED,
+        "tree/deep": ChangeKind.DELETED,
+        "tree/deep/leaf": ChangeKind.DELETED,
+    }
+    assert await out(any_view, "cat made old; [ ! -e tree ]; mkdir tree; ls -A tree") == "new\nold\nmore\n"
+    second = await bash(any_view, "rm made; echo x > tree/x")
+    assert [(change.path.rpartition("/")[2], change.kind) for change in second.changes] == [
+        ("made", ChangeKind.DELETED),
+        ("x", ChangeKind.CREATED),
+    ]
+    assert await out(any_view, "ls -A; ls -A tree; cat tree/x") == "old\ntree\nx\nx\n"
+    assert snapshot(world.home, times=True, identity=True) == before
+
+
+async def test_the_tasks_own_tmp_lasts(any_view: View) -> None:
+    """What a command leaves in /tmp is there for the next, and no note says otherwise."""
+    first = await bash(any_view, "echo kept > /tmp/kept")
+    assert (first.changes, first.notes) == ((), ())
+    assert await out(any_view, "cat /tmp/kept /var/tmp/kept") == "kept\nkept\n"
+
+
+async def test_read_only_runs_change_nothing(any_view: View) -> None:
+    """A read-only command's changes are reported and gone."""
+    run = await bash(any_view, "echo x > made", read_only=True)
+    assert [change.kind for change in run.changes] == [ChangeKind.CREATED]
+    assert await out(any_view, "ls -A") == ""
+
+
+async def test_nothing_is_left_of_commands(any_view: View, world: World) -> None:
+    """After each command the view holds its layers and nothing on its way."""
+    await bash(any_view, "echo x > made; mkdir d")
+    place = place_of(world)
+    assert list(place.commands.iterdir()) == []
+    assert sorted(path.name for path in place.upper("task", 0).rglob("*")) == ["d", "made", "project"]
