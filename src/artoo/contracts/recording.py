@@ -26,8 +26,8 @@ class TaskOpened(Contract):
     `artoo` is the version that ran it. `hyperparameters` are those of artoo.control, by name. `seconds` of an
     attempt, `steps` in it. `max_calls`, `max_tokens`, `max_money`: the budget, None without a limit. `allow` are
     the permissions that were given for this task alone, `apply` what of it takes effect unasked (ApplyMode; None in
-    logs of version 0.1). `persona` is the accepted part of the T layer, `standing` what stands in every prompt because
-    of the agent that the task is done for: segment name → text. `brain`, `tool` are the models; `without` the
+    logs of version 0.1). `persona` is the accepted part of the T layer, `standing` what stands in every prompt
+    because of the agent that the task is done for: segment name → text. `brain`, `tool` are the models; `without` the
     heuristics that were switched off.
     """
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from artoo.contracts.errors import ModelUnreachable
+from artoo.llm.embedded_prefixes import Prefixes, keep_listener
 
 GGUF_MAGIC = b"GGUF"
 SMALLEST_GGUF_BYTES = 24
@@ -25,6 +26,9 @@ SMALLEST_REQUEST: dict[str, object] = {
     "max_tokens": 1,
     "stream": True,
 }
+
+_ROLES = 4
+"""Roles that ask a model in one task."""
 
 OnChunk = Callable[[Mapping[str, object]], bool]
 """Called for each piece of an answer, in the thread that runs it; True stops the generation."""
@@ -38,7 +42,8 @@ class EngineSettings:
     prompt_cache_mib: memory for prefixes that no slot holds now, so that roles with different prompts take turns
     without computing them again (28 KiB a token for the default model). batch_tokens: prompt tokens between two
     looks at cancelled calls. max_answer_tokens: for requests that set no limit. threads: None is one per
-    physical core that this process may use.
+    physical core that this process may use. prefixes: a folder for the states after static parts of prompts; None:
+    nothing is kept.
     """
 
     context_tokens: int = 16_384
@@ -47,6 +52,7 @@ class EngineSettings:
     batch_tokens: int = 256
     max_answer_tokens: int = 2_048
     threads: int | None = None
+    prefixes: Path | None = None
 
 
 class Engine(Protocol):
@@ -87,6 +93,7 @@ class _Parameters(Protocol):
     use_jinja: bool
     ui: bool
     endpoint_slots: bool
+    slot_save_path: str
     offline: bool
 
 
@@ -134,7 +141,7 @@ class LlamaEngine:
 
     llama.cpp's server always opens a listener beside the calls in memory that are used here. It gets a UNIX
     socket in a directory that only this user can enter, deleted as soon as the model is loaded: there is no port,
-    and nothing that anybody could connect to.
+    and nothing that anybody else could connect to (`embedded_prefixes` keeps a descriptor).
     """
 
     def __init__(self, path: Path, settings: EngineSettings) -> None:
@@ -149,7 +156,8 @@ class LlamaEngine:
             ) from error
         _read_ahead(path)
         with tempfile.TemporaryDirectory(prefix="artoo-") as private:
-            parameters = _parameters(bindings, path, settings, Path(private) / "model.sock")
+            listening = Path(private) / "model.sock"
+            parameters = _parameters(bindings, path, settings, listening)
             try:
                 self._server: _Server | None = bindings.Server(parameters)
             except (RuntimeError, ValueError) as error:
@@ -158,13 +166,27 @@ class LlamaEngine:
                     f"know, or larger than the memory ({error}); check it with `artoo model list`, fetch it again "
                     "with `artoo model pull`, or pick another with `artoo model use PATH`"
                 ) from error
+            self._prefixes = self._kept_prefixes(settings, listening)
         self._settled = True
         _open_engines.add(self)
+
+    def _kept_prefixes(self, settings: EngineSettings, listening: Path) -> Prefixes | None:
+        listener = keep_listener(listening) if settings.prefixes is not None else None
+        if settings.prefixes is None or listener is None:
+            return None
+        return Prefixes(settings.prefixes, listener, _slots(settings), self._complete_silently)
+
+    def _complete_silently(self, body: dict[str, object]) -> None:
+        server = self._server
+        if server is not None:
+            server.handle_chat_completions({**body, "stream": True}, lambda chunk: False)
 
     def chat(self, body: Mapping[str, object], on_chunk: OnChunk) -> None:
         server = self._server
         if server is None:
             raise ModelUnreachable("the embedded model was closed while it was asked; start the request again")
+        if self._prefixes is not None:
+            self._prefixes.prepare(body)
         stopped = False
 
         def take(chunk: Mapping[str, object]) -> bool:
@@ -178,6 +200,8 @@ class LlamaEngine:
 
     def close(self) -> None:
         server, self._server = self._server, None
+        if self._prefixes is not None:
+            self._prefixes.close()
         if server is not None and not self._settled:
             # Freeing waits for a batch that is still computed, and holds Python's lock all the while. A call waits
             # for the same batch without the lock.
@@ -201,6 +225,11 @@ def close_all() -> None:
         engine.close()
 
 
+def _slots(settings: EngineSettings) -> int:
+    """With kept prefixes there is a slot for each role's, though no more answers at a time."""
+    return settings.slots if settings.prefixes is None else max(settings.slots, _ROLES)
+
+
 def _parameters(bindings: _Bindings, path: Path, settings: EngineSettings, socket: Path) -> _Parameters:
     threads = settings.threads or physical_cores()
     parameters = bindings.CommonParams()
@@ -209,7 +238,7 @@ def _parameters(bindings: _Bindings, path: Path, settings: EngineSettings, socke
     parameters.cpuparams.n_threads = threads
     parameters.cpuparams_batch.n_threads = threads
     parameters.n_ctx = settings.context_tokens
-    parameters.n_parallel = settings.slots
+    parameters.n_parallel = _slots(settings)
     parameters.kv_unified = True
     parameters.n_batch = parameters.n_ubatch = settings.batch_tokens
     parameters.n_predict = settings.max_answer_tokens
@@ -219,6 +248,9 @@ def _parameters(bindings: _Bindings, path: Path, settings: EngineSettings, socke
     parameters.warmup = False
     parameters.use_jinja = True
     parameters.ui = False
-    parameters.endpoint_slots = False
+    parameters.endpoint_slots = settings.prefixes is not None
+    if settings.prefixes is not None:
+        settings.prefixes.mkdir(parents=True, exist_ok=True, mode=0o700)
+        parameters.slot_save_path = f"{settings.prefixes}{os.sep}"
     parameters.offline = True
     return parameters

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from artoo.llm.client import EndpointModel
@@ -23,8 +25,10 @@ _EMBEDDED_SECONDS = 600.0
 class EmbeddedOnDemand:
     """The embedded model as a Transport that fetches and loads it at the first question."""
 
-    def __init__(self, settings: Embedded, store: ModelStore, report: Report) -> None:
+    def __init__(self, settings: Embedded, store: ModelStore, report: Report, states: Path | None = None) -> None:
+        """`states`: where the engine keeps what it has read of static prompts."""
         self._settings = settings
+        self._states = states
         self._store = store
         self._report = report
         self._lock = asyncio.Lock()
@@ -72,11 +76,27 @@ class EmbeddedOnDemand:
 
     def _engine(self) -> EngineSettings:
         settings = self._settings
-        return EngineSettings(context_tokens=settings.context, slots=settings.slots, threads=settings.threads)
+        return EngineSettings(
+            context_tokens=settings.context,
+            slots=settings.slots,
+            threads=settings.threads,
+            prefixes=self._states / self._version() if self._states is not None else None,
+        )
+
+    def _version(self) -> str:
+        """What a saved state belongs to: the model and the engine that reads it."""
+        chosen = self._chosen()
+        weights = chosen.sha256 if isinstance(chosen, KnownModel) else f"{chosen} {chosen.stat().st_mtime_ns}"
+        try:
+            engine = version("xllamacpp")
+        except PackageNotFoundError:
+            engine = ""
+        return sha256(f"{weights} {engine} {self._settings.context}".encode()).hexdigest()[:16]
 
 
 def embedded_model(config: Config, clock: Clock, report: Report | None) -> EndpointModel:
     """The embedded model as both tiers see it; `report` is told how far its download is."""
-    transport = EmbeddedOnDemand(config.embedded, ModelStore(config.home), report or silent)
+    states = config.home / "cache" / "prefixes"
+    transport = EmbeddedOnDemand(config.embedded, ModelStore(config.home), report or silent, states)
     policy = RetryPolicy(attempts=1, total=_EMBEDDED_SECONDS, per_call=_EMBEDDED_SECONDS)
     return EndpointModel(transport, "embedded", clock, retry=policy, compact=True)
