@@ -9,7 +9,7 @@ from tapes import Tape
 
 from artoo.auditor.rules import ALL_RULES
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
-from artoo.contracts.criteria import Criterion, OutputMatches
+from artoo.contracts.criteria import Assurance, Criterion, OutputMatches
 from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation, Usage
 from artoo.contracts.execution import (
     CallStatus,
@@ -246,6 +246,8 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("missing_call", "plain", result(tool_calls=())),
     ("reordered_calls", "plain", lambda tape: result(tool_calls=(tape.get(ToolCalled).call,) * 2)(tape)),
     ("wrong_attempt", "plain", result(attempt=2)),
+    ("earlier_calls_differ", "plain", lambda tape: result(tool_calls=(OTHER, *_made(tape)), attempt_from=1)(tape)),
+    ("not_word_for_word", "plain", result(verbatim=True, output="4711")),
     ("unassigned_result", "plain", lambda tape: tape.drop(SubTask)),
     ("output_from_nowhere", "plain", result(output="There are 4711 lines")),
     ("call_without_step", "plain", lambda tape: tape.twice(ToolCalled)),
@@ -259,6 +261,8 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     # judging
     ("verdict_without_result", "plain", lambda tape: tape.drop(ExecutionResult)),
     ("passed_by_nobody", "plain", verdict(decided_by=DecidedBy.FACT)),
+    ("open_and_decided", "plain", verdict(verdict="open")),
+    ("agreement_without_trial", "plain", verdict(decided_by=DecidedBy.AGREEMENT)),
     ("judgement_without_call", "judged", model_passes),
     ("quote_not_in_evidence", "judged", verdict(evidence="the moon is green")),
     ("check_disagrees", "corrected", verdict(verdict="pass", failure_class=None)),
@@ -282,6 +286,7 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("outcome_calls_differ", "plain", outcome(tool_calls=())),
     ("trajectory_differs", "plain", outcome(gap_trajectory=(GapPoint(attempt=1, score=0.5),))),
     ("correction_skipped", "replanned", law(max_retries=2)),
+    ("assurance_differs", "judged", outcome(assurance=Assurance.CHECKED)),
     ("second_outcome", "plain", lambda tape: tape.twice(SubTaskOutcome)),
     # fan-in
     ("merge_asked_after_failure", "replanned", merge_after_failure),
@@ -351,6 +356,10 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("memory_value_differs", "plain", lambda tape: tape.edit(MemoryWritten, f=0.1)),
     ("dream_in_a_task", "plain", lambda tape: tape.edit(MemoryWritten, state=MegramState.HYPOTHESIS)),
 ]
+
+
+def _made(tape: Tape) -> tuple[ToolCall, ...]:
+    return tape.get(ExecutionResult).tool_calls
 
 
 def _changed(tape: Tape, **changes: object) -> ToolCall:

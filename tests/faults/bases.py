@@ -236,7 +236,9 @@ CLEAN: dict[str, Callable[[], Base]] = {
         options={"budgets": Budgets(calls=2)},
     ),
     "a named file that is not there": lambda: Base(
-        "How many lines has nothere.txt?", single(shell("wc -l < nothere.txt"))
+        "How many lines has nothere.txt?",
+        single(shell("wc -l < nothere.txt"), gives_up("it is not there")),
+        options={"budgets": Budgets(calls=3)},
     ),
     "calls used up": lambda: Base(
         "How many lines has a.txt?", single(shell("cat missing.txt")), options={"budgets": Budgets(calls=2)}

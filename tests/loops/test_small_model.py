@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from scenario import World, matches, plan, python, shell, subtask
+from scenario import World, plan, python, shell, subtask
 from test_memory_in_tasks import megram, remember
 
-from artoo.contracts.execution import CorrectionSignal, SubTaskOutcome
+from artoo.contracts.criteria import Assurance
+from artoo.contracts.execution import SubTaskOutcome
 from artoo.contracts.memory import MemoryWritten
 from artoo.contracts.plan import Plan
 from artoo.contracts.solution import PlanDirective
 from artoo.contracts.tags import tool_pair
 from artoo.llm.request import ServerTraits
-from artoo.testing import Asked
 from artoo.testing.replies import Scripted
 
-POINTER = (
-    "The file latest.txt contains the name of a data file in the directory data. "
-    "What is the sum of the numbers in that data file?"
-)
-COPY = "What is the sum of the column amount in data/sales.csv? If that file is not usable, look for a copy of it."
+SUM = "What is the sum of mar.txt?"
 
 
 @pytest.fixture(autouse=True)
@@ -32,57 +28,46 @@ def added_up(path: str) -> Scripted:
     return python(f"with open('{path}') as file:\n    print(sum(int(line) for line in file))")
 
 
-async def test_the_file_that_a_file_names_is_added_up(world: World) -> None:
-    """The listing says which file is meant; an answer from another one is sent back with the right one named; and a
-    wording of the answer that the planner made up is no criterion."""
-    world.file("latest.txt", "mar.txt\n")
-    for month, number in (("jan", 1), ("mar", 500), ("apr", 7)):
-        world.file(f"data/{month}.txt", f"{number}\n10\n6\n")
-    invented = matches("sum of numbers in data/apr.txt: (.+)", "sum of numbers in data/apr.txt")
+async def test_two_ways_agree(world: World) -> None:
+    """A small model's figure is worked out a second time, in a world of its own; then it is agreed."""
+    world.file("mar.txt", "500\n10\n6\n")
+    steps = [added_up("mar.txt"), shell("awk '{s += $1} END {print s}' mar.txt")]
+    ended = await world.play(SUM, {"Plan": plan(subtask("add up")), "ExecutorStep": steps})
+    outcome = ended.one(SubTaskOutcome)
+    assert (outcome.output, outcome.assurance, outcome.open) == ("516", Assurance.AGREED, ())
+    _, second = ended.asked("ExecutorStep")
+    assert "bash script" in second.user and "open('mar.txt')" not in second.user
+
+
+async def test_a_third_way_decides(world: World) -> None:
+    """The answer of two ways that agree is delivered instead of the first one's."""
+    world.file("mar.txt", "500\n10\n6\n")
+    world.file("apr.txt", "7\n")
+    steps = [added_up("apr.txt"), shell("awk '{s += $1} END {print s}' mar.txt"), added_up("mar.txt")]
+    ended = await world.play(SUM, {"Plan": plan(subtask("add up")), "ExecutorStep": steps})
+    outcome = ended.one(SubTaskOutcome)
+    assert (outcome.output, outcome.assurance) == ("516", Assurance.AGREED)
+
+
+async def test_what_nothing_confirms_is_unverified(world: World) -> None:
+    """A second way that fails decides nothing: the first is delivered, and stands open."""
+    world.file("mar.txt", "500\n10\n6\n")
+    steps = [added_up("mar.txt"), shell("cat gone.txt")]
+    ended = await world.play(SUM, {"Plan": plan(subtask("add up")), "ExecutorStep": steps})
+    outcome = ended.one(SubTaskOutcome)
+    assert (outcome.status, outcome.output, outcome.assurance) == ("matched", "516", Assurance.UNVERIFIED)
+    assert outcome.open
+
+
+async def test_files_are_compared_by_what_is_in_them(world: World) -> None:
+    """Two ways that make one file agree when it holds the same; nothing of the second way stays."""
+    world.file("names.txt", "bo\nan\n")
+    steps = [shell("sort names.txt > sorted.txt"), python("open('sorted.txt', 'w').write('an\\nbo')")]
     ended = await world.play(
-        POINTER,
-        {
-            "Plan": plan(subtask("add up", invented, tool="python"), criteria=[matches("^[0-9]+$", "a figure")]),
-            "ExecutorStep": [
-                added_up("data/apr.txt"),
-                added_up("data/mar.txt"),
-                shell("awk '{s += $1} END {print s}' data/mar.txt"),
-            ],
-        },
+        "Sort names.txt into sorted.txt", {"Plan": plan(subtask("sort")), "ExecutorStep": steps}
     )
-    assert ended.directive == "accept" and ended.result.output == "516"
-    planned = ended.one(Plan)
-    assert [criterion.text for criterion in planned.task_criteria] == ["the answer contains a number"]
-    left_out = [reason.partition(":")[0] for reason in planned.left_out]
-    assert left_out == ["a figure", "sum of numbers in data/apr.txt"]
-    first, second, _ = ended.asked("ExecutorStep")
-    assert "latest.txt names data/mar.txt" in first.user
-    assert "First lines of data/mar.txt:\n500\n10\n6" in first.user
-    assert "latest.txt names data/mar.txt, which was not read" in second.user
-
-
-async def test_a_header_is_skipped_once_it_is_said_how(world: World) -> None:
-    """A program that took a header for a number is shown with that line skipped; what is copied from there runs."""
-    world.file("data/archive/sales.csv.bak", "id,amount\n1,13\n2,130\n")
-    (world.project / "data" / "sales.csv").symlink_to("/mnt/nowhere/sales.csv")
-    program = (
-        "import csv\n\nwith open('data/archive/sales.csv.bak', newline='') as file:\n"
-        "    reader = csv.reader(file)\n    total = sum(int(row[1]) for row in reader)\n    print(total)"
-    )
-
-    def step(asked: Asked) -> Scripted:
-        _, shown, mended = asked.user.partition("The whole program is then:\n")
-        if shown:
-            return python(mended.strip())
-        if "in another way" in asked.user:
-            return shell("awk -F, 'NR > 1 {s += $2} END {print s}' data/archive/*.bak")
-        return python(program)
-
-    ended = await world.play(COPY, {"Plan": plan(subtask("add up", tool="python")), "ExecutorStep": step})
-    assert ended.directive == "accept" and ended.result.output == "143"
-    first, second = ended.all(CorrectionSignal)
-    assert "data/archive/sales.csv.bak is a header (id,amount)" in first.what_to_do and not first.prior_tool_calls
-    assert second.what_was_wrong == "the figure was computed in one way only"
+    assert ended.one(SubTaskOutcome).assurance is Assurance.AGREED
+    assert (world.project / "sorted.txt").read_text(encoding="utf-8") == "an\nbo\n"
 
 
 async def test_one_failed_pipeline_does_not_ban_its_programs(world: World) -> None:

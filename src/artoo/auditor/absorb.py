@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from artoo.auditor import law as control
 from artoo.auditor.law import Law
@@ -21,7 +21,7 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.memory import MemoryWritten
 from artoo.contracts.plan import DispatchManifest, Plan, SubTask
-from artoo.contracts.recording import TaskOpened
+from artoo.contracts.recording import Observed, Source, TaskOpened
 from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Decided, Halt, OutcomeSummary, PlanDirective, ReplanRequest, RoleFailure
@@ -58,6 +58,8 @@ def absorb(task: TaskNotes, envelope: Envelope) -> None:
             task.failed_roles.add(failure.role)
         case MemoryWritten() as written:
             _keep(task.taught, written.state)
+        case Observed(source=Source.TRIAL) as observed if envelope.subtask_id is not None:
+            _keep(_subtask(task, envelope.subtask_id).trials, _printed(observed.answer))
         case _:
             _medium(task, envelope)
 
@@ -126,13 +128,19 @@ def _asked(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> None:
         _keep(task.round.merge_calls, (answer, called.user.partition("Evidence:\n")[2]))
     elif envelope.subtask_id is None:
         return
-    elif called.contract == "ExecutorStep":
+    elif called.contract == "ExecutorStep" and envelope.sender is Role.EXECUTOR:
         notes = _subtask(task, envelope.subtask_id)
         notes.steps += 1
         _keep(notes.said, answer)
     elif called.contract == "ValidationReport":
         notes = _subtask(task, envelope.subtask_id)
         _keep(notes.judge_said[notes.attempt], (answer, called.user.partition("Evidence:\n")[2]))
+
+
+def _printed(trial: object) -> str:
+    """What a second way printed, as the record of its trial says it."""
+    view = cast("Mapping[str, object]", trial).get("view") if isinstance(trial, Mapping) else None
+    return str(cast("Mapping[str, object]", view).get("output", "")) if isinstance(view, Mapping) else ""
 
 
 def _verdict(task: TaskNotes, judged: CriterionJudged, envelope: Envelope) -> None:

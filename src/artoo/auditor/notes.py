@@ -31,7 +31,7 @@ class SubTaskNotes:
     """One subtask as the stream told it; attempts are numbered from 1.
 
     `steps` counts the executor's model calls, `said` is their text, `judge_said` what the validator's model
-    answered in each attempt, with the evidence that it was shown.
+    answered in each attempt, with the evidence that it was shown. `trials` are what second ways printed.
     """
 
     subtask: SubTask | None = None
@@ -47,6 +47,7 @@ class SubTaskNotes:
     judge_said: defaultdict[int, list[tuple[str, str]]] = field(
         default_factory=lambda: defaultdict[int, list[tuple[str, str]]](list)
     )
+    trials: list[str] = field(default_factory=list[str])
     repeated: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
 
     @property
@@ -60,7 +61,7 @@ class SubTaskNotes:
 
     def every_call(self) -> tuple[ToolCall, ...]:
         """The calls of all results, in order."""
-        return tuple(call for result in self.results for call in result.tool_calls)
+        return tuple(call for result in self.results for call in result.attempt_calls)
 
 
 @dataclass(slots=True)

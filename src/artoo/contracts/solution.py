@@ -181,8 +181,8 @@ class FinalResult(Contract):
     `withheld` lists acts that Law 1 kept back; then the summary begins with [LAW1]. `changes` says what became of
     the task's difference; one that is pending is no failure of the task.
     `assurance` is that of the weakest criterion, `open` are the criteria that nothing decided, `amended` the checks
-    that were replaced. `facts` is what code knows, whatever the words say, a line each: files made, changed, removed
-    (as settled), commands that failed last, what was withheld.
+    that were replaced. `facts` is what code knows, whatever the words say, a line each: files made, changed or
+    removed; commands that failed last; what was withheld.
     """
 
     task_id: str

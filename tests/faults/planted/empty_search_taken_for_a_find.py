@@ -1,8 +1,8 @@
-"""A search finds nothing, the executor names a file."""
+"""A search finds nothing, the executor names a file; the judge sees the search's own record."""
 
 from __future__ import annotations
 
-from bases import Base, says, single
+from bases import Base, judged, says, single
 
 from faults import LiveFault, with_budget
 
@@ -10,8 +10,13 @@ FAULT = LiveFault(
     with_budget(
         Base(
             "Which of the files here contains the text zebra?",
-            single({"tool": "find_text", "input": "zebra"}, says("zebra.txt contains it.")),
+            single(
+                {"tool": "find_text", "input": "zebra"},
+                says("zebra.txt contains it."),
+                criteria=["it names the files that contain the text"],
+                ValidationReport=judged(("fail", "")),
+            ),
         ),
-        calls=3,
+        calls=4,
     )
 )

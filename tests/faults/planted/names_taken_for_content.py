@@ -1,17 +1,16 @@
-"""A question about what files contain is answered with a list of names."""
+"""A question about what files contain is answered with a list of names; two other ways find out."""
 
 from __future__ import annotations
 
-from bases import Base, single
+from bases import Base, python, shell, single
 
-from faults import LiveFault, with_budget
+from faults import LiveFault
 
+LOOK = "import glob\nprint(*(name for name in glob.glob('*.*') if 'ERROR' in open(name).read()))"
 FAULT = LiveFault(
-    with_budget(
-        Base(
-            "Which of the files here contains the text ERROR?",
-            single({"tool": "glob", "input": "*.txt", "is_final": True}),
-        ),
-        calls=2,
+    Base(
+        "Which of the files here contains the text ERROR?",
+        single({"tool": "glob", "input": "*.txt", "is_final": True}, python(LOOK), shell("grep -l ERROR *.*")),
+        options={"verify": True},
     )
 )

@@ -1,9 +1,10 @@
-"""The answer comes from another file than the request names."""
+"""The answer comes from another file than the request names; two other ways find out."""
 
 from __future__ import annotations
 
-from bases import Base, shell, single
+from bases import Base, python, shell, single
 
-from faults import LiveFault, with_budget
+from faults import LiveFault
 
-FAULT = LiveFault(with_budget(Base("How many lines has a.txt?", single(shell("wc -l < b.txt"))), calls=2))
+WAYS = (shell("wc -l < b.txt"), python("print(len(open('a.txt').readlines()))"), shell("wc -l < a.txt"))
+FAULT = LiveFault(Base("How many lines has a.txt?", single(*WAYS), options={"verify": True}))

@@ -17,7 +17,7 @@ from artoo.contracts.criteria import (
 )
 from artoo.contracts.execution import CallStatus, FailureClass, ToolCall
 from artoo.loops.fast.checks import CheckResult, run_check
-from artoo.ports.evidence import CommandView, FileView
+from artoo.ports.evidence import CommandView, FileView, Language, Trial
 
 
 @dataclass
@@ -32,6 +32,12 @@ class Source:
 
     async def command(self, command: str) -> CommandView:
         return self.commands[command]
+
+    async def trial(self, language: Language, program: str) -> Trial:
+        raise NotImplementedError  # no check needs one
+
+    async def difference(self, limit: int = 0) -> str:
+        raise NotImplementedError  # no check looks at it
 
 
 async def check(it: Check, output: str = "", *calls: ToolCall, source: Source | None = None) -> CheckResult:

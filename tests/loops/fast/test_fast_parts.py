@@ -14,6 +14,7 @@ from artoo.contracts.roles import Role
 from artoo.loops.fast import judging
 from artoo.loops.fast.checks import CheckResult
 from artoo.loops.fast.correction import correction_for
+from artoo.loops.fast.facts import Fact
 from artoo.loops.fast.report import JudgedCriterion, numbered, usable_judgements
 from artoo.loops.fast.step import ANSWER, ExecutorStep, step_contract
 from artoo.loops.tool_text import arguments_for, describe_tools, prohibitions
@@ -193,7 +194,7 @@ def test_a_check_decides_alone() -> None:
 def test_failures_are_counted_over_attempts() -> None:
     """k of N: failures so far of attempts so far, also for a verdict that passes at last."""
     failures: dict[str, int] = {}
-    fails, passes = judging.undecided(ONE[0], "no"), judging.from_check(ONE[0], CheckResult(True, ""))
+    fails, passes = judging.from_fact(ONE[0], Fact("no")), judging.from_check(ONE[0], CheckResult(True, ""))
     counted = [
         judging.Attempts(number, failures).counted(verdict)
         for number, verdict in enumerate((fails, passes, fails), 1)
@@ -204,36 +205,24 @@ def test_failures_are_counted_over_attempts() -> None:
 # --- corrections ------------------------------------------------------------------------------------------------
 
 
-def test_a_correction_is_concrete() -> None:
-    """What was wrong, the judge's advice, the first criterion, and the calls not to repeat."""
-    verdict = judging.undecided(ONE[0], "no number")
-    signal = correction_for(result(call(CallStatus.OK)), [verdict], "count with wc")
-    assert signal.what_was_wrong == "c: no number"
-    assert signal.what_to_do.startswith("count with wc")
-    assert (signal.failed_criterion, signal.failure_class) == ("c", FailureClass.LOGICAL)
-    assert len(signal.prior_tool_calls) == 1 and signal.switch_from == "shell"
-
-
-@pytest.mark.parametrize(
-    ("calls", "words"),
-    [
-        ((), "Use a tool"),
-        ((call(CallStatus.TIMEOUT),), "do less in one call"),
-        ((call(said="KeyError: 'total'"),), "KeyError: 'total'"),
-        ((call(CallStatus.OK),), "another way"),
-    ],
-)
-def test_what_to_do_follows_from_the_last_call(calls: tuple[ToolCall, ...], words: str) -> None:
-    """No call, a timeout, an error, a wrong result: each says something else."""
-    assert words in correction_for(result(*calls), [judging.undecided(ONE[0], "x")], "").what_to_do
+def test_a_correction_names_the_fact_once() -> None:
+    """What was wrong, each thing once; a fact without the criterion, a judge's or a check's word with it."""
+    fact = Fact("35: in no call's output")
+    verdicts = [*judging.against([Criterion(text="a"), Criterion(text="b")], fact)]
+    signal = correction_for(result(call(CallStatus.OK)), verdicts)
+    assert (signal.what_was_wrong, signal.what_to_do) == ("35: in no call's output", "")
+    assert (signal.failed_criterion, signal.failure_class) == ("a", FailureClass.LOGICAL)
+    missed = judging.from_check(ONE[0], CheckResult(False, "no match"))
+    assert correction_for(result(), [missed], "count with wc").what_was_wrong == "c: no match"
+    assert correction_for(result(), [missed], "count with wc").what_to_do == "count with wc"
 
 
 def test_a_tie_corrects_as_logical() -> None:
     """As many logical as environmental failures: something can be done differently."""
-    logical = judging.undecided(ONE[0], "x")
+    logical = judging.from_fact(ONE[0], Fact("x"))
     world = logical.model_copy(update={"failure_class": FailureClass.ENVIRONMENTAL})
-    assert correction_for(result(), [logical, world], "").failure_class is FailureClass.LOGICAL
-    assert correction_for(result(), [world, world, logical], "").failure_class is FailureClass.ENVIRONMENTAL
+    assert correction_for(result(), [logical, world]).failure_class is FailureClass.LOGICAL
+    assert correction_for(result(), [world, world, logical]).failure_class is FailureClass.ENVIRONMENTAL
 
 
 # --- tools in a prompt ------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from artoo.auditor.rules.rule import Rule, on
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall, ToolCalled
+from artoo.contracts.roles import Role
 
 _REPEATS = 5
 """The same call so often in one subtask is a loop that the executor's own guard has not stopped."""
@@ -25,9 +26,9 @@ def _recorded(task: TaskNotes, result: ExecutionResult) -> Sequence[ToolCall]:
 
 def _unrecorded(task: TaskNotes, result: ExecutionResult) -> list[ToolCall]:
     recorded = _recorded(task, result)
-    if result.tool_calls == tuple(recorded):
+    if result.attempt_calls == tuple(recorded):
         return []
-    return [call for call in result.tool_calls if call not in recorded]
+    return [call for call in result.attempt_calls if call not in recorded]
 
 
 def _same_act(one: ToolCall, other: ToolCall) -> bool:
@@ -76,7 +77,7 @@ def fabricated_call(task: TaskNotes, result: ExecutionResult, envelope: Envelope
 def missing_call(task: TaskNotes, result: ExecutionResult, envelope: Envelope) -> Iterator[str]:
     """A call that was made and is left out of the evidence."""
     for call in _recorded(task, result):
-        if not any(_same_act(call, cited) for cited in result.tool_calls):
+        if not any(_same_act(call, cited) for cited in result.attempt_calls):
             yield f"the result leaves out {_named(call)}, which ended as {call.status}"
 
 
@@ -84,10 +85,29 @@ def missing_call(task: TaskNotes, result: ExecutionResult, envelope: Envelope) -
 def reordered_calls(task: TaskNotes, result: ExecutionResult, envelope: Envelope) -> Iterator[str]:
     """The calls of the evidence in another order or number than they were made."""
     recorded = _recorded(task, result)
-    if result.tool_calls == tuple(recorded) or _unrecorded(task, result):
+    if result.attempt_calls == tuple(recorded) or _unrecorded(task, result):
         return
-    if all(call in result.tool_calls for call in recorded):
-        yield f"{len(recorded)} calls were made; the result cites {len(result.tool_calls)}, or in another order"
+    if all(call in result.attempt_calls for call in recorded):
+        yield f"{len(recorded)} calls were made; the result cites {len(result.attempt_calls)}, or in another order"
+
+
+@on(ExecutionResult)
+def earlier_calls_differ(task: TaskNotes, result: ExecutionResult, envelope: Envelope) -> Iterator[str]:
+    """Calls of earlier attempts that are not those which these attempts made."""
+    before = result.tool_calls[: result.attempt_from]
+    made = task.of(result.subtask_id).every_call()
+    if before and before != made:
+        yield f"the result begins with {len(before)} earlier calls; {len(made)} were made, or others"
+
+
+@on(ExecutionResult)
+def not_word_for_word(task: TaskNotes, result: ExecutionResult, envelope: Envelope) -> Iterator[str]:
+    """An output that is called what a call put out, word for word, and is something else."""
+    if not result.verbatim or result.status != "completed" or not result.tool_calls:
+        return
+    last = result.tool_calls[-1]
+    if result.output.strip() != last.output.strip() and not last.changes:
+        yield f"the output is called that of {_named(last)}, and is another"
 
 
 @on(ExecutionResult)
@@ -201,9 +221,13 @@ def stuck_loop(task: TaskNotes, called: ToolCalled, envelope: Envelope) -> Itera
 
 @on(ModelCalled)
 def wrong_contract(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> Iterator[str]:
-    """A role that asks a model to do another role's work, such as an executor that judges itself."""
+    """A role that asks a model to do another role's work, such as an executor that judges itself.
+
+    The validator may have a second way written: that is a step, in another world.
+    """
     owner = _CONTRACT_OF.get(called.contract)
-    if owner is not None and envelope.sender.value != owner:
+    second_way = called.contract == "ExecutorStep" and envelope.sender is Role.AGENT_VALIDATOR
+    if owner is not None and envelope.sender.value != owner and not second_way:
         yield f"the {envelope.sender} asked a model for a {called.contract}, which is the {owner}'s"
 
 
@@ -228,6 +252,8 @@ RULES: tuple[Rule, ...] = (
     fabricated_call,
     missing_call,
     reordered_calls,
+    earlier_calls_differ,
+    not_word_for_word,
     wrong_attempt,
     unassigned_result,
     output_from_nowhere,

@@ -48,7 +48,7 @@ def task_criterion_passed_by_nobody(task: TaskNotes, judged: CriterionJudged, en
     criterion = next((each for each in _criteria(task) if each.text == verdict.criterion), None)
     if criterion is None:
         yield f"“{verdict.criterion}” is no criterion of this task"
-    elif verdict.decided_by is DecidedBy.FACT or (
+    elif verdict.decided_by in (DecidedBy.FACT, DecidedBy.NOBODY) or (
         verdict.decided_by is DecidedBy.CHECK and criterion.check is None
     ):
         yield f"“{verdict.criterion}” passed by {verdict.decided_by}, and no such judge can pass it"

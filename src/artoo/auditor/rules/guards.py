@@ -123,7 +123,9 @@ def tokens_of(called: ModelCalled) -> int:
 def prompt_changed(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> Iterator[str]:
     """A model that was asked with other identity, laws, role or contract than those that ship with artoo."""
     try:
-        due = _procedural(called.role.value, called.contract)
+        # A second way is asked for in the executor's words, whoever asks for it.
+        speaker = Role.EXECUTOR if called.contract == "ExecutorStep" else called.role
+        due = _procedural(speaker.value, called.contract)
     except ConfigurationError as error:
         yield str(error)
         return

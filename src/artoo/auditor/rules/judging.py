@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 
 from artoo.auditor.notes import SubTaskNotes, TaskNotes
 from artoo.auditor.rules.checks import recheck
 from artoo.auditor.rules.rule import Rule, on
-from artoo.contracts.criteria import Criterion, FileExists, OutputIsJson, OutputMatches, ToolSucceeded
+from artoo.contracts.criteria import Assurance, Criterion, FileExists, OutputIsJson, OutputMatches, ToolSucceeded
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import (
     CallStatus,
@@ -20,19 +21,11 @@ from artoo.contracts.execution import (
     ExecutionResult,
     FailureClass,
     SubTaskOutcome,
+    ToolCall,
 )
 from artoo.contracts.roles import Role
 
 _PASS = re.compile(r"\"verdict\"\s*:\s*\"pass\"")
-_SPACE = re.compile(r"\s+")
-_THE_WORLD = re.compile(
-    r"no such|not exist|exist|not found|n[o']t find|cannot|denied|permi|refused|reset|resolv|network|unreachable|"
-    r"time|space|quota|memory|missing|offline|absent|declin|confirm|consent|forbid|authori|not there|there is no|"
-    r"unavailable|limit|error|fail|said no|stopped|interrupt|cancel|withheld|nobody|\b[45]\d\d\b|EACCES|ENO|ECONN|"
-    r"不存在|没有|找不到|权限|拒绝|网络|超时|空间|确认|无法",
-    re.IGNORECASE,
-)
-"""Anything that could speak of a world that did not cooperate; wider than the validator's own list on purpose."""
 
 
 def _criterion(notes: SubTaskNotes, text: str) -> Criterion | None:
@@ -54,7 +47,7 @@ def verdict_without_result(task: TaskNotes, judged: CriterionJudged, envelope: E
 
 @on(CriterionJudged)
 def passed_by_nobody(task: TaskNotes, judged: CriterionJudged, envelope: Envelope) -> Iterator[str]:
-    """A criterion that passes by a judge that cannot pass it: not by its check, or by a rule: rules refute."""
+    """A criterion that passes by a judge that cannot pass it: not by its check, or by a fact: facts refute."""
     notes, verdict = _judged(task, judged, envelope)
     criterion = _criterion(notes, verdict.criterion)
     if criterion is None or verdict.verdict != "pass":
@@ -63,8 +56,24 @@ def passed_by_nobody(task: TaskNotes, judged: CriterionJudged, envelope: Envelop
         yield f"“{verdict.criterion}” has a check and passed by {verdict.decided_by}"
     elif criterion.check is None and verdict.decided_by is DecidedBy.CHECK:
         yield f"“{verdict.criterion}” has no check and passed by one"
-    elif verdict.decided_by is DecidedBy.FACT:
-        yield f"“{verdict.criterion}” passed by a rule, and rules only refute"
+    elif verdict.decided_by in (DecidedBy.FACT, DecidedBy.NOBODY):
+        yield f"“{verdict.criterion}” passed by {verdict.decided_by}, and that can pass nothing"
+
+
+@on(CriterionJudged)
+def open_and_decided(task: TaskNotes, judged: CriterionJudged, envelope: Envelope) -> Iterator[str]:
+    """A verdict that is open and names who decided it, or that is decided by nobody and is not open."""
+    verdict = judged.verdict
+    if (verdict.verdict == "open") != (verdict.decided_by is DecidedBy.NOBODY):
+        yield f"“{verdict.criterion}” is {verdict.verdict} by {verdict.decided_by}"
+
+
+@on(CriterionJudged)
+def agreement_without_trial(task: TaskNotes, judged: CriterionJudged, envelope: Envelope) -> Iterator[str]:
+    """A criterion that passes by agreement though no second way was run."""
+    notes, verdict = _judged(task, judged, envelope)
+    if envelope.sender is Role.AGENT_VALIDATOR and verdict.decided_by is DecidedBy.AGREEMENT and not notes.trials:
+        yield f"“{verdict.criterion}” passed by agreement, and no second way was run"
 
 
 @on(CriterionJudged)
@@ -99,7 +108,7 @@ def quote_not_in_evidence(task: TaskNotes, judged: CriterionJudged, envelope: En
 
 
 def _folded(text: str) -> str:
-    return _SPACE.sub(" ", text).strip().strip("\"'`").casefold()
+    return " ".join(text.split()).strip("\"'`").casefold()
 
 
 @on(CriterionJudged)
@@ -164,8 +173,8 @@ def _class_due(
         return FailureClass.LOGICAL
     if verdict.decided_by is DecidedBy.CHECK and isinstance(check, ToolSucceeded):
         return _class_of_last(check, result)
-    if verdict.decided_by is not DecidedBy.JUDGEMENT and verdict.failure_class is FailureClass.ENVIRONMENTAL:
-        return None if _THE_WORLD.search(_everything_said(verdict, result)) else FailureClass.LOGICAL
+    if verdict.decided_by is DecidedBy.FACT and verdict.failure_class is FailureClass.ENVIRONMENTAL:
+        return None if any(_went_wrong(call) for call in result.tool_calls) else FailureClass.LOGICAL
     return None
 
 
@@ -173,17 +182,20 @@ def _class_of_last(check: ToolSucceeded, result: ExecutionResult) -> FailureClas
     calls = [call for call in result.tool_calls if check.tool in (None, call.tool, *call.identity)]
     if not calls:
         return FailureClass.LOGICAL
-    if calls[-1].status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED):
-        return FailureClass.ENVIRONMENTAL
     last = calls[-1]
-    said = "\n".join((last.output, last.error_output, last.reason or ""))
-    return None if last.dropped or _THE_WORLD.search(said) else FailureClass.LOGICAL
+    if last.status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED):
+        return FailureClass.ENVIRONMENTAL
+    return None if last.dropped or last.reason or _speaks_of_the_system(last) else FailureClass.LOGICAL
 
 
-def _everything_said(verdict: CriterionVerdict, result: ExecutionResult) -> str:
-    calls = [text for call in result.tool_calls for text in (call.output, call.error_output, call.reason or "")]
-    statuses = [call.status.value for call in result.tool_calls]
-    return "\n".join((verdict.evidence, result.output, *calls, *statuses))
+def _went_wrong(call: ToolCall) -> bool:
+    return call.status is not CallStatus.OK or bool(call.dropped) or _speaks_of_the_system(call)
+
+
+def _speaks_of_the_system(call: ToolCall) -> bool:
+    """Whether one of the system's error texts stands in what a call put out; more of them than the validator's."""
+    said = f"{call.output}\n{call.error_output}\n{call.reason or ''}".casefold()
+    return "error" in said or any(os.strerror(code).casefold() in said for code in range(1, 134))
 
 
 @on(CriterionJudged)
@@ -229,7 +241,7 @@ def retried_infrastructure(task: TaskNotes, signal: CorrectionSignal, envelope: 
 def retried_refusal(task: TaskNotes, signal: CorrectionSignal, envelope: Envelope) -> Iterator[str]:
     """A correction after a person's no: that is not tried again."""
     result = task.of(signal.subtask_id).result(signal.attempt)
-    if result is not None and any(call.withheld_by == "person" for call in result.tool_calls):
+    if result is not None and any(call.withheld_by == "person" for call in result.attempt_calls):
         yield "a person said no to a call of this attempt, and it is tried again"
 
 
@@ -259,12 +271,12 @@ def outcome_without_verdicts(task: TaskNotes, outcome: SubTaskOutcome, envelope:
 
 
 def _unjudged(notes: SubTaskNotes, outcome: SubTaskOutcome) -> list[str]:
-    """Criteria that passed in none of the attempts whose output the outcome delivers."""
+    """Criteria that neither passed nor stand open in the attempt whose output the outcome delivers."""
     criteria = [each.text for each in notes.subtask.success_criteria] if notes.subtask is not None else []
-    attempts = [each.attempt for each in notes.results if each.output == outcome.output]
+    attempts = [each.attempt for each in notes.results if each.output == outcome.output] or [notes.attempt]
     best = criteria
     for attempt in attempts:
-        passed = {each.criterion for each in notes.judged.get(attempt, ()) if each.verdict == "pass"}
+        passed = {each.criterion for each in notes.judged.get(attempt, ()) if each.verdict != "fail"}
         best = min(best, [text for text in criteria if text not in passed], key=len)
     return best
 
@@ -301,9 +313,10 @@ def matched_on_failed_result(task: TaskNotes, outcome: SubTaskOutcome, envelope:
 
 @on(SubTaskOutcome)
 def output_of_no_attempt(task: TaskNotes, outcome: SubTaskOutcome, envelope: Envelope) -> Iterator[str]:
-    """An outcome with an output that no attempt has had."""
-    results = task.of(outcome.subtask_id).results
-    if results and all(each.output != outcome.output for each in results):
+    """An outcome with an output that no attempt has had, and no second way."""
+    notes = task.of(outcome.subtask_id)
+    said = [*(each.output for each in notes.results), *(printed.strip() for printed in notes.trials)]
+    if notes.results and outcome.output not in said:
         yield f"no attempt of the subtask said {outcome.output[:80]!r}"
 
 
@@ -346,9 +359,25 @@ def correction_skipped(task: TaskNotes, outcome: SubTaskOutcome, envelope: Envel
     ):
         return
     final = last.status == "failed" or last.infrastructure is not None
-    refused = any(call.withheld_by == "person" for call in last.tool_calls)
+    failing = [each for each in notes.judged.get(last.attempt, ()) if each.verdict == "fail"]
+    final = final or (bool(notes.corrections) and all(each.decided_by is DecidedBy.FACT for each in failing))
+    refused = any(call.withheld_by == "person" for call in last.attempt_calls)
     if not final and not refused:
         yield f"given up after attempt {last.attempt}, with {task.law.max_retries} corrections allowed"
+
+
+@on(SubTaskOutcome)
+def assurance_differs(task: TaskNotes, outcome: SubTaskOutcome, envelope: Envelope) -> Iterator[str]:
+    """An outcome that claims more than its weakest verdict bears, or hides which criteria stand open."""
+    if not task.of(outcome.subtask_id).results:
+        return
+    strengths = [each.decided_by.assurance for each in outcome.criteria_verdicts]
+    due = min(strengths, key=lambda one: one.strength, default=Assurance.UNVERIFIED)
+    if outcome.assurance is not due:
+        yield f"the outcome is called {outcome.assurance}, and its weakest verdict is {due}"
+    left = tuple(each.criterion for each in outcome.criteria_verdicts if each.verdict == "open")
+    if outcome.open != left:
+        yield f"{len(left)} criteria stand open; the outcome names {len(outcome.open)}, or others"
 
 
 @on(SubTaskOutcome)
@@ -368,6 +397,8 @@ def _quoted(criteria: Sequence[str]) -> str:
 RULES: tuple[Rule, ...] = (
     verdict_without_result,
     passed_by_nobody,
+    open_and_decided,
+    agreement_without_trial,
     judgement_without_call,
     quote_not_in_evidence,
     check_disagrees,
@@ -387,5 +418,6 @@ RULES: tuple[Rule, ...] = (
     outcome_calls_differ,
     trajectory_differs,
     correction_skipped,
+    assurance_differs,
     second_outcome,
 )

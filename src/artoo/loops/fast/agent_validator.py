@@ -1,89 +1,64 @@
-"""R4a, sensor and controller of the fast loop: scores each criterion on evidence, corrects at most twice."""
+"""R4a, sensor and controller of the fast loop: decides each criterion by what is strongest, corrects at most twice.
+
+result ──► given up? ──► checks ──► facts ──► agreement ──► judgement ──► what is left is open
+             (the first that decides, decides: SPEC section 3)
+"""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.execution import (
-    CorrectionSignal,
     CriterionJudged,
     CriterionVerdict,
+    DecidedBy,
     ExecutionResult,
     GapPoint,
     SubTaskOutcome,
     ToolCall,
+    assurance_of,
 )
 from artoo.contracts.plan import SubTask
 from artoo.loops.asking import Asker
-from artoo.loops.fast import judging, second_file, second_look
+from artoo.loops.fast import judging
+from artoo.loops.fast.agreement import Agreement, SecondLook, second_way
 from artoo.loops.fast.checks import run_check
 from artoo.loops.fast.correction import correction_for
-from artoo.loops.fast.evidence import Finding, assess
-from artoo.loops.fast.pointed import asks_what_is_named
-from artoo.loops.fast.report import ValidationReport, numbered, usable_judgements
-from artoo.loops.fast.request_rules import (
-    UNCOMPUTED,
-    absent_inputs,
-    elsewhere,
-    left_out_endings,
-    may_name_files,
-    names_only,
-    shown_only,
-    uncomputed,
-    unread_input,
-)
-from artoo.loops.fast.second_look import SecondLook
-from artoo.loops.named_files import named_directories
+from artoo.loops.fast.facts import Fact, broken_act, floating_tokens, rests_on_nothing
+from artoo.loops.fast.judgement import CANNOT, DIFFERENCE_SHOWN, judge
+from artoo.loops.fast.second_author import SecondAuthor
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.evidence import EvidenceSource
-from artoo.ports.surroundings import Surroundings, SurroundingsSource
-from artoo.prompts.segments import Segment
+from artoo.ports.surroundings import SurroundingsSource
 
-_EVIDENCE_SHOWN = 3_000
-_ASSESSED_AT_ONCE = 2_000
-"""Characters of claim and evidence that are assessed within a millisecond: a thread would cost more."""
+OWN_KNOWLEDGE = "no call was made for it: the model's own knowledge"
 
 
 @dataclass(slots=True)
 class _Record:
-    """What this validator has seen of its subtask."""
+    """What this validator has seen of its subtask. `asked`: what has been asked for once and is not again."""
 
     subtask: SubTask
     failures: dict[str, int] = field(default_factory=dict[str, int])
     trajectory: list[GapPoint] = field(default_factory=list[GapPoint])
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
-    around: Surroundings | None = None
-    figures: list[ExecutionResult] = field(default_factory=list[ExecutionResult])
-    first_verdicts: tuple[CriterionVerdict, ...] = ()
-    """Those of the first figure, which stand with it."""
-    made: second_file.Made | None = None
-
-    @property
-    def answers(self) -> tuple[str, ...]:
-        """What was computed so far, in earlier rounds and in this one."""
-        return (*self.subtask.unconfirmed, *(result.output for result in self.figures))
+    asked: set[str] = field(default_factory=set[str])
+    listing: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """`final`: no correction can help. `hopeless`: no other plan can either. `again`: only a second way is due.
-
-    `mendable`: the right tool was used on the wrong thing. `by_program`: what ran could only show, not compute.
-    """
+    """`final`: no correction can help. `hopeless`: no other plan can. `output`: delivered instead."""
 
     verdicts: tuple[CriterionVerdict, ...]
     advice: str = ""
     final: bool = False
     hopeless: bool = False
-    again: bool = False
-    mendable: bool = False
-    by_program: bool = False
+    output: str = ""
 
     @property
     def failed(self) -> tuple[CriterionVerdict, ...]:
@@ -104,6 +79,7 @@ class AgentValidator:
         always_ask: bool = False,
         second_look: SecondLook = SecondLook.AUTO,
     ) -> None:
+        """`always_ask`: the judge is asked also where nothing is left to it (`--strict-roles`)."""
         self._port = port
         self._asker = asker
         self._source = source
@@ -127,12 +103,14 @@ class AgentValidator:
                 return
 
     async def _judge_attempt(self, record: _Record, result: ExecutionResult, cause: Envelope) -> None:
-        record.calls.extend(result.tool_calls)
-        judged = self._looked_at_twice(record, result, await self._judge(record, result, cause))
-        judged = await self._made_twice(record, result, judged)
+        if result.attempt > 1 and not result.attempt_from:
+            calls = (*record.calls, *result.tool_calls)
+            result = result.model_copy(update={"tool_calls": calls, "attempt_from": len(record.calls)})
+        record.calls.extend(result.attempt_calls)
+        judged = await self._judge(record, result, cause)
         attempts = judging.Attempts(result.attempt, record.failures)
         judged = replace(judged, verdicts=tuple(map(attempts.counted, judged.verdicts)))
-        if any(call.withheld_by == "person" for call in result.tool_calls):
+        if any(call.withheld_by == "person" for call in result.attempt_calls):
             judged = replace(judged, final=True)  # a person's no is not tried again
         for verdict in judged.verdicts:
             self._port.publish(
@@ -140,87 +118,33 @@ class AgentValidator:
             )
         record.trajectory.append(_gap(result.attempt, judged))
         if judged.failed and not judged.final and result.attempt <= self._max_retries:
-            self._port.publish(_correction(record, result, judged), cause=cause)
+            self._port.publish(correction_for(result, judged.failed, judged.advice), cause=cause)
         else:
             self._port.publish(_outcome(record, result, judged), cause=cause)
-
-    def _looked_at_twice(self, record: _Record, result: ExecutionResult, judged: _Judged) -> _Judged:
-        """Holds a computed figure back until a second way confirms it, as far as attempts allow.
-
-        A figure that no second way could check stands; one that a second way contradicts does not.
-        """
-        wanted = self._second_look.wanted(small_model=result.small_model)
-        last = judged.final or result.attempt > self._max_retries
-        if judged.failed:
-            unrefuted = last and not judged.hopeless and len(record.figures) == 1 == len(record.answers)
-            return _Judged((*record.first_verdicts, second_look.unrefuted())) if unrefuted else judged
-        if not wanted or not second_look.deserved(record.subtask.intent, result):
-            return judged
-        record.first_verdicts = record.first_verdicts or judged.verdicts
-        record.figures.append(result)
-        confirmed = second_look.confirmed(record.figures, record.subtask.unconfirmed, record.subtask.intent)
-        if confirmed is not None:
-            record.figures = [confirmed]
-            return judged
-        if last and len(record.answers) == 1:
-            return judged
-        return _Judged((*judged.verdicts, second_look.open_verdict(record.answers)), again=True)
-
-    async def _made_twice(self, record: _Record, result: ExecutionResult, judged: _Judged) -> _Judged:
-        """The same for a file that a program made of another one: its content is computed a second time.
-
-        One that no second way could check stands, as long as it is still what was made.
-        """
-        made, last = record.made, judged.final or result.attempt > self._max_retries
-        if made is None:
-            path = second_file.made_file(record.subtask.intent, result)
-            wanted = self._second_look.wanted(small_model=result.small_model)
-            if judged.failed or last or path is None or not wanted:
-                return judged
-            made = second_file.Made(result, path)
-        held = (await self._source.file(made.path)).text or ""
-        if record.made is None and not 0 < len(held) <= second_file.LONGEST:
-            return judged
-        record.made = made
-        if judged.failed:
-            stands = last and not judged.hopeless and len(made.ways) == 1 and second_file.same(made.ways[0], held)
-            return _Judged((*record.first_verdicts, second_file.unrefuted(made))) if stands else judged
-        record.first_verdicts = record.first_verdicts or judged.verdicts
-        made.ways.append(second_file.content_of(result, made.path, held))
-        if made.agreed(held) or (last and len(made.ways) == 1):
-            return judged
-        return _Judged((*judged.verdicts, second_file.open_verdict(made, held)), again=True)
 
     async def _judge(self, record: _Record, result: ExecutionResult, cause: Envelope) -> _Judged:
         """The order of SPEC section 3; what an earlier step decided, a later one does not touch."""
         criteria = record.subtask.success_criteria
-        absent = await self._absent_input(record, result)
         if result.status == "failed" or result.infrastructure is not None:
-            verdicts = judging.failed_outright(criteria, result)
-            return _Judged(tuple(verdicts), final=True, hopeless=absent is not None)
+            return _Judged(tuple(judging.failed_outright(criteria, result)), final=True)
+        if result.status == "cannot":
+            return await self._judge_cannot(record, result, cause)
         decided = await self._checked(criteria, result)
-        findings = [absent] if absent is not None else await self._findings(record, result)
-        lie = judging.from_findings(findings, result)
-        open_criteria = {index: each for index, each in enumerate(criteria) if index not in decided}
-        advice = ""
-        if lie is not None:
-            decided |= {index: judging.undecided(each, lie.evidence) for index, each in open_criteria.items()}
-        elif result.status == "uncertain" and open_criteria:
-            reason = "the executor was not certain"
-            decided |= {index: judging.undecided(each, reason) for index, each in open_criteria.items()}
-        elif open_criteria or self._always_ask:
-            asked, advice = await self._ask(open_criteria or dict(enumerate(criteria)), record, result, cause)
-            decided |= {index: verdict for index, verdict in asked.items() if index in open_criteria}
-        verdicts = [decided[index] for index in sorted(decided)]
-        hopeless = absent is not None
-        return _Judged(
-            (*verdicts, *([lie] if lie is not None else [])),
-            advice,
-            final=hopeless,
-            hopeless=hopeless,
-            mendable=bool(findings) and all(finding.mendable for finding in findings),
-            by_program=any(finding.rule == UNCOMPUTED for finding in findings),
-        )
+        fact = broken_act(result) or await self._floating(record, result)
+        left = [each for index, each in enumerate(criteria) if index not in decided]
+        if fact is not None:
+            verdicts = (*decided.values(), *judging.against(left, fact))
+            again = fact.asked_once and self._second_time(record, "tokens")
+            return _Judged(verdicts, final=again)
+        if any(verdict.verdict == "fail" for verdict in decided.values()):
+            reason = "not judged: a check failed"
+            return _Judged((*decided.values(), *(judging.left_open(each, reason) for each in left)))
+        judged = await self._looked_at_twice(record, result, left, cause)
+        if judged is None:
+            judged = await self._asked(record, result, left, cause)
+        if judged.output:  # another answer than the one that was checked
+            decided = await self._checked(criteria, result.model_copy(update={"output": judged.output}))
+        return replace(judged, verdicts=(*decided.values(), *judged.verdicts))
 
     async def _checked(self, criteria: Sequence[Criterion], result: ExecutionResult) -> dict[int, CriterionVerdict]:
         """The criteria with a check, decided by it alone."""
@@ -235,107 +159,83 @@ class AgentValidator:
             if criterion.check is not None
         }
 
-    async def _findings(self, record: _Record, result: ExecutionResult) -> list[Finding]:
-        """What the evidence says against the claim; assessing much text takes a while, so beside the loop."""
-        failed = judging.failed_act(result)
-        if failed is not None:
-            return [failed]  # what is said then are the tool's words and ours: no claim to be assessed
-        intent, calls = record.subtask.intent, result.tool_calls
-        if result.status == "uncertain" and not calls:
-            # Why there is no result is said in artoo's own words: no claim, and nothing that a check may pass.
-            return [Finding("no_result", result.output[:500] or "nothing was done")]
-        if len(result.output) + sum(len(call.input) + len(call.output) for call in calls) <= _ASSESSED_AT_ONCE:
-            assessment = assess(result.output, calls, intent=intent)
-        else:
-            assessment = await asyncio.to_thread(assess, result.output, calls, intent=intent)
-        places = [name for name in named_directories(intent) if (await self._source.file(name)).is_directory]
-        rules = (
-            uncomputed(intent, calls, small_model=result.small_model),
-            names_only(intent, calls),
-            unread_input(intent, calls, record.around.points_to if record.around is not None else ()),
-            elsewhere(places, calls),
-            left_out_endings(intent, calls),
-            shown_only(intent, result.output, calls) if result.small_model else None,
-        )
-        return [*assessment.findings, *(finding for finding in rules if finding is not None)]
+    async def _floating(self, record: _Record, result: ExecutionResult) -> Fact | None:
+        subtask = record.subtask
+        request = (subtask.intent, subtask.context, *(each.text for each in subtask.success_criteria))
+        return await floating_tokens(result, request, await self._listing(record), self._source)
 
-    async def _absent_input(self, record: _Record, result: ExecutionResult) -> Finding | None:
-        if not may_name_files(record.subtask.intent):
+    async def _listing(self, record: _Record) -> str:
+        if record.listing is None:
+            record.listing = (await self._surroundings.look(record.subtask.intent)).listing
+        return record.listing
+
+    async def _looked_at_twice(
+        self, record: _Record, result: ExecutionResult, left: Sequence[Criterion], cause: Envelope
+    ) -> _Judged | None:
+        """What a second way decides; None when none is due, or it leaves the rest to a judge that may be asked.
+
+        A person's own check needs none. A small model's checks of its own work do: they are no better than it.
+        """
+        wanted = self._second_look.wanted(small_model=result.small_model)
+        if not wanted or any(each.by == "person" for each in record.subtask.success_criteria):
             return None
-        if record.around is None:
-            record.around = await self._surroundings.look(record.subtask.intent)
-        return absent_inputs(record.subtask.intent, record.around.missing, result.tool_calls)
+        if rests_on_nothing(result):
+            return None
+        author = SecondAuthor(self._asker, record.subtask, await self._listing(record), cause)
+        found = await second_way(result, record.subtask.intent, author, self._source)
+        if found.verdict == "open":
+            unsettled = judging.left_open(None, found.evidence)
+            return _Judged((unsettled,)) if not left or result.small_model else None
+        if found.verdict == "other" and not found.kept:
+            return self._made_otherwise(record, left, found)
+        criteria = left or (None,)
+        return _Judged(tuple(judging.from_agreement(each, found.evidence) for each in criteria), output=found.kept)
 
-    async def _ask(
-        self, criteria: dict[int, Criterion], record: _Record, result: ExecutionResult, cause: Envelope
-    ) -> tuple[dict[int, CriterionVerdict], str]:
-        evidence = _evidence(result)
-        segments = {
-            Segment.TASK: record.subtask.intent,
-            Segment.SUBTASK: f"Criteria:\n{numbered(list(criteria.values()))}\nClaim: {result.output[:1_000]}",
-            Segment.EVIDENCE: evidence,
-        }
-        try:
-            report = await self._asker.ask(
-                "ValidationReport", ValidationReport, segments, cause=cause, max_tokens=600
-            )
-        except ModelAnswerInvalid as error:
-            return {i: judging.undecided(each, f"no usable verdict: {error}") for i, each in criteria.items()}, ""
-        judgements = usable_judgements(report.verdicts, list(criteria.values()), _quotable(result))
-        verdicts = {
-            index: judging.from_judge(each, judgement)
-            for (index, each), judgement in zip(criteria.items(), judgements, strict=True)
-        }
-        return verdicts, report.what_to_do
+    def _made_otherwise(self, record: _Record, left: Sequence[Criterion], found: Agreement) -> _Judged:
+        """Two other ways make other files: asked for once, then it stands as it is, confirmed by nothing."""
+        if self._second_time(record, "ways"):
+            return _Judged((judging.left_open(None, found.evidence),))
+        return _Judged(tuple(judging.against(left, Fact(found.evidence, contradicts=False))))
 
+    async def _asked(
+        self, record: _Record, result: ExecutionResult, left: Sequence[Criterion], cause: Envelope
+    ) -> _Judged:
+        """What a judge decides; a small model's judgement decides nothing, and own knowledge needs no judge."""
+        criteria = left or record.subtask.success_criteria
+        alone = rests_on_nothing(result)
+        judged = None
+        if criteria and (self._always_ask or (left and not alone and not result.small_model)):
+            difference = await self._source.difference(DIFFERENCE_SHOWN)
+            judged = await judge(self._asker, record.subtask.intent, criteria, result, difference, cause)
+        if judged is None or alone or result.small_model:
+            reason = OWN_KNOWLEDGE if alone else "nothing decided it"
+            return _Judged(tuple(judging.left_open(each, reason) for each in left))
+        if not left:
+            return _Judged(())
+        verdicts = tuple(map(judging.from_judge, left, judged.judgements))
+        return _Judged(verdicts, judged.advice)
 
-def _correction(record: _Record, result: ExecutionResult, judged: _Judged) -> CorrectionSignal:
-    if judged.again:
-        return second_file.signal(result, record.made) if record.made is not None else second_look.signal(result)
-    advice = "\n".join((*_where_it_is(record), judged.advice))
-    known = record.around.first_lines if record.around is not None else ()
-    signal = correction_for(result, judged.failed, advice, mendable=judged.mendable, first_lines=known)
-    return signal.model_copy(update={"by_program": True}) if judged.by_program else signal
+    async def _judge_cannot(self, record: _Record, result: ExecutionResult, cause: Envelope) -> _Judged:
+        """A small model's word ends it, and one before anything was tried; else a judge looks at the tries."""
+        fact = Fact(result.output or "it cannot be done", judging.class_of_failure(result), contradicts=False)
+        verdicts = tuple(judging.against(record.subtask.success_criteria, fact))
+        if result.small_model or rests_on_nothing(result):
+            return _Judged(verdicts, final=True, hopeless=True)
+        difference = await self._source.difference(DIFFERENCE_SHOWN)
+        judged = await judge(self._asker, record.subtask.intent, (CANNOT,), result, difference, cause)
+        if judged.judgements[0].verdict == "fail":
+            return _Judged(verdicts, judged.advice or judged.judgements[0].evidence)
+        return _Judged(verdicts, final=True, hopeless=True)
 
-
-def _where_it_is(record: _Record) -> list[str]:
-    """Names the file that is meant outright: a small model does not draw that conclusion from a listing."""
-    if record.around is None:
-        return []
-    instead = [f"{name} cannot be used; use {place} instead." for name, place in record.around.found_elsewhere]
-    named = (one for one in record.around.points_to if asks_what_is_named(record.subtask.intent, one[0]))
-    return [*instead, *(f"{name} names {path}." for name, path in named)]
-
-
-def _evidence(result: ExecutionResult) -> str:
-    """What a quote must come from: the tools' output; the text itself when the task needed no tool."""
-    if not result.tool_calls:
-        return result.output[:_EVIDENCE_SHOWN]
-    share = max(300, _EVIDENCE_SHOWN // len(result.tool_calls))
-    return "\n\n".join(
-        f"{call.tool}: {call.input[:200]} [{call.status}, exit {call.exit_code}]\n"
-        f"{call.output[:share]}{call.error_output[: share // 2]}"
-        + (f"\nmade: {', '.join(call.changes)}" if call.changes else "")
-        for call in result.tool_calls[-8:]
-    )
-
-
-def _quotable(result: ExecutionResult) -> str:
-    """What proves something: what tools put out and made, and the input of those that made something.
-
-    That a call was made proves nothing about what it found.
-    """
-    if not result.tool_calls:
-        return result.output
-    return "\n".join(
-        "\n".join((call.output, call.error_output, *call.changes, call.input if call.changes else ""))
-        for call in result.tool_calls[-8:]
-    )
+    def _second_time(self, record: _Record, asked: str) -> bool:
+        """Whether this has been asked for before in this subtask; it is now."""
+        before = asked in record.asked
+        record.asked.add(asked)
+        return before
 
 
 def _gap(attempt: int, judged: _Judged) -> GapPoint:
-    total = len(judged.verdicts)
-    failed = judged.failed
+    total, failed = len(judged.verdicts), judged.failed
     return GapPoint(
         attempt=attempt,
         score=1.0 if not total else (total - len(failed)) / total,
@@ -346,21 +246,22 @@ def _gap(attempt: int, judged: _Judged) -> GapPoint:
 
 def _outcome(record: _Record, result: ExecutionResult, judged: _Judged) -> SubTaskOutcome:
     failed = judged.failed
-    if not failed and record.made is not None:
-        result = record.made.result
-    elif not failed and len(record.figures) == 1:
-        result = record.figures[0]
     return SubTaskOutcome(
         subtask_id=result.subtask_id,
         parent_task_id=record.subtask.parent_task_id,
         status="failed" if failed else "matched",
         intent=record.subtask.intent,
-        output=result.output,
-        failure_reason=f"{failed[0].criterion}: {failed[0].evidence}" if failed else None,
+        output=judged.output or result.output,
+        failure_reason=_reason(failed[0]) if failed else None,
         gap_trajectory=tuple(record.trajectory),
         criteria_verdicts=judged.verdicts,
         tool_calls=tuple(record.calls),
         infrastructure=result.infrastructure,
         hopeless=judged.hopeless,
-        unconfirmed=record.answers if failed else (),
+        assurance=assurance_of(judged.verdicts),
+        open=tuple(verdict.criterion for verdict in judged.verdicts if verdict.verdict == "open"),
     )
+
+
+def _reason(verdict: CriterionVerdict) -> str:
+    return verdict.evidence if verdict.decided_by is DecidedBy.FACT else f"{verdict.criterion}: {verdict.evidence}"

@@ -18,7 +18,7 @@ from artoo.contracts.criteria import (
     ToolSucceeded,
 )
 from artoo.contracts.execution import CallStatus, FailureClass, ToolCall
-from artoo.loops.fast.evidence.trouble import failure_class, failure_class_of
+from artoo.loops.fast.failure import failure_class, failure_class_of
 
 if TYPE_CHECKING:
     from artoo.ports.evidence import EvidenceSource

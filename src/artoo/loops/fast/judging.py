@@ -1,9 +1,10 @@
-"""How one result is judged, in the order of SPEC section 3: infrastructure, checks, evidence, then a model."""
+"""Verdicts and what follows from them: who decided, k of N, who answers for it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from artoo.contracts.criteria import Criterion, Mode
 from artoo.contracts.execution import (
@@ -16,12 +17,14 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.roles import Role
 from artoo.loops.fast.checks import CheckResult
-from artoo.loops.fast.evidence import Finding
-from artoo.loops.fast.evidence.trouble import failure_class_of
+from artoo.loops.fast.facts import Fact
+from artoo.loops.fast.failure import failure_class_of
 from artoo.loops.fast.report import Judgement
 
 AGREES_WITH_EVIDENCE = "The result agrees with what the tools did"
-"""The criterion that every result has without saying: Law 0. Listed when it is not met."""
+"""Law 0: listed when facts stand against a result all of whose criteria have checks."""
+TWO_WAYS_AGREE = "Two independent ways agree"
+"""Listed when a second way was due, and every criterion is decided without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ def failing_identities(calls: Sequence[ToolCall]) -> tuple[str, ...]:
 
 def class_of_failure(result: ExecutionResult) -> FailureClass:
     """Environmental when infrastructure failed or a tool met something missing or forbidden, else logical."""
-    bad = [call for call in result.tool_calls if call.status is not CallStatus.OK]
+    bad = [call for call in result.attempt_calls if call.status is not CallStatus.OK]
     met_the_world = any(failure_class_of(call) is FailureClass.ENVIRONMENTAL for call in bad)
     environmental = result.infrastructure is not None or met_the_world
     return FailureClass.ENVIRONMENTAL if environmental else FailureClass.LOGICAL
@@ -64,74 +67,65 @@ def class_of_failure(result: ExecutionResult) -> FailureClass:
 
 def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> list[CriterionVerdict]:
     """All criteria unmet, because the executor or the infrastructure gave up."""
-    failure_class = class_of_failure(result)
     reason = result.infrastructure or result.output or "the executor reported failure"
-    return [
-        _verdict(criterion, False, reason, failure_class, DecidedBy.FACT, failing_identities(result.tool_calls))
-        for criterion in criteria
-    ]
-
-
-def failed_act(result: ExecutionResult) -> Finding | None:
-    """A call that was to be the result and did not end well: what a check finds then was there before."""
-    last = result.tool_calls[-1] if result.tool_calls else None
-    if result.status != "uncertain" or last is None or (last.status is CallStatus.OK and not last.dropped):
-        return None
-    message = f"the last call ended as {last.status}: {(last.reason or last.error_output or last.output)[:200]}"
-    return Finding("failed_act", message, failure_class_of(last), last.identity, contradicts=bool(last.dropped))
+    fact = Fact(reason, class_of_failure(result), failing_identities(result.attempt_calls), contradicts=False)
+    return [from_fact(criterion, fact) for criterion in criteria or (_implied(AGREES_WITH_EVIDENCE),)]
 
 
 def from_check(criterion: Criterion, check: CheckResult) -> CriterionVerdict:
     """A criterion that its check alone decides."""
-    return _verdict(criterion, check.passed, check.evidence, check.failure_class, DecidedBy.CHECK, check.identities)
+    verdict = "pass" if check.passed else "fail"
+    return _verdict(criterion, verdict, check.evidence, DecidedBy.CHECK, check.failure_class, check.identities)
 
 
-def from_findings(findings: Sequence[Finding], result: ExecutionResult) -> CriterionVerdict | None:
-    """Law 0's own criterion, when the evidence does not support the claim; None when it does."""
-    if not findings:
-        return None
-    first = findings[0]
-    return CriterionVerdict(
-        criterion=AGREES_WITH_EVIDENCE,
-        mode=Mode.VERIFIABLE,
-        verdict="fail",
-        failure_class=first.failure_class,
-        evidence="; ".join(each.message for each in findings[:3]),
-        decided_by=DecidedBy.FACT,
-        identities=first.identities or failing_identities(result.tool_calls),
-        accountable=accountable(first.failure_class),
-        contradicted=any(each.contradicts for each in findings),
-    )
+def against(criteria: Sequence[Criterion], fact: Fact) -> list[CriterionVerdict]:
+    """A fact against a result fails every criterion that is not decided; Law 0's own when all are."""
+    return [from_fact(each, fact) for each in criteria or (_implied(AGREES_WITH_EVIDENCE),)]
+
+
+def from_fact(criterion: Criterion, fact: Fact) -> CriterionVerdict:
+    """A criterion that a fact fails."""
+    verdict = _verdict(criterion, "fail", fact.message, DecidedBy.FACT, fact.failure_class, fact.identities)
+    return verdict.model_copy(update={"contradicted": fact.contradicts})
+
+
+def from_agreement(criterion: Criterion | None, evidence: str) -> CriterionVerdict:
+    """A criterion that two ways decide."""
+    return _verdict(criterion or _implied(TWO_WAYS_AGREE), "pass", evidence, DecidedBy.AGREEMENT)
 
 
 def from_judge(criterion: Criterion, judgement: Judgement) -> CriterionVerdict:
     """A criterion that only a model could decide."""
-    return _verdict(
-        criterion, judgement.passed, judgement.evidence, judgement.failure_class, DecidedBy.JUDGEMENT, ()
-    )
+    by = DecidedBy.NOBODY if judgement.verdict == "open" else DecidedBy.JUDGEMENT
+    return _verdict(criterion, judgement.verdict, judgement.evidence, by, judgement.failure_class)
 
 
-def undecided(criterion: Criterion, reason: str) -> CriterionVerdict:
-    """Not shown to be met, so not met."""
-    return _verdict(criterion, False, reason, FailureClass.LOGICAL, DecidedBy.FACT, ())
+def left_open(criterion: Criterion | None, reason: str) -> CriterionVerdict:
+    """A criterion that nothing decided."""
+    return _verdict(criterion or _implied(TWO_WAYS_AGREE), "open", reason, DecidedBy.NOBODY)
+
+
+def _implied(text: str) -> Criterion:
+    return Criterion(text=text, mode=Mode.VERIFIABLE)
 
 
 def _verdict(
     criterion: Criterion,
-    passed: bool,
+    verdict: Literal["pass", "fail", "open"],
     evidence: str,
-    failure_class: FailureClass | None,
     decided_by: DecidedBy,
-    identities: tuple[str, ...],
+    failure_class: FailureClass | None = None,
+    identities: tuple[str, ...] = (),
 ) -> CriterionVerdict:
+    failed = verdict == "fail"
     failed_as = failure_class or FailureClass.LOGICAL
     return CriterionVerdict(
         criterion=criterion.text,
         mode=criterion.mode,
-        verdict="pass" if passed else "fail",
-        failure_class=None if passed else failed_as,
+        verdict=verdict,
+        failure_class=failed_as if failed else None,
         evidence=evidence[:1_000],
         decided_by=decided_by,
-        identities=() if passed else identities,
+        identities=identities if failed else (),
         accountable=accountable(failed_as),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -13,7 +12,6 @@ from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.execution import FailureClass
 
-_SPACE = re.compile(r"\s+")
 _SHORTEST_QUOTE = 2
 
 
@@ -42,11 +40,16 @@ class MergeReport(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict that may be used: a pass always stands on a quote found in the evidence."""
+    """What a judge's verdict is worth: one whose quote is not in the evidence leaves its criterion open."""
 
-    passed: bool
+    verdict: Literal["pass", "fail", "open"]
     evidence: str
-    failure_class: FailureClass
+    failure_class: FailureClass = FailureClass.LOGICAL
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is a pass that may be used."""
+        return self.verdict == "pass"
 
 
 def numbered(criteria: Sequence[Criterion]) -> str:
@@ -59,8 +62,8 @@ def usable_judgements(
 ) -> tuple[Judgement, ...]:
     """One judgement a criterion, in their order.
 
-    A quote that the evidence does not contain is discarded and the verdict with it; what is left without a
-    verdict did not pass.
+    A pass needs a quote; a fail may be about what is missing, and needs none. A quote that the evidence does not
+    contain is discarded, and the verdict with it.
     """
     text = _folded(evidence)
     by_number = {verdict.number: verdict for verdict in verdicts}
@@ -69,16 +72,15 @@ def usable_judgements(
 
 def _judgement(verdict: JudgedCriterion | None, evidence: str) -> Judgement:
     if verdict is None:
-        return Judgement(False, "the judge gave no verdict", FailureClass.LOGICAL)
+        return Judgement("open", "the judge gave no verdict")
     quote = _folded(verdict.quote)
-    quoted = len(quote) >= _SHORTEST_QUOTE and quote in evidence
-    failure_class = verdict.failure_class or FailureClass.LOGICAL
+    if quote and (len(quote) < _SHORTEST_QUOTE or quote not in evidence):
+        return Judgement("open", "the judge's quote is not in the evidence")
     if verdict.verdict == "fail":
-        return Judgement(False, verdict.reason or verdict.quote or "judged as not met", failure_class)
-    if not quoted:
-        return Judgement(False, "the judge's quote is not in the evidence", FailureClass.LOGICAL)
-    return Judgement(True, verdict.quote, failure_class)
+        failure_class = verdict.failure_class or FailureClass.LOGICAL
+        return Judgement("fail", verdict.reason or verdict.quote or "judged as not met", failure_class)
+    return Judgement("pass", verdict.quote) if quote else Judgement("open", "the judge passed it without a quote")
 
 
 def _folded(text: str) -> str:
-    return _SPACE.sub(" ", text).strip().strip("\"'`").casefold()
+    return " ".join(text.split()).strip("\"'`").casefold()

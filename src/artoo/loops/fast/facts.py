@@ -1,0 +1,148 @@
+"""Facts against a result, exact and few: what its calls' records say, and tokens that stand nowhere (Law 0)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from artoo.contracts.execution import CallStatus, ExecutionResult, FailureClass, ToolCall
+from artoo.loops.fast.failure import failure_class_of, names_system_error
+from artoo.loops.fast.grounding import Seen, Ungrounded, own_words, seen_in, ungrounded
+from artoo.loops.fast.tokens import paths_in, tokens_of, words_of
+from artoo.ports.evidence import EvidenceSource
+
+_NAMED = 4
+"""Tokens that a correction names."""
+_LOOKED_FOR = 12
+"""Names in a text that are looked for on disk."""
+_SAID = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that stands against a result, in a line or two. `asked_once`: one correction is worth its call."""
+
+    message: str
+    failure_class: FailureClass = FailureClass.LOGICAL
+    identities: tuple[str, ...] = ()
+    contradicts: bool = True
+    asked_once: bool = False
+
+
+def rests_on_nothing(result: ExecutionResult) -> bool:
+    """Whether no call shows anything: none was made, or they printed what was written into them."""
+    return all(map(own_words, result.tool_calls))
+
+
+def broken_act(result: ExecutionResult) -> Fact | None:
+    """What the records say against a result that calls itself completed, or that there is none."""
+    if result.status == "uncertain":
+        return _no_result(result)
+    count = len(result.tool_calls)
+    unknown = [number for number in result.sources if not 1 <= number <= count]
+    if unknown:
+        return Fact(f"the answer rests on call {unknown[0]}, and {count} calls were made")
+    last = _last_act(result)
+    if last is not None:
+        number, call = last
+        ended = _how_it_ended(call, cited=number in result.sources)
+        if ended:
+            message = f"{call.tool} (call {number}) {ended}. If that is how it ends, end with cannot"
+            return Fact(message, failure_class_of(call), call.identity)
+    if not result.output.strip():
+        return Fact("the answer is empty", contradicts=False)
+    return None
+
+
+def _no_result(result: ExecutionResult) -> Fact:
+    call = result.tool_calls[-1] if result.tool_calls else None
+    if call is None or call.status is CallStatus.OK:
+        return Fact(result.output[:_SAID] or "there is no result", contradicts=False)
+    said = (call.error_output or call.reason or call.output).strip()
+    code = "" if call.exit_code is None else f" with {call.exit_code}"
+    message = f"{call.tool} ended{code}: {said[-_SAID:]}" if not call.dropped else _kept_back(call)
+    return Fact(message, failure_class_of(call), call.identity, contradicts=bool(call.dropped))
+
+
+def _last_act(result: ExecutionResult) -> tuple[int, ToolCall] | None:
+    """The last call that went out, with its number; the last of all when every one was turned away."""
+    calls = list(enumerate(result.tool_calls, 1))
+    ran = [(number, call) for number, call in calls if not call.never_ran]
+    return (ran or calls or [None])[-1]
+
+
+def _how_it_ended(call: ToolCall, *, cited: bool) -> str:
+    """What is wrong with a last call; empty when an answer may rest on it.
+
+    A command that ended badly and printed something may be what the answer reports, if it names it as a source; so
+    may one that ended with 1 and said nothing, as searches and comparisons do.
+    """
+    if call.dropped or call.withheld_by is not None:
+        return _kept_back(call)
+    match call.status:
+        case CallStatus.TIMEOUT | CallStatus.INTERRUPTED:
+            return f"was cut short ({call.status})"
+        case CallStatus.REFUSED:
+            return f"did not run: {(call.reason or '')[:_SAID]}"
+        case CallStatus.ERROR:
+            reports = bool(call.output.strip()) or (call.exit_code == 1 and not call.error_output.strip())
+            if cited and reports:
+                return ""
+            said = (call.error_output or call.reason or call.output).strip()
+            return f"failed: {said[-_SAID:] or f'exit {call.exit_code}'}"
+        case _:
+            printed = set(words_of(call.output)) - set(words_of(call.input))
+            hidden = not printed and not call.changes and names_system_error(call.error_output)
+            return f"says only: {call.error_output.strip()[-_SAID:]}" if hidden else ""
+
+
+def _kept_back(call: ToolCall) -> str:
+    what = ", ".join(call.dropped[:3]) or call.target[:80] or call.tool
+    return f"was withheld: {what}"
+
+
+async def floating_tokens(
+    result: ExecutionResult, request: Sequence[str], around: str, source: EvidenceSource
+) -> Fact | None:
+    """Tokens of the answer that stand nowhere; what costs a look is looked at only when something is missing.
+
+    An answer without any call may say what it likes of the world, but not of files that are here.
+    """
+    calls = result.tool_calls
+    if result.verbatim and calls and not own_words(calls[-1]):
+        return None
+    alone = rests_on_nothing(result)
+    if alone and (not tokens_of(result.output) or not await _speaks_of_files(result, request, source)):
+        return None
+    seen = seen_in(calls, request)
+    missing = ungrounded(result.output, seen)
+    if missing:
+        missing = await _still_missing(result, seen, around, source)
+    if not missing:
+        return None
+    named = "; ".join(str(each) for each in missing[:_NAMED])
+    where = "no call was made that could show it" if alone else "in no call's output, no change, not in the request"
+    return Fact(f"{where}: {named}", asked_once=True)
+
+
+async def _still_missing(
+    result: ExecutionResult, seen: Seen, around: str, source: EvidenceSource
+) -> tuple[Ungrounded, ...]:
+    """The same after a look at what this subtask changed, at the listing, and at the paths that are named."""
+    changed = any(call.changes for call in result.tool_calls)
+    wider = seen.wider(await source.difference() if changed else "", around)
+    missing = ungrounded(result.output, wider)
+    gone = [each for each in missing if each.token.kind == "path" and not await _is_there(each.token.text, source)]
+    return tuple(each for each in missing if each.token.kind != "path" or each in gone)
+
+
+async def _speaks_of_files(result: ExecutionResult, request: Sequence[str], source: EvidenceSource) -> bool:
+    names = dict.fromkeys(name for text in (result.output, *request) for name in paths_in(text))
+    for name in list(names)[:_LOOKED_FOR]:
+        if await _is_there(name, source):
+            return True
+    return False
+
+
+async def _is_there(path: str, source: EvidenceSource) -> bool:
+    return (await source.file(path)).exists

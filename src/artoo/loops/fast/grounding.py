@@ -1,0 +1,171 @@
+"""Grounding: every exact token of an answer stands in a call, in a change or in the request, or is named.
+
+    tokens of the answer ──► by value in what was seen? ──► the rest, each with the line that came nearest
+
+What a call printed of its own input (`echo`, a program of nothing but constants) shows nothing of this machine and
+grounds nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from artoo.contracts.execution import CallStatus, ToolCall
+from artoo.loops.fast.numerals import Number, numbers_in, plain_digits, same
+from artoo.loops.fast.tokens import Token, folded, tokens_of, words_of
+
+_SHOWN_LINE = 140
+_REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import__", "globals", "breakpoint"})
+"""Python's builtins that can see more than the program itself."""
+_DIGITS = re.compile(r"\d+")
+_MOST_LINES = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ungrounded:
+    """A token that stands nowhere, and the line of what was seen that came nearest to where it is said."""
+
+    token: Token
+    nearest: str = ""
+
+    def __str__(self) -> str:
+        near = f"; nearest: {self.nearest}" if self.nearest else ""
+        return f"{self.token.text}{near}"
+
+
+def own_words(call: ToolCall) -> bool:
+    """Whether a call's output is nothing but what was written into its input."""
+    said, written = words_of(call.output), words_of(call.input)
+    if call.status is not CallStatus.OK or call.changes or not said or not set(said) <= set(written):
+        return False
+    return len(set(said)) > 1 or written[1:] == said or _sees_nothing(call)
+
+
+def _sees_nothing(call: ToolCall) -> bool:
+    """Whether a Python program imports nothing and calls nothing that reaches outside it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(call.input)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    nodes = list(ast.walk(tree))
+    if any(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes):
+        return False
+    return not any(isinstance(node, ast.Name) and node.id in _REACHING_OUT for node in nodes)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What an answer may rest on: texts that were seen, and counts that follow from them."""
+
+    texts: tuple[str, ...] = ()
+    counts: frozenset[int] = field(default_factory=frozenset[int])
+    outputs: int = 0
+    """How many of the texts, from the first, are what calls put out."""
+    listing: str = ""
+    """What lies around. Its numbers are sizes, and ground nothing else."""
+
+    def wider(self, changed: str, listing: str) -> Seen:
+        """With more to rest on."""
+        return replace(self, texts=(*self.texts, changed), listing=listing)
+
+    @cached_property
+    def whole(self) -> str:
+        """Everything, with plain digits and folded case."""
+        return plain_digits("\n".join((*self.texts, self.listing))).casefold()
+
+    @cached_property
+    def folded(self) -> str:
+        """Everything as words in one line."""
+        return folded("\n".join((*self.texts, self.listing)))
+
+    @cached_property
+    def sizes(self) -> tuple[Number, ...]:
+        """The sizes in the listing."""
+        return tuple(number for number in numbers_in(self.listing) if number.sizes)
+
+    @cached_property
+    def numbers(self) -> tuple[Number, ...]:
+        """Every number in it."""
+        return tuple(number for text in self.texts for number in numbers_in(text))
+
+    @cached_property
+    def digits(self) -> frozenset[int]:
+        """Every run of digits in it: parts of dates, times, versions and ids."""
+        runs = (run for text in self.texts for run in _DIGITS.findall(plain_digits(text)))
+        return frozenset(int(run) for run in runs if len(run) < 20)
+
+
+def seen_in(calls: Sequence[ToolCall], request: Iterable[str]) -> Seen:
+    """What these calls and the request show."""
+    telling = [call for call in calls if not own_words(call)]
+    outputs = [part for call in telling for part in (call.output, call.error_output, call.reason) if part]
+    inputs = [part for call in telling for part in (call.input, call.target, *call.changes, *call.dropped)]
+    codes = [f"{call.exit_code} {call.total_bytes}" for call in telling]
+    counts = {len(telling), *(count for call in telling for count in _counts(call))}
+    return Seen((*outputs, *inputs, *codes, *request), frozenset(counts), len(outputs))
+
+
+def _counts(call: ToolCall) -> Iterable[int]:
+    """How many lines there are (with or without a heading), results, and changed files."""
+    lines = sum(bool(line.strip()) for line in call.output.splitlines())
+    yield from (lines, max(0, lines - 1), len(call.changes))
+    if call.result_count is not None:
+        yield call.result_count
+
+
+def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:
+    """The tokens of the answer that stand nowhere, each once, in order."""
+    missing = {token.text: token for token in reversed(tokens_of(answer)) if not _stands(token, answer, seen)}
+    return tuple(
+        Ungrounded(token, _nearest(token, answer, seen))
+        for token in sorted(missing.values(), key=lambda token: token.start)
+    )
+
+
+def _stands(token: Token, answer: str, seen: Seen) -> bool:
+    match token.kind:
+        case "number":
+            return token.number is not None and _number_stands(token.number, answer, seen)
+        case "quote":
+            return all(folded(part) in seen.folded for part in re.split(r"\.{3}|\u2026|\[.*?\]", token.text))
+        case "path":
+            return token.text.rstrip("/").removeprefix("./").casefold() in seen.whole
+        case "url":
+            return token.text.rstrip("/").casefold() in seen.whole
+        case "id":
+            text = plain_digits(token.text).casefold()
+            return text in seen.whole or all(int(run) in seen.digits for run in _DIGITS.findall(text)[:8])
+
+
+def _number_stands(number: Number, answer: str, seen: Seen) -> bool:
+    if any(same(number, shown) for shown in (*seen.numbers, *(seen.sizes if number.sizes else ()))):
+        return True
+    if number.values and not number.sizes and any(value in seen.counts for value in number.values):
+        return True
+    runs = number.parts or ((number.text,) if number.text.isdecimal() else ())
+    if runs and all(run.isdecimal() and int(run) in seen.digits for run in runs):
+        return bool(number.parts) or not number.sizes
+    listed = sum(
+        line.lstrip()[:1] in ("-", "*", "+") or line.lstrip()[:1].isdecimal() for line in answer.splitlines()
+    )
+    return listed > 1 and any(value == listed for value in number.values)
+
+
+def _nearest(token: Token, answer: str, seen: Seen) -> str:
+    """The line that shares most words with the line in which the token is said."""
+    start = answer.rfind("\n", 0, token.start) + 1
+    end = answer.find("\n", token.start)
+    said = set(words_of(answer[start : end if end >= 0 else len(answer)])) - set(words_of(token.text))
+    lines = [line for text in seen.texts[: seen.outputs] for line in text.splitlines() if line.strip()][
+        :_MOST_LINES
+    ]
+    scored = [(len(said & set(words_of(line))), -number, line.strip()) for number, line in enumerate(lines)]
+    best = max(scored, default=(0, 0, ""))
+    return best[2][:_SHOWN_LINE] if best[0] else ""

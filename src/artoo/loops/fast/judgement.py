@@ -1,0 +1,90 @@
+"""Judgement: one call of a capable model for the criteria that are left, shown the facts and held to quote them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from artoo.contracts.criteria import Criterion
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ModelAnswerInvalid
+from artoo.contracts.execution import ExecutionResult, ToolCall
+from artoo.loops.asking import Asker
+from artoo.loops.fast.report import Judgement, ValidationReport, numbered, usable_judgements
+from artoo.prompts.segments import Segment
+
+FACTS_SHOWN = 24_000
+"""Characters of calls and difference that the judge is shown."""
+DIFFERENCE_SHOWN = 8_000
+_SHORTEST_SHARE = 600
+_INPUT_SHOWN = 1_000
+_CLAIM_SHOWN = 6_000
+_REPORT_TOKENS = 800
+
+CANNOT = Criterion(text="What was tried shows that this cannot be done here")
+"""What is asked about a result that says it cannot be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One judgement a criterion, in their order, and what the judge would try instead."""
+
+    judgements: tuple[Judgement, ...]
+    advice: str = ""
+
+
+async def judge(
+    asker: Asker,
+    intent: str,
+    criteria: Sequence[Criterion],
+    result: ExecutionResult,
+    difference: str,
+    cause: Envelope,
+) -> Judged:
+    """The judge's verdicts on these criteria, as far as their quotes are in what it was shown."""
+    shown = facts_of(result, difference)
+    segments = {
+        Segment.TASK: intent,
+        Segment.SUBTASK: f"Criteria:\n{numbered(criteria)}\nClaim: {_cut(result.output, _CLAIM_SHOWN)}",
+        Segment.EVIDENCE: shown,
+    }
+    try:
+        report = await asker.ask(
+            "ValidationReport", ValidationReport, segments, cause=cause, max_tokens=_REPORT_TOKENS
+        )
+    except ModelAnswerInvalid as error:
+        return Judged(tuple(Judgement("open", f"no usable verdict: {error}") for _ in criteria))
+    return Judged(usable_judgements(report.verdicts, criteria, shown), report.what_to_do)
+
+
+def facts_of(result: ExecutionResult, difference: str) -> str:
+    """Calls with their numbers and ends, those that the answer rests on most fully, then what the task changed."""
+    calls = list(enumerate(result.tool_calls, 1))
+    cited = [each for each in calls if each[0] in result.sources] or calls
+    share = max(_SHORTEST_SHARE, FACTS_SHOWN // max(1, len(cited)))
+    parts = [
+        _call(number, call, share if (number, call) in cited else _SHORTEST_SHARE)
+        for number, call in calls[-FACTS_SHOWN // _SHORTEST_SHARE :]
+    ]
+    if difference:
+        parts.append(f"Changed by this task:\n{_cut(difference, DIFFERENCE_SHOWN)}")
+    return "\n\n".join(parts)
+
+
+def _call(number: int, call: ToolCall, share: int) -> str:
+    code = "" if call.exit_code is None else f", exit {call.exit_code}"
+    lines = [f"call {number}: {call.tool} {_cut(call.input, _INPUT_SHOWN)} [{call.status}{code}]"]
+    lines += [_cut(part, share) for part in (call.output, call.error_output, call.reason or "") if part.strip()]
+    lines += [f"changed: {', '.join(call.changes)}"] if call.changes else []
+    lines += [f"withheld: {', '.join(call.dropped)}"] if call.dropped else []
+    return "\n".join(lines)
+
+
+def _cut(text: str, limit: int) -> str:
+    """Head and tail of a text."""
+    half = limit // 2
+    return (
+        text
+        if len(text) <= limit
+        else f"{text[:half]}\n[… {len(text) - 2 * half} characters left out]\n{text[-half:]}"
+    )

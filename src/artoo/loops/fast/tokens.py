@@ -1,0 +1,103 @@
+"""Exact tokens of a text: numbers, paths, URLs, ids, quoted strings. Nothing here knows a word of any language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from artoo.loops.fast.numerals import Number, numbers_in, plain_digits
+
+Kind = Literal["number", "path", "url", "id", "quote"]
+
+_LONGEST = 100_000
+"""Characters of a text that are read for tokens."""
+_CODE_BLOCK = re.compile(r"^ {0,3}```[ \t]*[^\s`][^\n`]*\n.*?(?:^ {0,3}```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+"""A fenced block with an info string is code that is proposed or explained, and no report."""
+_CODE_SPAN = re.compile(r"`([^`\n]+)`")
+_LIST_MARK = re.compile(r"^[ \t>]*(?:\d{1,3}[.)]|[-*+])[ \t]+|^#+ .*?\d+[.)]?", re.MULTILINE)
+_URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,15}://[^\s<>\"'`\])}\u3001\u3002\uff0c]+")
+_PATH = re.compile(
+    r"(?<![\w/.~:-])(?:(?:~|\.{1,2})?/[\w@%+.-]+(?:/[\w@%+.-]*)*|[\w@%+.-]+(?:/[\w@%+.-]+)*/[\w@%+-]+\.\w{1,8})"
+)
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[^\W\d_])\w+(?:-\w+)*(?![\w-])")
+_HEXADECIMAL = re.compile(r"[0-9a-f-]{7,64}", re.IGNORECASE)
+_QUOTES = re.compile(
+    r"\"([^\"\n]{8,300})\"|\u201c([^\u201c\u201d\n]{8,300})\u201d|\u201e([^\u201c\u201d\n]{8,300})[\u201c\u201d]"
+    r"|\u00ab([^\u00bb\n]{8,300})\u00bb|\u300c([^\u300d\n]{4,300})\u300d|\u300e([^\u300f\n]{4,300})\u300f"
+)
+_WORD = re.compile(r"\w+")
+_LONG_RUN = re.compile(r"\d{3}")
+_TRAILING = ".,;:!?*_"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One exact token: what it is, where it stands, and its value when it is a number."""
+
+    kind: Kind
+    text: str
+    start: int
+    number: Number | None = None
+
+
+def tokens_of(text: str) -> tuple[Token, ...]:
+    """The tokens that an answer states, in order; code that it shows and marks of its lists are left out."""
+    text = text[:_LONGEST]
+    left = _blanked(_CODE_BLOCK, text)
+    found = [
+        Token("quote", next(filter(None, match.groups())), match.start())
+        for match in _QUOTES.finditer(left)
+        if len(_WORD.findall(match.group())) > 1
+    ]
+    left = _blanked(_LIST_MARK, _blanked(_CODE_SPAN, left, keep=_is_number))
+    kinds: tuple[tuple[Kind, re.Pattern[str]], ...] = (("url", _URL), ("id", _MAIL), ("path", _PATH))
+    for kind, pattern in kinds:
+        found += (Token(kind, match.group().rstrip(_TRAILING), match.start()) for match in pattern.finditer(left))
+        left = _blanked(pattern, left)
+    found += (
+        Token("id", match.group(), match.start()) for match in _IDENTIFIER.finditer(left) if _is_id(match.group())
+    )
+    left = _blanked(_IDENTIFIER, left)
+    found += (Token("number", number.text, number.start, number) for number in numbers_in(left))
+    return tuple(sorted(found, key=lambda token: token.start))
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, folded: to be compared or counted, never understood."""
+    return [word.casefold() for word in _WORD.findall(plain_digits(text[:_LONGEST]))]
+
+
+def folded(text: str) -> str:
+    """The words of a text in one line, for looking for one text in another."""
+    return " ".join(words_of(text))
+
+
+def paths_in(text: str) -> Iterator[str]:
+    """What could name a file of this task: pieces with a point or a slash in them; only the disk says whether."""
+    for piece in re.split(r"[\s\"'`<>()\[\]{},;|\u201c\u201d\u3001\u3002\uff0c]+", text[:_LONGEST]):
+        name = piece.strip(":!?*").rstrip(".")
+        if ("." in name or "/" in name) and any(map(str.isalnum, name)) and not _URL.match(name):
+            yield name
+
+
+def _is_id(text: str) -> bool:
+    """Mixed letters and digits that can only have been read somewhere: long digits in them, or a hash."""
+    return _LONG_RUN.search(text) is not None or (len(text) > 6 and _HEXADECIMAL.fullmatch(text) is not None)
+
+
+def _is_number(span: str) -> bool:
+    return len(list(numbers_in(span))) == 1 and len(_WORD.findall(span)) <= 2
+
+
+def _blanked(pattern: re.Pattern[str], text: str, keep: object = None) -> str:
+    """The text, as long as before, with every match blank; `keep` says which matches stay."""
+
+    def blank(match: re.Match[str]) -> str:
+        if callable(keep) and keep(match.group(1)):
+            return match.group()
+        return " " * len(match.group())
+
+    return pattern.sub(blank, text)
