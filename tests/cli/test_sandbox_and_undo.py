@@ -52,7 +52,7 @@ def test_what_is_not_agreed_to_does_not_happen(artoo: Run, project: Path) -> Non
     (project / "a.txt").write_text("old\n")
     ended = artoo("sandbox", "--", "echo new > a.txt; echo said")
     assert (ended.returncode, ended.stdout) == (1, "said\n")
-    assert "overwrite" in ended.stderr
+    assert "edits" in ended.stderr
     assert "-old" in ended.stderr
     assert f"not changed: {project}/a.txt" in ended.stderr
     assert (project / "a.txt").read_text() == "old\n"

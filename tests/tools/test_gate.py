@@ -70,9 +70,9 @@ async def test_a_yes_makes_exactly_what_was_shown(world: World) -> None:
     assert (world.project / "a.txt").read_text() == "one\n2\n"
     assert not (world.project / "b.txt").exists()
     [question] = world.person.asked
-    assert question.title == "shell: overwrite 1, delete 1"
+    assert question.title == "shell: edits 1, delete 1"
     assert [(act.verb, act.target) for act in question.acts] == [
-        ("overwrite", world.paths("a.txt")[0]),
+        ("edits", world.paths("a.txt")[0]),
         ("delete", world.paths("b.txt")[0]),
     ]
     text = "\n".join(question.details)

@@ -16,11 +16,14 @@ PROJECT, HOME = Path("/home/me/work [1]"), Path("/home/me")
 @pytest.mark.parametrize(
     ("line", "verb", "target", "covered"),
     [
-        ("overwrite out/*.csv", "overwrite", f"{PROJECT}/out/a.csv", True),
-        ("overwrite out/*.csv", "overwrite", f"{PROJECT}/out/deep/a.csv", False),
-        ("overwrite out/*.csv", "overwrite", f"{PROJECT}/a.csv", False),
+        ("overwrite out/*.csv", "edits", f"{PROJECT}/out/a.csv", True),
+        ("overwrite out/*.csv", "edits", f"{PROJECT}/out/deep/a.csv", False),
+        ("overwrite out/*.csv", "edits", f"{PROJECT}/a.csv", False),
+        ("edits out/*.csv", "edits", f"{PROJECT}/out/a.csv", True),
+        ("history .git/**", "history", f"{PROJECT}/.git/refs/heads/main", True),
+        ("history .git/**", "delete", f"{PROJECT}/.git/refs/heads/main", False),
         ("overwrite out/*.csv", "delete", f"{PROJECT}/out/a.csv", False),
-        ("overwrite out/*.csv", "overwrite", "/home/me/work 1/out/a.csv", False),
+        ("overwrite out/*.csv", "edits", "/home/me/work 1/out/a.csv", False),
         ("create notes/**", "create", f"{PROJECT}/notes/a/b.txt", True),
         ("delete *.tmp", "delete", f"{PROJECT}/a.tmp", True),
         ("delete *.tmp", "delete", f"{PROJECT}/sub/a.tmp", False),
@@ -29,7 +32,7 @@ PROJECT, HOME = Path("/home/me/work [1]"), Path("/home/me")
         ("delete /srv/data/**", "delete", "/srv/data/x/y", True),
         ("delete /srv/data/**", "delete", "/srv/database", False),
         ("mode bin/*.sh", "mode", f"{PROJECT}/bin/a.sh", True),
-        ("overwrite a.txt", "overwrite", f"{PROJECT}/a\\nb.txt", False),
+        ("overwrite a.txt", "edits", f"{PROJECT}/a\\nb.txt", False),
         ("network api.example.org", "network", "api.example.org", True),
         ("network *.example.org", "network", "api.example.org", True),
         ("network *.example.org", "network", "example.org.evil.com", False),
@@ -49,18 +52,18 @@ def test_what_a_line_covers(line: str, verb: str, target: str, covered: bool) ->
 def test_every_part_of_an_act_must_be_covered() -> None:
     """An act with one part that no line names is not permitted; together lines may permit it."""
     acts = [
-        AskedAct(verb="overwrite", target=f"{PROJECT}/a.csv"),
+        AskedAct(verb="edits", target=f"{PROJECT}/a.csv"),
         AskedAct(verb="delete", target=f"{PROJECT}/b.csv"),
     ]
     assert Policies.parse(["overwrite *.csv"], PROJECT, HOME).covering(acts) == ()
-    both = Policies.parse(["overwrite *.csv", "delete b.csv", "delete c.csv"], PROJECT, HOME)
-    assert both.covering(acts) == ("overwrite *.csv", "delete b.csv")
+    both = Policies.parse(["edits *.csv", "delete b.csv", "delete c.csv"], PROJECT, HOME)
+    assert both.covering(acts) == ("edits *.csv", "delete b.csv")
     assert both.covering([]) == ()
 
 
 def test_sensitive_paths_must_be_named_in_full() -> None:
     """A wildcard never covers a start-up file or a place for keys."""
-    act = AskedAct(verb="overwrite", target="/home/me/.bashrc", sensitive=True)
+    act = AskedAct(verb="edits", target="/home/me/.bashrc", sensitive=True)
     assert Policies.parse(["overwrite ~/.bash*"], PROJECT, HOME).covering([act]) == ()
     assert Policies.parse(["overwrite ~/.bashrc"], PROJECT, HOME).covering([act])
 

@@ -14,23 +14,30 @@ from artoo.contracts.confirmation import (
     ConfirmationRequest,
     Consent,
 )
+from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.ports.confirm import Confirm, answer_of
 from artoo.tools.policy import Policies
 
 logger = logging.getLogger(__name__)
 
+_EDITS = "--apply edits"
+
 
 @dataclass(slots=True)
 class Answers:
-    """Answers the questions of one task; one person is asked one thing at a time."""
+    """Answers the questions of one task; one person is asked one thing at a time.
+
+    `mode`: what of the task's difference may take effect unasked.
+    """
 
     policies: Policies = field(default_factory=Policies)
     confirm: Confirm | None = None
+    mode: ApplyMode = ApplyMode.NEW
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def answer(self, request: ConfirmationRequest) -> ConfirmationAnswer:
         """The answer and who gave it. A `confirm` that breaks has not agreed to anything."""
-        lines = self.policies.covering(request.acts)
+        lines = self._permitting(request)
         if lines:
             permitted = f"{POLICY}{'; '.join(lines)}"
             logger.info("%s permits %s", permitted, request.title)
@@ -44,3 +51,20 @@ class Answers:
                 logger.exception("the confirmation dialogue failed; the answer is no")
                 return ConfirmationAnswer(digest=request.digest, consent=Consent.NO, by=NOBODY)
         return answer_of(request, said, PERSON)
+
+    def _permitting(self, request: ConfirmationRequest) -> tuple[str, ...]:
+        """The lines that together permit it. Of a difference they permit all or nothing, and never an unfinished
+        one or one with conflicts: a part is chosen by a person."""
+        review = request.review
+        if review is None:
+            return self.policies.covering(request.acts)
+        if review.unfinished or review.conflicts or self.mode is ApplyMode.ASK or not request.acts:
+            return ()
+        edits = {one.path for one in review.changes if one.change_class is ChangeClass.EDIT}
+        trusted = edits if self.mode is ApplyMode.EDITS else set[str]()
+        flood = self.mode is ApplyMode.EDITS
+        rest = [act for act in request.acts if act.target not in trusted and not (flood and act.verb == "flood")]
+        if not rest:
+            return (_EDITS,)
+        lines = self.policies.covering(rest)
+        return (_EDITS, *lines) if lines and len(rest) < len(request.acts) else lines

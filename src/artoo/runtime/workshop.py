@@ -93,7 +93,7 @@ class Workshop:
         from artoo.tools.policy import Policies
 
         policies = Policies.parse((*self.config.allow, *options.allow), roots.project, roots.home)
-        return Answers(policies, self.confirm)
+        return Answers(policies, self.confirm, options.apply or self.config.apply)
 
     async def hands(
         self, task_id: str, roots: Roots, text: str, past: Past | None = None

@@ -20,7 +20,7 @@ from artoo.world.decide import Decision
 
 POLICY_KINDS: dict[ChangeKind, str] = {
     ChangeKind.CREATED: "create",
-    ChangeKind.OVERWRITTEN: "overwrite",
+    ChangeKind.OVERWRITTEN: "edits",
     ChangeKind.DELETED: "delete",
     ChangeKind.DIRECTORY_REPLACED: "delete",
     ChangeKind.METADATA: "mode",

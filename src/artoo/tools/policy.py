@@ -1,11 +1,13 @@
 """Standing permissions: small sentences that name a kind of act and what it may touch. There is no blanket yes.
 
-    policy  = ("create" | "overwrite" | "delete" | "mode" | "link") PATTERN
+    policy  = ("create" | "edits" | "delete" | "mode" | "link" | "history") PATTERN
             | "network" HOST[:PORT] | "credential" VARIABLE | "recipient" ADDRESS | "tool" NAME
 
 PATTERN is a path in the project, or an absolute one (`/…`, `~/…`); `*`, `?`, `[…]` stay within one name, `**` is
 any depth. HOST and ADDRESS may begin with `*.` or `*@`; HOST without a port means https and http. NAME may end in
-`*` after a colon (`mcp:notes:*`). VARIABLE is one of the environment, for commands that reach the network.
+`*` after a colon (`mcp:notes:*`). `edits` is overwriting or moving what is there (`overwrite` is read as `edits`);
+`history` names files of a repository (`history .git/**`). VARIABLE is one of the environment, for commands that
+reach the network.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.tools.path_pattern import PathPattern, path_pattern
 from artoo.world.edge.hosts import WEB_PORTS, NotAHost, Permit, destination
 
-FILE_KINDS = ("create", "overwrite", "delete", "mode", "link")
+FILE_KINDS = ("create", "edits", "delete", "mode", "link", "history")
 OTHER_KINDS = ("network", "credential", "recipient", "tool")
 _WILD = re.compile(r"[*?\[{]")
 _TOO_WIDE = re.compile(r"(~|/(home|Users)/[^/]+)?/?[*?/.\[\]{},]*")
@@ -70,6 +72,7 @@ def parse_policy(line: str) -> Policy:
     """Reads one line. Raises ConfigurationError that says what is wrong with it."""
     kind, _, argument = line.strip().partition(" ")
     argument = argument.strip()
+    kind = "edits" if kind == "overwrite" else kind
     if kind not in (*FILE_KINDS, *OTHER_KINDS):
         known = ", ".join((*FILE_KINDS, *OTHER_KINDS))
         raise ConfigurationError(f"{line!r} does not begin with a kind of act; the kinds are: {known}")
@@ -88,7 +91,8 @@ def _named(kind: str) -> str:
 
 _EXAMPLES = {
     "create": "create notes/**",
-    "overwrite": "overwrite out/*.csv",
+    "edits": "edits src/**",
+    "history": "history .git/**",
     "delete": "delete build/*.o",
     "mode": "mode scripts/*.sh",
     "link": "link data/latest",

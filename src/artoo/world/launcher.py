@@ -264,8 +264,7 @@ def _become(plan: dict[str, Any], reached: int) -> NoReturn:
         if plan["mode"] == "namespaces":
             _build_view(plan)
             if landlock_version():
-                network = plan["door"] is not None
-                restrict_files(["/"], [], [*plan["writable"], "/dev", "/proc"], network=network)
+                restrict_files(["/"], [], [*plan["writable"], "/dev", "/proc"], network=True)
             _drop_privileges()
         elif plan["mode"] == "landlock":
             restrict_files(plan["readable"], ["/"], [*plan["writable"], *plan["devices"]], network=False)

@@ -36,17 +36,18 @@ class _Stripper:
         self._winners = winners
         self._effects = effects
 
-    def directory(self, inside: int, lower: Below | None, path: bytes) -> None:
+    def directory(self, inside: int, lower: Below | None, path: bytes, *, hidden: bool = False) -> None:
+        """`hidden`: a directory above is opaque, so that nothing of `lower` is seen yet."""
         for name in os.listdir(inside):
-            self._entry(inside, lower, name, path + b"/" + os.fsencode(name))
+            self._entry(inside, lower, name, path + b"/" + os.fsencode(name), hidden)
 
-    def _entry(self, inside: int, lower: Below | None, name: str, path: bytes) -> None:
+    def _entry(self, inside: int, lower: Below | None, name: str, path: bytes, hidden: bool) -> None:
         state = read_state(inside, name)
         assert state is not None
         if self._lost(path, state, is_whiteout(inside, name, state)):
             _remove(inside, name, state)
         elif state.is_directory:
-            self._subdirectory(inside, lower, name, path, state)
+            self._subdirectory(inside, lower, name, path, state, hidden)
 
     def _lost(self, path: bytes, state: NodeState, whiteout: bool) -> bool:
         effect = self._effects.get(path)
@@ -57,16 +58,20 @@ class _Stripper:
             return self._winners.rival(effect) is not None
         return standing is not None or whiteout
 
-    def _subdirectory(self, inside: int, lower: Below | None, name: str, path: bytes, state: NodeState) -> None:
+    def _subdirectory(
+        self, inside: int, lower: Below | None, name: str, path: bytes, state: NodeState, hidden: bool
+    ) -> None:
         with ExitStack() as opened:
             found = lower.find(name) if lower is not None else None
             inner = None
             if lower is not None and found is not None and found.state.is_directory:
                 inner = opened.enter_context(lower.enter(name))
             here = opened.enter_context(opened_up(inside, name, state.mode))
-            self.directory(here, inner, path)
-            if inner is not None and is_opaque(inside, name):
+            opaque = is_opaque(inside, name)
+            self.directory(here, inner, path, hidden=hidden or opaque)
+            if inner is not None and (hidden or opaque):
                 _spell_out(here, inner)
+            if inner is not None and opaque:  # last: until then a crash leaves all of it hidden
                 os.removexattr(at(inside, name), OPAQUE, follow_symlinks=False)
         standing = self._winners.effects.get(path)
         effect = self._effects.get(path)

@@ -71,11 +71,11 @@ def _prepare(record: Record, preparation: Preparation, task_id: str, note: ActNo
 def _carry_out(record: Record, steps: Sequence[Step]) -> Mapping[str, Left]:
     try:
         converge([forward(step) for step in steps])
+        left = left_by(steps)
+        record.mark_done(left)
     except OSError as error:
         take_back(record, steps)
         raise SandboxError(f"the changes could not be applied ({error}); all was put back") from error
-    left = left_by(steps)
-    record.mark_done(left)
     remove_landings(record.landings())
     return left
 

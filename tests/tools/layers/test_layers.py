@@ -164,7 +164,7 @@ def test_losses_need_the_operator(ground: Ground) -> None:
         "sub": (ChangeKind.DELETED, True),
         "sub/b.txt": (ChangeKind.DELETED, True),
     }
-    assert {act.verb for act in proposal.acts} == {"create", "overwrite", "mode", "delete"}
+    assert {act.verb for act in proposal.acts} == {"create", "edits", "mode", "delete"}
 
 
 def test_diffs_are_shown(ground: Ground) -> None:

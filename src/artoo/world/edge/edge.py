@@ -20,6 +20,10 @@ from artoo.world.edge.visit import Refused, Visit
 Resolve = Callable[[Destination], Awaitable[tuple[Address, ...]]]
 """The addresses of a host that is a name, in the order in which they are to be tried. Raises OSError."""
 
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Connect = Callable[[Address, int], Awaitable[Streams]]
+"""Connects to an address that was judged. Raises OSError."""
+
 _SHOWN = 120
 _ENDS = (OSError, EOFError, h11.RemoteProtocolError, h11.LocalProtocolError)
 """How a connection may end that somebody dropped or that speaks no HTTP; nothing to report but its bytes."""
@@ -32,15 +36,26 @@ async def system_addresses(goal: Destination) -> tuple[Address, ...]:
     return tuple(dict.fromkeys(address for address in listed if address is not None))
 
 
+async def connected_to(address: Address, port: int) -> Streams:
+    """A TCP connection. No name is looked up."""
+    return await asyncio.open_connection(str(address), port)
+
+
 class Edge:
     """The edge of one command. `permits`: where it may connect to; `heard` is told of every connection."""
 
     def __init__(
-        self, permits: Permits, heard: Heard, resolve: Resolve = system_addresses, bounds: Bounds | None = None
+        self,
+        permits: Permits,
+        heard: Heard,
+        resolve: Resolve = system_addresses,
+        connect: Connect = connected_to,
+        bounds: Bounds | None = None,
     ) -> None:
         self._permits = permits
         self._heard = heard
         self._resolve = resolve
+        self._connect = connect
         self._bounds = bounds or Bounds()
         self._budget = Budget(self._bounds.total_bytes)
 
@@ -127,7 +142,7 @@ class Edge:
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
 
-    async def _connected(self, goal: Destination) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connected(self, goal: Destination) -> Streams:
         """Connects to the first address that answers. What was judged is what is connected to: no name is asked for
         twice."""
         try:
@@ -136,20 +151,17 @@ class Edge:
                 addresses, problem = usable(named, goal, self._permits)
                 if not addresses:
                     raise Refused(f"{goal} {f'has only {problem}' if problem else 'has no address'}")
-                return await _first_that_answers(addresses, goal)
+                return await self._first_that_answers(addresses, goal.port)
         except TimeoutError as error:
             raise Refused(f"{goal} did not answer in time", 504) from error
         except OSError as error:
             raise Refused(f"{goal} cannot be reached: {str(error)[:_SHOWN]}", 502) from error
 
-
-async def _first_that_answers(
-    addresses: list[Address], goal: Destination
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    for address in addresses[:-1]:
-        with contextlib.suppress(OSError):
-            return await asyncio.open_connection(str(address), goal.port)
-    return await asyncio.open_connection(str(addresses[-1]), goal.port)
+    async def _first_that_answers(self, addresses: list[Address], port: int) -> Streams:
+        for address in addresses[:-1]:
+            with contextlib.suppress(OSError):
+                return await self._connect(address, port)
+        return await self._connect(addresses[-1], port)
 
 
 def _first_reason(group: BaseExceptionGroup[Refused] | None) -> str | None:

@@ -13,6 +13,7 @@ from artoo.world.edge.hosts import Destination, NotAHost, destination
 
 _AUTHORITY = re.compile(r"http://(?P<authority>[^/?#]*)(?P<path>[/?][^#]*)?", re.IGNORECASE)
 _LONGEST_HEAD = 32 * 1024
+_HEAD_CHUNK = 4096
 _CHUNK = 64 * 1024
 _HOP_BY_HOP = frozenset(
     [
@@ -78,7 +79,8 @@ class Visit:
             if event is h11.NEED_DATA:
                 if self._http.they_are_waiting_for_100_continue:
                     await self.send(h11.InformationalResponse(status_code=100, headers=[]))
-                self._http.receive_data(await self.reader.read(_CHUNK))
+                size = _HEAD_CHUNK if self._http.their_state is h11.IDLE else _CHUNK
+                self._http.receive_data(await self.reader.read(size))
             elif event is h11.PAUSED:
                 return None
             else:

@@ -1,0 +1,307 @@
+"""What waits for a person's consent, after the tasks have ended: `artoo status|diff|apply|discard` and the library.
+
+    waiting(config) ─► Pending ─► diff()      what it would change now, with conflicts
+                              ├─► apply()     all of it, or the paths that are named
+                              └─► discard()   none of it, and it is gone
+
+Works in any process and after days; each call takes the view for itself and leaves it whole, whenever it is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from artoo.contracts.changes import Conflict
+from artoo.contracts.errors import ConfigurationError, SandboxError
+from artoo.contracts.settling import (
+    ChangeClass,
+    ClassCount,
+    ClassifiedChange,
+    Review,
+    Settled,
+    counts_of,
+    in_order_of_danger,
+)
+from artoo.runtime.config import Config
+from artoo.tools.review import content_of, review_of
+from artoo.tools.settling_words import met, waiting
+from artoo.world.closing import ClosingView, opened
+from artoo.world.difference import Difference
+from artoo.world.pending import (
+    DAY,
+    Keeping,
+    PendingRecord,
+    SettledRecord,
+    expire,
+    note_settled,
+    read_pending,
+)
+from artoo.world.recover import recover
+from artoo.world.union import RealFiles, Union
+from artoo.world.view_place import ViewPlace, Views
+
+logger = logging.getLogger(__name__)
+
+_LISTED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """One path in two versions, as far as they are small files: what the person has now (`yours`), and what the
+    task made of what it found (`task`). None: nothing is there, or it is no such file."""
+
+    path: str
+    yours: bytes | None
+    task: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """One task's changes that wait. Times are seconds since the epoch (UTC).
+
+    `reason` says why they wait. `cut_off`: the task did not end; it can be resumed, or discarded. `counts` are
+    those of the moment when it began to wait; `diff` says how it is now.
+    """
+
+    task_id: str
+    since: float
+    expires_at: float
+    request: str = ""
+    language: str = "en"
+    reason: str = ""
+    counts: tuple[ClassCount, ...] = ()
+    went_out: tuple[str, ...] = ()
+    warned: bool = False
+    cut_off: bool = False
+    _home: Path = field(default=Path(), repr=False)
+
+    async def diff(self) -> Review:
+        """All that it would change against the files as they are now, most dangerous first, and the conflicts.
+
+        Raises SandboxError when another process holds it, or it is settled already.
+        """
+        return await asyncio.to_thread(self._diff)
+
+    async def versions(self, path: str) -> Versions:
+        """A path in conflict, or any other of the difference, as the person and as the task has it."""
+        return await asyncio.to_thread(self._versions, path)
+
+    async def apply(
+        self, paths: Collection[str] | None = None, *, digest: str | None = None, rest: bool = False
+    ) -> Settled:
+        """Applies all of it, or only `paths` (absolute and printable; a directory stands for all in it).
+
+        `digest`: apply only what was shown (`Review` and `digest()` tell it); another difference is refused. With
+        conflicts nothing is applied unless paths are named or `rest` is set: all that is not in conflict. The state
+        of what is returned is `applied`, `partly` (the rest still waits) or `pending` (with `reason` and
+        `conflicts`: nothing was applied). Raises SandboxError as `diff`, when the system refuses (nothing is
+        applied then), and for a path that is not part of it.
+        """
+        return await _to_its_end(lambda: self._apply(paths, digest, rest))
+
+    async def discard(self) -> Settled:
+        """Forgets it: every byte stays as it was. What went out does not come back. Raises SandboxError."""
+        return await _to_its_end(self._discard)
+
+    async def digest(self) -> str:
+        """That of the difference as it is now."""
+        return await asyncio.to_thread(self._digest)
+
+    # --- blocking -----------------------------------------------------------------------------------------------
+
+    def _place(self) -> ViewPlace:
+        place = Views(self._home).find(self.task_id)
+        if place is None:
+            raise SandboxError(f"nothing of task {self.task_id} waits any more: it was applied or discarded")
+        return place
+
+    def _diff(self) -> Review:
+        with opened(self._place(), self._home) as closing:
+            after = Union(closing.place.strata())
+            found = closing.difference()
+            return review_of(found, self.task_id, RealFiles(), after, went_out=self.went_out)
+
+    def _digest(self) -> str:
+        with opened(self._place(), self._home) as closing:
+            return closing.difference().digest
+
+    def _versions(self, path: str) -> Versions:
+        with opened(self._place(), self._home) as closing:
+            after = Union(closing.place.strata())
+            return Versions(path, content_of(RealFiles(), path), content_of(after, path))
+
+    def _apply(self, paths: Collection[str] | None, digest: str | None, rest: bool) -> Settled:
+        with opened(self._place(), self._home) as closing:
+            found = closing.difference()
+            if digest is not None and digest != found.digest:
+                raise SandboxError("it is not any more what was shown: look at it again (artoo diff)")
+            if found.empty:
+                closing.forget()
+                return self._settled(found, "applied")
+            if found.conflicts and paths is None and not rest:
+                return self._refused(found, found.conflicts)
+            done = closing.apply(found, digest=found.digest, paths=paths)
+            if not done.report.applied:
+                return self._refused(found, done.report.conflicts)
+            self._note("applied", found, done.report.paths)
+            if done.whole:
+                return self._settled(found, "applied")
+            return self._rest(closing, found, done.report.paths)
+
+    def _rest(self, closing: ClosingView, found: Difference, applied: tuple[str, ...]) -> Settled:
+        rest = closing.difference()
+        if rest.empty:
+            closing.forget()
+            return self._settled(found, "applied")
+        counts = counts_of(rest.classes)
+        conflicts = f"{met(rest.conflicts, self.language)}; " if rest.conflicts else ""
+        reason = conflicts + waiting(self.task_id, counts, self.language)
+        known = closing.pending or self._record()
+        closing.keep(known.model_copy(update={"digest": rest.digest, "counts": counts, "reason": reason}))
+        settled = self._settled(rest, "partly")
+        return settled.model_copy(update={"applied": applied, "reason": reason, "expires_at": known.expires_at})
+
+    def _discard(self) -> Settled:
+        with opened(self._place(), self._home) as closing:
+            self._note("discarded", None, ())
+            closing.forget()
+        return Settled(state="discarded", counts=self.counts, went_out=self.went_out)
+
+    def _refused(self, found: Difference, conflicts: tuple[Conflict, ...]) -> Settled:
+        reason = met(conflicts, self.language)
+        settled = self._settled(found, "pending")
+        return settled.model_copy(update={"conflicts": conflicts, "reason": reason, "expires_at": self.expires_at})
+
+    def _settled(self, found: Difference, state: str) -> Settled:
+        ordered = in_order_of_danger(found.classes)
+        return Settled.model_validate(
+            {
+                "state": state,
+                "counts": counts_of(found.classes),
+                "changes": _listed(ordered),
+                "unlisted": len(ordered) - len(_listed(ordered)),
+                "conflicts": found.conflicts,
+                "went_out": self.went_out,
+                "digest": found.digest,
+            }
+        )
+
+    def _note(self, what: str, found: Difference | None, paths: tuple[str, ...]) -> None:
+        """Who settled what: the task's own log has ended."""
+        note_settled(
+            self._home / "views",
+            SettledRecord(
+                at=time.time(),
+                task_id=self.task_id,
+                what=what,
+                by="person",
+                request=self.request,
+                digest=found.digest if found is not None else "",
+                count=len(paths) or sum(each.count for each in self.counts),
+                paths=paths[:_LISTED],
+            ),
+        )
+
+    def _record(self) -> PendingRecord:
+        return PendingRecord(
+            task_id=self.task_id, request=self.request, since=self.since, expires_at=self.expires_at
+        )
+
+
+def _listed(ordered: tuple[ClassifiedChange, ...]) -> tuple[ClassifiedChange, ...]:
+    loud = [one for one in ordered if one.change_class is not ChangeClass.SILENT]
+    return (*loud, *[one for one in ordered if one.change_class is ChangeClass.SILENT][:_LISTED])
+
+
+def keeping_of(config: Config) -> Keeping:
+    """How long and how much may wait."""
+    return Keeping(days=config.pending.days, total_bytes=config.pending.megabytes << 20)
+
+
+def pendings(config: Config) -> tuple[Pending, ...]:
+    """All that waits, oldest first, tasks that were cut off among them; tasks at work are not. Blocking."""
+    found: list[Pending] = []
+    for place in Views(config.home).listed():
+        try:
+            with place.locked():
+                found.append(_pending(place, config))
+        except SandboxError:  # at work in another process, or damaged: `find_pending` says which
+            continue
+    return tuple(sorted(found, key=lambda one: one.since))
+
+
+def find_pending(config: Config, task_id: str) -> Pending:
+    """The one whose task id begins like this. Blocking.
+
+    Raises ConfigurationError when there is none or several, SandboxError when the task is at work.
+    """
+    found = [place for place in Views(config.home).listed() if place.task_id.startswith(task_id)]
+    exact = [place for place in found if place.task_id == task_id]
+    if len(exact or found) > 1:
+        listed = ", ".join(place.task_id for place in found[:5])
+        raise ConfigurationError(f"{task_id!r} fits several tasks ({listed}): write more of it")
+    if not found:
+        raise ConfigurationError(f"nothing of a task {task_id!r} waits; `artoo status` lists what does")
+    place = (exact or found)[0]
+    with place.locked():
+        return _pending(place, config)
+
+
+def _pending(place: ViewPlace, config: Config) -> Pending:
+    record = read_pending(place)
+    if record is None:
+        since = place.record().created_at
+        return Pending(place.task_id, since, since + config.pending.days * DAY, cut_off=True, _home=config.home)
+    return Pending(
+        task_id=record.task_id,
+        since=record.since,
+        expires_at=record.expires_at,
+        request=record.request,
+        language=record.language,
+        reason=record.reason,
+        counts=record.counts,
+        went_out=record.went_out,
+        warned=record.warned_at is not None,
+        _home=config.home,
+    )
+
+
+def settle_cut_applies(config: Config) -> None:
+    """What `artoo diff|apply|discard` do first: acts that a crash cut are finished or undone. Blocking.
+
+    Raises SandboxError when one can be neither finished nor undone.
+    """
+    recover(config.home)
+
+
+def drop_expired(config: Config, now: float | None = None) -> tuple[PendingRecord, ...]:
+    """Drops what has waited too long and was warned of, with a line in the log; returns what expires soon.
+
+    Blocking. Nothing is dropped within three days of the first warning: `artoo status` and every start show it.
+    """
+    found = expire(config.home, keeping_of(config), time.time() if now is None else now)
+    for gone in found.dropped:
+        logger.warning(
+            "the changes of task %s (%d paths) waited too long and were dropped; views/settled.jsonl lists them",
+            gone.task_id,
+            gone.count,
+        )
+    for record in found.warned:
+        day = time.strftime("%Y-%m-%d", time.localtime(record.expires_at))
+        logger.warning("the changes of task %s wait for your consent, and are dropped on %s", record.task_id, day)
+    return found.warned
+
+
+async def _to_its_end(work: Callable[[], Settled]) -> Settled:
+    """Awaits an act to its end even when cancelled meanwhile: it must not be left running unobserved."""
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise

@@ -1,0 +1,144 @@
+"""A task's difference as one question: complete, in order of danger, with diffs, bound to its digest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from artoo.contracts.changes import ChangeKind, path_bytes
+from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.settling import (
+    ChangeClass,
+    ClassifiedChange,
+    Review,
+    counts_of,
+    in_order_of_danger,
+)
+from artoo.ports.world import Files
+from artoo.tools.gate_words import word
+from artoo.tools.paths import size_text
+from artoo.tools.settling_words import counted, title
+from artoo.tools.text_file import NotPlainFile, read_limited
+from artoo.tools.unified import plain, unified
+from artoo.world.difference import Difference
+
+DIFF_BYTES = 64 * 1024
+"""A file is small enough for a diff up to here, before and after."""
+
+_MOST_DIFF_LINES = 20_000
+"""Of one review. What is beyond has its sizes; `artoo diff` shows single files."""
+
+_VERBS = {
+    ChangeClass.EDIT: "edits",
+    ChangeClass.DELETION: "delete",
+    ChangeClass.MODE: "mode",
+    ChangeClass.LINK: "link",
+    ChangeClass.HISTORY: "history",
+    ChangeClass.SPECIAL: "special",
+}
+_KIND_VERBS = {
+    ChangeKind.CREATED: "create",
+    ChangeKind.DELETED: "delete",
+    ChangeKind.METADATA: "mode",
+    ChangeKind.LINK: "link",
+}
+
+
+def verb_of(change: ClassifiedChange) -> str:
+    """What the policy language calls a change that needs consent."""
+    return _VERBS.get(change.change_class) or _KIND_VERBS.get(change.kind, "edits")
+
+
+def review_of(
+    difference: Difference,
+    task_id: str,
+    before: Files,
+    after: Files,
+    *,
+    unfinished: bool = False,
+    went_out: tuple[str, ...] = (),
+) -> Review:
+    """Lays a difference out. Blocking: reads the small text files among it."""
+    left = _MOST_DIFF_LINES
+    changes: list[ClassifiedChange] = []
+    for one in in_order_of_danger(difference.classes):
+        lines = diff_of(one, before, after) if left > 0 else ()
+        left -= len(lines)
+        changes.append(one.model_copy(update={"diff": lines if left >= 0 else ()}))
+    return Review(
+        task_id=task_id,
+        counts=counts_of(difference.classes),
+        changes=tuple(changes),
+        conflicts=difference.conflicts,
+        unfinished=unfinished,
+        went_out=went_out,
+    )
+
+
+def question_of(difference: Difference, review: Review, language: str) -> ConfirmationRequest:
+    """The question whose yes applies the difference."""
+    acts = [
+        AskedAct(verb=verb_of(one), target=one.path, sensitive=one.change_class is ChangeClass.PERSISTENCE)
+        for one in review.changes
+        if one.change_class is not ChangeClass.SILENT
+    ]
+    if difference.flood is not None:
+        acts.append(AskedAct(verb="flood", target=difference.flood))
+    return ConfirmationRequest(
+        digest=difference.digest,
+        title=title(counted(review.counts, language), language, unfinished=review.unfinished),
+        details=tuple(_lines(difference, review, language)),
+        acts=tuple(acts),
+        language=language,
+        review=review,
+    )
+
+
+def diff_of(change: ClassifiedChange, before: Files, after: Files) -> tuple[str, ...]:
+    """What changes in a small text file; nothing for others, whose sizes must do."""
+    if change.kind not in (ChangeKind.CREATED, ChangeKind.OVERWRITTEN, ChangeKind.DELETED):
+        return ()
+    if max(change.size_after or 0, change.size_before or 0) > DIFF_BYTES:
+        return ()
+    old = b"" if change.size_before is None else content_of(before, change.path)
+    new = b"" if change.size_after is None else content_of(after, change.path)
+    return () if old is None or new is None else unified(old, new)
+
+
+def content_of(files: Files, path: str) -> bytes | None:
+    """What a look shows at a printable path; None when it is no small file."""
+    place = files.at(Path(os.fsdecode(path_bytes(path))))
+    if place is None:
+        return None
+    try:
+        return read_limited(place, DIFF_BYTES)[0]
+    except (OSError, NotPlainFile):
+        return None
+
+
+def _lines(difference: Difference, review: Review, language: str) -> Iterator[str]:
+    if difference.flood is not None:
+        yield difference.flood
+    for conflict in review.conflicts:
+        yield f"{word('conflict', language)} {conflict.path}: {word(conflict.reason, language)}"
+    for one in review.changes:
+        yield line_of(one, language)
+        yield from (f"    {line}" for line in one.diff if one.change_class is not ChangeClass.SILENT)
+    for each in review.went_out:
+        yield f"{word('went out', language)}: {each}"
+
+
+def line_of(change: ClassifiedChange, language: str = "en") -> str:
+    """One change in one line: its class, where, with which sizes, and why it needs consent."""
+    what = word(change.change_class.value, language)
+    head = " ".join(filter(None, (what, change.path, _sizes(change), plain(change.detail))))
+    return f"{head}: {word(change.reason, language)}" if change.reason else head
+
+
+def _sizes(change: ClassifiedChange) -> str:
+    before, after = change.size_before, change.size_after
+    if before is not None and after is not None:
+        return f"({size_text(before)} → {size_text(after)})"
+    known = after if before is None else before
+    return "" if known is None else f"({size_text(known)})"

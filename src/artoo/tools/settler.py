@@ -1,0 +1,183 @@
+"""Settles a task's view when R7 says that the task ends (SPEC section 8): applied, kept for consent, or forgotten.
+
+difference ─► all silent ───────────────► applied
+          └─► one needs consent ─► asked ─► yes: applied · a part: that part · discard: forgotten
+                                └─► no, keep, nobody there ─► pending
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from artoo.contracts.confirmation import ConfirmationAnswer, Consent
+from artoo.contracts.errors import SandboxError
+from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled, counts_of, in_order_of_danger
+from artoo.ports.confirm import Questions
+from artoo.ports.waiting import waiting_for_a_person
+from artoo.ports.world import View
+from artoo.tools.review import question_of, review_of
+from artoo.tools.settling_words import joined, met, unfinished, waiting
+from artoo.tools.under_way import Durable, nothing_to_keep
+from artoo.world.closing import ClosingView, opened
+from artoo.world.difference import Difference
+from artoo.world.journal import records_of
+from artoo.world.pending import DAY, Keeping, PendingRecord
+from artoo.world.settle import SETTLING
+from artoo.world.union import RealFiles, Union
+from artoo.world.view_place import Views
+
+_LISTED = 1_000
+_NOTED = 50
+
+
+def nothing_went_out() -> tuple[str, ...]:
+    """For tasks that reach nobody."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settler:
+    """Implements ports.settling.Settling over one task's view. `request` is what the person asked for.
+
+    `mode`: what may take effect unasked. `went_out` tells what left the machine. `durable` waits for the task log,
+    so that whatever led to an effect is written down before it. `again`: the task goes on in another process.
+    """
+
+    view: View
+    artoo_home: Path
+    request: str = ""
+    mode: ApplyMode = ApplyMode.NEW
+    keeping: Keeping = field(default_factory=Keeping)
+    went_out: Callable[[], tuple[str, ...]] = nothing_went_out
+    durable: Durable = nothing_to_keep
+    again: bool = False
+
+    async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
+        """See Settling."""
+        await self.view.close()
+        place = Views(self.artoo_home).find(ending.task_id)
+        if place is None:
+            told = await asyncio.to_thread(self._told_before, ending) if self.again else None
+            return told or Settled(went_out=self.went_out())
+        holding = opened(place, self.artoo_home)
+        closing = await asyncio.to_thread(holding.__enter__)
+        try:
+            return await self._settle(closing, ending, questions)
+        finally:
+            await asyncio.to_thread(holding.__exit__, None, None, None)
+
+    async def _settle(self, closing: ClosingView, ending: Ending, questions: Questions | None) -> Settled:
+        try:
+            found = await asyncio.to_thread(closing.difference)
+        except SandboxError as error:
+            return await asyncio.to_thread(self._keep, closing, ending, Difference(), str(error))
+        if found.empty:
+            await asyncio.to_thread(closing.forget)
+            return Settled(went_out=self.went_out())
+        if found.silent and self.mode is not ApplyMode.ASK and ending.directive != "abandon":
+            return await self._apply(closing, ending, found, None)
+        answer = await self._asked(closing, ending, found, questions) if questions is not None else None
+        if answer is not None and answer.consent.is_yes:
+            return await self._apply(closing, ending, found, answer.paths or None)
+        if answer is not None and answer.consent is Consent.DISCARD:
+            await asyncio.to_thread(closing.forget)
+            return self._settled(found, "discarded")
+        why = unfinished(ending.language) if ending.directive == "abandon" else ""
+        return await asyncio.to_thread(self._keep, closing, ending, found, why)
+
+    async def _asked(
+        self, closing: ClosingView, ending: Ending, found: Difference, questions: Questions
+    ) -> ConfirmationAnswer:
+        review = await asyncio.to_thread(
+            review_of,
+            found,
+            ending.task_id,
+            RealFiles(),
+            Union(closing.place.strata()),
+            unfinished=ending.directive == "abandon",
+            went_out=self.went_out(),
+        )
+        with waiting_for_a_person():
+            return await questions.ask(question_of(found, review, ending.language))
+
+    async def _apply(
+        self, closing: ClosingView, ending: Ending, found: Difference, paths: Collection[str] | None
+    ) -> Settled:
+        await self.durable()
+        note = self._settled(found, "applied", most=_NOTED).model_dump_json()
+        try:
+            done = await asyncio.to_thread(closing.apply, found, digest=found.digest, paths=paths, note=note)
+        except SandboxError as error:
+            return await asyncio.to_thread(self._keep, closing, ending, found, str(error))
+        if not done.report.applied:
+            why = met(done.report.conflicts, ending.language)
+            kept = await asyncio.to_thread(self._keep, closing, ending, found, why)
+            return kept.model_copy(update={"conflicts": done.report.conflicts})
+        if done.whole:
+            return self._settled(found, "applied")
+        return await asyncio.to_thread(self._rest, closing, ending, found, done.report.paths)
+
+    def _rest(self, closing: ClosingView, ending: Ending, found: Difference, applied: tuple[str, ...]) -> Settled:
+        """A part is applied; the rest waits, if there is one."""
+        rest = closing.difference()
+        if rest.empty:
+            closing.forget()
+            return self._settled(found, "applied")
+        kept = self._keep(closing, ending, rest, "")
+        return kept.model_copy(update={"state": "partly", "applied": applied})
+
+    def _keep(self, closing: ClosingView, ending: Ending, found: Difference, why: str) -> Settled:
+        """Pending: written down with everything that somebody needs to settle it another day."""
+        now = time.time()
+        conflicts = met(found.conflicts, ending.language) if found.conflicts else ""
+        counts = counts_of(found.classes)
+        reason = joined(why, conflicts, waiting(ending.task_id, counts, ending.language))
+        record = PendingRecord(
+            task_id=ending.task_id,
+            request=self.request,
+            language=ending.language,
+            since=now,
+            digest=found.digest,
+            counts=counts,
+            reason=reason,
+            went_out=self.went_out(),
+            expires_at=now + self.keeping.days * DAY,
+        )
+        closing.keep(record)
+        pending = self._settled(found, "pending")
+        return pending.model_copy(update={"reason": reason, "expires_at": record.expires_at})
+
+    def _settled(self, found: Difference, state: str, most: int = _LISTED) -> Settled:
+        ordered = in_order_of_danger(found.classes)
+        loud = [one for one in ordered if one.change_class is not ChangeClass.SILENT]
+        if most < _LISTED:
+            loud = loud[:most]
+        listed = (*loud, *[one for one in ordered if one.change_class is ChangeClass.SILENT][:most])
+        return Settled.model_validate(
+            {
+                "state": state,
+                "counts": counts_of(found.classes),
+                "changes": listed,
+                "unlisted": len(ordered) - len(listed),
+                "conflicts": found.conflicts,
+                "went_out": self.went_out(),
+                "digest": found.digest,
+            }
+        )
+
+    def _told_before(self, ending: Ending) -> Settled | None:
+        """What a process that died after it had applied everything would have said."""
+        for record in reversed(records_of(self.artoo_home / "undo", ending.task_id)):
+            note = record.journal().note if record.done else None
+            if note is not None and note.act == SETTLING:
+                try:
+                    return Settled.model_validate_json(note.outcome)
+                except ValidationError:
+                    return None
+        return None

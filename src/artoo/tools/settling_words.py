@@ -1,0 +1,72 @@
+"""What is said about a settled difference, in English and in Chinese."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from artoo.contracts.changes import Conflict
+from artoo.contracts.settling import ChangeClass, ClassCount
+
+_NAMES: dict[ChangeClass, tuple[str, str, str]] = {
+    ChangeClass.DELETION: ("deletion", "deletions", "处删除"),
+    ChangeClass.PERSISTENCE: (
+        "start-up or configuration file",
+        "start-up or configuration files",
+        "个启动或配置文件",
+    ),
+    ChangeClass.HISTORY: ("change of history", "changes of history", "处历史改写"),
+    ChangeClass.SPECIAL: ("special file", "special files", "个特殊文件"),
+    ChangeClass.ELSEWHERE: ("file elsewhere", "files elsewhere", "个项目之外的文件"),
+    ChangeClass.LINK: ("link", "links", "个链接"),
+    ChangeClass.MODE: ("change of mode", "changes of mode", "处权限更改"),
+    ChangeClass.EDIT: ("edit", "edits", "处修改"),
+    ChangeClass.SILENT: ("harmless change", "harmless changes", "处无害更改"),
+}
+
+
+def counted(counts: Sequence[ClassCount], language: str) -> str:
+    """`2 deletions, 1 edit`."""
+    if language.startswith("zh"):
+        return "、".join(f"{each.count} {_NAMES[each.change_class][2]}" for each in counts)
+    return ", ".join(f"{each.count} {_NAMES[each.change_class][each.count != 1]}" for each in counts)
+
+
+def title(what: str, language: str, *, unfinished: bool) -> str:
+    """The question in one line."""
+    if language.startswith("zh"):
+        return f"{'任务未完成；' if unfinished else ''}是否应用任务的更改：{what}"
+    return f"{'the task was not finished; ' if unfinished else ''}apply what the task changed: {what}"
+
+
+def waiting(task_id: str, counts: Sequence[ClassCount], language: str) -> str:
+    """Why nothing took effect, and what to do about it."""
+    loud = [each for each in counts if each.change_class is not ChangeClass.SILENT] or list(counts)
+    what = counted(loud, language)
+    if language.startswith("zh"):
+        return (
+            f"等待你的同意：{what}。查看：artoo diff {task_id}；应用：artoo apply {task_id}；"
+            f"放弃：artoo discard {task_id}"
+        )
+    return (
+        f"waits for your consent: {what}. Look: artoo diff {task_id}; "
+        f"apply: artoo apply {task_id}; forget: artoo discard {task_id}"
+    )
+
+
+def unfinished(language: str) -> str:
+    """Why what could have been applied unasked was not."""
+    return "任务未完成，其更改未被应用" if language.startswith("zh") else "the task was not finished"
+
+
+def met(conflicts: Sequence[Conflict], language: str) -> str:
+    """What stands in the way."""
+    shown = ", ".join(f"{one.path} ({one.reason})" for one in conflicts[:5])
+    more = len(conflicts) - 5
+    if language.startswith("zh"):
+        return f"冲突：{shown}{f'，另有 {more} 处' if more > 0 else ''}"
+    return f"in conflict with what is there now: {shown}{f' and {more} more' if more > 0 else ''}"
+
+
+def joined(*parts: str) -> str:
+    """Sentences that are there, one after the other."""
+    return "; ".join(part for part in parts if part)

@@ -1,0 +1,68 @@
+"""A view at its end: opened by whoever settles it, looked at, and applied, kept or forgotten. Everything blocks.
+
+with opened(place, home) as view:     the view to oneself, at a command's boundary, no apply half done
+    found = view.difference()
+    view.apply(found, digest=…)       or view.keep(record), view.forget()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.contracts.errors import SandboxError
+from artoo.world.difference import Difference, difference_of
+from artoo.world.opening import to_boundary
+from artoo.world.pending import PendingRecord, read_pending, write_pending
+from artoo.world.settle import Applied, apply_difference, finish_cut
+from artoo.world.view_place import ViewPlace
+
+
+@dataclass(frozen=True, slots=True)
+class ClosingView:
+    """A view that its holder settles."""
+
+    place: ViewPlace
+    artoo_home: Path
+
+    @property
+    def pending(self) -> PendingRecord | None:
+        """What was written down when it began to wait, if it did."""
+        return read_pending(self.place)
+
+    def difference(self) -> Difference:
+        """All that it changes against the real files now. Raises SandboxError."""
+        return difference_of(self.place, self.artoo_home)
+
+    def apply(
+        self, difference: Difference, *, digest: str, paths: Collection[str] | None = None, note: str = ""
+    ) -> Applied:
+        """See `settle.apply_difference`."""
+        return apply_difference(self.place, self.artoo_home, difference, digest=digest, paths=paths, note=note)
+
+    def keep(self, record: PendingRecord) -> None:
+        """It waits from now on, durably. Raises SandboxError when there is no room for the record."""
+        try:
+            write_pending(self.place, record)
+        except OSError as error:
+            raise SandboxError(
+                f"what the task changed is kept in {self.place.base}, but cannot be listed ({error}); free space"
+            ) from error
+
+    def forget(self) -> None:
+        """Nothing of it is left."""
+        self.place.remove()
+
+
+@contextmanager
+def opened(place: ViewPlace, artoo_home: Path) -> Generator[ClosingView]:
+    """Raises SandboxError when another process holds the view, or what a crash left cannot be finished."""
+    with place.locked():
+        try:
+            to_boundary(place)
+        except OSError as error:
+            raise SandboxError(f"the view of task {place.task_id} cannot be read: {error}") from error
+        finish_cut(place, artoo_home)
+        yield ClosingView(place, artoo_home)

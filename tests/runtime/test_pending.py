@@ -1,0 +1,299 @@
+"""What waits for consent: listed, looked at, applied and discarded in other processes, dropped after warnings."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "world"))
+from layers import view_of
+from sandbox_snapshots import snapshot
+from sandbox_world import World
+
+from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
+from artoo.contracts.errors import ConfigurationError, SandboxError
+from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled
+from artoo.ports.confirm import Confirm
+from artoo.runtime.answers import Answers
+from artoo.runtime.config import Config
+from artoo.runtime.pending import Pending, drop_expired, find_pending, pendings
+from artoo.tools.policy import Policies
+from artoo.tools.settler import Settler
+from artoo.world.pending import DAY
+from artoo.world.undo import undo
+
+TASK = "019f2b3c-aaaa"
+
+
+class NoView:
+    """A task's view whose layers are on disk already."""
+
+    closed = False
+
+    async def close(self) -> None:
+        """Lets go."""
+        self.closed = True
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """A home with two files in its project."""
+    home = tmp_path.resolve() / "home"
+    (home / "project").mkdir(parents=True)
+    (home / "project" / "a.txt").write_text("one\n")
+    (home / "project" / "b.txt").write_text("two\n")
+    return World(home)
+
+
+def config(world: World) -> Config:
+    return Config().at_home(world.artoo_home)
+
+
+class User:
+    """The user's side, as a task has it. `asked` is what came to it."""
+
+    def __init__(self, world: World, *lines: str, confirm: Confirm | None = None, mode: str = "new") -> None:
+        policies = Policies.parse(lines, world.project, world.home)
+        self._answers = Answers(policies, confirm, ApplyMode(mode))
+        self.asked: list[ConfirmationRequest] = []
+
+    async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
+        """Answers as a running task's user would."""
+        self.asked.append(request)
+        return await self._answers.answer(request)
+
+
+def edit(home: Path) -> None:
+    (home / "project" / "a.txt").write_text("edited\n")
+
+
+def new(home: Path) -> None:
+    (home / "project" / "new.txt").write_text("new\n")
+
+
+def delete(home: Path) -> None:
+    edit(home)
+    (home / "project" / "b.txt").unlink()
+
+
+async def settled(
+    world: World, user: User | None, *, mode: str = "new", directive: str = "accept", task: str = TASK
+) -> Settled:
+    """The end of a task whose view is there."""
+    settler = Settler(NoView(), world.artoo_home, "do it", ApplyMode(mode))  # pyright: ignore[reportArgumentType]
+    ending = Ending.model_validate({"task_id": task, "directive": directive, "may_ask": user is not None})
+    return await settler.settle(ending, user)
+
+
+async def test_what_is_silent_takes_effect_unasked(world: World) -> None:
+    """A new file in the project, with nobody to ask."""
+    view_of(world, new, TASK)
+    user = User(world)
+    found = await settled(world, user)
+    assert found.state == "applied" and not user.asked
+    assert (world.project / "new.txt").read_text() == "new\n"
+    assert pendings(config(world)) == ()
+
+
+async def test_one_change_that_needs_consent_keeps_all_of_it(world: World) -> None:
+    """All or nothing: the new file waits with the edit, and nothing has changed."""
+    before = snapshot(world.project)
+    view_of(world, lambda home: (edit(home), new(home)), TASK)
+    found = await settled(world, User(world))
+    assert found.state == "pending" and found.waits and "artoo apply" in found.reason
+    assert snapshot(world.project) == before
+    (waiting,) = pendings(config(world))
+    assert (waiting.task_id, waiting.request, waiting.cut_off) == (TASK, "do it", False)
+    assert {each.change_class for each in waiting.counts} == {ChangeClass.EDIT, ChangeClass.SILENT}
+
+
+async def test_apply_edits_covers_edits_and_no_deletion(world: World) -> None:
+    """`--apply edits` is no blanket yes."""
+    view_of(world, edit, "t-1")
+    assert (await settled(world, User(world, mode="edits"), task="t-1")).state == "applied"
+    (world.project / "a.txt").write_text("one\n")
+    view_of(world, delete, "t-2")
+    assert (await settled(world, User(world, mode="edits"), task="t-2")).state == "pending"
+    user = User(world, "delete b.txt", mode="edits")
+    view_of(world, delete, "t-3")
+    assert (await settled(world, user, task="t-3")).state == "applied"
+    assert not (world.project / "b.txt").exists()
+
+
+async def test_policy_lines_permit_all_or_nothing(world: World) -> None:
+    """Each change that needs consent must be named by a line; then the lines are the answer."""
+    view_of(world, delete, "t-1")
+    assert (await settled(world, User(world, "edits *.txt"), task="t-1")).state == "pending"
+    view_of(world, delete, "t-2")
+    assert (await settled(world, User(world, "overwrite *.txt", "delete b.txt"), task="t-2")).state == "applied"
+
+
+async def test_ask_asks_about_everything(world: World) -> None:
+    """Even what is silent, and no policy answers."""
+    view_of(world, new, TASK)
+    user = User(world, "create *.txt", mode="ask")
+    assert (await settled(world, user, mode="ask")).state == "pending"
+    assert len(user.asked) == 1
+
+
+async def test_an_abandoned_task_is_never_applied_unasked(world: World) -> None:
+    """Not even what is silent; a person may still say yes."""
+    view_of(world, new, "t-1")
+    user = User(world, "create *.txt", mode="edits")
+    assert (await settled(world, user, directive="abandon", task="t-1")).state == "pending"
+    assert user.asked[0].review is not None and user.asked[0].review.unfinished
+    view_of(world, new, "t-2")
+    yes = User(world, confirm=once)
+    assert (await settled(world, yes, directive="abandon", task="t-2")).state == "applied"
+
+
+async def once(request: ConfirmationRequest) -> Consent:
+    return Consent.ONCE
+
+
+async def discard(request: ConfirmationRequest) -> Consent:
+    return Consent.DISCARD
+
+
+async def keep(request: ConfirmationRequest) -> Consent:
+    return Consent.KEEP
+
+
+async def test_nobody_is_asked_after_an_interrupt(world: World) -> None:
+    """It is kept, silently for the person who has left."""
+    view_of(world, edit, TASK)
+    assert (await settled(world, None)).state == "pending"
+
+
+async def test_a_review_is_complete_and_in_order_of_danger(world: World) -> None:
+    """Deletions first and by name, the diff of the edit, the counts."""
+    view_of(world, lambda home: (delete(home), new(home)), TASK)
+    user = User(world, confirm=keep)
+    assert (await settled(world, user)).state == "pending"
+    review = user.asked[0].review
+    assert review is not None
+    assert [one.change_class.value for one in review.changes] == ["deletion", "edit", "silent"]
+    assert review.changes[0].path.endswith("/b.txt")
+    assert "-one" in review.changes[1].diff and "+edited" in review.changes[1].diff
+    assert any("b.txt" in line for line in user.asked[0].details)
+
+
+async def test_discarding_leaves_every_byte(world: World) -> None:
+    """By the answer to the review, or days later."""
+    before = snapshot(
+        world.home,
+    )
+    view_of(world, delete, "t-1")
+    assert (await settled(world, User(world, confirm=discard), task="t-1")).state == "discarded"
+    view_of(world, delete, "t-2")
+    await settled(world, User(world), task="t-2")
+    assert (await find_pending(config(world), "t-2").discard()).state == "discarded"
+    assert {k: v for k, v in snapshot(world.home).items() if not k.startswith(".artoo")} == before
+    with pytest.raises(ConfigurationError, match="artoo status"):
+        find_pending(config(world), "t-2")
+
+
+async def test_a_pending_difference_is_applied_in_parts_and_undone_at_once(world: World) -> None:
+    """Found by a prefix of its task's id; what was applied is told; undo takes all back."""
+    before = snapshot(world.project)
+    view_of(world, delete, TASK)
+    await settled(world, User(world))
+    waiting = find_pending(config(world), TASK[:6])
+    shown = await waiting.diff()
+    assert [each.count for each in shown.counts] == [1, 1]
+    part = await waiting.apply([str(world.project / "a.txt")])
+    assert part.state == "partly" and part.applied == (str(world.project / "a.txt"),)
+    assert (world.project / "b.txt").exists()
+    assert (await find_pending(config(world), TASK).apply()).state == "applied"
+    assert not (world.project / "b.txt").exists() and pendings(config(world)) == ()
+    assert undo(world.artoo_home, TASK).refused == ()
+    assert snapshot(world.project) == before
+
+
+async def test_conflicts_are_shown_and_the_rest_can_be_applied(world: World) -> None:
+    """Both versions can be seen; without a choice nothing is applied."""
+    view_of(world, delete, TASK)
+    await settled(world, User(world))
+    (world.project / "a.txt").write_text("mine\n")
+    waiting = find_pending(config(world), TASK)
+    refused = await waiting.apply()
+    assert refused.state == "pending" and "a.txt" in refused.reason and (world.project / "b.txt").exists()
+    versions = await waiting.versions(str(world.project / "a.txt"))
+    assert (versions.yours, versions.task) == (b"mine\n", b"edited\n")
+    assert (await waiting.apply(rest=True)).state == "partly"
+    assert not (world.project / "b.txt").exists() and (world.project / "a.txt").read_text() == "mine\n"
+
+
+async def test_what_was_shown_is_what_is_applied(world: World) -> None:
+    """An approval carries the digest of what was shown."""
+    view_of(world, edit, TASK)
+    await settled(world, User(world))
+    waiting = find_pending(config(world), TASK)
+    with pytest.raises(SandboxError, match="not any more what was shown"):
+        await waiting.apply(digest="0" * 64)
+    assert (await waiting.apply(digest=await waiting.digest())).state == "applied"
+
+
+async def test_a_prefix_must_name_one_task(world: World) -> None:
+    """Several are listed."""
+    for task in ("t-1", "t-2"):
+        view_of(world, edit, task)
+        await settled(world, User(world), task=task)
+    with pytest.raises(ConfigurationError, match="t-1, t-2"):
+        find_pending(config(world), "t-")
+
+
+async def test_nothing_expires_without_a_warning(world: World) -> None:
+    """Three days before, at every start; a machine that was off for months warns first as well."""
+    view_of(world, delete, TASK)
+    await settled(world, User(world))
+    since = pendings(config(world))[0].since
+    assert drop_expired(config(world), since + 26 * DAY) == ()
+    assert [each.task_id for each in drop_expired(config(world), since + 28 * DAY)] == [TASK]
+    assert pendings(config(world))[0].warned
+    drop_expired(config(world), since + 31.5 * DAY)
+    assert pendings(config(world)) == ()
+    record = (world.artoo_home / "views" / "settled.jsonl").read_text()
+    assert "expired" in record and "a.txt" in record
+    view_of(world, delete, "late")
+    await settled(world, User(world), task="late")
+    drop_expired(config(world), since + 400 * DAY)
+    assert len(pendings(config(world))) == 1
+    drop_expired(config(world), since + 404 * DAY)
+    assert pendings(config(world)) == ()
+
+
+async def test_what_needs_too_much_room_expires_after_a_notice(world: World) -> None:
+    """The oldest first, and the newest stays."""
+    small = Config.model_validate({"pending": {"megabytes": 1}}).at_home(world.artoo_home)
+    for task in ("old", "young"):
+        view_of(world, lambda home: (edit(home), (home / "project" / "big").write_bytes(b"x" * 700_000)), task)
+        await settled(world, User(world), task=task)
+    since = pendings(small)[0].since
+    assert [each.task_id for each in drop_expired(small, since + 1)] == ["old"]
+    drop_expired(small, since + 3.1 * DAY)
+    assert [each.task_id for each in pendings(small)] == ["young"]
+
+
+async def test_a_view_without_an_end_is_a_task_that_was_cut_off(world: World) -> None:
+    """It is listed as such, and can be discarded."""
+    view_of(world, edit, TASK)
+    (waiting,) = pendings(config(world))
+    assert waiting.cut_off
+    assert (await waiting.discard()).state == "discarded"
+
+
+async def test_a_task_goes_on_after_its_difference_was_applied(world: World) -> None:
+    """A process that died between the apply and its log: the next one tells what became of it."""
+    view_of(world, new, TASK)
+    first = await settled(world, User(world))
+    settler = Settler(NoView(), world.artoo_home, again=True)  # pyright: ignore[reportArgumentType]
+    told = await settler.settle(Ending(task_id=TASK, directive="accept"), None)
+    assert (told.state, told.digest) == ("applied", first.digest)
+
+
+def test_pending_is_part_of_the_library() -> None:
+    """What the documentation names is there."""
+    assert {"diff", "apply", "discard", "versions", "digest"} <= set(dir(Pending))

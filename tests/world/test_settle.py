@@ -1,0 +1,192 @@
+"""Applying a difference: whole, in parts, over conflicts, after failures; and undo of all of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from layers import view_of
+from sandbox_snapshots import snapshot
+from sandbox_world import World
+
+from artoo.contracts.errors import SandboxError
+from artoo.world import transaction
+from artoo.world.closing import opened
+from artoo.world.difference import difference_of
+from artoo.world.settle import apply_difference
+from artoo.world.undo import undo
+from artoo.world.view_place import ViewPlace
+
+Change = Callable[[Path], object]
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """A home with some files."""
+    for name, text in {"a.txt": "one\n", "b.txt": "two\n", "src/m.py": "x = 1\n", "src/n.py": "y = 2\n"}.items():
+        path = world.project / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return world
+
+
+def work(home: Path) -> None:
+    """A bit of everything."""
+    project = home / "project"
+    (project / "a.txt").write_text("edited\n")
+    (project / "b.txt").unlink()
+    (project / "new" / "deep").mkdir(parents=True)
+    (project / "new" / "deep" / "f").write_text("f\n")
+    (project / "new" / "run.sh").write_text("#!/bin/sh\n")
+    (project / "new" / "run.sh").chmod(0o755)
+    (project / "link").symlink_to("a.txt")
+    (project / "src").rename(project / "lib")
+
+
+def applied(place: ViewPlace, world: World, paths: list[str] | None = None) -> bool:
+    """Applies, and says whether that was all."""
+    with opened(place, world.artoo_home) as view:
+        found = view.difference()
+        chosen = None if paths is None else [str(world.project / path) for path in paths]
+        return view.apply(found, digest=found.digest, paths=chosen).whole
+
+
+def contents(world: World) -> dict[str, str]:
+    """What stands in the project: text of files, targets of links."""
+    found: dict[str, str] = {}
+    for directory, _, files in os.walk(world.project):
+        for name in files:
+            path = Path(directory) / name
+            shown = str(path.relative_to(world.project))
+            found[shown] = f"-> {os.readlink(path)}" if path.is_symlink() else path.read_text()
+    return found
+
+
+WANTED = {
+    "a.txt": "edited\n",
+    "new/deep/f": "f\n",
+    "new/run.sh": "#!/bin/sh\n",
+    "link": "-> a.txt",
+    "lib/m.py": "x = 1\n",
+    "lib/n.py": "y = 2\n",
+}
+
+
+def test_a_difference_is_applied_whole_and_the_view_goes(world: World) -> None:
+    """Everything is as the task wanted it, modes too, and nothing of the view is left."""
+    place = view_of(world, work)
+    assert applied(place, world)
+    assert contents(world) == WANTED
+    assert stat.S_IMODE((world.project / "new/run.sh").stat().st_mode) == 0o755
+    assert not place.base.exists()
+
+
+def test_undo_puts_back_what_was_applied_in_parts(world: World) -> None:
+    """Two parts and the rest, then one undo: every byte is as it was."""
+    before = snapshot(world.project)
+    place = view_of(world, work)
+    assert not applied(place, world, ["a.txt"])
+    assert contents(world)["a.txt"] == "edited\n" and "b.txt" in contents(world)
+    assert not applied(place, world, ["new/deep"])
+    assert contents(world)["new/deep/f"] == "f\n" and "new/run.sh" not in contents(world)
+    assert applied(place, world)
+    assert contents(world) == WANTED
+    assert undo(world.artoo_home, "task-1").refused == ()
+    assert snapshot(world.project) == before
+
+
+def test_what_was_applied_in_part_is_the_persons_own_afterwards(world: World) -> None:
+    """Nothing that is written in the view can reach it, and what the person does with it is no conflict."""
+    place = view_of(world, work)
+    assert not applied(place, world, ["a.txt", "link"])
+    upper = place.upper("task", 0) / "project"
+    assert not os.path.lexists(upper / "a.txt") and not os.path.lexists(upper / "link")
+    (world.project / "a.txt").write_text("the person goes on\n")
+    assert difference_of(place, world.artoo_home).conflicts == ()
+    assert applied(place, world)
+    assert contents(world)["a.txt"] == "the person goes on\n"
+
+
+def test_a_part_brings_what_it_needs_and_no_more(world: World) -> None:
+    """New directories above, and all that a directory holds that goes."""
+    place = view_of(world, lambda home: (work(home), shutil.rmtree(home / "project" / "lib")))
+    assert not applied(place, world, ["src", "new/deep/f"])
+    assert set(contents(world)) == {"a.txt", "b.txt", "new/deep/f"}
+
+
+def test_a_part_that_is_not_there_is_refused(world: World) -> None:
+    """With its name, and nothing is applied."""
+    before = snapshot(world.project)
+    with pytest.raises(SandboxError, match=r"nothing\.txt"):
+        applied(view_of(world, work), world, ["nothing.txt"])
+    assert snapshot(world.project) == before
+
+
+def test_another_difference_than_was_agreed_to_is_refused(world: World) -> None:
+    """The old content is part of what was agreed to, as is every byte of the new one."""
+    place = view_of(world, work)
+    shown = difference_of(place, world.artoo_home)
+    (place.upper("task", 0) / "project" / "a.txt").write_text("something else\n")
+    now = difference_of(place, world.artoo_home)
+    with pytest.raises(SandboxError, match="look at the difference again"):
+        apply_difference(place, world.artoo_home, now, digest=shown.digest)
+
+
+def test_the_rest_of_a_conflict_can_be_applied(world: World) -> None:
+    """The person's version stays, the view keeps the task's, and everything else takes effect."""
+    place = view_of(world, work)
+    (world.project / "a.txt").write_text("mine\n")
+    assert not applied(place, world)
+    assert contents(world) == WANTED | {"a.txt": "mine\n"}
+    left = difference_of(place, world.artoo_home)
+    assert [one.path for one in left.conflicts] == [str(world.project / "a.txt")] and left.effects == ()
+    (world.project / "a.txt").write_text("one\n")
+    assert applied(place, world)
+    assert contents(world)["a.txt"] == "edited\n"
+
+
+def test_a_failed_apply_changes_nothing_and_can_be_tried_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that is full in the middle: all is put back, and the view is whole."""
+    before = snapshot(world.project)
+    place = view_of(world, work)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(transaction, "left_by", full)
+        with pytest.raises(SandboxError, match="No space"):
+            applied(place, world)
+    assert snapshot(world.project) == before
+    with monkeypatch.context() as patched:
+        patched.setattr(transaction, "converge", _once_broken(transaction.converge))
+        with pytest.raises(SandboxError):
+            applied(place, world)
+    assert snapshot(world.project) == before
+    assert applied(place, world)
+    assert contents(world) == WANTED
+
+
+def _once_broken(real: Callable[..., None]) -> Callable[..., None]:
+    left = [1]
+
+    def broken(moves: object) -> None:
+        real(moves)
+        if left:
+            left.pop()
+            raise OSError(28, "No space left on device")
+
+    return broken
+
+
+def test_a_view_that_is_at_work_is_left_alone(world: World) -> None:
+    """Who settles has it to himself."""
+    place = view_of(world, work)
+    with place.locked(), pytest.raises(SandboxError, match="another process"), opened(place, world.artoo_home):
+        pass
