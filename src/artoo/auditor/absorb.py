@@ -10,6 +10,7 @@ from artoo.auditor import law as control
 from artoo.auditor.law import Law
 from artoo.auditor.notes import RoundNotes, SubTaskNotes, TaskNotes
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
+from artoo.contracts.criteria import CheckAmended
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import (
@@ -77,6 +78,13 @@ def _medium(task: TaskNotes, envelope: Envelope) -> None:
             task.rounds.append(RoundNotes(plan))
             known = {each.text for each in task.criteria}
             task.criteria = (*task.criteria, *(each for each in plan.task_criteria if each.text not in known))
+        case CheckAmended() as amended:
+            task.criteria = tuple(
+                each.model_copy(update={"check": amended.after})
+                if (each.text, each.check, each.by) == (amended.criterion, amended.before, "planner")
+                else each
+                for each in task.criteria
+            )
         case DispatchManifest() as manifest if task.round is not None:
             task.round.manifest = manifest
         case OutcomeSummary() as summary:

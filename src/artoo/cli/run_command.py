@@ -66,8 +66,6 @@ class Output:
 @click.option("--budget", multiple=True, metavar="LIMITS", help="seconds=120,calls=20,tokens=50000,money=0.50")
 @click.option("--strict", is_flag=True, help="Only a complete result is a success.")
 @click.option("--strict-roles", is_flag=True, help="Every role asks its model, also where code could decide.")
-@click.option("--check", "checks", multiple=True, metavar="COMMAND", help="A command that must succeed in the end.")
-@click.option("--verify", is_flag=True, help="Work every result out a second way.")
 @click.option("--no-memory", is_flag=True, help="Neither recall nor learn.")
 @click.option(
     "--progress",
@@ -90,8 +88,6 @@ def run(
     budget: tuple[str, ...],
     strict: bool,
     strict_roles: bool,
-    checks: tuple[str, ...],
-    verify: bool,
     no_memory: bool,
     progress: str,
 ) -> None:
@@ -113,8 +109,6 @@ def run(
         strict=strict,
         strict_roles=strict_roles,
         memory=not no_memory,
-        checks=checks,
-        verify=verify,
     )
     request = _request(text)
     context.exit(asyncio.run(_run(request, options, Output(as_json_, events), Progress(progress))))

@@ -27,8 +27,8 @@ class TaskOpened(Contract):
     attempt, `steps` in it. `max_calls`, `max_tokens`, `max_money`: the budget, None without a limit. `allow` are
     the permissions that were given for this task alone, `apply` what of it takes effect unasked (ApplyMode; None in
     logs of version 0.1). `persona` is the accepted part of the T layer, `standing` what stands in every prompt
-    because of the agent that the task is done for: segment name → text. `brain`, `tool` are the models; `without` the
-    heuristics that were switched off.
+    because of the agent that the task is done for: segment name → text. `brain`, `tool` are the models;
+    `without` the heuristics that were switched off.
     """
 
     artoo: str

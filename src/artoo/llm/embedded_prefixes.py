@@ -4,8 +4,8 @@
                                                         no:  read once into a slot (as the call must anyway), saved
 
 llama.cpp saves and restores slots through its HTTP interface alone. That listens on a UNIX socket whose name is
-gone as soon as the model is loaded; this process reaches it through the descriptor that it kept. Where the system has no
-such descriptors (macOS), nothing is kept and nothing is lost but time.
+gone as soon as the model is loaded; this process reaches it through the descriptor that it kept. Where the
+system has no such descriptors (macOS), nothing is kept and nothing is lost but time.
 """
 
 from __future__ import annotations

@@ -89,8 +89,7 @@ class RunOptions:
     standing permissions ("edits src/**") besides those of the configuration. `checks` are commands that must
     succeed, `verify` asks for a second way of checking also where the model is not known to be small.
     `strict` sets δ = 0, `strict_roles` makes every role call its model, `memory` False neither reads nor writes
-    shared memory. `checks` are commands that must succeed in the end, the person's own criteria; `verify` has every
-    result worked out a second way. `behalf`: the agent of a team for whom it is done.
+    shared memory. `behalf`: the agent of a team for whom it is done.
     """
 
     workspace: Path | None = None
@@ -103,8 +102,6 @@ class RunOptions:
     strict: bool = False
     strict_roles: bool = False
     memory: bool = True
-    checks: tuple[str, ...] = ()
-    verify: bool = False
     behalf: Behalf | None = None
 
     def __post_init__(self) -> None:

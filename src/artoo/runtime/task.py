@@ -267,7 +267,7 @@ class TaskRun:
             WatchedSurroundings(hands.surroundings, eyes),
             max_retries=settings.hyperparameters.max_retries,
             always_ask=settings.strict_roles,
-            second_look=settings.second_look,
+            second_look=settings.second_look if settings.heuristics.second_way else SecondLook.NEVER,
         )
 
     def _speaker(self, role: Role, tier: Tier, subtask_id: str | None = None) -> tuple[Port, Asker]:

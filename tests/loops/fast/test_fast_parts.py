@@ -11,12 +11,13 @@ from artoo.contracts.criteria import Criterion, Mode
 from artoo.contracts.execution import CallStatus, DecidedBy, ExecutionResult, FailureClass, ToolCall
 from artoo.contracts.plan import MustNot
 from artoo.contracts.roles import Role
+from artoo.llm.reading import read_answer
 from artoo.loops.fast import judging
 from artoo.loops.fast.checks import CheckResult
 from artoo.loops.fast.correction import correction_for
 from artoo.loops.fast.facts import Fact
 from artoo.loops.fast.report import JudgedCriterion, numbered, usable_judgements
-from artoo.loops.fast.step import ANSWER, ExecutorStep, step_contract
+from artoo.loops.fast.step import ANSWER, CANNOT, step_contract
 from artoo.loops.tool_text import arguments_for, describe_tools, prohibitions
 from artoo.ports.tools import Parameter, ToolSpec
 
@@ -34,37 +35,40 @@ SPECS = (SHELL, READ, WRITE)
 # --- steps ------------------------------------------------------------------------------------------------------
 
 
-def test_a_step_names_an_open_tool_or_answers() -> None:
-    """Only the tools that are open, and `answer`."""
-    schema = step_contract(SPECS).schema
+def test_a_step_names_an_open_tool_or_ends() -> None:
+    """Only the tools that are open, `answer` and `cannot`."""
+    schema = step_contract(SPECS)
     assert schema.model_validate({"tool": "shell", "body": "ls"}).tool == "shell"
-    assert schema.model_validate({"tool": ANSWER, "input": "hi"}).answer == "hi"
+    assert schema.model_validate({"tool": ANSWER, "sources": [1, 2], "body": "hi\n"}).words == "hi"
+    assert schema.model_validate({"tool": CANNOT, "input": "no file"}).words == "no file"
     with pytest.raises(ValidationError):
         schema.model_validate({"tool": "python"})
 
 
-@pytest.mark.parametrize(("info", "tool"), [("bash", "shell"), (" SH ", "shell"), ("python", None), ("", None)])
+@pytest.mark.parametrize(
+    ("info", "tool"), [("bash", "shell"), (" SH ", "shell"), ("shell", "shell"), ("python", None), ("", None)]
+)
 def test_a_bare_block_is_a_final_call(info: str, tool: str | None) -> None:
     """A block in a tool's language is a final call of it; in another it is nothing."""
-    step = step_contract(SPECS).schema.from_bare_body(info, "ls")
+    step = step_contract(SPECS).from_bare_body(info, "ls")
     assert (step.tool if step else None) == tool
     assert step is None or (step.is_final and step.body == "ls")
 
 
 @pytest.mark.parametrize(
-    ("step", "answer", "failure"),
+    ("text", "tool", "words"),
     [
-        (ExecutorStep(tool=ANSWER, input=" yes "), "yes", None),
-        (ExecutorStep(tool=ANSWER, input="short", body="long\n"), "long", None),
-        (ExecutorStep(tool=ANSWER, body="Failed: no such file"), "Failed: no such file", "no such file"),
-        (ExecutorStep(tool=ANSWER, input="failed:"), "failed:", "no reason given"),
-        (ExecutorStep(tool=ANSWER, input="2 tests failed: a, b"), "2 tests failed: a, b", None),
-        (ExecutorStep(tool="shell", body="failed: x"), "failed: x", None),
+        ('I look first.\n{"tool": "read_file", "input": "a.txt"}', "read_file", "a.txt"),
+        ('{"tool": "answer", "sources": [1]}\n```\nIt is {2}.\n```', ANSWER, "It is {2}."),
+        ('{"tool": "answer"}\n````text\nSee:\n```py\nx\n```\n````', ANSWER, "See:\n```py\nx\n```"),
+        ("I count them.\n```bash\nwc -l < a.txt", "shell", "wc -l < a.txt"),
+        ("Bom dia!", ANSWER, "Bom dia!"),
     ],
 )
-def test_answers_and_failures(step: ExecutorStep, answer: str, failure: str | None) -> None:
-    """The block is the answer, else the input; only an answer that begins with `failed:` is a failure."""
-    assert (step.answer, step.failure) == (answer, failure)
+def test_what_models_write_is_read(text: str, tool: str, words: str) -> None:
+    """Thought first, then a line of JSON, a block, both, or words alone."""
+    step = read_answer(text, step_contract(SPECS), body_field="body")
+    assert (step.tool, step.words) == (tool, words)
 
 
 # --- quotes -----------------------------------------------------------------------------------------------------

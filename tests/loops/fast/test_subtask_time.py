@@ -19,6 +19,7 @@ from artoo.contracts.roles import Role
 from artoo.loops.asking import Asker
 from artoo.loops.fast.executor import Executor, ExecutorLimits
 from artoo.ports.model import Answer, Question, Tier
+from artoo.ports.surroundings import Surroundings
 from artoo.ports.tools import Ticket, ToolSpec
 from artoo.ports.waiting import waiting_for_a_person
 from artoo.testing import FakeClock, SequentialIds
@@ -57,6 +58,13 @@ class SlowModel:
             await asyncio.sleep(0)
 
 
+class NothingHere:
+    """An empty directory."""
+
+    async def look(self, request: str) -> Surroundings:
+        return Surroundings()
+
+
 async def attempts(monkeypatch: pytest.MonkeyPatch, model: SlowModel, count: int) -> list[ExecutionResult]:
     """The results of `count` attempts, one after the other, of a subtask that has five seconds."""
     loop = asyncio.get_running_loop()
@@ -65,7 +73,7 @@ async def attempts(monkeypatch: pytest.MonkeyPatch, model: SlowModel, count: int
     bus = InProcessBus(FakeClock(), SequentialIds())
     port = bus.port(Role.EXECUTOR, "t1", subtask_id="s1")
     asker = Asker(port, model, FakeClock(), Tier.TOOL)
-    executor = Executor(port, asker, NoTools(), ExecutorLimits(seconds=5.0))
+    executor = Executor(port, asker, NoTools(), ExecutorLimits(seconds=5.0), NothingHere())
     validator, dispatcher = bus.port(Role.AGENT_VALIDATOR, "t1", subtask_id="s1"), bus.port(Role.DISPATCHER, "t1")
     results: list[ExecutionResult] = []
     async with asyncio.TaskGroup() as group:

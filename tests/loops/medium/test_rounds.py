@@ -344,8 +344,8 @@ def test_hands_are_left_whatever_failed(names: list[str]) -> None:
     ],
 )
 def test_targets(failed_call: ToolCall, blocked: bool) -> None:
-    """What failed for good, or was not consented to, is blocked for its identity; what the task made itself, passing
-    faults and calls that never ran are not."""
+    """What failed for good, or was not consented to, is blocked for its identity; what the task made itself,
+    passing faults and calls that never ran are not."""
     made = call("write_file", "out.txt", CallStatus.OK).model_copy(update={"changes": ("/p/./out.txt",)})
     pairs = targets_to_block([outcome("1", verdict(fails=ENVIRONMENTAL), calls=(failed_call, made))])
     assert pairs == ((("read_file", "a.txt"),) if blocked else ())

@@ -166,7 +166,7 @@ def _foreign_outcomes(task: TaskNotes, outcomes: Sequence[SubTaskOutcome]) -> It
 
 
 def _is_said(task: TaskNotes, output: str, outcomes: Sequence[SubTaskOutcome]) -> bool:
-    """Whether an output is a subtask's, all of them, a reply of the plan's, or in an answer of the merge's writer."""
+    """Whether an output is a subtask's, all of them, the plan's reply, or in an answer of the merge's writer."""
     matched = [outcome.output.strip() for outcome in outcomes if outcome.status == "matched"]
     plan_says = task.round.plan.reply if task.round is not None else ""
     known = (merged(outcomes), "\n\n".join(filter(None, matched)), plan_says, *matched)

@@ -125,20 +125,20 @@ def prompt_changed(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> 
     try:
         # A second way is asked for in the executor's words, whoever asks for it.
         speaker = Role.EXECUTOR if called.contract == "ExecutorStep" else called.role
-        due = _procedural(speaker.value, called.contract)
+        due = tuple(_procedural(speaker.value, called.contract, simple) for simple in (False, True))
     except ConfigurationError as error:
         yield str(error)
         return
     except KeyError as error:
         yield f"the {called.role} has no prompt for {called.contract} ({error})"
         return
-    if not called.system.startswith(due):
+    if not called.system.startswith(due):  # the texts for all models, or those for small ones
         yield f"the system prompt of the {called.role} for {called.contract} is not the one in the manifest"
 
 
 @cache
-def _procedural(role: str, contract: str) -> str:
-    return assemble(procedural(role, contract))[0]
+def _procedural(role: str, contract: str, simple: bool) -> str:
+    return assemble(procedural(role, contract, simple=simple))[0]
 
 
 # --- memory -----------------------------------------------------------------------------------------------------

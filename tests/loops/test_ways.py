@@ -1,0 +1,246 @@
+"""How a task is worked on, whatever is asked and in whatever language, and who may demand what."""
+
+from __future__ import annotations
+
+import pytest
+from scenario import (
+    Each,
+    Script,
+    World,
+    exists,
+    gives_up,
+    judged,
+    merged,
+    plan,
+    read,
+    replan,
+    reply,
+    says,
+    shell,
+    subtask,
+    write,
+)
+
+from artoo.contracts.criteria import CheckAmended
+from artoo.contracts.execution import CorrectionSignal, ExecutionResult, SubTaskOutcome
+from artoo.contracts.plan import Plan
+from artoo.contracts.solution import FinalResult, OutcomeSummary
+from artoo.llm.request import ServerTraits
+from artoo.testing import Asked
+
+PAGE = "<!doctype html><title>Tea</title>"
+
+
+async def test_a_web_page_is_made_without_demands_of_code(world: World) -> None:
+    """“Make a web page site/index.html” is planned and finished: the only criterion is the planner's."""
+    script = {
+        "Plan": plan(subtask("make it"), criteria=[exists("site/index.html")]),
+        "ExecutorStep": write("site/index.html", PAGE),
+    }
+    ended = await world.play("Make a web page site/index.html", script)
+    assert ended.directive == "accept" and ended.contracts == ["Plan", "ExecutorStep"]
+    assert [each.text for each in ended.one(Plan).task_criteria] == ["site/index.html exists"]
+    assert "site/index.html" in ended.result.output and ended.result.assurance == "checked"
+    assert (world.project / "site" / "index.html").read_text().strip() == PAGE
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        ("Make a web page site/index.html", "Made."),
+        ("Faça uma página web em site/index.html", "Feito."),
+        ("做一个网页 site/index.html", "已完成。"),
+    ],
+)
+async def test_every_language_takes_the_same_way(world: World, request_: str, answer: str) -> None:
+    """The same roles are asked the same things in the same order, and nothing but the planner demands anything."""
+    script = {
+        "Plan": {"subtasks": [subtask("page")], "task_criteria": []},
+        "ExecutorStep": [write("site/index.html", PAGE, final=False), says(answer, 1)],
+        "ValidationReport": judged(("pass", "site/index.html")),
+    }
+    ended = await world.play(request_, script)
+    assert ended.contracts == ["Plan", "ExecutorStep", "ExecutorStep", "ValidationReport"]
+    assert (ended.directive, ended.result.output, ended.result.assurance) == ("accept", answer, "judged")
+    assert [each.text for each in ended.one(Plan).task_criteria] == [request_]
+    assert not ended.all(CorrectionSignal)
+
+
+async def test_talk_takes_one_call(world: World) -> None:
+    """A reply of the planner's is the answer: unverified, the model's own words, and nothing was looked at."""
+    ended = await world.play("What is the capital of Australia?", {"Plan": reply("Canberra.")})
+    assert ended.contracts == ["Plan"] and not ended.calls
+    assert (ended.directive, ended.result.summary, ended.result.assurance) == ("success", "Canberra.", "unverified")
+    assert ended.result.open == ("What is the capital of Australia?",) and len(ended.result.facts) == 1
+    assert ended.one(OutcomeSummary).outcomes == ()
+
+
+async def test_a_reply_about_this_machine_is_refused(world: World) -> None:
+    """A reply that speaks of a file that is here was looked up by nobody: a round without success, then work."""
+    world.file("notes.txt", "tea\n" * 25)
+    script = {
+        "Plan": [reply("notes.txt holds 12 lines."), replan(subtask("count", tool="shell"))],
+        "ExecutorStep": shell("wc -l < notes.txt"),
+        "ValidationReport": judged(("pass", "25")),
+    }
+    ended = await world.play("How long is notes.txt?", script)
+    assert ended.directives[-1] == "accept" and ended.result.output == "25"
+    assert "Not met" in ended.asked("Plan")[1].user
+
+
+async def test_an_answer_names_its_sources(world: World) -> None:
+    """An answer in words rests on numbered calls; what they do not show is asked about, and the record stays."""
+    world.file("a.txt", "tea 4\n")
+    script = {
+        "Plan": plan(subtask("look"), criteria=["it says how much tea there is"]),
+        "ExecutorStep": [read("a.txt", final=False), says("There are 7 teas.", 1), says("There are 4 teas.", 1)],
+        "ValidationReport": judged(("pass", "tea 4")),
+    }
+    ended = await world.play("How much tea is there?", script)
+    first, second = ended.all(ExecutionResult)
+    assert (first.sources, second.sources, len(second.tool_calls), second.attempt_from) == ((1,), (1,), 1, 1)
+    third = ended.asked("ExecutorStep")[2].user
+    assert third.count("[1] read_file: a.txt") == 1 and third.index("tea 4") < third.index("Not accepted")
+    assert "7" in third.partition("Not accepted")[2]
+    assert (ended.directive, ended.result.output) == ("accept", "There are 4 teas.")
+
+
+async def test_what_cannot_be_done_is_said(world: World) -> None:
+    """`cannot` after a look ends the task honestly, with the reason, and without another round."""
+    world.file("a.txt", "x\n")
+    script = {
+        "Plan": plan(subtask("add it up"), criteria=["the sum"]),
+        "ExecutorStep": [shell("ls", final=False), gives_up("there is no sales.csv here")],
+        "ValidationReport": judged(("pass", "a.txt")),
+    }
+    ended = await world.play("What is the sum in sales.csv?", script)
+    assert (ended.directive, ended.result.stopped_by) == ("abandon", "missing_input")
+    assert "there is no sales.csv here" in ended.result.summary
+    assert ended.all(SubTaskOutcome)[0].hopeless and ended.directives == ["abandon"]
+
+
+async def test_a_repeated_call_is_answered_from_the_record(world: World) -> None:
+    """The same call is made once; said again it costs nothing, and as the final one it is the answer."""
+    world.file("a.txt", "x\n")
+    ask = shell("cat a.txt", final=False)
+    script = {"Plan": plan(subtask("show")), "ExecutorStep": [ask, ask, shell("cat a.txt")]}
+    ended = await world.play("Show a.txt", script)
+    assert len(ended.calls) == 1 and ended.result.output == "x"
+    assert "That is call [1]; nothing has changed since" in ended.asked("ExecutorStep")[2].user
+    assert "That is call [1]" not in ended.asked("ExecutorStep")[1].user
+
+
+async def test_endless_repetition_ends(world: World) -> None:
+    """A model that only repeats itself is stopped after a few steps of each attempt, not after all."""
+    world.file("a.txt", "x\n")
+
+    def stubborn(asked: Asked) -> object:
+        return plan(subtask("show")) if asked.contract == "Plan" else read("a.txt", final=False)
+
+    config = world.config(control={"max_retries": 0, "max_replans": 1, "theta": 0.0})
+    ended = await world.play("Show a.txt", stubborn, config=config)  # pyright: ignore[reportArgumentType]
+    assert len(ended.calls) == 1 and len(ended.asked("ExecutorStep")) == 4
+    assert ended.directive == "abandon"
+
+
+async def test_a_final_call_that_fails_is_tried_again_at_once(world: World) -> None:
+    """No correction is spent on a program that stopped: its error stands in the record for the next step."""
+    world.file("a.txt", "x\n")
+    script = {"Plan": plan(subtask("show")), "ExecutorStep": [shell("cat b.txt"), shell("cat a.txt")]}
+    ended = await world.play("Show the file", script)
+    assert ended.directive == "accept" and not ended.all(CorrectionSignal)
+    assert (
+        "exit 1;" in ended.asked("ExecutorStep")[1].user
+        and "stderr: cat: b.txt" in ended.asked("ExecutorStep")[1].user
+    )
+
+
+async def test_several_subtasks_make_one_answer(world: World) -> None:
+    """The merge is an answer to what was asked; the parts' outputs do not appear, and what none of them says is
+    asked about once."""
+    world.file("one.txt", "a\n" * 22)
+    world.file("two.txt", "c\n")
+    script = {
+        "Plan": plan(subtask("count one"), subtask("count two"), criteria=["which is longer"]),
+        "ExecutorStep": Each.of(count_one=shell("wc -l < one.txt"), count_two=shell("wc -l < two.txt")),
+        "MergeReport": [
+            merged("one.txt is longer, by 40 lines."),
+            merged("one.txt is longer: 22 lines against 1.", ("pass", "22")),
+        ],
+    }
+    ended = await world.play("Which is longer, one.txt or two.txt?", script)
+    assert ended.result.output == "one.txt is longer: 22 lines against 1."
+    assert "40" in ended.asked("MergeReport")[1].user.rpartition("in no result")[2]
+    assert (ended.directive, ended.result.assurance) == ("accept", "judged")
+
+
+async def test_a_check_that_cannot_hold_is_amended_once(world: World) -> None:
+    """R2 may replace a check of its own that failed, with a reason; the criterion's text stays, and the result says
+    what was replaced."""
+    wrong = exists("report.txt")
+    amend = {
+        "criterion": wrong["text"],
+        "check": {"check": "file_exists", "path": "report.md"},
+        "reason": "the project's reports are Markdown",
+    }
+    script: Script = {
+        "Plan": [
+            plan(subtask("write it"), criteria=[wrong]),
+            {"subtasks": [subtask("write it as Markdown")], "task_criteria": [], "amend": [amend]},
+        ],
+        "ExecutorStep": [write("report.md", "# Report"), write("report.md", "# Report\n")],
+    }
+    config = world.config(control={"max_retries": 0})
+    ended = await world.play("Write the report", script, config=config)
+    replaced = ended.one(CheckAmended)
+    assert (replaced.criterion, replaced.reason) == (wrong["text"], "the project's reports are Markdown")
+    assert ended.one(FinalResult).amended == (replaced,) and ended.directive == "accept"
+    assert {each.text for each in ended.all(Plan)[1].task_criteria} == {wrong["text"]}
+
+
+async def test_a_persons_check_is_never_amended(world: World) -> None:
+    """What the person asked for stands, whatever the planner says about it."""
+    amend = {
+        "criterion": "`test -e b.txt` succeeds",
+        "check": {"check": "command_succeeds", "command": "true"},
+        "reason": "b.txt is not needed",
+    }
+    second = {"subtasks": [subtask("again")], "task_criteria": [], "amend": [amend]}
+    script = {
+        "Plan": [plan(subtask("make a"), criteria=()), second],
+        "ExecutorStep": [write("a.txt", "a"), shell("echo b > b.txt; ls b.txt")],
+        "ValidationReport": judged(("pass", "b.txt")),
+    }
+    options = world.options(checks=("test -e b.txt",))
+    ended = await world.play("Make it", script, config=world.config(control={"max_retries": 0}), options=options)
+    assert not ended.all(CheckAmended) and ended.directive == "accept"
+
+
+async def test_what_is_on_disk_is_listed_as_it_is_now(world: World) -> None:
+    """After a call has changed files the next prompt lists them as they are, and what this task changed."""
+    script = {
+        "Plan": plan(subtask("make it")),
+        "ExecutorStep": [write("new.txt", "tea", final=False), shell("cat new.txt")],
+    }
+    ended = await world.play("Write tea into new.txt", script)
+    first, second = ended.asked("ExecutorStep")
+    assert "Changed in this task: new.txt" in second.user and "Changed in this task" not in first.user
+    assert "new.txt (" in second.user.partition("Changed in this task")[0]
+
+
+async def test_a_small_model_is_asked_for_programs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No planner is asked, no form has to be chosen, a corrected attempt changes its language, and nothing is
+    planned again; what nothing confirmed is unverified."""
+    monkeypatch.setattr(ServerTraits, "is_small", property(lambda self: True))
+    world.file("a.txt", "x\ny\n")
+    config = world.config(control={"without": ["second_way"]})
+    ended = await world.play(
+        "How many lines has a.txt?", {"ExecutorStep": "I count.\n```bash\nwc -l < a.txt\n```"}, config=config
+    )
+    assert ended.contracts == ["ExecutorStep"] and "Role: programmer" in ended.asked("ExecutorStep")[0].system
+    assert (ended.directive, ended.result.output, ended.result.assurance) == ("success", "2", "unverified")
+    answers = ["```bash\nexit 3\n```", "```bash\nexit 4\n```", "```bash\nexit 5\n```", "```bash\nexit 6\n```"]
+    ended = await world.play(
+        "How many lines has b.txt?", {"ExecutorStep": [*answers, "```bash\nexit 7\n```"]}, config=config
+    )
+    assert ended.directive == "abandon" and ended.directives == ["abandon"]
