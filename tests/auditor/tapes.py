@@ -152,7 +152,7 @@ def _python(code: str) -> Reply:
 SCRIPTS: dict[str, tuple[str, Script]] = {
     "plain": (
         "How many lines has a.txt?",
-        {"Plan": {"subtasks": [subtask("count")]}, "ExecutorStep": shell("wc -l < a.txt")},
+        {"Plan": {"subtasks": [subtask("count", matches(r"\d"))]}, "ExecutorStep": shell("wc -l < a.txt")},
     ),
     "corrected": (
         "Show the word.",
@@ -173,7 +173,7 @@ SCRIPTS: dict[str, tuple[str, Script]] = {
             },
             "ExecutorStep": [shell("cat word.txt"), shell("cat a.txt")],
             "ValidationReport": [judged("hello"), judged("x y")],
-            "MergeReport": judged("hello"),
+            "MergeReport": with_body({"sources": [1, 2], **judged("hello")}, "hello, x, y", "text"),
         },
     ),
     "replanned": (
@@ -196,11 +196,15 @@ SCRIPTS: dict[str, tuple[str, Script]] = {
                 _python("print('delta')"),
                 shell("printf beta"),
             ],
+            "MergeReport": with_body({"sources": [1, 2]}, "hello, beta", "text"),
         },
     ),
     "refused": (
         "Delete word.txt",
-        {"Plan": {"subtasks": [subtask("delete word.txt")]}, "ExecutorStep": shell("rm word.txt")},
+        {
+            "Plan": {"subtasks": [subtask("delete word.txt", matches("gone"))]},
+            "ExecutorStep": shell("rm word.txt && echo gone"),
+        },
     ),
 }
 

@@ -16,7 +16,7 @@ from scenario import (
     gives_up,
     judged,
     matches,
-    merge_judged,
+    merged,
     moves,
     nothing,
     plan,
@@ -120,7 +120,7 @@ async def test_the_time_budget_ends_a_judge_too(world: World) -> None:
 
     def too_late(asked: Asked) -> Reply:
         clock.advance(300.0)
-        return slow(merge_judged(("pass", "1")), LONG)
+        return slow(merged("1 and 1", ("pass", "1")), LONG)
 
     script = {
         "Plan": plan(
@@ -352,7 +352,7 @@ async def test_strict_roles_survive_a_judge_that_says_nothing(world: World) -> N
         "Plan": ONE,
         "ExecutorStep": shell("wc -l < a.txt"),
         "ValidationReport": judged(("fail", "")),
-        "MergeReport": merge_judged(("fail", "")),
+        "MergeReport": merged("1", ("fail", ""), sources=[1]),
     }
     ended = await world.play(COUNT, script, options=world.options(strict_roles=True))
     assert ended.directive == "accept"

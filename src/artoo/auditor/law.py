@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from artoo.contracts.criteria import Mode
-from artoo.contracts.execution import CriterionVerdict, FailureClass, SubTaskOutcome
+from artoo.contracts.execution import CallStatus, CriterionVerdict, FailureClass, SubTaskOutcome
 from artoo.contracts.solution import Directive, ReplanRequest, StoppedBy
 
 TOLERANCE = 1e-6
@@ -97,14 +97,17 @@ def counted(request: ReplanRequest) -> Counted:
         *request.task_verdicts,
     ]
     failing = [verdict for verdict in verdicts if verdict.verdict == "fail"]
+    calls = [call for outcome in request.outcomes for call in outcome.tool_calls]
+    ran = {each for call in calls if call.status is not CallStatus.REFUSED for each in call.identity}
+    blaming = [each for each in failing if not each.identities or ran & set(each.identities)]
     bare = sum(outcome.status == "failed" and not outcome.criteria_verdicts for outcome in request.outcomes)
     missing = request.not_run + bare
     total = len(verdicts) + missing
     return Counted(
         distance=(sum(map(_weight, failing)) + missing) / total if total else 1.0,
         criteria=total,
-        logical=sum(verdict.failure_class is FailureClass.LOGICAL for verdict in failing),
-        environmental=sum(verdict.failure_class is FailureClass.ENVIRONMENTAL for verdict in failing),
+        logical=sum(verdict.failure_class is FailureClass.LOGICAL for verdict in blaming),
+        environmental=sum(verdict.failure_class is FailureClass.ENVIRONMENTAL for verdict in blaming),
     )
 
 

@@ -48,8 +48,8 @@ def measure(request: ReplanRequest) -> Gap:
     gaps = [_gap(verdict) for verdict in verdicts]
     gaps += [CriterionGap(failed=True, verifiable=True)] * request.not_run
     failed = [verdict for verdict in verdicts if verdict.verdict == "fail"]
-    turned_away = _turned_away(request.outcomes)
-    blaming = [verdict for verdict in failed if not verdict.identities or set(verdict.identities) - turned_away]
+    ran = _ran(request.outcomes)
+    blaming = [verdict for verdict in failed if not verdict.identities or ran & set(verdict.identities)]
     bare = sum(outcome.status == "failed" and not outcome.criteria_verdicts for outcome in request.outcomes)
     gaps += [CriterionGap(failed=True, verifiable=True)] * bare
     return Gap(
@@ -65,12 +65,10 @@ def measure(request: ReplanRequest) -> Gap:
     )
 
 
-def _turned_away(outcomes: Sequence[SubTaskOutcome]) -> set[str]:
-    """Identities of calls that were refused, without any that went out."""
-    calls = [call for outcome in outcomes for call in outcome.tool_calls]
-    ran = {identity for call in calls if call.status is not CallStatus.REFUSED for identity in call.identity}
-    refused = {identity for call in calls if call.status is CallStatus.REFUSED for identity in call.identity}
-    return refused - ran
+def _ran(outcomes: Sequence[SubTaskOutcome]) -> set[str]:
+    """Identities of calls that were not refused."""
+    calls = (call for outcome in outcomes for call in outcome.tool_calls)
+    return {identity for call in calls if call.status is not CallStatus.REFUSED for identity in call.identity}
 
 
 def _subtask_verdicts(outcomes: Sequence[SubTaskOutcome]) -> list[CriterionVerdict]:

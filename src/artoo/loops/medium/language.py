@@ -11,4 +11,4 @@ def language_of(text: str) -> str:
     han = sum("\u3400" <= one <= "\u9fff" or "\uf900" <= one <= "\ufaff" for one in text)
     kana = sum("\u3040" <= one <= "\u30ff" for one in text)
     words = sum(word.isascii() and any(map(str.isalpha, word)) for word in text.split())
-    return "zh" if han and not kana and han * 2 >= words else "en"
+    return "zh" if han and not kana and han >= words else "en"
