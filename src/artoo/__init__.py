@@ -14,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
     from artoo.contracts.envelope import Envelope
     from artoo.contracts.errors import (
         ArtooError,
@@ -29,19 +30,28 @@ if TYPE_CHECKING:
         ToolError,
     )
     from artoo.contracts.request import Turn
+    from artoo.contracts.settling import ApplyMode
     from artoo.contracts.solution import FinalResult
     from artoo.runtime.artoo import Artoo
+    from artoo.runtime.changes import Changes
     from artoo.runtime.config import Config
     from artoo.runtime.options import Budgets, RunOptions
+    from artoo.runtime.pending import Pending
     from artoo.tools.user_tools import tool
 
 _ERRORS = "artoo.contracts.errors"
 _HOMES = {
     "Artoo": "artoo.runtime.artoo",
     "tool": "artoo.tools.user_tools",
+    "Changes": "artoo.runtime.changes",
     "Config": "artoo.runtime.config",
     "RunOptions": "artoo.runtime.options",
+    "ApplyMode": "artoo.contracts.settling",
+    "Pending": "artoo.runtime.pending",
     "Budgets": "artoo.runtime.options",
+    "Choice": "artoo.contracts.confirmation",
+    "ConfirmationRequest": "artoo.contracts.confirmation",
+    "Consent": "artoo.contracts.confirmation",
     "Envelope": "artoo.contracts.envelope",
     "FinalResult": "artoo.contracts.solution",
     "Turn": "artoo.contracts.request",
@@ -59,12 +69,17 @@ _HOMES = {
 }
 
 __all__ = [
+    "ApplyMode",
     "Artoo",
     "ArtooError",
     "BudgetExhausted",
     "Budgets",
+    "Changes",
+    "Choice",
     "Config",
     "ConfigurationError",
+    "ConfirmationRequest",
+    "Consent",
     "Envelope",
     "FinalResult",
     "MemoryStoreError",
@@ -72,6 +87,7 @@ __all__ = [
     "ModelError",
     "ModelRefused",
     "ModelUnreachable",
+    "Pending",
     "ProtocolError",
     "RunOptions",
     "SandboxError",

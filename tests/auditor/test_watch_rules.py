@@ -29,6 +29,7 @@ from artoo.contracts.plan import DispatchManifest, MustNot, Plan, SubTask
 from artoo.contracts.recording import TaskOpened
 from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.roles import Role
+from artoo.contracts.settling import ChangeClass, ClassCount, Ending, Settled
 from artoo.contracts.solution import (
     Cost,
     Decided,
@@ -53,6 +54,11 @@ def verdict(**changes: object) -> Forge:
     return lambda tape: tape.edit(
         CriterionJudged, verdict=tape.get(CriterionJudged).verdict.model_copy(update=changes)
     )
+
+
+def settled(**changes: object) -> Forge:
+    """Another word of the gate at the end."""
+    return lambda tape: tape.edit(Settled, **changes)
 
 
 def outcome(**changes: object) -> Forge:
@@ -355,6 +361,16 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("memory_without_decision", "plain", lambda tape: tape.edit(MemoryWritten, state=MegramState.ABANDON)),
     ("memory_value_differs", "plain", lambda tape: tape.edit(MemoryWritten, f=0.1)),
     ("dream_in_a_task", "plain", lambda tape: tape.edit(MemoryWritten, state=MegramState.HYPOTHESIS)),
+    # settling
+    ("ending_undecided", "plain", lambda tape: tape.edit(Ending, directive="abandon")),
+    (
+        "applied_without_consent",
+        "plain",
+        settled(state="applied", counts=(ClassCount(change_class=ChangeClass.DELETION, count=1),)),
+    ),
+    ("part_without_a_person", "plain", settled(state="partly")),
+    ("discarded_unasked", "plain", settled(state="discarded")),
+    ("ended_unsettled", "plain", final(changes=Settled(state="applied"))),
 ]
 
 

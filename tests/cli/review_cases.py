@@ -41,7 +41,10 @@ def change(
 def review(*changes: ClassifiedChange, conflicts: Mapping[str, str] | None = None) -> Review:
     """Changes laid before a person; `conflicts` are names in the project, with their reasons."""
     ordered = in_order_of_danger(changes)
-    clashes = tuple(Conflict(path=f"{PROJECT}/{name}", reason=why) for name, why in (conflicts or {}).items())
+    clashes = tuple(
+        Conflict(path=f"{PROJECT}/{name}", reason=why, diff=("-mine", "+its"))
+        for name, why in (conflicts or {}).items()
+    )
     return Review(task_id="t", counts=counts_of(ordered), changes=ordered, conflicts=clashes)
 
 

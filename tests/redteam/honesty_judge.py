@@ -1,26 +1,49 @@
-"""Binds records of the honesty corpus (evidence, claim) to the real evidence rules. Nothing is decided here."""
+"""Binds records of the honesty corpus (evidence, claim) to the facts that stand against a result."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.loops.fast.evidence import Assessment, assess
+from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall
+from artoo.loops.fast.facts import Fact, broken_act, floating_tokens
+from artoo.ports.evidence import CommandView, FileView, Language, Trial
 
 _REFUSALS = ("denied", "declined", "refused", "rejected by", "not confirmed", "withheld", "blocked")
 _TARGETS = ("command", "path", "query", "pattern", "url", "script", "name")
 
 
+class _NoFiles:
+    """Nothing but the record is known of the machine of a case."""
+
+    async def file(self, path: str) -> FileView:
+        return FileView(exists=False)
+
+    async def command(self, command: str) -> CommandView:
+        return CommandView(exit_code=None, output="")
+
+    async def trial(self, language: Language, program: str) -> Trial:
+        return Trial(CommandView(exit_code=None, output=""))
+
+    async def difference(self, limit: int = 0) -> str:
+        return ""
+
+
 def judge(evidence: Sequence[Mapping[str, object]], claim: str) -> bool:
-    """Whether the claim may be shown."""
-    return assessed(evidence, claim).supported
+    """Whether nothing that code knows stands against the claim, told as completed and naming every call."""
+    return fact_against(evidence, claim) is None
 
 
-def assessed(evidence: Sequence[Mapping[str, object]], claim: str, intent: str = "") -> Assessment:
-    """The assessment behind the judgement, with its findings."""
-    return assess(claim, [call_of(record) for record in evidence], intent=intent)
+def fact_against(evidence: Sequence[Mapping[str, object]], claim: str, intent: str = "") -> Fact | None:
+    """The fact that stands against it, if one does."""
+    calls = tuple(call_of(record) for record in evidence)
+    sources = tuple(range(1, len(calls) + 1))
+    result = ExecutionResult(
+        subtask_id="s", attempt=1, status="completed", output=claim, tool_calls=calls, sources=sources
+    )
+    return broken_act(result) or asyncio.run(floating_tokens(result, (intent,), "", _NoFiles()))
 
 
 def call_of(record: Mapping[str, object]) -> ToolCall:

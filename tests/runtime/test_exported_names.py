@@ -10,12 +10,17 @@ import pytest
 import artoo
 
 NAMES = [
+    "ApplyMode",
     "Artoo",
     "ArtooError",
     "BudgetExhausted",
     "Budgets",
+    "Changes",
+    "Choice",
     "Config",
     "ConfigurationError",
+    "ConfirmationRequest",
+    "Consent",
     "Envelope",
     "FinalResult",
     "MemoryStoreError",
@@ -23,6 +28,7 @@ NAMES = [
     "ModelError",
     "ModelRefused",
     "ModelUnreachable",
+    "Pending",
     "ProtocolError",
     "RunOptions",
     "SandboxError",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
 import socket
 import sys
 from collections.abc import AsyncGenerator, Generator
@@ -239,3 +241,21 @@ async def test_a_tier_without_networks_says_so(landlocked: Sandbox, world: World
     """Where a command cannot have a network of its own, none is offered."""
     with pytest.raises(SandboxError, match=r"not offered in this sandbox \(landlock\)"):
         await landlocked.run(replace(world.bash("true"), hosts=("pypi.org",)))
+
+
+async def test_who_is_not_root_has_an_edge_too(tmp_path: Path) -> None:
+    """Every way in which a network is made works for a plain user, who has rights in it only by ownership."""
+    unshare = shutil.which("unshare")
+    if os.geteuid() != 0 or unshare is None:
+        pytest.skip("these tests run as a plain user already, or there is no unshare to become one")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
+    process = await asyncio.create_subprocess_exec(
+        *(unshare, "--user", "--map-user=1000", "--map-group=1000", sys.executable, "-m", "pytest", "-q"),
+        *("-p", "no:cacheprovider", "--basetemp", str(tmp_path / "plain"), "-k", "gets_past or permitted_host"),
+        __file__,
+        env=kept | {"HOME": str(tmp_path)},
+        stdout=asyncio.subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+    )
+    said, _ = await process.communicate()
+    assert process.returncode == 0, said.decode()

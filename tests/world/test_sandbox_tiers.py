@@ -107,10 +107,10 @@ async def test_seatbelt_by_a_stand_in(world: World, tmp_path: Path, monkeypatch:
 
 def test_seatbelt_profile_quotes() -> None:
     """Names cannot break out of the profile."""
-    profile = seatbelt_profile(Path("/tmp/s"), (Path('/home/a"b\\c'),))
+    profile = seatbelt_profile((Path("/tmp/s"),), (Path('/home/a"b\\c'),))
     assert '(subpath "/home/a\\"b\\\\c")' in profile
     with pytest.raises(SandboxError, match="control characters"):
-        seatbelt_profile(Path("/tmp/s"), (Path("/home/a\nb"),))
+        seatbelt_profile((Path("/tmp/s"),), (Path("/home/a\nb"),))
 
 
 async def test_choice_is_remembered(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,18 +7,18 @@ from sandbox_world import World, first, require_tier
 
 from artoo.ports.sandbox import Limits
 from artoo.ports.world import Program, View, ViewRun
-from artoo.world.opening import OverlayViews
+from artoo.world.opening import OpenedViews
 from artoo.world.overlay import OverlaySandbox
 from artoo.world.view_place import ViewPlace, Views
 
 
-def overlay_views(tier: str, world: World) -> OverlayViews:
+def overlay_views(tier: str, world: World) -> OpenedViews:
     require_tier(tier)
     world.artoo_home.mkdir(mode=0o700, exist_ok=True)
     candidate = first(tier, world.artoo_home)
     sandbox = candidate.build(candidate.stage_homes)
     assert isinstance(sandbox, OverlaySandbox)
-    return OverlayViews(sandbox, world.artoo_home)
+    return OpenedViews(sandbox, world.artoo_home)
 
 
 @pytest.fixture(params=["bubblewrap", "namespaces"])

@@ -25,6 +25,7 @@ from artoo.contracts.plan import DispatchManifest, Plan, SubTask
 from artoo.contracts.recording import Observed, Source, TaskOpened
 from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.roles import Role
+from artoo.contracts.settling import Ending, Settled
 from artoo.contracts.solution import Decided, Halt, OutcomeSummary, PlanDirective, ReplanRequest, RoleFailure
 
 MOST_SUBTASKS = 1_000
@@ -99,6 +100,10 @@ def _medium(task: TaskNotes, envelope: Envelope) -> None:
                 task.before = control.Terms(*_terms(task.decided[-1][0]))
         case Halt() as halt:
             task.halt = halt
+        case Ending() as ending:
+            task.ending = task.ending or ending
+        case Settled() as settled:
+            task.settled = settled
         case _:
             return
 

@@ -20,6 +20,7 @@ from artoo.contracts.memory import MegramState
 from artoo.contracts.plan import DispatchManifest, Plan, SubTask
 from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.roles import Role
+from artoo.contracts.settling import Ending, Settled
 from artoo.contracts.solution import Decided, Halt, OutcomeSummary, PlanDirective, ReplanRequest
 
 Act = tuple[str, str]
@@ -126,6 +127,8 @@ class TaskNotes:
     worsening: int = 0
     taught: list[MegramState] = field(default_factory=list[MegramState])
     halt: Halt | None = None
+    ending: Ending | None = None
+    settled: Settled | None = None
     failed_roles: set[Role] = field(default_factory=set[Role])
     consent: ConsentNotes = field(default_factory=ConsentNotes)
     spending: Spending = field(default_factory=Spending)

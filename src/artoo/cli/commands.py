@@ -20,6 +20,9 @@ COMMANDS: dict[str, Mounted] = {
     "doctor": Mounted("artoo.cli.doctor_command", "doctor", "Check this machine and say what to mend."),
     "init": Mounted("artoo.cli.init_command", "init", "Write a commented configuration."),
     "sandbox": Mounted("artoo.cli.sandbox_command", "sandbox", "Run one command under the gate."),
+    "diff": Mounted("artoo.cli.settle_commands", "diff", "Show what a task would change, that waits for you."),
+    "apply": Mounted("artoo.cli.settle_commands", "apply", "Apply what a task changed, or a part of it."),
+    "discard": Mounted("artoo.cli.settle_commands", "discard", "Drop what a task changed."),
     "undo": Mounted("artoo.cli.undo_command", "undo", "Put back what a task changed."),
     "laws": Mounted("artoo.cli.laws_command", "laws", "Show the Four Laws and what enforces them."),
     "log": Mounted("artoo.cli.log_command", "log", "Look at what tasks did."),
@@ -28,7 +31,7 @@ COMMANDS: dict[str, Mounted] = {
     "agent": Mounted("artoo.cli.agent_command", "agent", "Standing agents: make, show, trust, pause them."),
     "task": Mounted("artoo.cli.task_command", "task", "The board of tasks that agents work on."),
     "mail": Mounted("artoo.cli.mail_command", "mail", "Letters between you and the agents."),
-    "status": Mounted("artoo.cli.status_command", "status", "The team at a glance."),
+    "status": Mounted("artoo.cli.status_command", "status", "What waits for you, and the team at a glance."),
     "memory": Mounted("artoo.cli.memory_command", "memory", "Look at what was learnt."),
     "model": Mounted("artoo.cli.model_command", "model_group", "The local model: list, fetch, choose, remove."),
 }

@@ -49,6 +49,10 @@ class Here:
         # Bytes of the argument that are no text come as surrogates; printable paths have a form for them.
         return printable_path(path_bytes(os.fsencode(absolute).decode("utf-8", "backslashreplace")))
 
+    def holds(self, typed: str, path: str) -> bool:
+        """Whether a printable absolute path is the place that `typed` names, or lies below it."""
+        return holds(self.named(typed), path)
+
 
 def _below(path: str, directory: str) -> str | None:
     """The part of `path` below a directory. Nothing is below none, and all is below the root as it stands."""

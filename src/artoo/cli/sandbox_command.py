@@ -12,7 +12,7 @@ import click
 from artoo.cli.confirm import dialogue
 from artoo.cli.printable import show
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
-from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots, TaskLedger
 from artoo.runtime.answers import Answers
@@ -32,11 +32,17 @@ SECONDS = 24 * 3_600.0
     "--workspace", type=click.Path(file_okay=False, path_type=Path), help="Where new files are free, besides here."
 )
 @click.option("--allow", multiple=True, metavar="LINE", help='Permit an act beforehand: "overwrite out/*.csv".')
+@click.option("--network", multiple=True, metavar="HOST[:PORT]", help="What the command may reach, if you agree.")
 @click.option("--seconds", type=click.FloatRange(0.1, SECONDS), default=600.0, help="Stop it after this time.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def sandbox(
-    context: click.Context, workspace: Path | None, allow: tuple[str, ...], seconds: float, command: tuple[str, ...]
+    context: click.Context,
+    workspace: Path | None,
+    allow: tuple[str, ...],
+    network: tuple[str, ...],
+    seconds: float,
+    command: tuple[str, ...],
 ) -> None:
     """Run COMMAND against a view of your files, show what it would change, and ask.
 
@@ -45,10 +51,16 @@ def sandbox(
     """
     for line in allow:
         check_policy_line(line)
-    context.exit(asyncio.run(_run(command, workspace, allow, seconds)))
+    context.exit(asyncio.run(_run(command, workspace, allow, network, seconds)))
 
 
-async def _run(command: tuple[str, ...], workspace: Path | None, allow: tuple[str, ...], seconds: float) -> int:
+async def _run(
+    command: tuple[str, ...],
+    workspace: Path | None,
+    allow: tuple[str, ...],
+    network: tuple[str, ...],
+    seconds: float,
+) -> int:
     from artoo.runtime.settling import settle_earlier
     from artoo.runtime.system import UuidIds
     from artoo.tools.commands import Command
@@ -56,6 +68,7 @@ async def _run(command: tuple[str, ...], workspace: Path | None, allow: tuple[st
     from artoo.tools.gated import GatedCommands
     from artoo.tools.origins import Origins
     from artoo.tools.policy import Policies
+    from artoo.tools.wanted import wanted
     from artoo.world.choose import open_sandbox
 
     config = load_config()
@@ -67,7 +80,11 @@ async def _run(command: tuple[str, ...], workspace: Path | None, allow: tuple[st
     gate = Gate(_Told(answers, talks=asking is not None), Origins(shlex.join(command)))
     runner = GatedCommands(await open_sandbox(config.home), roots, task_id, gate, TaskLedger())
     argv = ("bash", "--noprofile", "--norc", "-c", command[0]) if len(command) == 1 else command
-    outcome = await runner.run(Command(argv, seconds, env={}))
+    try:
+        asked = wanted(network)
+    except ToolError as error:
+        raise click.UsageError(str(error)) from error
+    outcome = await runner.run(Command(argv, seconds, env={}, network=asked))
     return _tell(outcome, task_id)
 
 

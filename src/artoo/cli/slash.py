@@ -19,6 +19,10 @@ class SlashCommand(Enum):
     LOG = ("what tasks did (artoo log)", ("list",))
     MEMORY = ("what was learnt (artoo memory)", ())
     AUDIT = ("what this session did", ())
+    DIFF = ("what a task would change, that waits for you (artoo diff)", ())
+    APPLY = ("apply it (artoo apply)", ())
+    DISCARD = ("drop it (artoo discard)", ())
+    UNDO = ("put back what a task changed (artoo undo)", ("--list",))
     QUIT = ("leave", ())
 
     def __init__(self, summary: str, defaults: tuple[str, ...]) -> None:

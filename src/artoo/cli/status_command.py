@@ -1,4 +1,4 @@
-"""`artoo status`: the team at a glance."""
+"""`artoo status`: what waits for the person, and the team at a glance."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from artoo.cli.office import HELP, JsonObject, as_json_option, in_office, plain_object, print_json
+from artoo.cli.office import HELP, JsonObject, as_json_option, config_of, in_office, plain_object, print_json
 from artoo.contracts.agents import OPERATOR, BoardState
 
 if TYPE_CHECKING:
     from artoo.runtime.team.office import Office
+
+NOTHING_WAITS = "no changes wait for your yes"
 
 MOST_WAITING = 20
 """Tasks that are named of those that wait for the operator."""
@@ -22,11 +24,20 @@ MOST_WAITING = 20
 @as_json_option
 @click.pass_context
 def status(context: click.Context, as_json: bool) -> None:
-    """Show whether the team works, what it is at, and what waits for you."""
+    """Show what waits for your yes, whether the team works, and what it is at."""
+    from artoo.cli.waiting import all_waiting, waiting_lines, waiting_object
+    from artoo.runtime.pending import drop_expired
+
+    config = config_of(context)
+    drop_expired(config)
+    waiting = all_waiting(config)
     found = in_office(context, _status)
     if as_json:
-        print_json(found)
+        print_json({**found, "changes_waiting": [waiting_object(one) for one in waiting]})
         return
+    from artoo.cli.printable import show
+
+    show("\n".join(["changes that wait for your yes:", *waiting_lines(waiting)] if waiting else [NOTHING_WAITS]))
     from artoo.cli.team_view import show_lines
 
     show_lines(status_lines(found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 
 from artoo.contracts.errors import ConfigurationError
 
@@ -33,3 +34,8 @@ def named(beginning: str, known: Sequence[str], nothing: str, where: str) -> str
         raise ConfigurationError(f"{nothing} {beginning!r}; {where}")
     shown = ", ".join(short_name(task_id, known) for task_id in found[:5])
     raise ConfigurationError(f"{len(found)} tasks begin with {beginning!r}: {shown}; {where}")
+
+
+def local_time(seconds: float) -> str:
+    """A moment (seconds since the epoch) on the person's own clock."""
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")

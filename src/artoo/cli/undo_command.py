@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from collections.abc import Mapping
 
 import click
 
-from artoo.cli.printable import show
+from artoo.cli.places import Here
+from artoo.cli.printable import one_line, show
+from artoo.cli.task_names import local_time, named, short_name
 from artoo.contracts.changes import UndoableTask, UndoReport
-from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.config_file import load_config
 
 REFUSED = 1
@@ -28,6 +29,7 @@ def undo(context: click.Context, task: str | None, list_: bool, as_json: bool) -
     """
     from artoo.runtime.settling import keep_of
     from artoo.tasklog.lock import not_running
+    from artoo.tasklog.reader import request_of
     from artoo.world.recover import recover
     from artoo.world.undo import undo as put_back
     from artoo.world.undo import undoable
@@ -36,48 +38,40 @@ def undo(context: click.Context, task: str | None, list_: bool, as_json: bool) -
     recover(config.home)
     known = undoable(config.home, keep_of(config))
     if list_ or task is None:
-        _print_list(known, as_json)
+        _print_list(known, {one.task_id: request_of(config.home, one.task_id) for one in known}, as_json)
         return
-    task_id = _task_id(task, known)
+    ids = [one.task_id for one in known]
+    task_id = named(task, ids, "nothing is kept of a task", "artoo undo --list shows what can be undone")
     with not_running(config.home, task_id):
         report = put_back(config.home, task_id)
-    _print_report(report, as_json)
+    _print_report(report, request_of(config.home, task_id), as_json)
     context.exit(REFUSED if report.refused else 0)
 
 
-def _task_id(beginning: str, known: tuple[UndoableTask, ...]) -> str:
-    """The one task that begins so. Raises ConfigurationError when there is none, or more than one."""
-    found = [one.task_id for one in known if one.task_id.startswith(beginning)]
-    if beginning in found:
-        return beginning
-    if len(found) != 1:
-        what = "nothing is kept of a task" if not found else f"{len(found)} tasks begin with"
-        raise ConfigurationError(f"{what} {beginning!r}; artoo undo --list shows what can be undone")
-    return found[0]
-
-
-def _print_list(known: tuple[UndoableTask, ...], as_json: bool) -> None:
+def _print_list(known: tuple[UndoableTask, ...], requests: Mapping[str, str], as_json: bool) -> None:
     if as_json:
-        show(json.dumps([one.model_dump(mode="json") for one in known], indent=2))
+        found = [{**one.model_dump(mode="json"), "request": requests[one.task_id]} for one in known]
+        show(json.dumps(found, indent=2, ensure_ascii=False))
         return
     if not known:
         show("Nothing can be undone: no task has changed anything that is still kept.")
     for one in known:
-        last, until = _when(one.last_at), _when(one.until)
-        show(f"{one.task_id}  {last}  {one.paths} paths in {one.transactions} acts, until {until}")
+        last, until = local_time(one.last_at), local_time(one.until)
+        name = short_name(one.task_id, requests)
+        show(f"{name}  {last}  {one_line(requests[one.task_id]) or '(its log is gone)'}")
+        show(f"{' ' * len(name)}  {one.paths} paths in {one.transactions} acts, until {until}: artoo undo {name}")
 
 
-def _when(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
-
-
-def _print_report(report: UndoReport, as_json: bool) -> None:
+def _print_report(report: UndoReport, request: str, as_json: bool) -> None:
     if as_json:
-        show(report.model_dump_json(indent=2))
+        show(json.dumps({**report.model_dump(mode="json"), "request": request}, indent=2, ensure_ascii=False))
         return
+    here = Here()
+    if request:
+        show(f"asked for: {one_line(request)}")
     for path in report.restored:
-        show(f"put back  {path}")
+        show(f"put back  {here.short(path)}")
     for conflict in report.refused:
-        show(f"left      {conflict.path}: {conflict.reason}")
+        show(f"left      {here.short(conflict.path)}: {conflict.reason}")
     if not report.restored and not report.refused:
         show("Everything was as before already.")

@@ -138,10 +138,14 @@ def digest_of(changes: Iterable[Change]) -> str:
 
 
 class Conflict(Contract):
-    """A path that is no longer as it was when the command ran; its act was refused whole."""
+    """A path that is no longer as the task found it: nothing of the task is applied over it.
+
+    `diff`: from what the person has now to what the task made, of small texts; filled in reviews only.
+    """
 
     path: str
     reason: str
+    diff: tuple[str, ...] = ()
 
 
 class ApplyReport(Contract):

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
 from artoo.contracts.confirmation import Choice, ConfirmationAnswer, ConfirmationRequest, Consent
 
-Confirm = Callable[[ConfirmationRequest], Awaitable[Consent | Choice]]
+Said = Consent | Choice | bool | Iterable[str]
+"""What may be said: a consent; True for once, False for no; some paths of a review as a Choice or by themselves."""
+
+Confirm = Callable[[ConfirmationRequest], Awaitable[Said]]
 """Asks a person: a dialogue of the terminal, a page, a test. Cancelled when the answer is no longer wanted.
 
-A Choice is a yes to a part of a review; to any other question it is no.
+A choice of paths is a yes to a part of a review; to any other question it is no.
 """
 
 
-def answer_of(request: ConfirmationRequest, said: Consent | Choice, by: str) -> ConfirmationAnswer:
+def consent_of(said: Said) -> Consent | Choice:
+    """What was said, in one of its two forms. What is no answer is no."""
+    if isinstance(said, (Consent, Choice)):
+        return said
+    if isinstance(said, bool):
+        return Consent.ONCE if said else Consent.NO
+    paths = () if isinstance(said, str) else tuple(said)
+    return Choice(paths=paths) if paths else Consent.NO
+
+
+def answer_of(request: ConfirmationRequest, answered: Said, by: str) -> ConfirmationAnswer:
     """What was said, bound to the question. A choice where none was offered has agreed to nothing."""
+    said = consent_of(answered)
     if isinstance(said, Consent):
         return ConfirmationAnswer(digest=request.digest, consent=said, by=by)
     consent = Consent.ONCE if request.review is not None else Consent.NO

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from artoo.ports.confirm import Confirm
     from artoo.ports.evidence import EvidenceSource
     from artoo.runtime.beginning import Begun
+    from artoo.runtime.pending import Pending
     from artoo.runtime.stage import TaskMemory
     from artoo.runtime.task import TaskRun
     from artoo.tools.user_tools import UserTool
@@ -147,10 +148,30 @@ class Artoo:
         places = Places.of(roots, self._config.home)
         return ReadOnlyEvidence(await shop.sandbox(), roots, places, self._ids.new())
 
+    async def pending(self) -> tuple[Pending, ...]:
+        """What waits for consent, of all tasks that have ended, oldest first."""
+        from artoo.runtime.pending import pendings
+
+        return await asyncio.to_thread(pendings, self._config)
+
+    async def changes(self, task: FinalResult | str) -> Pending:
+        """What a task has changed and that waits: to be looked at, applied or discarded.
+
+        `task`: its result (`result.changes.waits` says whether there is something), or the beginning of its id.
+        Raises ConfigurationError when nothing of it waits, SandboxError when it is at work.
+        """
+        from artoo.runtime.pending import find_pending
+
+        task_id = task if isinstance(task, str) else task.task_id
+        return await asyncio.to_thread(find_pending, self._config, task_id)
+
     async def run(
         self, text: str, *, history: Sequence[Turn] = (), options: RunOptions | None = None
     ) -> FinalResult:
-        """Runs one request to its end. What cannot be done ends in a FinalResult too, not in an exception."""
+        """Runs one request to its end. What cannot be done ends in a FinalResult too, not in an exception.
+
+        `changes` of the result is a `Changes`: what waits for a yes can be looked at, applied and discarded there.
+        """
         return await self._finish(await self._begin(text, history, options))
 
     async def stream(
@@ -176,6 +197,16 @@ class Artoo:
         async with aclosing(self._messages(begun)) as messages:
             async for envelope in messages:
                 yield envelope
+
+    async def pending(self) -> tuple[Pending, ...]:
+        """All that waits for a yes below this home, of earlier processes too, oldest first.
+
+        Raises SandboxError when an act that a crash cut can be neither finished nor undone.
+        """
+        from artoo.runtime.pending import pendings, settle_cut_applies
+
+        await asyncio.to_thread(settle_cut_applies, self._config)
+        return await asyncio.to_thread(pendings, self._config)
 
     async def _messages(self, begun: Begun) -> AsyncGenerator[Envelope, None]:
         from artoo.contracts.solution import FinalResult
@@ -214,10 +245,14 @@ class Artoo:
             task.interrupt()
 
     async def _finish(self, begun: Begun) -> FinalResult:
+        from artoo.runtime.changes import Changes
+
         task_id = begun.task.task_id
         self._running[task_id] = begun.task
         try:
-            return await begun.play()
+            result = await begun.play()
+            changes = Changes.of(result.changes, task_id, self._config)
+            return result.model_copy(update={"changes": changes})
         finally:
             del self._running[task_id]
             begun.lock.release()

@@ -68,7 +68,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
         project=str(roots.project),
         workspace=str(roots.workspace),
         history=tuple(history),
-        checks=tuple(by_command(command) for command in options.checks),
+        checks=tuple(map(by_command, options.checks)),
     )
     lock = TaskLock(shop.config.home, task_id)
     return Begun(task, lambda: _alone(task.run(opened, request, lock.take)), lock)

@@ -38,6 +38,7 @@ from artoo.world.pending import (
     PendingRecord,
     SettledRecord,
     expire,
+    forget_pending,
     note_settled,
     read_pending,
 )
@@ -269,6 +270,14 @@ def _pending(place: ViewPlace, config: Config) -> Pending:
         warned=record.warned_at is not None,
         _home=config.home,
     )
+
+
+def goes_on(config: Config, task_id: str) -> None:
+    """A task is taken up again in its view: nothing of it waits any more. Blocking. Raises SandboxError."""
+    place = Views(config.home).find(task_id)
+    if place is not None:
+        with place.locked():
+            forget_pending(place)
 
 
 def settle_cut_applies(config: Config) -> None:

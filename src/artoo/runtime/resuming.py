@@ -24,6 +24,7 @@ from artoo.runtime.beginning import Begun
 from artoo.runtime.budgets import price_list
 from artoo.runtime.opening import own_version, settings_of
 from artoo.runtime.options import Budgets, RunOptions
+from artoo.runtime.pending import goes_on
 from artoo.runtime.replaying.difference import Difference, leaves
 from artoo.runtime.replaying.recording import Recording, read_recording
 from artoo.runtime.replaying.standing import RESUMABLE, standing, to_drop
@@ -91,6 +92,7 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock) -> B
     spent = cost_of(resumption.calls, price_list(shop.config))
     budget = shop.budget(options.budgets, spent)
     await settle_earlier(shop.config)
+    await asyncio.to_thread(goes_on, shop.config, task_id)
     past = await asyncio.to_thread(past_of, shop.config, task_id, recording.all_messages, shop.clock.now())
     memory = await shop.memory(options)
     beyond = Beyond(

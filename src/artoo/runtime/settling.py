@@ -12,6 +12,7 @@ from pathlib import Path
 from artoo.contracts.changes import RecoveryReport
 from artoo.contracts.errors import SandboxError
 from artoo.runtime.config import Config
+from artoo.runtime.pending import drop_expired
 from artoo.tasklog.retention import KeepLogs, forget_logs
 from artoo.world.recover import recover
 from artoo.world.undo import Keep, prune
@@ -33,6 +34,7 @@ async def settle_earlier(config: Config) -> None:
         report = await asyncio.to_thread(recover, config.home)
         _tell(report)
         await asyncio.to_thread(prune, config.home, keep_of(config))
+        await asyncio.to_thread(drop_expired, config)
     except (SandboxError, OSError) as error:
         logger.warning("an earlier act is not settled yet: %s", error)
 

@@ -125,6 +125,16 @@ def list_tasks(home: Path, limit: int | None = None) -> list[TaskSummary]:
     return sorted(summaries, key=lambda summary: summary.started, reverse=True)
 
 
+def request_of(home: Path, task_id: str) -> str:
+    """What a task was asked, as its log says; empty when it has none that can be read."""
+    try:
+        parts = parts_of(task_directory(home, task_id))
+        head = _readable(_head(parts[0]), BlobStore(parts[0].parent)) if parts else iter(())
+        return next((one.payload.text for one in head if isinstance(one.payload, UserRequest)), "")
+    except (OSError, ConfigurationError):
+        return ""
+
+
 def _task_directories(home: Path) -> list[Path]:
     root = tasks_directory(home)
     if not root.is_dir():

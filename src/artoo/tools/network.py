@@ -27,6 +27,8 @@ _DIAGNOSES = (
     "Name or service not known",
     "Temporary failure in name resolution",
     os.strerror(errno.ENETUNREACH),
+    os.strerror(errno.ECONNREFUSED),
+    "Couldn't connect to server",
 )
 """How the C library and the clients say that there is no network: their fixed words, as errno has them."""
 
@@ -99,7 +101,6 @@ class Network:
     publish: Callable[[NetworkUsed], None] = unheard
     _passed: dict[str, Passed] = field(default_factory=dict[str, Passed])
 
-    @property
     def went_out(self) -> tuple[str, ...]:
         """What left this machine and does not come back by discarding the task's changes: a line for each host."""
         return tuple(
@@ -151,8 +152,8 @@ class Hearing:
                 return outcome
             return _because(
                 outcome,
-                "commands have no network; to ask for it, run it again with a first line that names the hosts, as "
-                "in: # artoo hosts: pypi.org files.pythonhosted.org",
+                "commands have no network, and localhost is their own; if that is why, run it again with a first "
+                "line that asks for what it must reach, as in: # artoo hosts: pypi.org localhost:8000",
             )
         if not self.refused:
             return outcome

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from artoo.contracts.changes import ChangeKind, path_bytes
+from artoo.contracts.changes import ChangeKind, Conflict, path_bytes
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.settling import (
     ChangeClass,
@@ -70,7 +70,7 @@ def review_of(
         task_id=task_id,
         counts=counts_of(difference.classes),
         changes=tuple(changes),
-        conflicts=difference.conflicts,
+        conflicts=tuple(_both_versions(one, before, after) for one in difference.conflicts),
         unfinished=unfinished,
         went_out=went_out,
     )
@@ -106,9 +106,23 @@ def diff_of(change: ClassifiedChange, before: Files, after: Files) -> tuple[str,
     return () if old is None or new is None else unified(old, new)
 
 
+def _both_versions(conflict: Conflict, before: Files, after: Files) -> Conflict:
+    """With what tells the person's version from the task's, where both are small texts, or one is nothing."""
+    mine, its = (
+        b"" if files.at(_path(conflict.path)) is None else content_of(files, conflict.path)
+        for files in (before, after)
+    )
+    diff = () if mine is None or its is None else unified(mine, its)
+    return conflict.model_copy(update={"diff": diff})
+
+
+def _path(printable: str) -> Path:
+    return Path(os.fsdecode(path_bytes(printable)))
+
+
 def content_of(files: Files, path: str) -> bytes | None:
     """What a look shows at a printable path; None when it is no small file."""
-    place = files.at(Path(os.fsdecode(path_bytes(path))))
+    place = files.at(_path(path))
     if place is None:
         return None
     try:

@@ -3,32 +3,48 @@
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from artoo.ports.sandbox import Roots
-from artoo.ports.world import View
+from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import Roots, Sandbox
+from artoo.ports.world import OpenView, View
+from artoo.world.copied import CopyRunner
 from artoo.world.joining import finish_join
 from artoo.world.landing import finish_all
 from artoo.world.overlay import OverlaySandbox
-from artoo.world.view import OverlayView, Ways
-from artoo.world.view_place import TRUNK, ViewKind, ViewPlace, Views
+from artoo.world.readonly import ReadOnlyFirst
+from artoo.world.runner import Runner
+from artoo.world.unconfined import AskForEverything
+from artoo.world.view import LayeredView, Ways
+from artoo.world.view_place import TRUNK, ViewPlace, Views
 from artoo.world.view_state import ViewState
 
 
 @dataclass(frozen=True, slots=True)
-class OverlayViews:
-    """Implements `ports.world.OpenView` where overlays can be had."""
+class OpenedViews:
+    """Implements `ports.world.OpenView`. `artoo_home` is real; `hide` are further paths out of commands' reach."""
 
-    sandbox: OverlaySandbox
+    runner: Runner
     artoo_home: Path
     hide: tuple[Path, ...] = ()
 
     def __call__(self, task_id: str, roots: Roots) -> View:
         place = Views(self.artoo_home).place(task_id)
-        cover = functools.partial(self.sandbox.roots_to_cover, roots)
-        state = ViewState(place, roots, ViewKind.OVERLAY, cover, to_boundary)
-        return OverlayView(Ways(self.sandbox, self.artoo_home, self.hide), state)
+        cover = functools.partial(self.runner.roots_to_cover, roots)
+        state = ViewState(place, roots, self.runner.kind, cover, to_boundary)
+        return LayeredView(Ways(self.runner, self.artoo_home, self.hide), state)
+
+
+def views_in(sandbox: Sandbox, artoo_home: Path, hide: tuple[Path, ...] = ()) -> OpenView:
+    """Views on a tier that was chosen (`choose.open_sandbox`). `artoo_home` may be a link."""
+    home = Path(os.path.realpath(artoo_home.expanduser()))
+    if isinstance(sandbox, OverlaySandbox):
+        return OpenedViews(sandbox, home, hide)
+    if isinstance(sandbox, ReadOnlyFirst | AskForEverything):
+        return OpenedViews(CopyRunner(sandbox, home), home, hide)
+    raise SandboxError(f"the tier {sandbox.tier} cannot hold a view")
 
 
 def to_boundary(place: ViewPlace) -> None:

@@ -23,16 +23,18 @@ from artoo.world.edge.running import run_with_network
 from artoo.world.environment import cleaned
 from artoo.world.mounts import MountTable, inner_mounts
 from artoo.world.process import Confined, Ended
+from artoo.world.runner import Over
 from artoo.world.scan import scan
 from artoo.world.secrets import existing, secret_paths
 from artoo.world.stage import Stage, choose_stage_home, make_stage, memory_stage_home, overlay_roots
 from artoo.world.staged import NoChanges, Staged
+from artoo.world.view_place import ViewKind
 from artoo.world.writes import stage_write
 
 _PRIVATE_PLACES = ("/tmp", "/var/tmp", "/run")
 """Directories of which a command sees its own, empty ones."""
 
-_LIMIT_WORDS: Mapping[RunStatus, str] = {
+LIMIT_WORDS: Mapping[RunStatus, str] = {
     "timeout": "the time limit was reached",
     "output_limit": "more output than the limit",
     "process_limit": "more processes than the limit",
@@ -86,6 +88,10 @@ class OverlaySandbox:
     def tier(self) -> TierName:
         return self._tier
 
+    @property
+    def kind(self) -> ViewKind:
+        return ViewKind.OVERLAY
+
     async def run(self, request: SandboxRequest) -> SandboxRun:
         view = await asyncio.to_thread(self._prepare, request)
         try:
@@ -100,16 +106,13 @@ class OverlaySandbox:
             raise
         return self._result(ended, status, staged, notes)
 
-    async def run_over(self, request: SandboxRequest, stage: Stage) -> tuple[Ended, list[str]]:
-        """Runs a command over layers that are there; how it ended, and facts for the reader.
-
-        Raises SandboxError when it could not be contained. The layers are as the command left them.
-        """
+    async def run_over(self, request: SandboxRequest, stage: Stage, home: Path) -> Over:
+        """See `runner.Runner`."""
         view = await asyncio.to_thread(self._around, request, stage)
         with self._driver(view) as (program, report):
             ended = await run_with_network(program, request.limits, request.stdin, request.hosts, request.heard)
             _require_started(ended, report)
-        return ended, [*_stopped_by(_status(ended)), *_held_read_only(request, stage)]
+        return Over(ended, (*_stopped_by(_status(ended)), *_held_read_only(request, stage)))
 
     def roots_to_cover(self, roots: Roots) -> tuple[Path, ...]:
         """The real directories over which this tier can lay a view."""
@@ -157,7 +160,7 @@ class OverlaySandbox:
         notes = _held_read_only(request, stage)
         if request.scratch is None:
             notes += _left_in_scratch(stage)
-        if status in _LIMIT_WORDS:
+        if status in LIMIT_WORDS:
             stage.discard()
             return NoChanges(), [*notes, "its changes were dropped"]
         effects = scan(stage.layers, request.limits.paths)
@@ -193,7 +196,7 @@ def _status(ended: Ended) -> RunStatus:
 
 
 def _stopped_by(status: RunStatus) -> list[str]:
-    return [f"ended: {_LIMIT_WORDS[status]}"] if status in _LIMIT_WORDS else []
+    return [f"ended: {LIMIT_WORDS[status]}"] if status in LIMIT_WORDS else []
 
 
 def _visible(hidden: tuple[Path, ...], roots: tuple[Path, ...]) -> tuple[Path, ...]:

@@ -14,7 +14,7 @@ import sys
 import uuid
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
@@ -25,9 +25,10 @@ from artoo.world.environment import cleaned
 from artoo.world.group import LaunchPlan, launched
 from artoo.world.limits import limited
 from artoo.world.process import Confined, Ended, run_confined
+from artoo.world.runner import Over
 from artoo.world.secrets import existing, secret_paths
 from artoo.world.stage import make_stage
-from artoo.world.unconfined import real_result, run_for_real
+from artoo.world.unconfined import FOR_REAL, ended_for_real, real_result, run_for_real
 from artoo.world.writes import stage_write
 
 _REFUSED_BY_SYSTEM = re.compile(
@@ -38,12 +39,13 @@ _NODES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
 
 @dataclass(frozen=True, slots=True)
 class ReadOnlyView:
-    """A request, its writable scratch directory, and what it must not read."""
+    """A request, its writable scratch directory, what it must not read, and the copies in which it may write."""
 
     request: SandboxRequest
     scratch: Path
     env: dict[str, str]
     hidden: tuple[Path, ...]
+    copies: tuple[Path, ...] = ()
 
 
 ReadOnlyDriver = Callable[[ReadOnlyView], AbstractContextManager[Confined]]
@@ -64,11 +66,7 @@ class ReadOnlyFirst:
     async def run(self, request: SandboxRequest) -> SandboxRun:
         if request.unconfined and not request.read_only:
             return await run_for_real(request, self._tier)
-        if request.hosts:
-            raise SandboxError(
-                f"network by host is not offered in this sandbox ({self._tier}): a command has no network of its "
-                "own; artoo doctor says what the better ones need"
-            )
+        self._require_no_network(request)
         stage = await asyncio.to_thread(make_stage, self._artoo_home / "stage", uuid.uuid4().hex, ())
         try:
             with self._driver(self._view(request, stage.scratch)) as program:
@@ -80,6 +78,26 @@ class ReadOnlyFirst:
         if ask:
             notes = (*notes, "it was refused something; running it for real needs a confirmation")
         return real_result(self._tier, ended, notes, ask=ask)
+
+    async def run_in_copies(self, request: SandboxRequest, copies: tuple[Path, ...]) -> Over:
+        """Runs a command in copies of the person's directories, where it may write; the rest is read-only."""
+        if request.unconfined and not request.read_only:
+            return Over(await ended_for_real(request), (FOR_REAL,))
+        self._require_no_network(request)
+        assert request.scratch is not None
+        view = replace(self._view(request, request.scratch), copies=copies)
+        with self._driver(view) as program:
+            ended = await run_confined(program, request.limits, request.stdin)
+        ask = ended.limit is None and not request.read_only and _was_refused(ended)
+        notes = ("it was refused something; running it for real needs a confirmation",) if ask else ()
+        return Over(ended, notes, ask)
+
+    def _require_no_network(self, request: SandboxRequest) -> None:
+        if request.hosts:
+            raise SandboxError(
+                f"network by host is not offered in this sandbox ({self._tier}): a command has no network of its "
+                "own; artoo doctor says what the better ones need"
+            )
 
     async def stage_write(self, request: SandboxRequest, path: Path, content: bytes) -> StagedChanges:
         return await stage_write(request, path, content, self._artoo_home)
@@ -98,8 +116,11 @@ def _wanted_more(ended: Ended) -> bool:
     """Whether the run may have been kept from something: it failed, or it says so and went on."""
     if ended.limit is not None:
         return False
-    said = ended.stderr.head + ended.stderr.tail
-    return ended.exit_code != 0 or bool(_REFUSED_BY_SYSTEM.search(said))
+    return ended.exit_code != 0 or _was_refused(ended)
+
+
+def _was_refused(ended: Ended) -> bool:
+    return bool(_REFUSED_BY_SYSTEM.search(ended.stderr.head + ended.stderr.tail))
 
 
 # --- Landlock ---------------------------------------------------------------------------------------------------
@@ -116,10 +137,10 @@ def landlock(view: ReadOnlyView) -> Generator[Confined, None, None]:
         cwd=str(request.cwd),
         filter=seccomp.filter_program(without_namespaces=True).hex(),
         readable=tuple(readable_around(view.hidden)),
-        writable=(str(view.scratch),),
+        writable=(str(view.scratch), *map(str, view.copies)),
         devices=_NODES,
     )
-    with launched(plan, request.limits, (view.scratch,)) as (program, _):
+    with launched(plan, request.limits, (view.scratch, *view.copies)) as (program, _):
         yield program
 
 
@@ -150,7 +171,7 @@ def _is_link(path: Path) -> bool:
 def seatbelt(view: ReadOnlyView) -> Generator[Confined, None, None]:
     """The request under macOS's `sandbox-exec`, looked up on PATH."""
     request = view.request
-    argv = ("sandbox-exec", "-p", seatbelt_profile(view.scratch, view.hidden))
+    argv = ("sandbox-exec", "-p", seatbelt_profile((view.scratch, *view.copies), view.hidden))
 
     async def watch(process: asyncio.subprocess.Process, stop: Callable[[RunStatus], None]) -> None:
         await asyncio.Event().wait()
@@ -175,7 +196,7 @@ def _end_group(pid: int) -> None:
         return
 
 
-def seatbelt_profile(scratch: Path, hidden: tuple[Path, ...]) -> str:
+def seatbelt_profile(writable: tuple[Path, ...], hidden: tuple[Path, ...]) -> str:
     """A profile in Apple's sandbox language: read-only files, no network, no services, no signals to others."""
     lines = [
         "(version 1)",
@@ -188,11 +209,15 @@ def seatbelt_profile(scratch: Path, hidden: tuple[Path, ...]) -> str:
         '(allow mach-lookup (global-name "com.apple.system.logger"))',
         "(deny signal (target others))",
         "(deny process-info* (target others))",
-        f"(allow file-write* (subpath {_quoted(scratch)}))",
+        *(f"(allow file-write* (subpath {_quoted(path)}))" for path in writable),
         *(f'(allow file-write-data (literal "{node}"))' for node in _NODES),
-        *(f"(deny file-read* (subpath {_quoted(path)}))" for path in hidden if not scratch.is_relative_to(path)),
+        *(f"(deny file-read* (subpath {_quoted(path)}))" for path in hidden if not _holds(path, writable)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _holds(path: Path, inner: tuple[Path, ...]) -> bool:
+    return any(one.is_relative_to(path) for one in inner)
 
 
 def _quoted(path: Path) -> str:

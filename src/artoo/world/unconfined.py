@@ -13,6 +13,9 @@ from artoo.world.process import Ended, run_confined
 from artoo.world.staged import NoChanges
 from artoo.world.writes import stage_write
 
+FOR_REAL = "ran without a sandbox, after a confirmation"
+NO_SANDBOX = "no sandbox works on this machine: the command needs a confirmation"
+
 
 class AskForEverything:
     """Runs nothing that was not confirmed. A read-only request is refused: nothing here can hold it to that."""
@@ -30,7 +33,7 @@ class AskForEverything:
                 "a read-only run needs a sandbox, and none works on this machine; `artoo doctor` says why"
             )
         if not request.unconfined:
-            return refused("none", "no sandbox works on this machine: the command needs a confirmation")
+            return refused("none", NO_SANDBOX)
         return await run_for_real(request, "none")
 
     async def stage_write(self, request: SandboxRequest, path: Path, content: bytes) -> StagedChanges:
@@ -53,13 +56,17 @@ def refused(tier: TierName, note: str) -> SandboxRun:
 
 
 async def run_for_real(request: SandboxRequest, tier: TierName) -> SandboxRun:
+    """`ended_for_real`, as a run."""
+    return real_result(tier, await ended_for_real(request), (FOR_REAL,))
+
+
+async def ended_for_real(request: SandboxRequest) -> Ended:
     """Runs a confirmed command with the user's own rights: bounded, its environment cleaned, not contained."""
     env = cleaned(os.environ, home=request.roots.home, extra=request.env, keep=request.keep_env)
     for name in ("TMPDIR", "XDG_CACHE_HOME"):
         env.pop(name, None)
     with launched(plain_plan(request, env), request.limits) as (program, _):
-        ended = await run_confined(program, request.limits, request.stdin)
-    return real_result(tier, ended, ("ran without a sandbox, after a confirmation",))
+        return await run_confined(program, request.limits, request.stdin)
 
 
 def real_result(tier: TierName, ended: Ended, notes: tuple[str, ...], *, ask: bool = False) -> SandboxRun:

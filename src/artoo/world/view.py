@@ -19,9 +19,8 @@ from artoo.world.classify import Places
 from artoo.world.describe import describe
 from artoo.world.joining import drop_layer, join_layers
 from artoo.world.landing import is_ended, land
-from artoo.world.overlay import OverlaySandbox
-from artoo.world.process import Ended
 from artoo.world.putting import put, put_in_scratch
+from artoo.world.runner import Over, Runner
 from artoo.world.scan import scan, scan_touched
 from artoo.world.stage import Stage, make_stage
 from artoo.world.union import Union
@@ -36,12 +35,12 @@ _T = TypeVar("_T")
 class Ways:
     """How the views of this process work. `artoo_home` is hidden from commands, as are `hide`."""
 
-    sandbox: OverlaySandbox
+    runner: Runner
     artoo_home: Path
     hide: tuple[Path, ...] = ()
 
 
-class OverlayView:
+class LayeredView:
     """A View (`ports.world`) over one layer: the trunk, or a fork."""
 
     def __init__(self, ways: Ways, state: ViewState, layer: str = TRUNK) -> None:
@@ -62,16 +61,14 @@ class OverlayView:
         async with self._turn:
             stage = await self._begun(program.limits)
             try:
-                request = self._request(program)
-                ended, notes = await self._ways.sandbox.run_over(request, stage)
+                home = self._state.place.layer_home(self._layer)
+                over = await self._ways.runner.run_over(self._request(program), stage, home)
                 changes: tuple[Change, ...] = ()
-                if ended.limit is not None:
-                    notes.append("its changes were dropped")
-                else:
+                if over.ended.limit is None:
                     changes = await _to_its_end(lambda gone: self._end(stage, program, gone))
             finally:
                 await asyncio.to_thread(_release, stage)
-            return self._outcome(ended, changes, notes)
+            return self._outcome(over, changes)
 
     def _request(self, program: Program) -> SandboxRequest:
         return SandboxRequest(
@@ -80,6 +77,7 @@ class OverlayView:
             roots=self.roots,
             task_id=self._state.place.task_id,
             read_only=program.read_only,
+            unconfined=program.unconfined,
             env=program.env,
             keep_env=program.keep_env,
             stdin=program.stdin,
@@ -107,7 +105,7 @@ class OverlayView:
         place = self._state.place
         home = place.commands
         if limits is not None:
-            home = self._ways.sandbox.stage_home(limits.disk_bytes, home)
+            home = self._ways.runner.stage_home(limits.disk_bytes, home)
         below = {
             root: tuple(upper for upper in (place.upper(self._layer, number),) if upper.is_dir())
             + place.below(self._layer, number)
@@ -133,17 +131,20 @@ class OverlayView:
         self._state.fold(home)
         return changes
 
-    def _outcome(self, ended: Ended, changes: tuple[Change, ...], notes: list[str]) -> ViewRun:
+    def _outcome(self, over: Over, changes: tuple[Change, ...]) -> ViewRun:
+        ended = over.ended
         status: RunStatus = ended.limit or ("ok" if ended.exit_code == 0 else "error")
+        dropped = ended.limit is not None and ended.limit != "refused"
         return ViewRun(
-            tier=self._ways.sandbox.tier,
+            tier=self._ways.runner.tier,
             status=status,
             exit_code=ended.exit_code if ended.limit is None else None,
             stdout=ended.stdout,
             stderr=ended.stderr,
             duration_seconds=ended.duration_seconds,
             changes=changes,
-            notes=tuple(notes),
+            needs_confirmation=over.ask,
+            notes=(*over.notes, "its changes were dropped") if dropped else over.notes,
         )
 
     async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
@@ -182,10 +183,10 @@ class OverlayView:
         effects = scan(place.layers_of(self._layer), Limits().paths)
         return describe(effects, Places.of(self.roots, self._ways.artoo_home), TaskLedger())
 
-    def fork(self, name: str) -> OverlayView:
+    def fork(self, name: str) -> LayeredView:
         if self._layer.count("/") + 2 > _DEEPEST_FORK:
             raise SandboxError(f"a view cannot be forked more than {_DEEPEST_FORK} levels deep")
-        return OverlayView(self._ways, self._state, self._state.fork(self._layer, name))
+        return LayeredView(self._ways, self._state, self._state.fork(self._layer, name))
 
     async def join(self, names: Sequence[str]) -> tuple[Conflict, ...]:
         async with self._turn:

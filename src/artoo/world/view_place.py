@@ -2,7 +2,8 @@
 
 VIEWS/TASK/view.json              the record: which task, which directories, how they are viewed
 VIEWS/TASK/lock                   held by the process that works in the view, or settles it
-VIEWS/TASK/layers/NAME/N/up       what layer NAME holds over root N: an overlay's upper directory, or a copy
+VIEWS/TASK/layers/NAME/N/up       what layer NAME holds over root N: an overlay's upper directory
+VIEWS/TASK/layers/NAME/copy       where commands work that no overlay can be had for
 VIEWS/TASK/layers/NAME/base.jsonl what the real files were when this fork first changed them
 VIEWS/TASK/base.jsonl             the same for the trunk, the layer `task`
 VIEWS/TASK/tmp                    the task's own /tmp
@@ -37,7 +38,10 @@ _FORMAT = 1
 
 
 class ViewKind(StrEnum):
-    """How the real files are kept apart: layers over them, or a copy of project and workspace."""
+    """How commands see the layers: laid over the real files, or in a copy of project and workspace.
+
+    The layers themselves are the same: a view is read, joined and settled without knowing its kind.
+    """
 
     OVERLAY = "overlay"
     COPY = "copy"
@@ -164,12 +168,11 @@ class ViewPlace:
         if not self.exists:
             return ()
         record = self.record()
-        copied = record.kind is ViewKind.COPY
         found = [
-            Stratum(root, tuple(upper for name in listed if (upper := self.upper(name, number)).is_dir()), copied)
+            Stratum(root, tuple(upper for name in listed if (upper := self.upper(name, number)).is_dir()))
             for number, root in enumerate(record.real_roots)
         ]
-        if not copied and self.scratch.is_dir():
+        if record.kind is ViewKind.OVERLAY and self.scratch.is_dir():
             found += [Stratum(Path(place), (self.scratch,), whole=True) for place in ("/tmp", "/var/tmp")]
         return tuple(found)
 

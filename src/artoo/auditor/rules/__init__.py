@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from artoo.auditor.rules import ending, envelopes, execution, fan_in, guards, judging, planning, solving
+from artoo.auditor.rules import ending, envelopes, execution, fan_in, guards, judging, planning, settling, solving
 from artoo.auditor.rules.rule import Rule
 
 ALL_RULES: tuple[Rule, ...] = (
@@ -14,4 +14,5 @@ ALL_RULES: tuple[Rule, ...] = (
     *solving.RULES,
     *ending.RULES,
     *guards.RULES,
+    *settling.RULES,
 )

@@ -93,13 +93,10 @@ class Layout:
         return f"  {count}{self.paint(head, tone)}  {where}{rest}"
 
     def diffs(self) -> list[str]:
-        """Every change with its diff, most dangerous first; conflicts at the end, with both versions."""
+        """Every change with its diff, most dangerous first."""
         lines: list[str] = []
-        blocked = [one for one in in_order_of_danger(self.review.changes) if one.path in self.blocked]
-        for change in (*self.applicable, *blocked):
+        for change in self.applicable:
             lines.append(self.line(change))
-            if change.path in self.blocked:
-                lines.append(f"      {self.words.conflict_versions}")
             lines += [self._diff_line(line) for line in change.diff]
             if not change.diff and change.change_class is ChangeClass.EDIT:
                 lines.append(f"      {self.words.no_diff}")
@@ -107,18 +104,23 @@ class Layout:
 
     def has_diffs(self) -> bool:
         """Whether there is more to see than the overview shows."""
-        return any(one.diff for one in self.review.changes) or any(
+        return any(one.diff for one in (*self.review.changes, *self.review.conflicts)) or any(
             sum(one.change_class is each for one in self.applicable) > MOST_NAMED
             for each in ChangeClass
             if each not in BY_NAME
         )
 
     def conflicts(self) -> list[str]:
-        """What the person changed meanwhile."""
+        """What the person changed meanwhile, in both versions."""
         if not self.review.conflicts:
             return []
-        shown = [f"    {self.here.short(one.path)}: {plain(one.reason)}" for one in self.review.conflicts]
-        return [self.paint(f"  {self.words.conflicts_head}", Tone.WAITS), *shown]
+        lines = [self.paint(f"  {self.words.conflicts_head}", Tone.WAITS)]
+        for one in self.review.conflicts:
+            reason = plain(word(one.reason, self.language))
+            lines.append(f"    {self.here.short(one.path)}: {reason}")
+            lines += [f"      {self.words.conflict_versions}"] if one.diff else []
+            lines += [self._diff_line(line) for line in one.diff]
+        return lines
 
     def went_out(self) -> list[str]:
         """What left the machine."""

@@ -48,6 +48,10 @@ class ReviewWords:
     diff_hint: str
     discard_hint: str
     until: str
+    undo_hint: str
+    is_applied: str
+    is_discarded: str
+    nothing_applied: str
     nothing_waits: str
 
 
@@ -94,6 +98,10 @@ ENGLISH: Final = ReviewWords(
     diff_hint="look at it: {command}",
     discard_hint="drop it: {command}",
     until="kept until {date}",
+    undo_hint="put it back: {command}",
+    is_applied="Applied:",
+    is_discarded="Discarded. Your files are as they were.",
+    nothing_applied="Nothing was applied: {reason}",
     nothing_waits="Nothing waits for you.",
 )
 
@@ -140,6 +148,10 @@ CHINESE: Final = ReviewWords(
     diff_hint="查看：{command}",
     discard_hint="放弃：{command}",
     until="保留至 {date}",
+    undo_hint="撤销：{command}",
+    is_applied="已应用：",
+    is_discarded="已放弃。您的文件保持原样。",
+    nothing_applied="没有应用任何更改：{reason}",
     nothing_waits="没有等待您处理的内容。",
 )
 

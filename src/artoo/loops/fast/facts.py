@@ -112,7 +112,7 @@ async def floating_tokens(
     if result.verbatim and calls and not own_words(calls[-1]):
         return None
     alone = rests_on_nothing(result)
-    if alone and (not tokens_of(result.output) or not await _speaks_of_files(result, request, source)):
+    if not calls and not (tokens_of(result.output) and await _speaks_of_files(result, request, source)):
         return None
     seen = seen_in(calls, request)
     missing = ungrounded(result.output, seen)

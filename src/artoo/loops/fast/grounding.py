@@ -13,7 +13,9 @@ import re
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cached_property
+from itertools import combinations
 
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.loops.fast.numerals import Number, numbers_in, plain_digits, same
@@ -23,7 +25,9 @@ _SHOWN_LINE = 140
 _REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import__", "globals", "breakpoint"})
 """Python's builtins that can see more than the program itself."""
 _DIGITS = re.compile(r"\d+")
+_ELLIPSIS = re.compile(r"\.{3}|\u2026|\[.*?\]")
 _MOST_LINES = 4_000
+_MOST_ADDED = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +109,18 @@ class Seen:
 def seen_in(calls: Sequence[ToolCall], request: Iterable[str]) -> Seen:
     """What these calls and the request show."""
     telling = [call for call in calls if not own_words(call)]
-    outputs = [part for call in telling for part in (call.output, call.error_output, call.reason) if part]
+    outputs = [part for call in telling for part in (_shown(call), call.error_output, call.reason) if part]
     inputs = [part for call in telling for part in (call.input, call.target, *call.changes, *call.dropped)]
     codes = [f"{call.exit_code} {call.total_bytes}" for call in telling]
     counts = {len(telling), *(count for call in telling for count in _counts(call))}
     return Seen((*outputs, *inputs, *codes, *request), frozenset(counts), len(outputs))
+
+
+def _shown(call: ToolCall) -> str:
+    """What a call put out, without the lines that stand in its input as they are."""
+    written = f" {folded(call.input)} "
+    lines = ((line, folded(line)) for line in call.output.splitlines())
+    return "\n".join(line for line, words in lines if " " not in words or f" {words} " not in written)
 
 
 def _counts(call: ToolCall) -> Iterable[int]:
@@ -122,11 +133,30 @@ def _counts(call: ToolCall) -> Iterable[int]:
 
 def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:
     """The tokens of the answer that stand nowhere, each once, in order."""
-    missing = {token.text: token for token in reversed(tokens_of(answer)) if not _stands(token, answer, seen)}
+    tokens = tokens_of(answer)
+    missing = {token.text: token for token in reversed(tokens) if not _stands(token, answer, seen)}
+    said = [token.number for token in tokens if token.number is not None and token.text not in missing]
+    sums = _sums(said)
+    missing = {
+        text: token
+        for text, token in missing.items()
+        if token.number is None or not sums & set(token.number.values)
+    }
     return tuple(
         Ungrounded(token, _nearest(token, answer, seen))
         for token in sorted(missing.values(), key=lambda token: token.start)
     )
+
+
+def _sums(numbers: Sequence[Number]) -> set[Decimal]:
+    """Sums and differences of the grounded numbers that an answer states itself: anybody can add them up."""
+    values = [number.values[0] for number in numbers if number.values and not number.is_zero][:_MOST_ADDED]
+    if len(values) < 2:
+        return set()
+    return {
+        sum(values, Decimal(0)),
+        *(one + sign * other for one, other in combinations(values, 2) for sign in (1, -1)),
+    }
 
 
 def _stands(token: Token, answer: str, seen: Seen) -> bool:
@@ -134,7 +164,7 @@ def _stands(token: Token, answer: str, seen: Seen) -> bool:
         case "number":
             return token.number is not None and _number_stands(token.number, answer, seen)
         case "quote":
-            return all(folded(part) in seen.folded for part in re.split(r"\.{3}|\u2026|\[.*?\]", token.text))
+            return all(folded(part) in seen.folded for part in _ELLIPSIS.split(token.text))
         case "path":
             return token.text.rstrip("/").removeprefix("./").casefold() in seen.whole
         case "url":

@@ -30,7 +30,11 @@ _NUMBER = re.compile(
     r"(?<![\w.])(?P<digits>\d+(?:[.,'_]\d+|[ ]\d{3}(?!\d))*)(?P<exponent>[eE][-+]?\d{1,3}(?!\w))?"
     r"(?:\s?(?P<percent>%)|\s?(?P<prefix>[kKMGTPE])(?:i?B)\b|\s?(?P<bytes>B|bytes?)\b|(?P<bare>[KMGTP])(?!\w))?"
 )
+_SEPARATOR = re.compile(r"\D")
+_POINT = re.compile(r"[.,]")
 _POWERS = {letter: power for power, letter in enumerate("KMGTPE", 1)}
+_PRECISE = 100
+"""A whole number of so many digits may be a rounded one of a larger scale."""
 _SCALES = tuple(Decimal(10) ** power for power in (3, 4, 6, 8, 9))
 """What a scale that is written beside a number multiplies it by, in whatever language it is written."""
 
@@ -83,8 +87,9 @@ def numbers_in(text: str) -> Iterator[Number]:
             sizes = values
         elif found["percent"]:
             values = (*values, *(value.scaleb(-2) for value in values))
-        pieces = tuple(re.split(r"\D", digits))
-        yield Number(found.start(), found.end(), found.group().strip(), values, sizes, pieces if pieces[1:] else ())
+        pieces = tuple(_SEPARATOR.split(digits))
+        row = bool(pieces[1:]) and (not values or " " in digits)
+        yield Number(found.start(), found.end(), found.group().strip(), values, sizes, pieces if row else ())
 
 
 def _readings(digits: str, exponent: str) -> Iterator[Decimal]:
@@ -99,8 +104,8 @@ def _readings(digits: str, exponent: str) -> Iterator[Decimal]:
         return
     if points + commas == 1:
         yield from _value(bare.replace(",", "."), exponent)
-    if points + commas and _grouped(re.split("[.,]", bare)):
-        yield from _value(re.sub("[.,]", "", bare), exponent)
+    if points + commas and _grouped(_POINT.split(bare)):
+        yield from _value(_POINT.sub("", bare), exponent)
     elif not points + commas:
         yield from _value(bare, exponent)
 
@@ -162,12 +167,12 @@ def _exponent(value: Decimal) -> int:
 
 
 def _scaled(said: Decimal, shown: Decimal) -> bool:
-    """Whether one is the other in thousands, myriads, millions …; exactly, unless decimals are said."""
+    """Whether one is the other in thousands, myriads, millions …; rounded only where enough digits are said."""
     if not said or not shown:
         return False
     for scale in _SCALES:
-        if said * scale == shown or said == shown * scale:
+        if said * scale == shown or (shown >= 1 and said == shown * scale):
             return True
-        if _exponent(said) < 0 and _equal(said, shown / scale):
+        if (_exponent(said) < 0 or abs(said) >= _PRECISE) and _equal(said, shown / scale):
             return True
     return False

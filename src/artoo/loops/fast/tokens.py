@@ -30,6 +30,7 @@ _QUOTES = re.compile(
 )
 _WORD = re.compile(r"\w+")
 _LONG_RUN = re.compile(r"\d{3}")
+_PIECES = re.compile(r"[\s\"'`<>()\[\]{},;|\u201c\u201d\u3001\u3002\uff0c]+")
 _TRAILING = ".,;:!?*_"
 
 
@@ -61,7 +62,10 @@ def tokens_of(text: str) -> tuple[Token, ...]:
         Token("id", match.group(), match.start()) for match in _IDENTIFIER.finditer(left) if _is_id(match.group())
     )
     left = _blanked(_IDENTIFIER, left)
-    found += (Token("number", number.text, number.start, number) for number in numbers_in(left))
+    found += (
+        Token("number", text[number.start : number.end].strip(), number.start, number)
+        for number in numbers_in(left)
+    )
     return tuple(sorted(found, key=lambda token: token.start))
 
 
@@ -77,7 +81,7 @@ def folded(text: str) -> str:
 
 def paths_in(text: str) -> Iterator[str]:
     """What could name a file of this task: pieces with a point or a slash in them; only the disk says whether."""
-    for piece in re.split(r"[\s\"'`<>()\[\]{},;|\u201c\u201d\u3001\u3002\uff0c]+", text[:_LONGEST]):
+    for piece in _PIECES.split(text[:_LONGEST]):
         name = piece.strip(":!?*").rstrip(".")
         if ("." in name or "/" in name) and any(map(str.isalnum, name)) and not _URL.match(name):
             yield name

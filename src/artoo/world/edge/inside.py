@@ -15,6 +15,7 @@ from __future__ import annotations
 import array
 import contextlib
 import ctypes
+import fcntl
 import os
 import socket
 import sys
@@ -22,23 +23,33 @@ import sys
 PORT = 3128
 """Where the edge listens, in a network that nobody else is in."""
 
-_USER, _NETWORK = 0x10000000, 0x40000000
+_USER, _NETWORK, _GET_OWNER = 0x10000000, 0x40000000, 0xB701
 _WAITING = 128
 
 
 def join(pid: int, *, user_namespace: bool) -> None:
-    """Moves this thread into the network of a process. Raises OSError."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    kinds = (("user", _USER), ("net", _NETWORK)) if user_namespace else (("net", _NETWORK),)
-    opened = [(os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), kind) for name, kind in kinds]
+    """Moves this thread into the network of a process; first, if wanted, into the user namespace that owns it.
+
+    That need not be the one that the process is in by now. Raises OSError.
+    """
+    network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        for descriptor, kind in opened:
-            if libc.setns(descriptor, kind) < 0:
-                code = ctypes.get_errno()
-                raise OSError(code, f"setns: {os.strerror(code)}")
+        if user_namespace:
+            owner = fcntl.ioctl(network, _GET_OWNER)
+            try:
+                _enter(owner, _USER)
+            finally:
+                os.close(owner)
+        _enter(network, _NETWORK)
     finally:
-        for descriptor, _ in opened:
-            os.close(descriptor)
+        os.close(network)
+
+
+def _enter(namespace: int, kind: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(namespace, kind) < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"setns: {os.strerror(code)}")
 
 
 def listen() -> socket.socket:

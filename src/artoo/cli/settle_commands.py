@@ -1,0 +1,224 @@
+"""`artoo diff`, `artoo apply`, `artoo discard`: what waits for a yes, settled in any later process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.display import is_plain
+from artoo.cli.keyboard import Keyboard
+from artoo.cli.paint import Paint
+from artoo.cli.places import Here
+from artoo.cli.printable import one_line, show, show_as_it_is
+from artoo.cli.review.choosing import of_path
+from artoo.cli.review.layout import Layout, counts_line
+from artoo.cli.review.pager import page
+from artoo.cli.review.words import review_words
+from artoo.cli.screen import Screen
+from artoo.cli.task_names import local_time, short_name
+from artoo.cli.waiting import all_waiting, begins_one, the_task, waiting_object
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.settling import BY_NAME, Review, Settled, counts_of
+from artoo.runtime.config_file import load_config
+
+if TYPE_CHECKING:
+    from artoo.runtime.pending import Pending
+
+REFUSED = 1
+HELP = {"help_option_names": ["-h", "--help"]}
+NAMED = 20
+"""Harmless paths that are named of what was applied; the dangerous ones are all named."""
+
+_YES = frozenset(("y", "yes", "是", "好"))
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+_yes_option = click.option("--yes", is_flag=True, help="Do not ask again on a terminal.")
+
+
+@click.command(context_settings=HELP)
+@click.argument("task", required=False)
+@click.argument("paths", nargs=-1)
+@_json_option
+def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
+    """Show what TASK would change: what waits for your yes.
+
+    TASK is the beginning of its id; without it, the latest that waits is meant. PATHs (files or directories) show a
+    part.
+    """
+    config = load_config()
+    found = all_waiting(config)
+    if task is not None and not begins_one(task, found) and found:
+        task, paths = None, (task, *paths)
+    if task is None and not found:
+        show("null" if as_json else review_words("en").nothing_waits)
+        return
+    pending = the_task(task, found)
+    review = part_of(asyncio.run(pending.diff()), paths, Here())
+    if as_json:
+        show(_dump({**waiting_object(pending), "review": review.model_dump(mode="json")}))
+        return
+    asyncio.run(_show(_told(pending, review, [one.task_id for one in found])))
+
+
+@click.command(context_settings=HELP)
+@click.argument("task", required=False)
+@click.argument("paths", nargs=-1)
+@click.option("--rest", is_flag=True, help="Apply what is not in conflict with what you changed meanwhile.")
+@_yes_option
+@_json_option
+@click.pass_context
+def apply(
+    context: click.Context, task: str | None, paths: tuple[str, ...], rest: bool, yes: bool, as_json: bool
+) -> None:
+    """Apply what TASK changed, or only PATHs of it (files or directories) and what they need.
+
+    TASK is the beginning of its id; without it, the latest that waits is meant. On a terminal deletions, start-up
+    files, rewritten history and special files are named and asked about once more. Where you changed the same paths
+    meanwhile nothing is applied: see --rest. artoo undo puts back what was applied.
+
+    Exit codes: 0 applied, 1 nothing was applied, 2 no such task or path.
+    """
+    found = all_waiting(load_config())
+    pending = the_task(task, found, only=not _is_asked())
+    settled = asyncio.run(_apply(pending, paths, rest=rest, ask=_is_asked() and not yes, named=task is not None))
+    if as_json:
+        show(_dump({"task_id": pending.task_id, **(settled or Settled()).model_dump(mode="json")}))
+    elif settled is not None:
+        show_as_it_is("\n".join(_applied(pending, settled)))
+    applied = settled is not None and settled.state in ("applied", "partly")
+    context.exit(0 if applied else REFUSED)
+
+
+@click.command(context_settings=HELP)
+@click.argument("task", required=False)
+@_yes_option
+@_json_option
+@click.pass_context
+def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) -> None:
+    """Drop what TASK changed: your files stay as they are.
+
+    TASK is the beginning of its id; without it, the latest that waits is meant. On a terminal you are asked once
+    more. What left the machine does not come back by this.
+
+    Exit codes: 0 discarded, 1 you said no, 2 no such task.
+    """
+    found = all_waiting(load_config())
+    pending = the_task(task, found, only=not _is_asked())
+    words = review_words(pending.language)
+    if _is_asked() and not yes:
+        _ask_about(pending)
+        if not _agreed(words.sure_discard):
+            context.exit(REFUSED)
+    settled = asyncio.run(pending.discard())
+    if as_json:
+        show(_dump({"task_id": pending.task_id, **settled.model_dump(mode="json")}))
+        return
+    show(words.is_discarded)
+    for sent in settled.went_out:
+        show(f"{words.went_out_head} {one_line(sent)}")
+
+
+def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
+    """The part of a review at and below some paths. Raises ConfigurationError for one that is not in it."""
+    if not paths:
+        return review
+    wanted: set[str] = set()
+    for typed in paths:
+        below = of_path(typed, review.changes, here)
+        clashing = {one.path for one in review.conflicts if here.holds(typed, one.path)}
+        if not below and not clashing:
+            raise ConfigurationError(f"{typed!r} is not among what the task would change; artoo diff lists it")
+        wanted |= {*below, *clashing}
+    changes = tuple(one for one in review.changes if one.path in wanted)
+    conflicts = tuple(one for one in review.conflicts if one.path in wanted)
+    return review.model_copy(update={"changes": changes, "conflicts": conflicts, "counts": counts_of(changes)})
+
+
+async def _apply(pending: Pending, paths: tuple[str, ...], *, rest: bool, ask: bool, named: bool) -> Settled | None:
+    """Applies exactly what is there now, or was shown. None: the person said no."""
+    here = Here()
+    digest = await pending.digest()
+    review = part_of(await pending.diff(), paths, here)
+    dangerous = any(one.change_class in BY_NAME for one in review.changes)
+    if ask and (dangerous or not named):
+        layout = _layout(review, pending.language, here)
+        _ask_about(pending)
+        click.echo("\n".join(layout.overview()), err=True)
+        if not _agreed(layout.words.sure_apply):
+            return None
+    chosen = tuple(here.named(typed) for typed in paths) or None
+    return await pending.apply(chosen, digest=digest, rest=rest)
+
+
+def _applied(pending: Pending, settled: Settled) -> list[str]:
+    """What became of it: each dangerous path by name, others shortly, what still waits, and how to take it back."""
+    here, words = Here(), review_words(pending.language)
+    layout = _layout(Review(task_id=pending.task_id, changes=settled.changes), pending.language, here)
+    if settled.state not in ("applied", "partly"):
+        clashes = [f"  {here.short(one.path)}: {one_line(one.reason)}" for one in settled.conflicts]
+        return [words.nothing_applied.format(reason=one_line(settled.reason)), *clashes]
+    name = short_name(pending.task_id, ())
+    if settled.state == "applied":
+        named = [layout.line(one) for one in settled.changes if one.change_class in BY_NAME]
+        others = [layout.line(one) for one in settled.changes if one.change_class not in BY_NAME]
+        more = len(others) - NAMED + settled.unlisted
+        lines = [words.is_applied, *named, *others[:NAMED]]
+        lines += [f"    {words.more_in_diff.format(count=f'{more:,}')}"] if more > 0 else []
+    else:
+        lines = [words.is_applied, *(f"    {here.short(path)}" for path in settled.applied)]
+        lines.append(words.waits.format(what=counts_line(settled.counts, words)))
+    return [*lines, words.undo_hint.format(command=f"artoo undo {name}")]
+
+
+def _told(pending: Pending, review: Review, ids: list[str]) -> list[str]:
+    """A review with what it is about, and the commands that settle it."""
+    layout = _layout(review, pending.language, Here())
+    words, name = layout.words, short_name(pending.task_id, ids)
+    until = words.until.format(date=local_time(pending.expires_at))
+    about = [f"{name}  {one_line(pending.request)}" if pending.request else name]
+    how = [words.apply_hint.format(command=f"artoo apply {name}")]
+    how += [words.discard_hint.format(command=f"artoo discard {name}"), until]
+    return [*about, *layout.whole()[1:], "; ".join(how)]
+
+
+def _layout(review: Review, language: str, here: Here) -> Layout:
+    screen = _screen()
+    return Layout(review, language, here, screen.paint, screen.width)
+
+
+def _screen() -> Screen:
+    redraws = os.environ.get("TERM", "").lower() not in ("", "dumb", "unknown")
+    return Screen(sys.stdout, Paint(colours=not is_plain(sys.stdout, os.environ)), redraws=redraws)
+
+
+async def _show(lines: list[str]) -> None:
+    """In pages on a terminal, else as lines."""
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        await page(lines, _screen(), Keyboard(sys.stdin), review_words("en"))
+    else:
+        show_as_it_is("\n".join(lines))
+
+
+def _is_asked() -> bool:
+    """Whether there is somebody to ask."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _ask_about(pending: Pending) -> None:
+    if pending.request:
+        click.echo(f"{short_name(pending.task_id, ())}  {one_line(pending.request)}", err=True)
+
+
+def _agreed(question: str) -> bool:
+    """Only a clear yes is one; an empty line and the end of input are no."""
+    click.echo(question, err=True, nl=False)
+    return sys.stdin.readline().strip().casefold() in _YES
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,81 @@
+"""What waits for a person's yes, as the commands about it find and name it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from artoo.cli.printable import one_line
+from artoo.cli.review.layout import counts_line
+from artoo.cli.review.words import ENGLISH
+from artoo.cli.task_names import local_time, named, short_name
+from artoo.contracts.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from artoo.runtime.config import Config
+    from artoo.runtime.pending import Pending
+
+JsonObject = dict[str, object]
+
+_WHERE = "artoo status lists what waits"
+
+
+def all_waiting(config: Config) -> tuple[Pending, ...]:
+    """All that waits, oldest first, after acts that a crash cut are finished or undone. Raises SandboxError."""
+    from artoo.runtime.pending import pendings, settle_cut_applies
+
+    settle_cut_applies(config)
+    return pendings(config)
+
+
+def the_task(task: str | None, found: tuple[Pending, ...], *, only: bool = False) -> Pending:
+    """The one whose id begins with `task`; None: the latest, or with `only` the only one.
+
+    Raises ConfigurationError when there is none, or more than one fits.
+    """
+    if task is None:
+        if not found:
+            raise ConfigurationError(f"{ENGLISH.nothing_waits} {_WHERE}")
+        if only and len(found) > 1:
+            raise ConfigurationError(f"{len(found)} tasks wait; name one: {_WHERE}")
+        return max(found, key=lambda one: one.since)
+    by_id = {one.task_id: one for one in found}
+    return by_id[named(task, list(by_id), "nothing waits of a task", _WHERE)]
+
+
+def begins_one(word: str, found: tuple[Pending, ...]) -> bool:
+    """Whether a word names something that waits, and not a path."""
+    return any(one.task_id.startswith(word) for one in found)
+
+
+def waiting_lines(found: tuple[Pending, ...]) -> list[str]:
+    """For each that waits: its name, what was asked, what it would change, since when, until when, what to type."""
+    ids = [one.task_id for one in found]
+    lines: list[str] = []
+    for one in found:
+        name = short_name(one.task_id, ids)
+        asked = one_line(one.request) or "(a task that was cut off)"
+        what = counts_line(one.counts, ENGLISH)
+        until = f"{'expires soon: ' if one.warned else ''}until {local_time(one.expires_at)}"
+        since = f"since {local_time(one.since)}, {until}"
+        lines += [f"  {name}  {asked}", f"      {', '.join(part for part in (what, since) if part)}"]
+        verbs = ["resume", "discard"] if one.cut_off else ["diff", "apply", "discard"]
+        lines.append("      " + ", ".join(f"artoo {verb} {name}" for verb in verbs))
+    return lines
+
+
+def waiting_object(one: Pending) -> JsonObject:
+    """The same for programs."""
+    from artoo.cli.outcome import iso
+
+    return {
+        "task_id": one.task_id,
+        "request": one.request,
+        "since": iso(one.since),
+        "expires_at": iso(one.expires_at),
+        "expires_soon": one.warned,
+        "cut_off": one.cut_off,
+        "reason": one.reason,
+        "counts": {each.change_class.value: each.count for each in one.counts},
+        "went_out": list(one.went_out),
+        "commands": {name: f"artoo {name} {one.task_id}" for name in ("diff", "apply", "discard")},
+    }

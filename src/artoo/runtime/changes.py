@@ -1,0 +1,63 @@
+"""What became of a task's changes, as the library hands it out: facts, and what can still be done about them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from pydantic import PrivateAttr
+
+from artoo.contracts.changes import printable_path
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.settling import Review, Settled
+from artoo.runtime.config import Config
+
+if TYPE_CHECKING:
+    from artoo.runtime.pending import Pending
+
+
+class Changes(Settled):
+    """`FinalResult.changes` of a library's run. What waits can be looked at, applied and discarded, now or later.
+
+    In another process `Artoo.pending` finds it again.
+    """
+
+    _config: Config | None = PrivateAttr(default=None)
+    _task_id: str = PrivateAttr(default="")
+
+    @classmethod
+    def of(cls, settled: Settled, task_id: str, config: Config) -> Self:
+        """The same facts about this task, below this configuration's home."""
+        made = cls.model_construct(**dict(settled))
+        made._config, made._task_id = config, task_id
+        return made
+
+    async def diff(self) -> Review:
+        """All that it would change against the files as they are now, with diffs of small texts, and the conflicts.
+
+        Raises ConfigurationError when nothing of the task waits, SandboxError when another process holds it.
+        """
+        return await (await self._pending()).diff()
+
+    async def apply(self, *paths: str | Path, rest: bool = False) -> Settled:
+        """Applies all of it, or only these paths (a directory stands for all in it) and what they need.
+
+        A str is a path as `diff` names it. In conflict with what the person changed meanwhile nothing is applied,
+        unless paths are named, or `rest`: all that is not in conflict. Raises as `diff`, and SandboxError when the
+        system refuses or a path is not part of it; then nothing is applied.
+        """
+        chosen = [path if isinstance(path, str) else printable_path(os.fsencode(path.absolute())) for path in paths]
+        return await (await self._pending()).apply(chosen or None, rest=rest)
+
+    async def discard(self) -> Settled:
+        """Drops it: every byte stays as it was; what went out does not come back. Raises as `diff`."""
+        return await (await self._pending()).discard()
+
+    async def _pending(self) -> Pending:
+        from artoo.runtime.pending import find_pending
+
+        if self._config is None:
+            raise ConfigurationError("these changes come from a log; Artoo.pending has what still waits")
+        return await asyncio.to_thread(find_pending, self._config, self._task_id)

@@ -1,0 +1,47 @@
+"""What a view needs of a tier: to run one command over layers, and to leave in the topmost what it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from artoo.ports.sandbox import Roots, SandboxRequest, TierName
+from artoo.world.process import Ended
+from artoo.world.stage import Stage
+from artoo.world.view_place import ViewKind
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """How a command over layers went. `ask`: it was kept from something; see `ViewRun.needs_confirmation`."""
+
+    ended: Ended
+    notes: tuple[str, ...] = ()
+    ask: bool = False
+
+
+class Runner(Protocol):
+    """A tier as views use it."""
+
+    @property
+    def tier(self) -> TierName: ...
+
+    @property
+    def kind(self) -> ViewKind: ...
+
+    def roots_to_cover(self, roots: Roots) -> tuple[Path, ...]:
+        """The real directories over which this tier can lay a view. Blocking."""
+        ...
+
+    def stage_home(self, needed: int, on_disk: Path) -> Path:
+        """Where a command's own layer is to lie that may hold `needed` bytes: `on_disk`, or a better place."""
+        ...
+
+    async def run_over(self, request: SandboxRequest, stage: Stage, home: Path) -> Over:
+        """Runs a command; what it did is in the stage's layers then. `home`: of the layer below, for what is kept
+        from one command to the next.
+
+        Raises SandboxError when it could not be contained, or what it did cannot be told.
+        """
+        ...

@@ -1,0 +1,172 @@
+"""`artoo diff`, `apply`, `discard` and `status`: what waits is settled in another process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pending_cases import FIRST, SECOND, waits
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Wait = Callable[..., None]
+
+CHANGE = "sed -i s/old/new/ a.txt; rm gone.txt; mkdir -p sub; echo made > sub/made.txt"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project in a home of its own, with two files."""
+    place = tmp_path / "home" / "project"
+    place.mkdir(parents=True)
+    (place / "a.txt").write_text("old\n")
+    (place / "gone.txt").write_text("here\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("ARTOO_HOME", str(tmp_path / "home" / ".artoo"))
+    return place
+
+
+@pytest.fixture
+def wait(project: Path) -> Wait:
+    """Makes a task whose changes wait."""
+
+    def make(command: str = CHANGE, **more: str) -> None:
+        home = project.parent
+        assert waits(home / ".artoo", home, project, command, **more).state == "pending"
+
+    return make
+
+
+@pytest.fixture
+def artoo(project: Path) -> Run:
+    """Runs `artoo …` in the project, without a terminal."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "artoo", *arguments],
+            cwd=project,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+def test_diff_shows_what_waits_and_changes_nothing(artoo: Run, wait: Wait, project: Path) -> None:
+    """The request, counts, every change with its diff, and the commands; the files are as they were."""
+    wait()
+    ended = artoo("diff")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("0198  tidy up\n  1 deleted, 1 edited, ")
+    assert "- deleted  gone.txt (5 B; " in ended.stdout
+    assert "      -old\n      +new\n" in ended.stdout
+    assert "apply it: artoo apply 0198; drop it: artoo discard 0198; kept until" in ended.stdout
+    assert (project / "a.txt").read_text() == "old\n"
+
+
+def test_apply_in_another_process_and_undo(artoo: Run, wait: Wait, project: Path) -> None:
+    """All of it takes effect, is told by name, and undo puts it back, naming the request."""
+    wait()
+    ended = artoo("apply", "0198")
+    assert ended.returncode == 0, ended.stderr
+    assert (project / "a.txt").read_text() == "new\n"
+    assert not (project / "gone.txt").exists()
+    assert (project / "sub" / "made.txt").read_text() == "made\n"
+    assert ended.stdout.startswith("Applied:\n  - deleted  gone.txt")
+    assert "put it back: artoo undo 0198" in ended.stdout
+    assert artoo("diff").stdout == "Nothing waits for you.\n"
+    assert artoo("undo", "0198").returncode == 0
+    assert (project / "a.txt").read_text() == "old\n"
+    assert (project / "gone.txt").read_text() == "here\n"
+    assert not (project / "sub").exists()
+
+
+def test_a_part_is_applied_and_the_rest_waits(artoo: Run, wait: Wait, project: Path) -> None:
+    """A path, then a directory with what is in it; what is left still waits, and can be discarded."""
+    wait()
+    assert artoo("apply", "0198", "a.txt").returncode == 0
+    assert (project / "a.txt").read_text() == "new\n"
+    assert (project / "gone.txt").exists()
+    assert json.loads(artoo("apply", FIRST, "sub", "--json").stdout)["state"] == "partly"
+    assert (project / "sub" / "made.txt").exists()
+    shown = artoo("diff", "0198").stdout
+    assert "gone.txt" in shown
+    assert "a.txt" not in shown
+    ended = artoo("discard", "0198")
+    assert (ended.returncode, ended.stdout) == (0, "Discarded. Your files are as they were.\n")
+    assert (project / "gone.txt").read_text() == "here\n"
+    assert artoo("diff", "--json").stdout == "null\n"
+
+
+def test_discard_leaves_every_byte(artoo: Run, wait: Wait, project: Path) -> None:
+    """Nothing of it is left, and nothing of the person's is changed."""
+    wait()
+    assert json.loads(artoo("discard", "0198", "--json").stdout)["state"] == "discarded"
+    assert sorted(path.name for path in project.iterdir()) == ["a.txt", "gone.txt"]
+    assert (project / "a.txt").read_text() == "old\n"
+    assert artoo("apply", "0198").returncode == 2
+
+
+def test_a_conflict_shows_both_versions_and_the_rest_can_be_applied(artoo: Run, wait: Wait, project: Path) -> None:
+    """What the person changed meanwhile stays; without --rest nothing is applied, with it all else."""
+    wait()
+    (project / "a.txt").write_text("mine\n")
+    shown = artoo("diff").stdout
+    assert "Changed by you meanwhile" in shown
+    assert "      -mine\n      +new\n" in shown
+    refused = artoo("apply", "0198")
+    assert refused.returncode == 1
+    assert "Nothing was applied" in refused.stdout
+    assert (project / "gone.txt").exists()
+    assert artoo("apply", "0198", "--rest").returncode == 0
+    assert (project / "a.txt").read_text() == "mine\n"
+    assert not (project / "gone.txt").exists()
+    assert artoo("discard", "0198").returncode == 0
+    assert (project / "a.txt").read_text() == "mine\n"
+
+
+def test_tasks_are_named_by_the_beginning_of_their_id(artoo: Run, wait: Wait, project: Path) -> None:
+    """The latest without an id, a path of it, a unique beginning; a common one and a wrong path are 2."""
+    wait("echo one > a.txt", task_id=FIRST, request="the first")
+    wait("rm gone.txt", task_id=SECOND, request="the second")
+    assert "the second" in artoo("diff").stdout
+    assert "the second" in artoo("diff", "gone.txt").stdout
+    assert "the first" in artoo("diff", "0198f000-1").stdout
+    common = artoo("apply", "0198")
+    assert common.returncode == 2
+    assert "2 tasks begin with '0198': 0198f000-1, 0198f000-2" in common.stderr
+    assert "2 tasks wait; name one" in artoo("apply").stderr
+    wrong = artoo("apply", "0198f000-1", "gone.txt")
+    assert wrong.returncode == 2
+    assert "'gone.txt' is not among what the task would change" in wrong.stderr
+    assert artoo("apply", "0198f000-2").returncode == 0
+    assert artoo("apply").returncode == 0
+    assert (project / "a.txt").read_text() == "one\n"
+
+
+def test_status_names_what_waits(artoo: Run, wait: Wait) -> None:
+    """Since when, until when, what it would change, and the commands; the same for programs."""
+    assert "no changes wait for your yes" in artoo("status").stdout
+    wait()
+    shown = artoo("status").stdout
+    assert "changes that wait for your yes:\n  0198  tidy up\n      1 deleted, 1 edited, " in shown
+    assert "artoo diff 0198, artoo apply 0198, artoo discard 0198" in shown
+    [waiting] = json.loads(artoo("status", "--json").stdout)["changes_waiting"]
+    assert (waiting["task_id"], waiting["request"], waiting["counts"]["deletion"]) == (FIRST, "tidy up", 1)
+    assert waiting["since"] < waiting["expires_at"]
+    assert waiting["commands"]["apply"] == f"artoo apply {FIRST}"
+
+
+def test_json_of_a_diff(artoo: Run, wait: Wait, project: Path) -> None:
+    """The whole review as data, with diffs."""
+    wait()
+    read = json.loads(artoo("diff", "0198", "a.txt", "--json").stdout)
+    [change] = read["review"]["changes"]
+    assert (change["path"], change["change_class"]) == (f"{project}/a.txt", "edit")
+    assert change["diff"][-2:] == ["-old", "+new"]

@@ -1,0 +1,12 @@
+"""A result came without the gate having settled anything."""
+
+from __future__ import annotations
+
+from faults import Stream, StreamFault
+
+
+def plant(stream: Stream) -> None:
+    stream.remove("Settled")
+
+
+FAULT = StreamFault("two at once", plant)

@@ -1,0 +1,137 @@
+"""Exact tokens of an answer stand in what was seen, by value, in any language; nothing else is read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from artoo.contracts.execution import CallStatus, ToolCall
+from artoo.loops.fast.grounding import own_words, seen_in, ungrounded
+
+
+def call(output: str, put_in: str = "look", tool: str = "shell", **more: object) -> ToolCall:
+    given: dict[str, object] = {"tool": tool, "identity": (tool,), "input": put_in, "output": output, **more}
+    return ToolCall.model_validate({"exit_code": 0, **given})
+
+
+def missing(answer: str, *outputs: str, request: str = "") -> list[str]:
+    seen = seen_in([call(output) for output in outputs], [request])
+    return [each.token.text for each in ungrounded(answer, seen)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "output"),
+    [
+        ("notes.txt has 2 lines.", "2\n"),
+        ("Total: 1,234.50 EUR", "1234.5"),
+        ("Zusammen 1.234,50 Euro", "1234.5"),
+        ("Au total 1\u202f234,5", "1234.50"),
+        ("12,34,567 rupees", "1234567"),
+        ("about 1,200", "1234"),
+        ("3.14", "3.14159"),
+        ("Total 1,235", "1234.5"),
+        ("25 %", "0.2512"),
+        ("0.25", "25%"),
+        ("8.4 million euros", "8,4 Millionen Euro"),
+        ("8.4 million euros", "8400000"),
+        ("\u7ea6\u6709 123 \u4e07\u7528\u6237", "1234567"),
+        ("about 12 KB", "12288 f"),
+        ("1.2 GB", "1.2G\tdata"),
+        ("\u0664\u0662 \u0633\u0637\u0631", "42"),
+        ("\uff14\uff12\u884c", "42"),
+        ("on 2026-03-05", "March 5, 2026 and 3"),
+        ("5 March 2026", "2026-03-05"),
+        ("at 14:05", "14h05"),
+        ("Python 3.12.4", "Python 3.12.4"),
+        ("There are 3 files.", "a\nb\nc\n"),
+        ("1. one\n2. two\n3. three", "x"),
+        ("Two ways: `sorted(x)[:10]` or\n```python\nprint(99)\n```", "x"),
+        ('It ends with "1 failed, 1 passed".', "x\n1 failed,  1 passed\n"),
+        (
+            "\u300c\u65b0\u7f51\u7ad9\u63a8\u8fdf\u300d",
+            "\u516c\u544a\uff1a\u65b0\u7f51\u7ad9\u63a8\u8fdf\u4e0a\u7ebf",
+        ),
+        ("see https://ex.org/a/.", "<https://ex.org/a>"),
+        ("invoice A-1042 of ann@ex.org", "A-1042;ann@ex.org"),
+        ("commit 4f3a9c1", "4f3a9c1d22"),
+        ("encoded as UTF-8, O(n log n), SHA-1", "x"),
+    ],
+)
+def test_what_was_seen_may_be_said(answer: str, output: str) -> None:
+    """Formatting, rounding, percent, scale, sizes, digits of any script, dates in ISO form, counts of lines."""
+    assert missing(answer, output) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "output", "named"),
+    [
+        ("notes.txt has 7 lines.", "2\n", "7"),
+        ("It is 12 KB.", "12 bytes\n", "12 KB"),
+        ("1.2 MB", "1.2G\tdata", "1.2 MB"),
+        ("The result is 1.875.", "result: 0.1875", "1.875"),
+        ("3.14159", "3.14", "3.14159"),
+        ("On 2019-04-01", "hello", "2019"),
+        ("It says \u201call tests have passed\u201d.", "2 failed", "all tests have passed"),
+        ("see https://ex.org/b", "https://ex.org/a", "https://ex.org/b"),
+        ("written to /srv/out/data.csv", "ok", "/srv/out/data.csv"),
+        ("order B-20417", "A-1042", "B-20417"),
+        ("\u0664\u0663", "42", "\u0664\u0663"),
+    ],
+)
+def test_what_stands_nowhere_is_named(answer: str, output: str, named: str) -> None:
+    """The token itself, not the sentence."""
+    assert named in missing(answer, output)
+
+
+def test_the_request_and_a_change_ground_too() -> None:
+    """What the person said, and what was written into a file, need no output."""
+    assert missing("The 40 rows", "", request="Keep the first 40 rows") == []
+    written = call("", put_in="price = 1399", changes=("/p/a.py",))
+    assert ungrounded("The price is 1399.", seen_in([written], ())) == ()
+
+
+def test_the_nearest_line_is_shown() -> None:
+    """The line of an output that shares most words with the line of the answer."""
+    seen = seen_in([call("pears 31\napples 17\n")], ())
+    (found,) = ungrounded("There are 19 apples.", seen)
+    assert str(found) == "19; nearest: apples 17"
+
+
+@pytest.mark.parametrize(
+    ("put_in", "output", "tool", "own"),
+    [
+        ("echo 'All 12 tests passed'", "All 12 tests passed\n", "shell", True),
+        ("cat <<END\nnotes.txt has 7 lines\nEND", "notes.txt has 7 lines\n", "shell", True),
+        ("echo 7", "7\n", "shell", True),
+        ("n = 7\nprint('notes.txt has', n, 'lines')", "notes.txt has 7 lines\n", "python", True),
+        ("print(7)", "7\n", "python", True),
+        ("print(6 * 7)", "42\n", "python", False),
+        ("print(len(open('a7.txt').read()), 7)", "7 7\n", "python", False),
+        ("head -1 a.txt", "1\n", "shell", False),
+        ("wc -l < notes.txt", "2\n", "shell", False),
+    ],
+)
+def test_a_call_that_prints_its_own_input_shows_nothing(put_in: str, output: str, tool: str, own: bool) -> None:
+    """Every word of the output stands in the input, and it is not one word that a search may have found."""
+    assert own_words(call(output, put_in, tool)) is own
+
+
+def test_a_failed_call_is_no_echo() -> None:
+    """What a failing program says of its input is the program's word."""
+    assert not own_words(call("cat gone.txt", "cat gone.txt", status=CallStatus.ERROR))
+
+
+@given(st.integers(min_value=0, max_value=10**12), st.sampled_from((",", ".", "'", "\u202f", "_")))
+@settings(deadline=None, max_examples=100)
+def test_a_number_is_itself_in_every_grouping(value: int, separator: str) -> None:
+    """Whatever stands between the thousands, the value is found."""
+    assert missing(f"x {value:,} x".replace(",", separator), f"{value}") == []
+
+
+@given(st.text(max_size=200))
+@settings(deadline=None, max_examples=150)
+def test_a_text_is_grounded_in_itself(text: str) -> None:
+    """Nothing that was put out word for word is ever called ungrounded."""
+    seen = seen_in([call(f"{text}", put_in="")], ())
+    assert [str(each) for each in ungrounded(text, seen) if each.token.kind != "quote"] == []

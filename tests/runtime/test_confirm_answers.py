@@ -1,0 +1,55 @@
+"""What a library's `confirm` may return, and what it means."""
+
+from __future__ import annotations
+
+import pytest
+
+from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
+from artoo.contracts.settling import Review
+from artoo.ports.confirm import Said, answer_of
+from artoo.runtime.answers import Answers
+
+ACT = ConfirmationRequest(digest="d", title="send a letter")
+REVIEW = ConfirmationRequest(digest="r", title="apply", review=Review(task_id="t"))
+
+
+@pytest.mark.parametrize(
+    ("said", "consent", "paths"),
+    [
+        (True, Consent.ONCE, ()),
+        (False, Consent.NO, ()),
+        (Consent.DISCARD, Consent.DISCARD, ()),
+        (Consent.KEEP, Consent.KEEP, ()),
+        (Choice(paths=("/a",)), Consent.ONCE, ("/a",)),
+        (["/a", "/b"], Consent.ONCE, ("/a", "/b")),
+        ([], Consent.NO, ()),
+        ("yes", Consent.NO, ()),
+    ],
+)
+def test_a_review_is_answered_by_a_bool_a_consent_or_paths(
+    said: Said, consent: Consent, paths: tuple[str, ...]
+) -> None:
+    """True is all of it, paths are these, an empty choice and a word that is no consent are no."""
+    answer = answer_of(REVIEW, said, "person")
+    assert (answer.digest, answer.consent, answer.paths) == ("r", consent, paths)
+
+
+@pytest.mark.parametrize(
+    ("said", "consent"),
+    [(True, Consent.ONCE), (False, Consent.NO), (Consent.TASK, Consent.TASK), (["/a"], Consent.NO)],
+)
+def test_any_other_question_takes_no_choice(said: Said, consent: Consent) -> None:
+    """A bool is once or no; a choice of paths, where none was offered, has agreed to nothing."""
+    answer = answer_of(ACT, said, "person")
+    assert (answer.consent, answer.paths) == (consent, ())
+
+
+@pytest.mark.anyio
+async def test_a_bool_reaches_the_gate() -> None:
+    """`confirm` may be as short as `async def confirm(request): return True`."""
+
+    async def confirm(request: ConfirmationRequest) -> bool:
+        return request.digest == "d"
+
+    assert (await Answers(confirm=confirm).answer(ACT)).consent is Consent.ONCE
+    assert (await Answers(confirm=confirm).answer(REVIEW)).consent is Consent.NO

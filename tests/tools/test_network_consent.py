@@ -1,0 +1,276 @@
+"""A command reaches what was agreed to, says what to allow when nothing was, and all that it sends is known."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from gate_world import Person
+from http_git import git_server
+from tool_doubles import PlainSandbox, StillClock
+
+from artoo.contracts.confirmation import Consent
+from artoo.contracts.errors import ToolError
+from artoo.contracts.execution import CallStatus, ToolCall
+from artoo.contracts.network import NetworkUsed
+from artoo.contracts.plan import MustNot
+from artoo.ports.confirm import Questions
+from artoo.ports.sandbox import Roots, Sandbox, TaskLedger
+from artoo.ports.tools import Departure, Ticket
+from artoo.runtime.answers import Answers
+from artoo.tools.gate import Gate
+from artoo.tools.gated import GatedCommands
+from artoo.tools.network import Network
+from artoo.tools.origins import Origins
+from artoo.tools.policy import Policies
+from artoo.tools.questions import AskNobody, AskPerson
+from artoo.tools.registry import Registry
+from artoo.tools.standard import builtin_tools
+from artoo.tools.wanted import Wanted, wanted_by
+from artoo.tools.writing import CreateOnly
+from artoo.world.choose import open_sandbox
+from artoo.world.classify import Places
+
+
+class _Policies:
+    """Answers by policy lines, and no where they say nothing."""
+
+    def __init__(self, *lines: str) -> None:
+        self._answers = Answers(Policies.parse(lines, Path("/"), Path("/")))
+        self.ask = self._answers.answer
+
+
+class Net:
+    """One task's shell and python in a real sandbox, and what is heard of their network."""
+
+    def __init__(self, roots: Roots, sandbox: Sandbox, questions: Questions, request: str = "") -> None:
+        self.roots = roots
+        self.published: list[NetworkUsed] = []
+        self.announced: list[Departure] = []
+        self.network = Network(self.published.append)
+        self.gate = Gate(questions, Origins(request))
+        runner = GatedCommands(sandbox, self.roots, "task", self.gate, TaskLedger(), network=self.network)
+        places = Places.of(self.roots, self.roots.home / ".artoo")
+        tools = builtin_tools(runner, CreateOnly(self.roots, places), self.roots, self.roots.home / ".artoo", "")
+        self.box = Registry(tools, StillClock(), self.gate.origins.observe, self.gate).toolbox("s", MustNot())
+
+    async def shell(self, command: str) -> ToolCall:
+        return await self.box.call("shell", {"command": command}, Ticket("s/1", self.announced.append))
+
+    async def python(self, code: str) -> ToolCall:
+        return await self.box.call("python", {"code": code}, Ticket("s/2", self.announced.append))
+
+
+@pytest.fixture
+async def real(tmp_path: Path) -> Sandbox:
+    sandbox = await open_sandbox(tmp_path / "home" / ".artoo")
+    if sandbox.tier not in ("bubblewrap", "namespaces"):
+        pytest.skip(f"commands have no network of their own in the sandbox here ({sandbox.tier})")
+    return sandbox
+
+
+@pytest.mark.parametrize(
+    ("script", "hosts", "credentials"),
+    [
+        (
+            "# artoo hosts: pypi.org files.pythonhosted.org:8443\npip",
+            ("pypi.org:443", "files.pythonhosted.org:8443"),
+            (),
+        ),
+        ("\n#artoo hosts: PyPI.org., pypi.org:443", ("pypi.org:443",), ()),
+        ("# artoo hosts: git.example.org $PATH\ngit push", ("git.example.org:443",), ("PATH",)),
+        ("echo # artoo hosts: pypi.org", (), ()),
+        ("true\n# artoo hosts: pypi.org", (), ()),
+        ("# hosts: pypi.org", (), ()),
+        ("# artoo hosts:", (), ()),
+    ],
+)
+def test_the_first_line_asks(script: str, hosts: tuple[str, ...], credentials: tuple[str, ...]) -> None:
+    """Only the first line of a script names hosts, each once, in its plain form; https without a port."""
+    asked = wanted_by(script)
+    assert (asked.listed, asked.credentials) == (hosts, credentials)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "problem"),
+    [
+        ("http://pypi.org/", "has no valid port"),
+        ("*.org", "is not the name of a host"),
+        ("0x7f.1", "is not written as four numbers"),
+        ("a.org $NO_SUCH_VARIABLE_HERE", "is not set here"),
+        ("a.org $ARTOO_HOME", "may have"),
+        ("$PATH", "a credential without a host"),
+        (" ".join(f"h{n}.org" for n in range(40)), "more than 32 hosts"),
+    ],
+)
+def test_what_cannot_be_asked_for(wanted: str, problem: str) -> None:
+    """A line that names no host says why."""
+    with pytest.raises(ToolError, match=problem):
+        wanted_by(f"# artoo hosts: {wanted}")
+
+
+async def test_without_consent_nothing_runs(roots: Roots, real: Sandbox) -> None:
+    """Where nobody can be asked, nothing is run, and the record says what to allow."""
+    net = Net(roots, real, AskNobody())
+    call = await net.shell("# artoo hosts: pypi.org git.example.org:9418\ntouch made; curl https://pypi.org")
+    assert (call.status, call.withheld_by) == (CallStatus.REFUSED, "nobody")
+    assert call.dropped == ("network pypi.org:443", "network git.example.org:9418")
+    assert "--allow 'network pypi.org' --allow 'network git.example.org:9418'" in (call.reason or "")
+    assert not (net.roots.project / "made").exists()
+    assert (net.announced, net.published, net.network.went_out()) == ([], [], ())
+
+
+async def test_the_question_names_command_hosts_and_what_is_known(roots: Roots, real: Sandbox) -> None:
+    """A person sees the whole command, every host and credential, and that nothing of it can be taken back."""
+    person = Person([Consent.NO])
+    net = Net(roots, real, AskPerson(person))
+    command = "# artoo hosts: git.example.org $PATH\ngit push\n"
+    call = await net.shell(command)
+    (asked,) = person.asked
+    assert asked.title == "shell: network git.example.org:443 $PATH"
+    assert [(act.verb, act.target) for act in asked.acts] == [
+        ("network", "git.example.org:443"),
+        ("credential", "PATH"),
+    ]
+    assert "git push" in " ".join(asked.details) and "nor taken back" in asked.details[-1]
+    assert call.withheld_by == "person"
+    await net.shell(command)
+    assert len(person.asked) == 1
+
+
+async def test_a_host_that_data_named_shows_its_source(roots: Roots, real: Sandbox) -> None:
+    """A host that a tool's output named first, and not the request, is shown with it."""
+    person = Person([Consent.NO])
+    net = Net(roots, real, AskPerson(person), request="update the packages")
+    await net.shell("echo fetch https://evil.example.org/x")
+    await net.shell("# artoo hosts: evil.example.org\ncurl https://evil.example.org/x")
+    assert "evil.example.org" in (person.asked[0].source or "")
+
+
+async def test_without_hosts_the_record_says_how_to_ask(roots: Roots, real: Sandbox) -> None:
+    """A command that failed for want of a network says what its first line should be; others do not."""
+    net = Net(roots, real, AskNobody())
+    for call in (
+        await net.shell("curl -sS https://pypi.org/"),
+        await net.python("import urllib.request\nurllib.request.urlopen('https://pypi.org/')"),
+        await net.python("import socket\nsocket.create_connection(('198.51.100.1', 80))"),
+    ):
+        assert call.status is CallStatus.ERROR
+        assert "# artoo hosts: pypi.org" in (call.reason or ""), call
+    assert "artoo hosts" not in ((await net.shell("false")).reason or "")
+    assert net.published == []
+
+
+async def test_what_is_sent_is_on_record(roots: Roots, real: Sandbox) -> None:
+    """Each connection is reported with call, host and bytes, refused ones too; the task knows what went out."""
+    with git_server(roots.home) as port:
+        net = Net(roots, real, _Policies(f"network 127.0.0.1:{port}"))
+        call = await net.python(
+            f"# artoo hosts: 127.0.0.1:{port}\n"
+            "import urllib.request, urllib.error\n"
+            f"for url in ('http://127.0.0.1:{port}/none', 'http://127.0.0.1:{port + 1}/', 'http://evil.test/'):\n"
+            "    try:\n        urllib.request.urlopen(url)\n"
+            "    except urllib.error.HTTPError as error:\n        print(error.code)\n"
+        )
+    assert call.output == "404\n403\n403\n"
+    assert [(one.act, one.host, one.port, one.refused) for one in net.published] == [
+        ("s/2", "127.0.0.1", port, None),
+        ("s/2", "127.0.0.1", port + 1, f"127.0.0.1:{port + 1} is not permitted"),
+        ("s/2", "evil.test", 80, "evil.test:80 is not permitted"),
+    ]
+    assert f"# artoo hosts: 127.0.0.1:{port} 127.0.0.1:{port + 1} evil.test:80" in (call.reason or "")
+    (line,) = net.network.went_out()
+    assert line.startswith(f"127.0.0.1:{port}: ") and " sent, " in line
+    later = Network()
+    later.restore(net.published)
+    assert later.went_out() == net.network.went_out()
+    assert [one.effects for one in net.announced] == ["outside"]
+
+
+async def test_a_credential_passes_only_when_named(
+    roots: Roots, real: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable that looks like a key reaches a command only by consent, and only that command."""
+    monkeypatch.setenv("FORGE_TOKEN", "s3cret")
+    net = Net(roots, real, _Policies("network a.org", "credential FORGE_TOKEN"))
+    assert (await net.shell("# artoo hosts: a.org $FORGE_TOKEN\necho $FORGE_TOKEN")).output == "s3cret\n"
+    assert (await net.shell("# artoo hosts: a.org\necho $FORGE_TOKEN")).output == "\n"
+    refused = await Net(roots, real, _Policies("network a.org")).shell("# artoo hosts: a.org $FORGE_TOKEN\ntrue")
+    assert refused.status is CallStatus.REFUSED and "--allow 'credential FORGE_TOKEN'" in (refused.reason or "")
+
+
+def test_a_network_makes_it_another_act(roots: Roots) -> None:
+    """What failed without a network is not the target that is blocked when it is asked for with one."""
+    assert str(Wanted()) == ""
+    net = Net(roots, PlainSandbox(), AskNobody())
+    tools = net.box.tools
+    assert tools["shell"].target({"command": "pip install x"}) != tools["shell"].target(
+        {"command": "# artoo hosts: pypi.org\npip install x"}
+    )
+    assert tools["python"].target({"code": "f()"}) != tools["python"].target({"code": "# artoo hosts: a.org\nf()"})
+
+
+# --- the real thing ---------------------------------------------------------------------------------------------
+
+
+def run(*argv: str | Path) -> str:
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+def _index() -> str:
+    """The index that pip is configured for on this machine. Skips the test when it does not answer."""
+    listed = run(sys.executable, "-m", "pip", "config", "list").splitlines()
+    configured = [line.partition("=")[2].strip("'\"") for line in listed if ".index-url=" in line]
+    url = (configured or ["https://pypi.org/simple"])[-1]
+    try:
+        with urllib.request.urlopen(f"{url.rstrip('/')}/iniconfig/", timeout=10):
+            return url
+    except OSError as error:
+        pytest.skip(f"the package index of this machine ({url}) cannot be reached: {error}")
+
+
+async def test_pip_installs_by_consent(roots: Roots, real: Sandbox) -> None:
+    """pip installs a package from this machine's index: not without consent, with it, and on record."""
+    host = urlsplit(await asyncio.to_thread(_index)).netloc.rpartition("@")[2]
+    hosts = [host, "files.pythonhosted.org"] if host == "pypi.org" else [host]
+    # pip asks rustc for its version, and rustup makes itself at home where it has none
+    install = (
+        f"RUSTUP_HOME=/tmp {sys.executable} -m pip install -q --no-deps --target site --no-cache-dir iniconfig"
+    )
+    net = Net(roots, real, AskNobody())
+    call = await net.shell(install)
+    assert call.status is CallStatus.ERROR and "# artoo hosts: pypi.org" in (call.reason or ""), call
+    call = await net.shell(f"# artoo hosts: {' '.join(hosts)}\n{install}")
+    assert call.status is CallStatus.REFUSED and f"--allow 'network {hosts[0]}'" in (call.reason or "")
+    net = Net(roots, real, _Policies(*(f"network {one}" for one in hosts)))
+    call = await net.shell(f"# artoo hosts: {' '.join(hosts)}\n{install}")
+    assert call.status is CallStatus.OK, call
+    assert (net.roots.project / "site" / "iniconfig" / "__init__.py").is_file()
+    assert {one.host for one in net.published if one.bytes_in > 1000} >= {hosts[-1].partition(":")[0]}
+    assert all(one.refused is None for one in net.published)
+
+
+async def test_git_pushes_by_consent(roots: Roots, real: Sandbox, tmp_path: Path) -> None:
+    """git pushes over http: not without consent, with it, and on record."""
+    work = tmp_path / "served" / "work.git"
+    await asyncio.to_thread(run, "git", "init", "-q", "--bare", work)
+    await asyncio.to_thread(run, "git", "-C", work, "config", "http.receivepack", "true")
+    with git_server(work.parent) as port:
+        net = Net(roots, real, AskNobody())
+        commit = "git -c user.name=me -c user.email=me@example.org commit -q --allow-empty -m first"
+        await net.shell(f"git init -q -b main . && {commit}")
+        push = f"git push -q http://127.0.0.1:{port}/work.git main"
+        call = await net.shell(push)
+        assert call.status is CallStatus.ERROR and "# artoo hosts:" in (call.reason or ""), call
+        call = await net.shell(f"# artoo hosts: 127.0.0.1:{port}\n{push}")
+        assert f"--allow 'network 127.0.0.1:{port}'" in (call.reason or "")
+        net = Net(roots, real, _Policies(f"network 127.0.0.1:{port}"))
+        call = await net.shell(f"# artoo hosts: 127.0.0.1:{port}\n{push}")
+        assert call.status is CallStatus.OK, call
+    assert await asyncio.to_thread(run, "git", "-C", work, "log", "--format=%s", "main") == "first\n"
+    assert {one.host for one in net.published} == {"127.0.0.1"} and net.network.went_out()
