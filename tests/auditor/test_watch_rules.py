@@ -333,6 +333,12 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("directive_after_the_end", "replanned", decided(directive=Directive.ABANDON)),
     ("directive_figures_differ", "replanned", directive(budget_pressure=0.9)),
     ("blocked_without_cause", "replanned", directive(blocked_tools=("glob",))),
+    ("blocked_tools_forgotten", "replanned", directive(blocked_tools=("glob", "shell"))),
+    (
+        "suggestion_blocked",
+        "replanned",
+        directive(suggested_alternatives=("shell on a.txt",), blocked_tools=("shell",)),
+    ),
     ("blocked_targets_forgotten", "replanned", directive(blocked_targets=(("shell", "x"),))),
     ("directive_outcomes_differ", "replanned", outcome(output="something else")),
     # endings

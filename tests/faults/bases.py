@@ -124,6 +124,7 @@ def parallel(first: int = 1, second: int = 1) -> Script:
                 subtask(COUNT_B, matches(r"\d"), tool="shell", sequence=second),
             ),
             "ExecutorStep": by_intent(a=count("a.txt"), b=count("b.txt")),
+            **({"MergeReport": merged("a.txt has 2 lines, b.txt has 3.")} if first == second else {}),
         },
     )
 
@@ -158,16 +159,14 @@ CLEAN: dict[str, Callable[[], Base]] = {
         "What is the sum of the numbers in numbers.txt?",
         single(python(SUM)),
     ),
-    "a file read out": lambda: Base(
-        "Show me the text of a.txt", single(read("a.txt"), ValidationReport=judged(("pass", "one")))
-    ),
+    "a file read out": lambda: Base("Show me the text of a.txt", single(read("a.txt"))),
     "a search with no result": lambda: Base(
         "How many lines of a.txt contain the text zebra?", single(shell("grep -c zebra a.txt || true"))
     ),
     "a list of files": lambda: Base(
         "List the Python files below src",
         single(
-            {"tool": "glob", "input": "src/*.py", "is_final": True}, ValidationReport=judged(("pass", "src/one.py"))
+            {"tool": "glob", "input": "src/*.py", "is_final": True},
         ),
     ),
     "a file made": lambda: Base("Write the word hi to out.txt", single(write("out.txt", "hi\n"))),
@@ -190,11 +189,12 @@ CLEAN: dict[str, Callable[[], Base]] = {
         ),
     ),
     "a correction": lambda: Base(
-        "How many lines has a.txt?", single(shell("cat missing.txt"), shell("wc -l < a.txt"))
+        "How many lines has a.txt?",
+        single(shell("echo none"), shell("wc -l < a.txt"), criteria=[matches(r"\d")]),
     ),
     "two corrections": lambda: Base(
         "How many lines has a.txt?",
-        single(shell("cat missing.txt"), python("open('gone')"), shell("wc -l < a.txt")),
+        single(shell("echo none"), python("print('few')"), shell("wc -l < a.txt"), criteria=[matches(r"\d")]),
     ),
     "a second plan": lambda: Base(TALL, replanned()),
     "a plan that was refused and mended": lambda: Base(
@@ -213,13 +213,13 @@ CLEAN: dict[str, Callable[[], Base]] = {
             "TaskSpec": {"task_id": "words", "intent": TALL, "raw_input": TALL},
             **single(read("a.txt", final=False), says("one and two"), criteria=["it names the words"]),
             "ValidationReport": judged(("pass", "one"), ("pass", "one"), ("pass", "one")),
-            "MergeReport": merged("one", ("pass", "one"), ("pass", "one")),
+            "MergeReport": merged("one and two", ("pass", "one"), ("pass", "one"), sources=[1]),
         },
         options={"strict_roles": True},
     ),
     "a deletion that was agreed to": lambda: Base(
         "Delete the file a.txt",
-        single(shell("rm a.txt && echo deleted a.txt"), ValidationReport=judged(("pass", "deleted a.txt"))),
+        single(shell("rm a.txt && echo deleted a.txt")),
         {"confirm": once},
     ),
     "a deletion that was refused": lambda: Base(

@@ -111,7 +111,7 @@ def _answer(asked: Asked) -> Scripted:
         case "write":
             return write(f"out-{name}.txt", "made\n")
         case _:
-            return Reply(text='{"tool": "answer"}\n```text\nfailed: no way\n```')
+            return Reply(text='{"tool": "cannot"}\n```text\nno way\n```')
 
 
 async def soak(world: World, count: int, *, at_once: int = 4, looks: int = 10) -> list[Held]:

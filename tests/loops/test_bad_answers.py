@@ -54,7 +54,7 @@ MENDED: dict[str, Callable[[Json], list[Scripted]]] = {
     "wrong types": lambda good: [wrong_types(good), good],
     "empty": lambda good: [empty(), good],
     "null": lambda good: [null_content(), good],
-    "no JSON": lambda good: ["I would rather not say.", good],
+    "no JSON": lambda good: ['{"I would rather not say.', good],
     "another object": lambda good: [{"weather": "fine"}, good],
 }
 RETRIED: dict[str, Callable[[Json], list[Scripted]]] = {

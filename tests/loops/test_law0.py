@@ -202,7 +202,9 @@ class Conspiracy:
         match asked.contract:
             case "Plan":
                 self._plans += 1
-                return plan(subtask(" ".join(["do what is asked", *["anew"] * self._plans]), tool=None))
+                return plan(
+                    subtask(" ".join(["do what is asked", *["anew"] * self._plans]), tool=None), criteria=()
+                )
             case "ExecutorStep":
                 if "Evidence:\n" not in asked.user:
                     self._steps = deque(self._story.steps)

@@ -106,13 +106,13 @@ async def test_fresh_evidence_overrules_a_rule(world: World) -> None:
 
 
 async def test_a_script_that_failed_does_not_ban_python(world: World) -> None:
-    """One bad experience with a tool that runs any program is a caution in the prompt, not a prohibition."""
+    """One bad experience with a tool that runs any program says nothing about the next program."""
     world.file("a.txt", "x\n")
     await remember(world, megram(tool_pair("python"), -1.0), megram(tool_pair("shell:awk"), -1.0))
     ended = await count(world)
     (asked,) = ended.asked("Plan")
     assert ended.all(Plan)[0].must_not.tools == ()
-    assert "Caution:\n" in asked.user and "- python went wrong before" in asked.user
+    assert "Caution:\n" not in asked.user and "Must not use" not in asked.user
 
 
 async def test_macro_avoid_is_advice(world: World) -> None:
@@ -121,7 +121,7 @@ async def test_macro_avoid_is_advice(world: World) -> None:
     await remember(world, megram(macro_pair(COUNT), -1.0, content="was abandoned before (replans)"))
     ended = await count(world)
     assert ended.directive == "accept"
-    assert "- this kind of request was abandoned before (replans)" in ended.asked("Plan")[0].user
+    assert "- this kind of request: was abandoned before (replans)" in ended.asked("Plan")[0].user
 
 
 @pytest.mark.xfail(strict=False, reason="a result that rests on a failed call has no `cannot` to end with yet")
@@ -172,5 +172,5 @@ async def test_a_drafted_pair_that_memory_avoids_is_refused(world: World) -> Non
         "ExecutorStep": shell("wc -l < a.txt"),
     }
     ended = await world.play(COUNT, script, tools=[flaky])
-    assert "flaky on old.csv, which went wrong before" in ended.asked("Plan")[1].user
+    assert "flaky on old.csv, which failed on it before" in ended.asked("Plan")[1].user
     assert ended.directive == "accept"

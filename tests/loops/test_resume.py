@@ -17,6 +17,7 @@ from scenario import (
     World,
     assert_causal,
     matches,
+    merged,
     moves,
     plan,
     shell,
@@ -105,9 +106,9 @@ async def test_an_interrupted_task_goes_on(world: World) -> None:
     """What matched before Ctrl-C is not done again; the answer that never came is asked for; the end is whole."""
     first = await interrupted(world)
     assert first.result.stopped_by == "interrupted"
-    ended = await go_on(world, {"ExecutorStep": steps})
-    assert [asked.contract for asked in ended.requests] == ["ExecutorStep"]
-    assert ended.directive == "accept" and ended.result.output == "do the quick one\n2\n\ndo the other one\n4"
+    ended = await go_on(world, {"ExecutorStep": steps, "MergeReport": merged("2 lines, 4 characters")})
+    assert [asked.contract for asked in ended.requests] == ["ExecutorStep", "MergeReport"]
+    assert ended.directive == "accept" and ended.result.output == "2 lines, 4 characters"
     assert set(ended.result.done) == {"do the quick one", "do the other one"}
     assert ended.result.cost.llm_calls >= 3
     assert len(ended.all(FinalResult)) == 1 and not ended.all(Interrupt)
@@ -123,7 +124,7 @@ async def test_a_task_can_be_interrupted_again_and_again(world: World) -> None:
     ):
         async for envelope in artoo.stream_resumed():
             await during(artoo, envelope)  # pyright: ignore[reportGeneralTypeIssues]
-    ended = await go_on(world, {"ExecutorStep": steps})
+    ended = await go_on(world, {"ExecutorStep": steps, "MergeReport": merged("2 lines, 4 characters")})
     assert ended.directive == "accept"
     assert sum(isinstance(each.payload, TaskResumed) for each in messages(world)) == 2
 
@@ -176,7 +177,7 @@ async def test_who_stops_listening_leaves_the_task_as_it_was(world: World) -> No
         await stream.aclose()
         assert artoo.bus.open_tasks == 0
     assert messages(world) == before
-    ended = await go_on(world, {"ExecutorStep": steps})
+    ended = await go_on(world, {"ExecutorStep": steps, "MergeReport": merged("2 lines, 4 characters")})
     assert ended.directive == "accept"
 
 

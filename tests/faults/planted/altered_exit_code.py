@@ -10,4 +10,4 @@ def plant(stream: Stream) -> None:
     stream.change("ExecutionResult", tool_calls=(changed(call, status="ok", exit_code=0),))
 
 
-FAULT = StreamFault("a correction", plant)
+FAULT = StreamFault("a named file that is not there", plant)

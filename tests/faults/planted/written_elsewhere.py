@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bases import Base, single, write
+from bases import Base, exists, single, write
 
 from faults import LiveFault, with_budget
 
-FAULT = LiveFault(with_budget(Base("Write the word hi to out.txt", single(write("other.txt", "hi\\n"))), calls=2))
+ELSEWHERE = single(write("other.txt", "hi\\n"), criteria=[exists("out.txt")])
+FAULT = LiveFault(with_budget(Base("Write the word hi to out.txt", ELSEWHERE), calls=2))

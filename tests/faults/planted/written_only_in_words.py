@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from bases import Base, says, shell, single
+from bases import Base, exists, says, shell, single
 
 from faults import LiveFault, with_budget
 
 FAULT = LiveFault(
     with_budget(
         Base(
-            "Write the word hi to out.txt", single(shell("ls", final=False), says("I have written hi to out.txt."))
+            "Write the word hi to out.txt",
+            single(shell("ls", final=False), says("I have written hi to out.txt."), criteria=[exists("out.txt")]),
         ),
         calls=3,
     )

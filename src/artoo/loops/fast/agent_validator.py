@@ -184,8 +184,9 @@ class AgentValidator:
         author = SecondAuthor(self._asker, record.subtask, await self._listing(record), cause)
         found = await second_way(result, record.subtask.intent, author, self._source)
         if found.verdict == "open":
-            unsettled = judging.left_open(None, found.evidence)
-            return _Judged((unsettled,)) if not left or result.small_model else None
+            if left and not result.small_model:
+                return None
+            return _Judged(tuple(judging.left_open(each, found.evidence) for each in left or (None,)))
         if found.verdict == "other" and not found.kept:
             return self._made_otherwise(record, left, found)
         criteria = left or (None,)

@@ -161,6 +161,8 @@ class Executor:
             answer = work.record.answer_of(call) if step.is_final else ""
             if answer:
                 return work.result("completed", answer, verbatim=True)
+            if step.is_final and call.withheld_by is not None:
+                return work.result("uncertain", call.reason or "")  # a no is not worked around
             if work.repeats > _MOST_REPEATS:
                 return work.result("uncertain", "the same call was made again and again")
         return work.result("uncertain", "no answer within the steps that a subtask has")

@@ -222,10 +222,10 @@ class MetaValidator:
         replans = fan_in.manifest.round - 1 if fan_in else 0
         unmet = [verdict.criterion for verdict in verdicts if verdict.verdict == "fail"]
         unmet += [outcome.failure_reason or outcome.intent for outcome in outcomes if outcome.status == "failed"]
-        if stopped_by is None and any(outcome.hopeless for outcome in outcomes):
-            stopped_by = StoppedBy.MISSING_INPUT
         if stopped_by is None and any(outcome.refused for outcome in outcomes):
             stopped_by = StoppedBy.REFUSED_BY_USER
+        if stopped_by is None and any(outcome.hopeless for outcome in outcomes):
+            stopped_by = StoppedBy.MISSING_INPUT
         spent = replans >= self._max_replans or stopped_by is not None
         return ReplanRequest(
             task_id=self._port.task_id,
