@@ -1,9 +1,11 @@
-"""What Law 1 costs: one whole transaction (run, read the changes, decide, apply) beside the bare command.
+"""What Law 1 costs: commands in a task's view beside bubblewrap alone, and settling beside copying.
 
-    python benchmarks/gate.py [--json] [--rounds N]
+    python benchmarks/gate.py [--json] [--commands N] [--files N]
 
-Prints medians in milliseconds, all measured in one run and interleaved: `bash` alone, `bwrap` with read-only binds
-alone, and the transaction of a command that makes one new file. Targets: transaction <= 30 ms, <= 3 x bwrap.
+One task runs N commands in one view over a project of many files; each is run by bubblewrap alone as well, over a
+copy of the project that it may write, right before or after. Then what the task changed is settled once, and the
+same files are copied with `cp -a`. All in one run, interleaved. Targets: command_vs_bwrap <= 1.5 (the median of the
+commands' ratios), settle_vs_copy <= 3.
 """
 
 from __future__ import annotations
@@ -11,44 +13,68 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from artoo.ports.sandbox import Roots, Sandbox, SandboxRequest
+from artoo.ports.sandbox import Roots
+from artoo.ports.world import Program, View
 from artoo.world.bubblewrap import find_bubblewrap
 from artoo.world.choose import open_sandbox
-from artoo.world.decide import decide
+from artoo.world.closing import opened
+from artoo.world.opening import views_in
+from artoo.world.view_place import Views
 
-_SCRIPT = "echo result > made-{}.txt"
-_BWRAP = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "--die-with-parent")
+_WARM_UP = 3
+_CHANGED = 400
+
+COMMANDS = (
+    "echo result {n} > made-{n}.txt",
+    "echo more >> d{m}/f{m}.py",
+    "cat d{m}/f{m}.py made-*.txt | wc -l",
+    "sed -i s/value/other/ d{m}/f7.py",
+    "grep -rl 'value_50 ' d{m}",
+    "ls -lR d1{m} | tail -1",
+    "rm -f d{m}/f9.py; mkdir -p build/{n}; cp d{m}/f3.py build/{n}/",
+    "find . -name 'f{m}.py' | wc -l",
+    "python3 -c 'import json; print(json.dumps([1, 2, 3]))'",
+    "mv d{m}/f11.py d{m}/renamed-{n}.py; head -n 2 d{m}/renamed-{n}.py",
+)
+"""What agents do: make, edit, read, search, list, delete, find, compute, rename."""
 
 
-async def _spawn(*argv: str, cwd: Path) -> None:
+def fill(project: Path, files: int) -> None:
+    """A project: a hundred files a directory."""
+    for number in range(files // 100):
+        directory = project / f"d{number}"
+        directory.mkdir(parents=True)
+        for inner in range(100):
+            (directory / f"f{inner}.py").write_text(f"value_{inner} = {inner}\n" * 20)
+
+
+async def _alone(bwrap: Path, project: Path, script: str) -> None:
+    isolated = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "--die-with-parent")
     process = await asyncio.create_subprocess_exec(
-        *argv,
-        cwd=cwd,
+        *(str(bwrap), *isolated, "--bind", str(project), str(project), "--chdir", str(project)),
+        *("--", "bash", "-c", script),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    await process.communicate()
+    _, complaint = await process.communicate()
+    if process.returncode != 0:
+        raise SystemExit(f"{script}: {complaint.decode()}")
 
 
-async def _transaction(sandbox: Sandbox, roots: Roots, number: int) -> None:
-    request = SandboxRequest.bash(
-        _SCRIPT.format(number), cwd=roots.project, roots=roots, task_id=f"benchmark-{number % 7}"
-    )
-    run = await sandbox.run(request)
-    async with run.staged:
-        if run.status != "ok" or not decide(run.staged.changes).silent:
-            raise SystemExit(f"the transaction went wrong: {run}")
-        report = await run.staged.apply(digest=run.staged.digest)
-        if not report.applied:
-            raise SystemExit(f"not applied: {report}")
+async def _in_view(view: View, script: str) -> None:
+    run = await view.run(Program(("bash", "-c", script)))
+    if run.status != "ok":
+        raise SystemExit(f"{script}: {run}")
 
 
 async def _timed(act: Callable[[], Awaitable[None]]) -> float:
@@ -57,54 +83,86 @@ async def _timed(act: Callable[[], Awaitable[None]]) -> float:
     return (time.perf_counter() - start) * 1e3
 
 
-async def measure(place: Path, rounds: int) -> dict[str, float | str]:
-    """The medians. `place` gets a home, a project and artoo's own files."""
-    home = place / "home"
+async def commands(view: View, bwrap: Path, copy: Path, count: int) -> tuple[list[float], list[float]]:
+    """Milliseconds of each command in the view, and by bubblewrap alone."""
+    inside: list[float] = []
+    alone: list[float] = []
+    for number in range(count + _WARM_UP):
+        script = COMMANDS[number % len(COMMANDS)].format(n=number, m=number % 7 + 1)
+        acts = [
+            (inside, lambda script=script: _in_view(view, script)),
+            (alone, lambda script=script: _alone(bwrap, copy, script)),
+        ]
+        for times, act in acts if number % 2 else reversed(acts):
+            taken = await _timed(act)
+            if number >= _WARM_UP:
+                times.append(taken)
+    return inside, alone
+
+
+def settling(home: Path, place: Path) -> tuple[float, float, int]:
+    """Milliseconds of settling a task once and of `cp -a` of the files that it changed, and how many these are."""
+    copied = place / "copied"
+    copied.mkdir()
+    with opened(Views(home / ".artoo").place("benchmark"), home / ".artoo") as closing:
+        start = time.perf_counter()
+        difference = closing.difference()
+        applied = closing.apply(difference, digest=difference.digest)
+        settled = (time.perf_counter() - start) * 1e3
+    if not applied.whole:
+        raise SystemExit(f"not applied: {applied}")
     project = home / "project"
-    project.mkdir(parents=True)
-    for number in range(200):
-        (project / f"file{number}.txt").write_text("x" * 1000)
-    sandbox = await open_sandbox(home / ".artoo")
-    roots = Roots(home=home, workspace=home / "artoo_workspace", project=project)
+    files = [path.relative_to(project) for one in difference.changes if (path := Path(one.path)).is_file()]
+    start = time.perf_counter()
+    subprocess.run(["cp", "-a", "--parents", *files, copied], cwd=project, check=True, capture_output=True)
+    return settled, (time.perf_counter() - start) * 1e3, len(files)
+
+
+async def measure(place: Path, count: int, files: int) -> dict[str, float | str]:
+    """All figures. `place` gets a home, a project and artoo's own files."""
+    home = place / "home"
+    roots = Roots(home=home, workspace=home / "artoo_workspace", project=home / "project")
+    fill(roots.project, files)
+    copy = place / "alone"
+    shutil.copytree(roots.project, copy)
     bwrap = next(find_bubblewrap(), None)
-    bare = ("bash", "-c", "echo result > /dev/null")
-    times: dict[str, list[float]] = {"bash": [], "bwrap": [], "transaction": []}
-    for number in range(rounds + 5):
-        taken = {
-            "bash": await _timed(lambda: _spawn(*bare, cwd=project)),
-            "transaction": await _timed(lambda number=number: _transaction(sandbox, roots, number)),
-        }
-        if bwrap is not None:
-            taken["bwrap"] = await _timed(lambda: _spawn(str(bwrap), *_BWRAP, "--", *bare, cwd=project))
-        if number >= 5:
-            for name, value in taken.items():
-                times[name].append(value)
-    median = {name: statistics.median(values) for name, values in times.items() if values}
-    found: dict[str, float | str] = {
+    if bwrap is None:
+        raise SystemExit("bubblewrap is not installed: there is nothing to compare with")
+    sandbox = await open_sandbox(home / ".artoo")
+    view = views_in(sandbox, home / ".artoo")("benchmark", roots)
+    inside, alone = await commands(view, bwrap, copy, count)
+    await _in_view(view, f"for i in $(seq {_CHANGED}); do echo $i >> d$((i / 90 + 20))/f$((i % 90)).py; done")
+    await view.close()
+    settled, copied, changed = await asyncio.to_thread(settling, home, place)
+    ratios = [one / other for one, other in zip(inside, alone, strict=True)]
+    return {
         "tier": sandbox.tier,
-        "rounds": rounds,
-        "transaction_ms": round(median["transaction"], 2),
-        "bash_ms": round(median["bash"], 2),
-        "vs_bash": round(median["transaction"] / median["bash"], 2),
+        "commands": count,
+        "files": files,
+        "view_ms": round(statistics.median(inside), 2),
+        "bwrap_ms": round(statistics.median(alone), 2),
+        "command_vs_bwrap": round(statistics.median(ratios), 2),
+        "all_commands_vs_bwrap": round(sum(inside) / sum(alone), 2),
+        "changed_files": changed,
+        "settle_ms": round(settled, 2),
+        "copy_ms": round(copied, 2),
+        "settle_vs_copy": round(settled / copied, 2),
     }
-    if "bwrap" in median:
-        found["bwrap_ms"] = round(median["bwrap"], 2)
-        found["vs_bwrap"] = round(median["transaction"] / median["bwrap"], 2)
-    return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--commands", type=int, default=40)
+    parser.add_argument("--files", type=int, default=20_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="artoo-gate-") as place:
-        found = asyncio.run(measure(Path(place).resolve(), options.rounds))
+        found = asyncio.run(measure(Path(place).resolve(), options.commands, options.files))
     if options.json:
         print(json.dumps(found))
     else:
         for name, value in found.items():
-            print(f"{name:16} {value}")
+            print(f"{name:24} {value}")
     return 0
 
 

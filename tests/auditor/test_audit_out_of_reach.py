@@ -16,12 +16,12 @@ from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import Roots, Sandbox, SandboxRequest, TaskLedger
 from artoo.runtime.system import SystemClock
 from artoo.tools.gate import Gate
-from artoo.tools.gated import GatedCommands, GatedWriter
 from artoo.tools.origins import Origins
 from artoo.tools.questions import AskPerson
 from artoo.tools.registry import Registry
 from artoo.tools.standard import builtin_tools
 from artoo.world.choose import candidates
+from artoo.world.opening import views_in
 from artoo.world.selftest import prove
 
 ATTEMPTS = """
@@ -81,10 +81,8 @@ async def test_no_tool_reads_or_writes_the_audit_log(roots: Roots) -> None:
 
     artoo_home = roots.home / ".artoo"
     before, sandbox = contents(artoo_home), await tier_of("bubblewrap", artoo_home)
-    gate, ledger = Gate(AskPerson(yes), Origins("here")), TaskLedger()
-    runner = GatedCommands(sandbox, roots, "task", gate, ledger)
-    writer = GatedWriter(sandbox, roots, "task", gate, ledger)
-    tools = builtin_tools(runner, writer, roots, artoo_home, "here")
+    gate = Gate(AskPerson(yes), Origins("here"))
+    tools = builtin_tools(views_in(sandbox, artoo_home)("task", roots), gate, artoo_home)
     box = Registry(tools, SystemClock(), gate=gate).toolbox("subtask", MustNot())
     chain, anchors = str(only_part(artoo_home)), str(audit_directory(artoo_home) / ANCHORS)
     calls = [

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PROGRAM = Path(__file__).with_name("cli_standin.py")
-PATIENCE = 120.0
+PATIENCE = 60.0
 """Seconds until a test gives up waiting for something that should appear."""
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[()][0-9A-Za-z]|\x1b[=>]")

@@ -21,6 +21,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.execution import CriterionVerdict, DecidedBy
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, counts_of
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
+from artoo.tools.settling_words import joined, met, waiting
 
 HERE = Here("/home/me/project", "/home/me")
 TASK = "0198f000-0000-7000-8000-000000000000"
@@ -75,11 +76,11 @@ def test_what_waits_is_named_with_the_one_command_to_type() -> None:
 
 
 def test_a_part_that_was_applied_is_told_apart_from_what_waits() -> None:
-    """Of a choice only the chosen paths are called changed; the rest waits."""
-    part = settled("partly", DELETION, EDIT, applied=(EDIT.path,))
+    """Of a choice only the chosen paths are called applied; the rest waits."""
+    part = settled("partly", DELETION, applied=(EDIT.path,))
     lines = told(ended(part))
-    assert "Changed: src/a.py" in lines
-    assert not any(line.startswith("Removed") for line in lines)
+    assert "Applied: src/a.py" in lines
+    assert "Waits for your yes: 1 deleted" in lines
     assert "  apply it: artoo apply 0198" in lines
 
 
@@ -105,9 +106,10 @@ def test_an_answer_that_nothing_confirms_is_never_called_done(
 
 def test_conflicts_and_what_went_out_are_told() -> None:
     """What the person changed meanwhile, and what cannot be taken back."""
-    conflicts = (Conflict(path="/home/me/project/a.txt", reason="it was changed since"),)
-    lines = told(ended(settled("pending", EDIT, conflicts=conflicts, went_out=("pypi.org:443, 812 B",))))
-    assert "  a.txt: it was changed since" in lines
+    changes = settled("pending", EDIT, went_out=("pypi.org:443, 812 B",))
+    reason = joined(met((Conflict(path="/a.txt", reason="changed"),), "en"), waiting(TASK, changes.counts, "en"))
+    lines = told(ended(changes.model_copy(update={"reason": reason})))
+    assert "in conflict with what is there now: /a.txt (changed)" in lines
     assert "  pypi.org:443, 812 B" in lines
 
 

@@ -92,7 +92,7 @@ def test_colours_stand_beside_words() -> None:
         ("/etc/hosts", "/etc/hosts"),
         ("/home/me/project/~x", "./~x"),
         ("/home/me/project/-rf", "./-rf"),
-        ("/home/me/project/.env", "./.env"),
+        ("/home/me/project/.env", ".env"),
         ("/home/me/projects/a", "~/projects/a"),
         ("/home/me/project/a\\nb", "a\\nb"),
         ("/home/me/project/\\xff", "\\xff"),

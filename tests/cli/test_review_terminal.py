@@ -96,7 +96,7 @@ def test_every_page_can_be_seen(tmp_path: Path) -> None:
     """Going on to the end shows the last line of the last diff before the question."""
     with terminal("reviews_much", ["run", "--json", "tidy up"], tmp_path) as screen:
         for _ in range(30):
-            screen.wait_for("to the question --")
+            screen.wait_for("p: back, ")
             screen.forget()
             screen.send(" ")
             if "-- end" in screen.shown_all:
@@ -132,7 +132,7 @@ def test_a_dumb_terminal_gets_all_lines(tmp_path: Path) -> None:
 def test_narrow_and_wide(tmp_path: Path, columns: int) -> None:
     """The review works on 60 and on 200 columns."""
     with terminal("reviews_much", ["run", "--json", "tidy up"], tmp_path, columns=columns) as screen:
-        screen.wait_for("to the question --")
+        screen.wait_for("p: back, ")
         screen.send("q")
         screen.wait_for(ASK)
         screen.send("a\r")

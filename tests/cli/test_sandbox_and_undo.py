@@ -47,22 +47,35 @@ def artoo(tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> Run
     return run
 
 
-def test_what_is_not_agreed_to_does_not_happen(artoo: Run, project: Path) -> None:
-    """Without a terminal the question is shown with its no, the exit code is a failure, and the file is whole."""
+def test_what_is_not_agreed_to_waits(artoo: Run, project: Path) -> None:
+    """Without a terminal the review is shown, the file is whole, it waits with exit code 4, and apply does it."""
     (project / "a.txt").write_text("old\n")
     ended = artoo("sandbox", "--", "echo new > a.txt; echo said")
-    assert (ended.returncode, ended.stdout) == (1, "said\n")
-    assert "edits" in ended.stderr
-    assert "-old" in ended.stderr
-    assert f"not changed: {project}/a.txt" in ended.stderr
+    assert (ended.returncode, ended.stdout) == (4, "said\n")
+    assert "~ edited  a.txt (4 B > 4 B; " in ended.stderr
+    assert "      -old\n      +new\nkeep (nobody)\n" in ended.stderr
+    assert "apply it: artoo apply " in ended.stderr
     assert (project / "a.txt").read_text() == "old\n"
+    assert "artoo sandbox -- 'echo new > a.txt; echo said'" in artoo("diff").stdout
+    assert artoo("apply").returncode == 0
+    assert (project / "a.txt").read_text() == "new\n"
+
+
+def test_edits_may_be_trusted_beforehand(artoo: Run, project: Path) -> None:
+    """`--apply edits` covers edits and no deletion; `ask` keeps new files too."""
+    (project / "a.txt").write_text("old\n")
+    assert artoo("sandbox", "--apply", "edits", "--", "echo new > a.txt").returncode == 0
+    assert (project / "a.txt").read_text() == "new\n"
+    assert artoo("sandbox", "--apply", "edits", "--", "rm a.txt").returncode == 4
+    assert artoo("sandbox", "--apply", "ask", "--", "touch b.txt").returncode == 4
+    assert sorted(path.name for path in project.iterdir()) == ["a.txt"]
 
 
 def test_a_policy_permits_and_undo_puts_back(artoo: Run, project: Path) -> None:
     """--allow answers; the list names the act; undo restores, and refuses what was changed since."""
     (project / "a.txt").write_text("old a\n")
     (project / "b.txt").write_text("old b\n")
-    ended = artoo("sandbox", "--allow", "overwrite *.txt", "--", "echo new | tee a.txt > b.txt; echo x > c.txt")
+    ended = artoo("sandbox", "--allow", "edits *.txt", "--", "echo new | tee a.txt > b.txt; echo x > c.txt")
     assert ended.returncode == 0, ended.stderr
     assert (project / "b.txt").read_text() == "new\n"
     [task] = json.loads(artoo("undo", "--list", "--json").stdout)

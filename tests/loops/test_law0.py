@@ -193,8 +193,10 @@ class Conspiracy:
     """A planner that repeats itself, an executor that plays its part anew each attempt, and a judge that believes
     everything and quotes whatever stands first in the evidence."""
 
-    def __init__(self, story: Told) -> None:
+    def __init__(self, story: Told, *, checked: bool = True) -> None:
+        """`checked`: a check holds for any answer, so that only facts can stop it."""
         self._story = story
+        self._criteria = None if checked else ()
         self._steps: deque[Scripted] = deque()
         self._plans = 0
 
@@ -202,11 +204,10 @@ class Conspiracy:
         match asked.contract:
             case "Plan":
                 self._plans += 1
-                return plan(
-                    subtask(" ".join(["do what is asked", *["anew"] * self._plans]), tool=None), criteria=()
-                )
+                intent = " ".join(["do what is asked", *["anew"] * self._plans])
+                return plan(subtask(intent, tool=None), criteria=self._criteria)
             case "ExecutorStep":
-                if "Evidence:\n" not in asked.user:
+                if "Evidence:\n" not in asked.user or not self._steps:
                     self._steps = deque(self._story.steps)
                 return self._steps.popleft() if self._steps else gives_up("nothing left to say")
             case "FailureReport":
@@ -252,7 +253,7 @@ async def test_what_only_a_reader_can_tell_is_never_checked(world: World, lie: s
 async def test_own_words_are_called_unverified(world: World, lie: str) -> None:
     """An answer that no call stands behind is delivered as what it is."""
     files(world)
-    ended = await world.play(OWN_WORDS[lie].request, Conspiracy(OWN_WORDS[lie]))
+    ended = await world.play(OWN_WORDS[lie].request, Conspiracy(OWN_WORDS[lie], checked=False))
     (outcome,) = ended.all(SubTaskOutcome)
     assert (outcome.status, outcome.assurance) == ("matched", Assurance.UNVERIFIED) and outcome.open
 

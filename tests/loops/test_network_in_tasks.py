@@ -63,5 +63,7 @@ async def test_a_command_reaches_what_was_allowed(world: World, allowed: bool) -
     assert (used.act, used.host, used.port, used.refused) == (started.act, "127.0.0.1", port, None)
     assert used.bytes_out > 0 and used.bytes_in > 0
     assert started.effects is CallEffects.OUTSIDE
+    (line,) = ended.result.changes.went_out
+    assert line.startswith(f"127.0.0.1:{port}: {used.bytes_out} B sent")
     (directory,) = tasks_directory(world.home).iterdir()
     assert (await replay(TaskLogReader(directory))).difference is None

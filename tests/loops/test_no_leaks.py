@@ -108,7 +108,8 @@ async def test_nothing_is_left_of_a_task(
 
     await world.play(COUNT, play, config=config, during=during)
     await settled(lambda: asyncio.all_tasks() <= before)
-    assert left_over(world) == []
+    kept = [name for name in left_over(world) if not name.startswith("views/")]
+    assert kept == []  # what was not finished waits in its view, and nowhere else
     assert temporary_files() <= temporary
 
 

@@ -29,7 +29,7 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import TaskRunning
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.execution import SubTaskOutcome
+from artoo.contracts.execution import SubTaskOutcome, ToolCalled
 from artoo.contracts.plan import SubTask
 from artoo.contracts.recording import TaskResumed
 from artoo.contracts.request import Interrupt
@@ -221,30 +221,21 @@ async def test_spent_budgets_are_carried_over(world: World) -> None:
     assert ended.result.cost.llm_calls == 3
 
 
-async def test_a_permission_for_the_task_survives(world: World) -> None:
-    """What a person allowed for the rest of the task is not asked again after it was resumed."""
+async def test_a_resumed_task_goes_on_in_its_view(world: World) -> None:
+    """What was done before the interruption is still in the subtask's fork, not among the person's files."""
     world.file("a.txt", "x\n")
-    overwrite = "echo 7 > a.txt; cat a.txt; sleep 0"
-    asked: list[str] = []
-
-    async def person(request: ConfirmationRequest) -> Consent:
-        asked.append(request.title)
-        return Consent.TASK
-
-    script: Script = {
-        "Plan": plan(
-            subtask("overwrite the file with a seven", tool="shell"),
-            subtask("do the same thing once again", tool="shell", sequence=2),
-        ),
-        "ExecutorStep": lambda asked: shell(overwrite) if "seven" in asked.user else slow(shell("true"), LONG),
-    }
-    stop = once(SubTaskOutcome, lambda artoo: artoo.interrupt())
-    await world.play("Put 7 into a.txt, twice.", script, during=stop, confirm=person)  # pyright: ignore[reportArgumentType]
-    assert len(asked) == 1
-    world.file("a.txt", "x\n")
-    ended = await go_on(world, {"ExecutorStep": shell(overwrite)}, confirm=person)
-    assert ended.directive == "accept" and len(asked) == 1
+    steps: list[Scripted] = [shell("echo 7 > a.txt", final=False), slow(shell("true"), LONG)]
+    script: Script = {"Plan": plan(subtask("overwrite it", matches("^7"), tool="shell")), "ExecutorStep": steps}
+    stop = once(ToolCalled, lambda artoo: artoo.interrupt())
+    await world.play("Put 7 into a.txt.", script, during=stop)  # pyright: ignore[reportArgumentType]
+    assert (world.project / "a.txt").read_text() == "x\n"
+    ended = await go_on(world, {"ExecutorStep": shell("cat a.txt")}, confirm=_agrees)
+    assert (ended.directive, ended.result.changes.state) == ("accept", "applied")
     assert (world.project / "a.txt").read_text() == "7\n"
+
+
+async def _agrees(request: ConfirmationRequest) -> Consent:
+    return Consent.ONCE
 
 
 async def test_a_cut_log_goes_on_from_every_message(world: World) -> None:

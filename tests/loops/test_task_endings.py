@@ -27,7 +27,7 @@ from scenario import (
     subtask,
 )
 
-from artoo import Artoo, Budgets
+from artoo import Artoo, Budgets, tool
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome, ToolCalled
@@ -338,18 +338,21 @@ async def test_a_slow_attempt_is_an_infrastructure_failure(world: World) -> None
 
 
 async def test_what_was_withheld_is_said_first(world: World) -> None:
-    """An act that was not done because nobody confirmed it marks the summary and is listed."""
-    world.file("a.txt", "x\n")
+    """An act outside the view that was not done because nobody confirmed it marks the summary and is listed."""
+
+    @tool(asks=True)
+    def announce(text: str) -> str:
+        """Tells everybody."""
+        raise AssertionError("nobody has agreed to it")
+
     script = {
-        "Plan": plan(subtask("rename the file", tool="shell")),
-        "ExecutorStep": [shell("rm a.txt", final=False), gives_up("removing is not possible here")],
-        "ValidationReport": judged(("pass", "rm a.txt")),
+        "Plan": plan(subtask("tell everybody", tool="announce")),
+        "ExecutorStep": [Reply('{"tool": "announce", "input": "hello"}'), gives_up("it is not possible here")],
     }
     config = world.config(control={"max_retries": 0, "theta": 0.0})
-    ended = await world.play("Remove a.txt", script, config=config)
+    ended = await world.play("Announce hello", script, config=config, tools=[announce])
     assert (ended.result.stopped_by, ended.result.summary[:6]) == ("refused_by_user", "[LAW1]")
-    assert ended.result.withheld == (str(world.project / "a.txt"),)
-    assert (world.project / "a.txt").exists()
+    assert ended.result.withheld == ("announce hello",)
 
 
 async def test_strict_roles_survive_a_judge_that_says_nothing(world: World) -> None:

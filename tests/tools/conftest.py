@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tool_doubles import MakeToolbox, PlainSandbox, StillClock, roots_in
+from tool_doubles import MakeToolbox, PlainView, StillClock, roots_in
 
 from artoo.contracts.plan import MustNot
-from artoo.ports.sandbox import Roots, Sandbox
-from artoo.tools.commands import ReadOnlyCommands
+from artoo.ports.sandbox import Roots
+from artoo.ports.world import View
+from artoo.tools.gate import Gate
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.standard import builtin_tools
 from artoo.tools.tool import Tool
-from artoo.tools.writing import CreateOnly
 from artoo.world.classify import Places
 
 
@@ -28,24 +28,22 @@ def places(roots: Roots) -> Places:
 
 
 @pytest.fixture
-def sandbox() -> PlainSandbox:
-    return PlainSandbox()
+def view(roots: Roots) -> PlainView:
+    return PlainView(roots)
 
 
 @pytest.fixture
-def make_toolbox(roots: Roots, places: Places, sandbox: PlainSandbox) -> MakeToolbox:
-    """Builds a toolbox: `must_not`, `request`, `sandbox`, and `tools` to use others than the built-in ones."""
+def make_toolbox(roots: Roots, places: Places, view: PlainView) -> MakeToolbox:
+    """Builds a toolbox: `must_not`, `other_view`, and `tools` to use others than the built-in ones."""
 
     def make(
         must_not: MustNot | None = None,
         *,
-        request: str = "",
-        other_sandbox: Sandbox | None = None,
+        other_view: View | None = None,
         tools: tuple[Tool, ...] | None = None,
     ) -> SubTaskToolbox:
         if tools is None:
-            runner = ReadOnlyCommands(other_sandbox or sandbox, roots, "task")
-            tools = builtin_tools(runner, CreateOnly(roots, places), roots, roots.home / ".artoo", request)
+            tools = builtin_tools(other_view or view, Gate(), roots.home / ".artoo", places=places)
         return Registry(tools, StillClock()).toolbox("subtask", must_not or MustNot())
 
     return make

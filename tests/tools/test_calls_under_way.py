@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
 from gate_world import Person
-from tool_doubles import PlainSandbox, StillClock, roots_in
+from tool_doubles import PlainView, StillClock, roots_in
 
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.execution import CallEffects, CallStatus
 from artoo.contracts.plan import MustNot
-from artoo.ports.sandbox import Sandbox, SandboxRequest, SandboxRun, TaskLedger
 from artoo.ports.tools import Departure, Parameter, Ticket, ToolSpec
 from artoo.tools.asking import Asking, never
 from artoo.tools.gate import Gate
-from artoo.tools.gated import GatedCommands, GatedWriter
 from artoo.tools.questions import AskPerson
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.standard import builtin_tools, gated
 from artoo.tools.tool import Arguments, Outcome, Tool
 from artoo.tools.under_way import current_act
 from artoo.tools.user_tools import tool, user_tool
-from artoo.world.choose import open_sandbox
 
 
 @dataclass
@@ -159,32 +155,16 @@ async def test_parallel_calls_keep_their_own_acts() -> None:
     assert current_act() == ""
 
 
-def hands(said: Said, sandbox: Sandbox, place: Path, person: Person) -> SubTaskToolbox:
-    roots, ledger, gate = roots_in(place), TaskLedger(), Gate(AskPerson(person))
-    tools = builtin_tools(
-        GatedCommands(sandbox, roots, "task", gate, ledger),
-        GatedWriter(sandbox, roots, "task", gate, ledger),
-        roots,
-        roots.home / ".artoo",
-        "here",
-    )
-    return box_of(said, tools, gate)
-
-
-@dataclass
-class ReadOnlyTier(PlainSandbox):
-    """Stages nothing: wants a yes for everything but `unconfined`."""
-
-    async def run(self, request: SandboxRequest) -> SandboxRun:
-        run = await PlainSandbox.run(self, request)
-        return run if request.unconfined else replace(run, needs_confirmation=True)
+def hands(said: Said, view: PlainView, person: Person) -> SubTaskToolbox:
+    gate = Gate(AskPerson(person))
+    return box_of(said, builtin_tools(view, gate, view.roots.home / ".artoo"), gate)
 
 
 async def test_a_command_without_a_sandbox_is_outside_from_its_yes_on(tmp_path: Path) -> None:
     """It starts staged; after the yes, and only then, it is started again as one that reaches outside."""
     said = Said()
     person = Person([Consent.ONCE], meanwhile=lambda: said.story.append("asked"))
-    box = hands(said, ReadOnlyTier(), tmp_path, person)
+    box = hands(said, PlainView(roots_in(tmp_path), needs_confirmation=True), person)
     await box.call("shell", {"command": "echo hello"}, said.ticket())
     assert said.story == ["s/1 staged", "asked", "kept", "s/1 outside", "kept"]
     said.story.clear()
@@ -192,14 +172,12 @@ async def test_a_command_without_a_sandbox_is_outside_from_its_yes_on(tmp_path: 
     assert said.story == ["s/2 staged", "asked", "kept"]
 
 
-async def test_the_log_knows_before_changes_are_applied(tmp_path: Path) -> None:
-    """Staged changes wait for the log right before they are made; a call without changes waits for nothing."""
-    sandbox = await open_sandbox(tmp_path / "artoo")
-    if sandbox.tier not in ("bubblewrap", "namespaces"):
-        pytest.skip("no tier that stages changes works here")
+async def test_what_happens_in_the_view_waits_for_nothing(tmp_path: Path) -> None:
+    """Commands and files in the view are announced as staged; the log is not waited for."""
     said = Said()
-    box = hands(said, sandbox, tmp_path, Person())
+    box = hands(said, PlainView(roots_in(tmp_path)), Person())
     await box.call("shell", {"command": "ls"}, said.ticket())
-    await box.call("shell", {"command": "echo 1 > new"}, said.ticket("s/2"))
-    await box.call("write_file", {"path": "made.txt", "content": "x"}, said.ticket("s/3"))
-    assert said.story == ["s/1 staged", "s/2 staged", "kept", "s/3 staged", "kept"]
+    await box.call("write_file", {"path": "made.txt", "content": "x"}, said.ticket("s/2"))
+    await box.call("edit_file", {"path": "made.txt", "old": "x", "new": "y"}, said.ticket("s/3"))
+    await box.call("read_file", {"path": "made.txt"}, said.ticket("s/4"))
+    assert said.story == ["s/1 staged", "s/2 staged", "s/3 staged", "s/4 none"]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 from gate_world import World
-from tool_doubles import PlainSandbox, said
+from tool_doubles import said
 
 from artoo.contracts.changes import digest_of
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.execution import CallStatus
-from artoo.ports.sandbox import Sandbox, SandboxRequest, SandboxRun
+from artoo.ports.sandbox import Sandbox
 from artoo.tools.gate import Gate
 from artoo.tools.questions import AskNobody, AskPerson
 from artoo.world.choose import open_sandbox
@@ -230,34 +229,6 @@ async def test_places_that_cannot_be_written(world: World) -> None:
     (world.project / "folder").mkdir()
     assert (await world.write("folder", "x")).status is CallStatus.ERROR
     assert world.person.asked == []
-
-
-@dataclass
-class ReadOnlyTier(PlainSandbox):
-    """A tier that stages nothing: wants a yes for everything but `unconfined`."""
-
-    real: list[SandboxRequest] = field(default_factory=list[SandboxRequest])
-
-    async def run(self, request: SandboxRequest) -> SandboxRun:
-        run = await PlainSandbox.run(self, request)
-        if request.unconfined:
-            self.real.append(request)
-            return run
-        return replace(run, needs_confirmation=True, notes=("ran with all files read-only",))
-
-
-async def test_where_nothing_is_staged_the_command_is_asked_about(tmp_path: Path) -> None:
-    """The question shows the command and says that its changes cannot be listed; only a yes runs it for real."""
-    tier = ReadOnlyTier()
-    world = World(tmp_path, tier)
-    call = await world.shell("true\nrm a.txt")
-    assert (call.status, call.withheld_by, tier.real) == (CallStatus.REFUSED, "person", [])
-    assert call.dropped == ("shell: true\\x0arm a.txt",)
-    question = world.person.asked[0]
-    assert {"$ true", "  rm a.txt", "its changes cannot be listed beforehand, nor undone"} <= set(question.details)
-    world.person.answers = [Consent.ONCE]
-    assert (await world.shell("echo hello")).output == "hello\n"
-    assert [request.argv[-1] for request in tier.real] == ["echo hello"]
 
 
 async def test_a_gate_without_questions_asks_nobody() -> None:

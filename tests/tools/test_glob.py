@@ -111,7 +111,7 @@ async def test_links_are_listed_and_never_followed(toolbox: SubTaskToolbox, root
 async def test_a_search_that_stops_early_says_so(make_toolbox: MakeToolbox, roots: Roots) -> None:
     """A bound that was hit is truncation; with nothing found by then it is no answer at all."""
     make(roots.project, *(f"{number:03}.txt" for number in range(40)))
-    box = make_toolbox(tools=(Glob(roots, WalkLimits(entries=10)),))
+    box = make_toolbox(tools=(Glob(roots, limits=WalkLimits(entries=10)),))
     some = await box.call("glob", {"pattern": "*.txt"})
     assert (some.status, some.truncated, some.result_count) == (CallStatus.OK, True, 10)
     none = await box.call("glob", {"pattern": "*.zip"})
@@ -159,14 +159,14 @@ def test_hidden_entries_come_last_or_not_at_all(tmp_path: Path) -> None:
 def test_unreadable_directories_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory that cannot be read is named; an unreadable root is an error."""
     make(tmp_path, "open/x", "shut/x")
-    scan = os.scandir
+    listed = os.listdir
 
-    def scandir(path: Path):
+    def listdir(path: Path) -> list[str]:
         if path.name == "shut":
             raise PermissionError(13, "Permission denied")
-        return scan(path)
+        return listed(path)
 
-    monkeypatch.setattr(os, "scandir", scandir)
+    monkeypatch.setattr(os, "listdir", listdir)
     walk = Walk(tmp_path)
     assert "open/x" in [entry.path for entry in walk]
     assert walk.unreadable == ["shut"]

@@ -6,13 +6,14 @@ import asyncio
 import subprocess
 import sys
 import urllib.request
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from gate_world import Person
 from http_git import git_server
-from tool_doubles import PlainSandbox, StillClock
+from tool_doubles import PlainView, StillClock
 
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.errors import ToolError
@@ -20,11 +21,11 @@ from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.network import NetworkUsed
 from artoo.contracts.plan import MustNot
 from artoo.ports.confirm import Questions
-from artoo.ports.sandbox import Roots, Sandbox, TaskLedger
+from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Departure, Ticket
+from artoo.ports.world import View
 from artoo.runtime.answers import Answers
 from artoo.tools.gate import Gate
-from artoo.tools.gated import GatedCommands
 from artoo.tools.network import Network
 from artoo.tools.origins import Origins
 from artoo.tools.policy import Policies
@@ -32,9 +33,8 @@ from artoo.tools.questions import AskNobody, AskPerson
 from artoo.tools.registry import Registry
 from artoo.tools.standard import builtin_tools
 from artoo.tools.wanted import Wanted, wanted_by
-from artoo.tools.writing import CreateOnly
 from artoo.world.choose import open_sandbox
-from artoo.world.classify import Places
+from artoo.world.opening import views_in
 
 
 class _Policies:
@@ -46,17 +46,14 @@ class _Policies:
 
 
 class Net:
-    """One task's shell and python in a real sandbox, and what is heard of their network."""
+    """One task's shell and python in its view, and what is heard of their network."""
 
-    def __init__(self, roots: Roots, sandbox: Sandbox, questions: Questions, request: str = "") -> None:
-        self.roots = roots
+    def __init__(self, view: View, questions: Questions, request: str = "") -> None:
         self.published: list[NetworkUsed] = []
         self.announced: list[Departure] = []
         self.network = Network(self.published.append)
         self.gate = Gate(questions, Origins(request))
-        runner = GatedCommands(sandbox, self.roots, "task", self.gate, TaskLedger(), network=self.network)
-        places = Places.of(self.roots, self.roots.home / ".artoo")
-        tools = builtin_tools(runner, CreateOnly(self.roots, places), self.roots, self.roots.home / ".artoo", "")
+        tools = builtin_tools(view, self.gate, view.roots.home / ".artoo", self.network)
         self.box = Registry(tools, StillClock(), self.gate.origins.observe, self.gate).toolbox("s", MustNot())
 
     async def shell(self, command: str) -> ToolCall:
@@ -67,11 +64,15 @@ class Net:
 
 
 @pytest.fixture
-async def real(tmp_path: Path) -> Sandbox:
-    sandbox = await open_sandbox(tmp_path / "home" / ".artoo")
+async def real(roots: Roots) -> AsyncGenerator[View]:
+    """A real view in a tier whose commands have a network of their own."""
+    home = roots.home / ".artoo"
+    sandbox = await open_sandbox(home)
     if sandbox.tier not in ("bubblewrap", "namespaces"):
         pytest.skip(f"commands have no network of their own in the sandbox here ({sandbox.tier})")
-    return sandbox
+    view = views_in(sandbox, home)("task", roots)
+    yield view
+    await view.close()
 
 
 @pytest.mark.parametrize(
@@ -114,21 +115,21 @@ def test_what_cannot_be_asked_for(wanted: str, problem: str) -> None:
         wanted_by(f"# artoo hosts: {wanted}")
 
 
-async def test_without_consent_nothing_runs(roots: Roots, real: Sandbox) -> None:
+async def test_without_consent_nothing_runs(real: View) -> None:
     """Where nobody can be asked, nothing is run, and the record says what to allow."""
-    net = Net(roots, real, AskNobody())
+    net = Net(real, AskNobody())
     call = await net.shell("# artoo hosts: pypi.org git.example.org:9418\ntouch made; curl https://pypi.org")
     assert (call.status, call.withheld_by) == (CallStatus.REFUSED, "nobody")
     assert call.dropped == ("network pypi.org:443", "network git.example.org:9418")
     assert "--allow 'network pypi.org' --allow 'network git.example.org:9418'" in (call.reason or "")
-    assert not (net.roots.project / "made").exists()
+    assert not (real.roots.project / "made").exists()
     assert (net.announced, net.published, net.network.went_out()) == ([], [], ())
 
 
-async def test_the_question_names_command_hosts_and_what_is_known(roots: Roots, real: Sandbox) -> None:
+async def test_the_question_names_command_hosts_and_what_is_known(real: View) -> None:
     """A person sees the whole command, every host and credential, and that nothing of it can be taken back."""
     person = Person([Consent.NO])
-    net = Net(roots, real, AskPerson(person))
+    net = Net(real, AskPerson(person))
     command = "# artoo hosts: git.example.org $PATH\ngit push\n"
     call = await net.shell(command)
     (asked,) = person.asked
@@ -143,18 +144,18 @@ async def test_the_question_names_command_hosts_and_what_is_known(roots: Roots, 
     assert len(person.asked) == 1
 
 
-async def test_a_host_that_data_named_shows_its_source(roots: Roots, real: Sandbox) -> None:
+async def test_a_host_that_data_named_shows_its_source(real: View) -> None:
     """A host that a tool's output named first, and not the request, is shown with it."""
     person = Person([Consent.NO])
-    net = Net(roots, real, AskPerson(person), request="update the packages")
+    net = Net(real, AskPerson(person), request="update the packages")
     await net.shell("echo fetch https://evil.example.org/x")
     await net.shell("# artoo hosts: evil.example.org\ncurl https://evil.example.org/x")
     assert "evil.example.org" in (person.asked[0].source or "")
 
 
-async def test_without_hosts_the_record_says_how_to_ask(roots: Roots, real: Sandbox) -> None:
+async def test_without_hosts_the_record_says_how_to_ask(real: View) -> None:
     """A command that failed for want of a network says what its first line should be; others do not."""
-    net = Net(roots, real, AskNobody())
+    net = Net(real, AskNobody())
     for call in (
         await net.shell("curl -sS https://pypi.org/"),
         await net.python("import urllib.request\nurllib.request.urlopen('https://pypi.org/')"),
@@ -166,10 +167,10 @@ async def test_without_hosts_the_record_says_how_to_ask(roots: Roots, real: Sand
     assert net.published == []
 
 
-async def test_what_is_sent_is_on_record(roots: Roots, real: Sandbox) -> None:
+async def test_what_is_sent_is_on_record(real: View) -> None:
     """Each connection is reported with call, host and bytes, refused ones too; the task knows what went out."""
-    with git_server(roots.home) as port:
-        net = Net(roots, real, _Policies(f"network 127.0.0.1:{port}"))
+    with git_server(real.roots.home) as port:
+        net = Net(real, _Policies(f"network 127.0.0.1:{port}"))
         call = await net.python(
             f"# artoo hosts: 127.0.0.1:{port}\n"
             "import urllib.request, urllib.error\n"
@@ -192,22 +193,20 @@ async def test_what_is_sent_is_on_record(roots: Roots, real: Sandbox) -> None:
     assert [one.effects for one in net.announced] == ["outside"]
 
 
-async def test_a_credential_passes_only_when_named(
-    roots: Roots, real: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_credential_passes_only_when_named(real: View, monkeypatch: pytest.MonkeyPatch) -> None:
     """A variable that looks like a key reaches a command only by consent, and only that command."""
     monkeypatch.setenv("FORGE_TOKEN", "s3cret")
-    net = Net(roots, real, _Policies("network a.org", "credential FORGE_TOKEN"))
+    net = Net(real, _Policies("network a.org", "credential FORGE_TOKEN"))
     assert (await net.shell("# artoo hosts: a.org $FORGE_TOKEN\necho $FORGE_TOKEN")).output == "s3cret\n"
     assert (await net.shell("# artoo hosts: a.org\necho $FORGE_TOKEN")).output == "\n"
-    refused = await Net(roots, real, _Policies("network a.org")).shell("# artoo hosts: a.org $FORGE_TOKEN\ntrue")
+    refused = await Net(real, _Policies("network a.org")).shell("# artoo hosts: a.org $FORGE_TOKEN\ntrue")
     assert refused.status is CallStatus.REFUSED and "--allow 'credential FORGE_TOKEN'" in (refused.reason or "")
 
 
 def test_a_network_makes_it_another_act(roots: Roots) -> None:
     """What failed without a network is not the target that is blocked when it is asked for with one."""
     assert str(Wanted()) == ""
-    net = Net(roots, PlainSandbox(), AskNobody())
+    net = Net(PlainView(roots), AskNobody())
     tools = net.box.tools
     assert tools["shell"].target({"command": "pip install x"}) != tools["shell"].target(
         {"command": "# artoo hosts: pypi.org\npip install x"}
@@ -234,7 +233,7 @@ def _index() -> str:
         pytest.skip(f"the package index of this machine ({url}) cannot be reached: {error}")
 
 
-async def test_pip_installs_by_consent(roots: Roots, real: Sandbox) -> None:
+async def test_pip_installs_by_consent(real: View) -> None:
     """pip installs a package from this machine's index: not without consent, with it, and on record."""
     host = urlsplit(await asyncio.to_thread(_index)).netloc.rpartition("@")[2]
     hosts = [host, "files.pythonhosted.org"] if host == "pypi.org" else [host]
@@ -242,34 +241,34 @@ async def test_pip_installs_by_consent(roots: Roots, real: Sandbox) -> None:
     install = (
         f"RUSTUP_HOME=/tmp {sys.executable} -m pip install -q --no-deps --target site --no-cache-dir iniconfig"
     )
-    net = Net(roots, real, AskNobody())
+    net = Net(real, AskNobody())
     call = await net.shell(install)
     assert call.status is CallStatus.ERROR and "# artoo hosts: pypi.org" in (call.reason or ""), call
     call = await net.shell(f"# artoo hosts: {' '.join(hosts)}\n{install}")
     assert call.status is CallStatus.REFUSED and f"--allow 'network {hosts[0]}'" in (call.reason or "")
-    net = Net(roots, real, _Policies(*(f"network {one}" for one in hosts)))
+    net = Net(real, _Policies(*(f"network {one}" for one in hosts)))
     call = await net.shell(f"# artoo hosts: {' '.join(hosts)}\n{install}")
     assert call.status is CallStatus.OK, call
-    assert (net.roots.project / "site" / "iniconfig" / "__init__.py").is_file()
+    assert (await net.shell("ls site/iniconfig/__init__.py")).status is CallStatus.OK
     assert {one.host for one in net.published if one.bytes_in > 1000} >= {hosts[-1].partition(":")[0]}
     assert all(one.refused is None for one in net.published)
 
 
-async def test_git_pushes_by_consent(roots: Roots, real: Sandbox, tmp_path: Path) -> None:
+async def test_git_pushes_by_consent(real: View, tmp_path: Path) -> None:
     """git pushes over http: not without consent, with it, and on record."""
     work = tmp_path / "served" / "work.git"
     await asyncio.to_thread(run, "git", "init", "-q", "--bare", work)
     await asyncio.to_thread(run, "git", "-C", work, "config", "http.receivepack", "true")
     with git_server(work.parent) as port:
-        net = Net(roots, real, AskNobody())
+        net = Net(real, AskNobody())
         commit = "git -c user.name=me -c user.email=me@example.org commit -q --allow-empty -m first"
-        await net.shell(f"git init -q -b main . && {commit}")
+        assert (await net.shell(f"git init -q -b main . && {commit}")).status is CallStatus.OK
         push = f"git push -q http://127.0.0.1:{port}/work.git main"
         call = await net.shell(push)
         assert call.status is CallStatus.ERROR and "# artoo hosts:" in (call.reason or ""), call
         call = await net.shell(f"# artoo hosts: 127.0.0.1:{port}\n{push}")
         assert f"--allow 'network 127.0.0.1:{port}'" in (call.reason or "")
-        net = Net(roots, real, _Policies(f"network 127.0.0.1:{port}"))
+        net = Net(real, _Policies(f"network 127.0.0.1:{port}"))
         call = await net.shell(f"# artoo hosts: 127.0.0.1:{port}\n{push}")
         assert call.status is CallStatus.OK, call
     assert await asyncio.to_thread(run, "git", "-C", work, "log", "--format=%s", "main") == "first\n"

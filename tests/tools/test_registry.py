@@ -11,25 +11,23 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tool_doubles import MakeToolbox, PlainSandbox, StillClock, roots_in
+from tool_doubles import MakeToolbox, PlainView, StillClock, roots_in
 
+from artoo.contracts.changes import Change
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.errors import SandboxError, ToolError
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.contracts.plan import MustNot
-from artoo.ports.sandbox import SandboxRequest, SandboxRun
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.ports.waiting import waiting_for_a_person
+from artoo.ports.world import Program, ViewRun
 from artoo.tools.asking import Asking
-from artoo.tools.commands import ReadOnlyCommands
 from artoo.tools.gate import Gate
 from artoo.tools.questions import AskPerson
 from artoo.tools.registry import MAX_ARGUMENT, Registry, SubTaskToolbox
 from artoo.tools.standard import builtin_tools
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome
-from artoo.tools.writing import CreateOnly
-from artoo.world.classify import Places
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +234,7 @@ def test_tools_come_by_priority() -> None:
 async def test_the_built_in_tools_have_the_order_of_the_specification(toolbox: SubTaskToolbox) -> None:
     """Index search, glob, read and write, then the programs."""
     names = [spec.name for spec in toolbox.specs]
-    assert names == ["find_files", "glob", "find_text", "read_file", "write_file", "shell", "python"]
+    assert names == ["find_files", "glob", "find_text", "read_file", "write_file", "edit_file", "shell", "python"]
 
 
 async def test_waiting_for_a_person_does_not_use_up_a_call() -> None:
@@ -299,8 +297,7 @@ def test_any_argument_ends_as_a_record(text: str) -> None:
     with tempfile.TemporaryDirectory() as place:
         roots = roots_in(Path(place))
         home = roots.home / ".artoo"
-        writer = CreateOnly(roots, Places.of(roots, home))
-        tools = builtin_tools(ReadOnlyCommands(NoSandbox(), roots, "t"), writer, roots, home, "")
+        tools = builtin_tools(NoSandbox(roots), Gate(), home)
         box = Registry(tools, StillClock()).toolbox("s", MustNot(targets=(("shell", text), ("read_file", text))))
         for spec in box.specs:
             arguments = dict.fromkeys((one.name for one in spec.parameters if one.required), text)
@@ -308,8 +305,11 @@ def test_any_argument_ends_as_a_record(text: str) -> None:
             call.model_dump_json()
 
 
-class NoSandbox(PlainSandbox):
+class NoSandbox(PlainView):
     """Runs nothing."""
 
-    async def run(self, request: SandboxRequest) -> SandboxRun:
+    async def run(self, program: Program) -> ViewRun:
         raise SandboxError("nothing runs here")
+
+    async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
+        raise SandboxError("nothing is written here")

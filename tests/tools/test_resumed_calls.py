@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import pytest
 from gate_world import Person
 from hypothesis import given
 from hypothesis import strategies as st
-from tool_doubles import PlainSandbox, StillClock, roots_in
+from tool_doubles import StillClock
 
 from artoo.contracts.confirmation import (
     NOBODY,
@@ -24,23 +22,16 @@ from artoo.contracts.confirmation import (
 )
 from artoo.contracts.execution import CallEffects, CallStatus, ToolCall, ToolStarted
 from artoo.contracts.plan import MustNot
-from artoo.loops.fast.evidence.assess import assess
 from artoo.ports.confirm import Questions
-from artoo.ports.sandbox import ActNote, TaskLedger
 from artoo.ports.tools import Departure, Ticket
 from artoo.tools.asking import Asking, always
 from artoo.tools.gate import AGAIN, Gate
-from artoo.tools.gated import GatedCommands, GatedWriter
-from artoo.tools.past import AskFirst, Consented, Done, Past, RunAgain
+from artoo.tools.past import AskFirst, Consented, Past, RunAgain
 from artoo.tools.questions import AskNobody, AskPerson
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.resumed import Resumed
-from artoo.tools.standard import builtin_tools
-from artoo.tools.tool import Outcome
 from artoo.tools.under_way import UnderWay, digest_of_call, under_way
 from artoo.tools.user_tools import tool, user_tool
-
-NOTE = ActNote("s/1", "call", "{}")
 
 
 def started(effects: CallEffects, act: str = "s/1", text: str = "hello") -> ToolStarted:
@@ -58,9 +49,6 @@ def past(effects: CallEffects, **more: object) -> Past:
         (Past(), None),
         (past(CallEffects.NONE), RunAgain()),
         (past(CallEffects.STAGED), RunAgain()),
-        (past(CallEffects.STAGED, notes={"s/1": NOTE}), Done(NOTE)),
-        (past(CallEffects.STAGED, forgotten=frozenset({"s/1"})), AskFirst(started(CallEffects.STAGED))),
-        (past(CallEffects.NONE, forgotten=frozenset({"s/1"})), RunAgain()),
         (past(CallEffects.OUTSIDE), AskFirst(started(CallEffects.OUTSIDE))),
     ],
 )
@@ -136,8 +124,6 @@ async def test_an_act_outside_is_never_redone_unasked(who: str) -> None:
         assert (one.status, one.withheld_by) == (CallStatus.INTERRUPTED, who)
         assert "nobody knows whether it took effect" in (one.reason or "")
     assert (sender.sent, sender.announced) == ([], [])
-    for claim in ("I sent the text hello.", "The text was sent.", "Done."):
-        assert not assess(claim, [call], intent="send hello").supported
 
 
 async def test_an_answer_for_the_task_does_not_redo() -> None:
@@ -157,48 +143,6 @@ async def test_what_the_log_has_redacted_is_not_run() -> None:
     call = await sender.call(sender.box(), text="key [redacted]")
     assert (call.status, sender.sent) == (CallStatus.REFUSED, [])
     assert "[redacted]" in (call.reason or "")
-
-
-def commands(place: Path, sandbox: PlainSandbox, notes: Mapping[str, ActNote]) -> SubTaskToolbox:
-    roots, ledger, gate = roots_in(place), TaskLedger(), Gate()
-    runner = GatedCommands(sandbox, roots, "task", gate, ledger, notes=notes)
-    writer = GatedWriter(sandbox, roots, "task", gate, ledger, notes=notes)
-    tools = builtin_tools(runner, writer, roots, roots.home / ".artoo", "here")
-    return Registry(tools, StillClock()).toolbox("s", MustNot())
-
-
-async def test_the_journal_answers_for_what_took_effect(tmp_path: Path) -> None:
-    """A command that took effect is not run: its record is rebuilt whole, as the shell would have judged it."""
-    outcome = Outcome(output="3\n", exit_code=0, changes=("/p/a",), total_bytes=2)
-    call = digest_of_call("run", "shell", "wc -l a")
-    sandbox = PlainSandbox()
-    box = commands(tmp_path, sandbox, {"s/1": ActNote("s/1", call, json.dumps(asdict(outcome)))})
-    record = await box.call("shell", {"command": "wc -l a"}, Ticket("s/1", lambda departure: None))
-    assert (record.status, record.output, record.exit_code) == (CallStatus.OK, "3\n", 0)
-    assert (record.changes, record.identity, record.target) == (("/p/a",), ("shell:wc",), "wc -l a")
-    assert sandbox.requests == []
-
-
-async def test_another_call_than_the_journals_is_not_run(tmp_path: Path) -> None:
-    """A note about something else is neither believed nor repeated: nothing is run, and nothing counts as done."""
-    sandbox = PlainSandbox()
-    box = commands(tmp_path, sandbox, {"s/1": NOTE})
-    for name, arguments in (("shell", {"command": "ls"}), ("write_file", {"path": "a", "content": "x"})):
-        record = await box.call(name, arguments, Ticket("s/1", lambda departure: None))
-        assert record.status is CallStatus.INTERRUPTED
-        assert "another call" in (record.reason or "")
-    assert sandbox.requests == []
-
-
-async def test_a_note_that_cannot_be_read_stops_the_call(tmp_path: Path) -> None:
-    """A damaged note is an error; the command is not run."""
-    sandbox = PlainSandbox()
-    notes = {"s/1": ActNote("s/1", digest_of_call("run", "shell", "ls"), "{")}
-    record = await commands(tmp_path, sandbox, notes).call(
-        "shell", {"command": "ls"}, Ticket("s/1", lambda departure: None)
-    )
-    assert record.status is CallStatus.ERROR
-    assert sandbox.requests == []
 
 
 # --- answers ----------------------------------------------------------------------------------------------------
@@ -239,7 +183,6 @@ async def test_a_yes_given_once_holds_for_its_act_alone() -> None:
 @pytest.mark.parametrize(
     "before",
     [
-        past(CallEffects.STAGED, notes={"s/1": NOTE}, consented=(answered("d", Consent.ONCE, "s/1"),)),
         past(CallEffects.OUTSIDE, consented=(answered("d", Consent.ONCE, "s/1"),)),
         Past(ended=frozenset({"s/1"}), consented=(answered("d", Consent.ONCE, "s/1"),)),
         Past(consented=(answered("d", Consent.ONCE, ""),)),
@@ -247,7 +190,7 @@ async def test_a_yes_given_once_holds_for_its_act_alone() -> None:
         Past(consented=(answered("d", Consent.ONCE, "s/1", f"{POLICY}overwrite d"),)),
         Past(consented=(answered("d", Consent.TASK, "s/1", verb=AGAIN),)),
     ],
-    ids=["applied", "outside", "recorded", "no call", "nobody", "policy", "again"],
+    ids=["outside", "recorded", "no call", "nobody", "policy", "again"],
 )
 async def test_answers_that_are_used_up_or_were_nobodys_do_not_hold(before: Past) -> None:
     """An act that took effect has used its yes; nobody's no and a policy's yes are found again, or not."""

@@ -1,26 +1,22 @@
-"""The shell and Python tools: what commands say, and that nothing of theirs takes effect while read-only."""
+"""The shell and Python tools: what commands say, and what they changed."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 
 import pytest
-from tool_doubles import MakeToolbox, PlainSandbox, said
+from tool_doubles import MakeToolbox, PlainView, said
 
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.python import Python
 from artoo.tools.builtin.shell import Shell
-from artoo.tools.commands import ReadOnlyCommands
+from artoo.tools.gate import Gate
+from artoo.tools.in_view import CommandsInView
 from artoo.tools.index import WalkIndex
 from artoo.tools.registry import SubTaskToolbox
 from artoo.tools.standard import Machine, builtin_tools
-from artoo.tools.writing import CreateOnly
-from artoo.world.choose import open_sandbox
-from artoo.world.classify import Places
 
 
 def _created(path: str, *traits: Trait) -> Change:
@@ -28,9 +24,9 @@ def _created(path: str, *traits: Trait) -> Change:
 
 
 async def test_a_command_runs_in_the_project_with_pipefail(
-    toolbox: SubTaskToolbox, roots: Roots, sandbox: PlainSandbox
+    toolbox: SubTaskToolbox, roots: Roots, view: PlainView
 ) -> None:
-    """The project root is the current directory, a failure in a pipeline shows, and the request is read-only."""
+    """The project root is the current directory, a failure in a pipeline shows, and nothing is held back."""
     call = await toolbox.call("shell", {"command": "pwd; false | cat"})
     assert call.output.strip() == str(roots.project)
     assert (call.status, call.exit_code, call.identity) == (
@@ -38,8 +34,7 @@ async def test_a_command_runs_in_the_project_with_pipefail(
         1,
         ("shell:pwd", "shell:false", "shell:cat"),
     )
-    assert [request.read_only for request in sandbox.requests] == [True]
-    assert sandbox.staged[0].dropped
+    assert [program.read_only for program in view.programs] == [False]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +84,7 @@ async def test_a_command_that_never_ends_is_a_timeout_with_what_it_printed(
     roots: Roots, make_toolbox: MakeToolbox
 ) -> None:
     """Partial output is kept and called incomplete."""
-    shell = Shell(ReadOnlyCommands(PlainSandbox(), roots, "t"), roots, WalkIndex(), command_seconds=0.3)
+    shell = Shell(CommandsInView(PlainView(roots)), roots, WalkIndex(), command_seconds=0.3)
     call = await make_toolbox(tools=(shell,)).call("shell", {"command": "echo begun; sleep 60"})
     assert call.status is CallStatus.TIMEOUT
     assert call.output == "begun\n"
@@ -107,22 +102,13 @@ async def test_huge_and_binary_output_is_bounded(toolbox: SubTaskToolbox) -> Non
     assert call.output == "(binary output, 5000 bytes, not shown)"
 
 
-async def test_dropped_changes_make_a_command_an_error_whatever_its_exit_code(
-    roots: Roots, make_toolbox: MakeToolbox
-) -> None:
-    """While commands are read-only, one that writes is not done, and says how to make a file."""
-    box = make_toolbox(other_sandbox=PlainSandbox(changes=(_created("/p/out.txt"),)))
-    call = await box.call("shell", {"command": "echo hi"})
-    assert (call.status, call.exit_code, call.dropped) == (CallStatus.ERROR, 0, ("/p/out.txt",))
-    assert "nothing was changed" in (call.reason or "")
-    assert "write_file" in (call.reason or "")
-
-
-async def test_caches_that_a_command_leaves_behind_are_no_failure(make_toolbox: MakeToolbox) -> None:
-    """Derived files are dropped without spoiling the command's result."""
-    box = make_toolbox(other_sandbox=PlainSandbox(changes=(_created("/p/__pycache__/a.pyc", Trait.DERIVED),)))
-    call = await box.call("shell", {"command": "echo hi"})
-    assert (call.status, call.dropped, call.reason) == (CallStatus.OK, (), None)
+async def test_what_a_command_changed_is_in_its_record(roots: Roots, make_toolbox: MakeToolbox) -> None:
+    """Changes that somebody may have meant; a cache is none, and a command that failed may have changed things."""
+    made = (_created("/p/out.txt"), _created("/p/__pycache__/a.pyc", Trait.DERIVED))
+    box = make_toolbox(other_view=PlainView(roots, reported=made))
+    for command, status in (("echo hi", CallStatus.OK), ("false", CallStatus.ERROR)):
+        call = await box.call("shell", {"command": command})
+        assert (call.status, call.changes, call.dropped) == (status, ("/p/out.txt",), ())
 
 
 async def test_find_on_personal_files_is_answered_by_the_index(toolbox: SubTaskToolbox, roots: Roots) -> None:
@@ -168,13 +154,13 @@ async def test_python_runs_isolated_in_the_project(
     ],
 )
 async def test_what_is_not_python_does_not_run(
-    toolbox: SubTaskToolbox, sandbox: PlainSandbox, code: str, says: str
+    toolbox: SubTaskToolbox, view: PlainView, code: str, says: str
 ) -> None:
     """A script with an error in its syntax comes back with the line, without having run."""
     call = await toolbox.call("python", {"code": code})
     assert call.status is CallStatus.ERROR
     assert says in (call.reason or "")
-    assert sandbox.requests == []
+    assert view.programs == []
 
 
 async def test_a_python_error_is_named(toolbox: SubTaskToolbox) -> None:
@@ -185,58 +171,23 @@ async def test_a_python_error_is_named(toolbox: SubTaskToolbox) -> None:
 
 def test_equal_scripts_have_equal_targets(roots: Roots) -> None:
     """Comments and layout do not make another target."""
-    python = Python(ReadOnlyCommands(PlainSandbox(), roots, "t"), roots)
+    python = Python(CommandsInView(PlainView(roots)), roots)
     one = python.target({"code": "x=1 # one\nprint( x )"})
     assert one == python.target({"code": "```python\nx = 1\n\nprint(x)\n```"})
     assert python.target({"code": "not python (\n"}) == "not python ("
 
 
-def test_a_shell_is_offered_only_where_there_is_a_bash(roots: Roots, places: Places) -> None:
+def test_a_shell_is_offered_only_where_there_is_a_bash(roots: Roots) -> None:
     """Tools that cannot work here are not offered."""
     without = Machine(platform="linux", which=lambda name: None)
-    tools = builtin_tools(
-        ReadOnlyCommands(PlainSandbox(), roots, "t"),
-        CreateOnly(roots, places),
-        roots,
-        roots.home / ".artoo",
-        "",
-        without,
-    )
+    tools = builtin_tools(PlainView(roots), Gate(), roots.home / ".artoo", machine=without)
     assert "shell" not in [tool.spec.name for tool in tools]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
-async def test_in_the_real_sandbox_nothing_takes_effect(make_toolbox: MakeToolbox, roots: Roots) -> None:
-    """Writing, overwriting and deleting leave the disk as it was, and the records say what was not done."""
-    real = await open_sandbox(roots.home / ".artoo")
-    if real.tier not in ("bubblewrap", "namespaces"):
-        pytest.skip("no staging sandbox here")
-    kept = roots.project / "keep.txt"
-    kept.write_text("precious\n")
-    box = make_toolbox(other_sandbox=real)
-    for tool, main, text in (
-        ("shell", "command", "echo gone > keep.txt; cat keep.txt"),
-        ("shell", "command", "rm keep.txt"),
-        ("python", "code", "import os\nos.remove('keep.txt')\nopen('new.txt', 'w').write('x')"),
-    ):
-        call = await box.call(tool, {main: text})
-        assert call.status is CallStatus.ERROR
-        assert any(path.endswith("keep.txt") for path in call.dropped)
-    assert kept.read_text() == "precious\n"
-    assert os.listdir(roots.project) == ["keep.txt"]  # noqa: PTH208
-    good = await box.call("shell", {"command": "wc -l < keep.txt"})
-    assert (good.status, good.output.strip(), good.dropped) == (CallStatus.OK, "1", ())
-    hung = make_toolbox(tools=(Shell(ReadOnlyCommands(real, roots, "t"), roots, WalkIndex(), command_seconds=0.5),))
-    call = await hung.call("shell", {"command": "echo a; sleep 99 & wait"})
-    assert call.status is CallStatus.TIMEOUT
-
-
-async def test_cancelling_a_command_leaves_an_interrupted_record(
-    toolbox: SubTaskToolbox, sandbox: PlainSandbox
-) -> None:
+async def test_cancelling_a_command_leaves_an_interrupted_record(toolbox: SubTaskToolbox, view: PlainView) -> None:
     """A command that was cut off is known to have been cut off."""
     task = asyncio.ensure_future(toolbox.call("shell", {"command": "sleep 60"}))
-    await asyncio.wait_for(sandbox.begun.wait(), 10)
+    await asyncio.wait_for(view.begun.wait(), 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -1,161 +1,126 @@
-"""Writing files: new ones only, whole or not at all."""
+"""Writing and editing files in the task's view."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-from pathlib import Path
-
 import pytest
-from tool_doubles import MakeToolbox, said
+from tool_doubles import said
 
-from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.ports.sandbox import Roots
 from artoo.tools.registry import SubTaskToolbox
-from artoo.tools.writing import CreateOnly
-from artoo.world.classify import Places
+
+TEXT = "def total(rows):\n    return sum(rows)\n\n\ndef mean(rows):\n    return total(rows) / len(rows)\n"
 
 
 async def write(toolbox: SubTaskToolbox, path: str, content: str) -> ToolCall:
     return await toolbox.call("write_file", {"path": path, "content": content})
 
 
-def names_in(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+async def edit(toolbox: SubTaskToolbox, path: str, old: str, new: str, **more: str) -> ToolCall:
+    return await toolbox.call("edit_file", {"path": path, "old": old, "new": new, **more})
 
 
-async def test_a_file_that_the_request_names_goes_to_the_project(make_toolbox: MakeToolbox, roots: Roots) -> None:
-    """A name or folder of the request is in the project; other generated output is in the workspace."""
-    box = make_toolbox(request="Create shopping.txt, and put charts into the folder figures.")
-    first = await write(box, "shopping.txt", "milk\n")
-    second = await write(box, "figures/a.svg", "<svg/>")
-    third = await write(box, "notes/extra.md", "x")
-    assert first.changes == (str(roots.project / "shopping.txt"),)
-    assert second.changes == (str(roots.project / "figures"), str(roots.project / "figures" / "a.svg"))
-    assert third.changes[-1] == str(roots.workspace / "notes" / "extra.md")
-    assert (roots.project / "shopping.txt").read_text() == "milk\n"
+async def test_a_relative_path_is_where_the_person_stands(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """Files are made in the project with their directories; the workspace is named for what has no place."""
+    call = await write(toolbox, "figures/a.svg", "<svg/>")
+    assert (call.status, call.changes) == (CallStatus.OK, (str(roots.project / "figures" / "a.svg"),))
+    assert (roots.project / "figures" / "a.svg").read_text() == "<svg/>"
+    spec = next(spec for spec in toolbox.specs if spec.name == "write_file")
+    assert "~/artoo_workspace/NAME" in spec.parameters[0].description
+    await write(toolbox, "~/artoo_workspace/notes.md", "x")
+    assert (roots.workspace / "notes.md").read_text() == "x"
 
 
-async def test_here_means_the_project(make_toolbox: MakeToolbox, roots: Roots) -> None:
-    """A request that says "this folder" names a place."""
-    call = await write(make_toolbox(request="把结果按部门拆分,放在当前目录"), "Sales.csv", "a")
-    assert call.changes == (str(roots.project / "Sales.csv"),)
-
-
-async def test_what_is_there_is_not_replaced(make_toolbox: MakeToolbox, roots: Roots) -> None:
-    """A file, a directory and a broken link at the name are refused, untouched; equal content needs nothing."""
-    box = make_toolbox(request="write a.txt, b and c.txt here")
+async def test_what_is_there_is_replaced(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """Nothing is asked in a view; a file that has this very content is left alone, and the record says so."""
     (roots.project / "a.txt").write_text("old")
-    (roots.project / "b").mkdir()
-    (roots.project / "c.txt").symlink_to("nowhere")
-    for name in ("a.txt", "b", "c.txt"):
-        call = await write(box, name, "new")
-        assert call.status is CallStatus.REFUSED
-        assert call.dropped == (str(roots.project / name),)
-        assert "not replaced" in said(call)
-    assert (roots.project / "a.txt").read_text() == "old"
-    assert os.readlink(roots.project / "c.txt") == "nowhere"  # noqa: PTH115
-    assert names_in(roots.project) == ["a.txt", "b", "c.txt"]
-    same = await write(box, "a.txt", "old")
-    assert (same.status, same.changes) == (CallStatus.OK, ())
+    call = await write(toolbox, "a.txt", "new")
+    assert "replaced a.txt" in call.output
+    assert (roots.project / "a.txt").read_text() == "new"
+    again = await write(toolbox, "a.txt", "new")
+    assert (again.status, again.changes) == (CallStatus.OK, ())
+    assert "already there" in again.output
 
 
-async def test_what_the_task_itself_made_may_be_replaced_until_somebody_touches_it(
-    make_toolbox: MakeToolbox, roots: Roots
+@pytest.mark.parametrize("path", ["~/.ssh/config", "~/.artoo/x", "link"])
+async def test_credentials_and_artoos_own_files_are_out_of_reach(
+    toolbox: SubTaskToolbox, roots: Roots, path: str
 ) -> None:
-    """A correction may write its own file again; the user's edit in between is kept."""
-    box = make_toolbox(request="write a.txt")
-    await write(box, "a.txt", "one")
-    again = await write(box, "a.txt", "two")
-    assert (again.status, (roots.project / "a.txt").read_text()) == (CallStatus.OK, "two")
-    assert "replaced" in again.output
-    (roots.project / "a.txt").write_text("the user's")
-    assert (await write(box, "a.txt", "three")).status is CallStatus.REFUSED
-    assert (roots.project / "a.txt").read_text() == "the user's"
+    """Also through a link: neither written nor edited."""
+    (roots.project / "link").symlink_to(roots.home / ".ssh" / "id_rsa")
+    for call in (await write(toolbox, path, "x"), await edit(toolbox, path, "a", "b")):
+        assert call.status in (CallStatus.REFUSED, CallStatus.ERROR)
+        assert "credentials" in said(call)
+    assert sorted(each.name for each in roots.home.iterdir()) == ["artoo_workspace", "project"]
+
+
+async def test_a_path_through_a_file_is_an_error(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """Directories cannot be made in a file, and a directory is no file."""
+    (roots.project / "f").write_text("x")
+    assert "was not written" in said(await write(toolbox, "f/x.txt", "x"))
+    assert "is a directory" in said(await write(toolbox, "g/", "x"))
+
+
+async def test_an_edit_shows_what_it_changed(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """One place, byte for byte; the output is a unified diff."""
+    (roots.project / "m.py").write_text(TEXT)
+    call = await edit(toolbox, "m.py", "    return sum(rows)\n", "    return sum(row for row in rows if row)\n")
+    assert (call.status, call.changes) == (CallStatus.OK, (str(roots.project / "m.py"),))
+    assert call.output.splitlines()[:2] == ["--- m.py before", "+++ m.py now"]
+    assert "-    return sum(rows)\n+    return sum(row for row in rows if row)" in call.output
+    assert (roots.project / "m.py").read_text() == TEXT.replace("sum(rows)", "sum(row for row in rows if row)")
+
+
+async def test_text_in_several_places_needs_all_or_more_of_it(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """What could mean another place is refused with the lines; `all` changes every one."""
+    (roots.project / "m.py").write_text(TEXT)
+    call = await edit(toolbox, "m.py", "total(rows)", "summed(rows)")
+    assert call.status is CallStatus.REFUSED
+    assert "2 times (line 1, 6)" in said(call)
+    assert (roots.project / "m.py").read_text() == TEXT
+    done = await edit(toolbox, "m.py", "total(rows)", "summed(rows)", all="yes")
+    assert (done.status, (roots.project / "m.py").read_text()) == (
+        CallStatus.OK,
+        TEXT.replace("total(rows)", "summed(rows)"),
+    )
+
+
+async def test_text_that_is_not_there_is_answered_with_the_nearest_lines(
+    toolbox: SubTaskToolbox, roots: Roots
+) -> None:
+    """Wrong indentation or a misremembered line: the record shows what stands there instead."""
+    (roots.project / "m.py").write_text(TEXT)
+    call = await edit(toolbox, "m.py", "def means(rows):\n  return 1\n", "x")
+    assert call.status is CallStatus.REFUSED
+    assert "5: def mean(rows):\n6:     return total(rows) / len(rows)" in said(call)
+    (roots.project / "empty").write_text("")
+    assert "The file is empty" in said(await edit(toolbox, "empty", "a", "b"))
 
 
 @pytest.mark.parametrize(
-    "path",
-    [
-        "/etc/new.conf",
-        "~/elsewhere.txt",
-        "../up.txt",
-        "~/.ssh/config",
-        "~/.bashrc",
-        ".git/hooks/pre-commit",
-        "~/.artoo/x",
-    ],
+    ("old", "new", "every", "says"),
+    [("", "x", "", "old is empty"), ("a", "a", "", "nothing would change"), ("a", "b", "perhaps", "yes or no")],
 )
-async def test_other_places_are_refused(make_toolbox: MakeToolbox, roots: Roots, path: str) -> None:
-    """Outside project and workspace, and at start-up and secret paths, nothing is made."""
-    call = await write(make_toolbox(request=f"write {path} here"), path, "x")
-    assert call.status is CallStatus.REFUSED, said(call)
-    assert names_in(roots.project) == []
-    assert names_in(roots.home) == ["artoo_workspace", "project"]
-
-
-async def test_a_linked_directory_does_not_lead_out(
-    make_toolbox: MakeToolbox, roots: Roots, tmp_path: Path
+async def test_an_edit_that_is_none_is_refused(
+    toolbox: SubTaskToolbox, roots: Roots, old: str, new: str, every: str, says: str
 ) -> None:
-    """A directory that is a link to elsewhere is where it leads, and that is not the project."""
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (roots.project / "d").symlink_to(outside)
-    assert (await write(make_toolbox(request="write d/x.txt"), "d/x.txt", "x")).status is CallStatus.REFUSED
-    assert names_in(outside) == []
+    """Empty, equal, or unclear: nothing is written."""
+    (roots.project / "a").write_text("a")
+    call = await edit(toolbox, "a", old, new, **({"all": every} if every else {}))
+    assert call.status is not CallStatus.OK
+    assert says in said(call)
 
 
-async def test_a_path_through_a_file_is_an_error(make_toolbox: MakeToolbox, roots: Roots) -> None:
-    """Directories cannot be made in a file, and a directory is no file."""
-    (roots.project / "f").write_text("x")
-    box = make_toolbox(request="here")
-    assert "cannot write" in said(await write(box, "f/x.txt", "x"))
-    assert "is a directory" in said(await write(box, "g/", "x"))
+async def test_line_ends_and_other_bytes_stay(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """A file with CRLF keeps it, bytes that are no UTF-8 keep their value."""
+    (roots.project / "w.txt").write_bytes(b"one\r\ntwo\r\n\xff\r\n")
+    call = await edit(toolbox, "w.txt", "one\ntwo\n", "1\n2\n")
+    assert call.status is CallStatus.OK
+    assert (roots.project / "w.txt").read_bytes() == b"1\r\n2\r\n\xff\r\n"
 
 
-async def test_a_failure_in_the_middle_leaves_nothing(
-    roots: Roots, places: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A full disk while writing leaves neither a file nor a temporary one."""
-
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(ToolError, match="No space left"):
-        await CreateOnly(roots, places).write(roots.project / "a.txt", b"x")
-    assert names_in(roots.project) == []
-
-
-async def test_a_file_system_without_links_still_never_replaces(
-    roots: Roots, places: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where a name cannot be given by a link, it is taken by an exclusive create."""
-
-    def unsupported(self: Path, target: Path) -> None:
-        raise OSError(95, "Operation not supported")
-
-    monkeypatch.setattr(Path, "hardlink_to", unsupported)
-    done = await CreateOnly(roots, places).write(roots.project / "a.txt", b"x")
-    assert done.status is CallStatus.OK
-    assert names_in(roots.project) == ["a.txt"]
-    again = await CreateOnly(roots, places).write(roots.project / "a.txt", b"y")
-    assert again.status is CallStatus.REFUSED
-    assert (roots.project / "a.txt").read_text() == "x"
-
-
-async def test_of_many_at_once_one_makes_the_file(roots: Roots, places: Places) -> None:
-    """Writers that race for one name: one creates it, the others are refused, and it is one of their contents."""
-    writers = [CreateOnly(roots, places) for _ in range(12)]
-    done = await asyncio.gather(
-        *(
-            one.write(roots.project / "r" / "a.txt", bytes([65 + number]) * 50_000)
-            for number, one in enumerate(writers)
-        )
-    )
-    assert sum(one.status is CallStatus.OK for one in done) == 1
-    content = (roots.project / "r" / "a.txt").read_bytes()
-    assert len(content) == 50_000
-    assert len(set(content)) == 1
-    assert names_in(roots.project / "r") == ["a.txt"]
+async def test_a_file_that_is_not_there_is_explained(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """The record says where the name really is."""
+    (roots.project / "src").mkdir()
+    (roots.project / "src" / "m.py").write_text("x")
+    assert "the same name is at: src/m.py" in said(await edit(toolbox, "m.py", "x", "y"))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+import hashlib
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from artoo.contracts.changes import ApplyReport, Change
+from artoo.contracts.changes import Change, ChangeKind, Conflict, Node, PathClass, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.execution import ToolCall
-from artoo.ports.sandbox import ActNote, Captured, Roots, SandboxRequest, SandboxRun, StagedChanges, TierName
+from artoo.ports.sandbox import Captured, Roots
+from artoo.ports.world import Files, Program, ViewRun
 from artoo.tools.registry import SubTaskToolbox
+from artoo.world.union import RealFiles
 
 
 class StillClock:
@@ -34,58 +36,31 @@ class StillClock:
 
 
 @dataclass(slots=True)
-class Staged:
-    """Changes that a run reports; dropping them is remembered."""
-
-    changes: tuple[Change, ...] = ()
-    digest: str = ""
-    dropped: bool = False
-
-    async def content(self, path: str, limit: int) -> bytes | None:
-        return None
-
-    async def apply(
-        self, *, digest: str, paths: Collection[str] | None = None, note: ActNote | None = None
-    ) -> ApplyReport:
-        raise SandboxError("this stand-in applies nothing")
-
-    async def drop(self) -> None:
-        self.dropped = True
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.drop()
-
-
-@dataclass(slots=True)
-class PlainSandbox:
+class PlainView:
     """Runs commands for real and contains nothing: for tests of what tools make of a command's end.
 
-    `changes` is what every run reports to have changed.
+    `reported` is what every run reports to have changed; a fork is the view itself.
     """
 
-    changes: tuple[Change, ...] = ()
-    requests: list[SandboxRequest] = field(default_factory=list[SandboxRequest])
-    staged: list[Staged] = field(default_factory=list[Staged])
+    roots: Roots
+    reported: tuple[Change, ...] = ()
+    needs_confirmation: bool = False
+    programs: list[Program] = field(default_factory=list[Program])
     kept: int = 64 * 1024
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
-    def tier(self) -> TierName:
-        return "none"
+    def files(self) -> Files:
+        return RealFiles()
 
-    async def run(self, request: SandboxRequest) -> SandboxRun:
-        self.requests.append(request)
+    async def run(self, program: Program) -> ViewRun:
+        self.programs.append(program)
         self.begun.set()
-        staged = Staged(self.changes)
-        self.staged.append(staged)
+        if self.needs_confirmation and not program.unconfined:
+            return ViewRun("none", "refused", None, Captured(), Captured(), 0.0, needs_confirmation=True)
         process = await asyncio.create_subprocess_exec(
-            *request.argv,
-            cwd=request.cwd,
+            *program.argv,
+            cwd=self.roots.project,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -94,7 +69,7 @@ class PlainSandbox:
         timed_out = False
         gathering = asyncio.ensure_future(process.communicate())
         try:
-            async with asyncio.timeout(request.limits.wall_seconds):
+            async with asyncio.timeout(program.limits.wall_seconds):
                 stdout, stderr = await asyncio.shield(gathering)
         except TimeoutError:
             timed_out = True
@@ -105,23 +80,61 @@ class PlainSandbox:
             await gathering
             raise
         code = process.returncode
-        return SandboxRun(
+        return ViewRun(
             tier="none",
             status="timeout" if timed_out else "ok" if code == 0 else "error",
             exit_code=None if timed_out else code if code is None or code >= 0 else 128 - code,
             stdout=self._captured(stdout),
             stderr=self._captured(stderr),
             duration_seconds=0.0,
-            staged=staged,
+            changes=() if timed_out else self.reported,
         )
 
-    async def stage_write(self, request: SandboxRequest, path: Path, content: bytes) -> StagedChanges:
-        raise SandboxError("this stand-in stages nothing")
+    async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
+        return written(path, content)
+
+    async def changes(self) -> tuple[Change, ...]:
+        return self.reported
+
+    def fork(self, name: str) -> PlainView:
+        return self
+
+    async def join(self, names: Sequence[str]) -> tuple[Conflict, ...]:
+        return ()
+
+    async def drop(self, name: str) -> None:
+        return
+
+    async def close(self) -> None:
+        return
 
     def _captured(self, data: bytes) -> Captured:
         if len(data) <= 2 * self.kept:
             return Captured(data, b"", len(data))
         return Captured(data[: self.kept], data[-self.kept :], len(data))
+
+
+def written(path: Path, content: bytes) -> tuple[Change, ...]:
+    """Writes a file for real; what that changed."""
+    before = path.read_bytes() if path.is_file() else None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        raise SandboxError(f"{error.strerror}") from error
+    return () if before == content else (changed(path, before=None if before is None else Node.FILE),)
+
+
+def changed(path: Path, *, before: Node | None = None) -> Change:
+    """The record of a file that was made, or (`before`) replaced."""
+    return Change(
+        kind=ChangeKind.CREATED if before is None else ChangeKind.OVERWRITTEN,
+        path=printable_path(os.fsencode(path)),
+        node=Node.FILE,
+        before=before,
+        path_class=PathClass.PROJECT,
+        content_sha256=hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None,
+    )
 
 
 def roots_in(place: Path) -> Roots:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -121,6 +122,7 @@ async def edge_world(
                 server.close()
 
 
+@functools.cache
 def hello(name: str | None) -> bytes:
     """What a real TLS client says first."""
     context = ssl.create_default_context()

@@ -24,6 +24,7 @@ ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_EDITOR": "true",
+    "GIT_OPTIONAL_LOCKS": "0",
     "PATH": os.environ["PATH"],
 }
 

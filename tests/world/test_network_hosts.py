@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from network_world import hello, in_records
 
@@ -15,6 +15,7 @@ from artoo.world.edge.addresses import reached
 from artoo.world.edge.environment import network_environment
 from artoo.world.edge.hello import Hello, NotAHello, read_hello
 from artoo.world.edge.hosts import Destination, NotAHost, Permit, Permits, destination, plain_host
+from artoo.world.secrets import secret_paths
 
 
 @pytest.mark.parametrize(
@@ -60,6 +61,7 @@ def test_what_is_no_plain_host_is_refused(text: str) -> None:
         plain_host(text)
 
 
+@settings(deadline=None)
 @given(st.ip_addresses())
 def test_addresses_keep_their_meaning(address: IPv4Address | IPv6Address) -> None:
     """The plain form of an address is that address, or the IPv4 address that it stands for."""
@@ -69,6 +71,7 @@ def test_addresses_keep_their_meaning(address: IPv4Address | IPv6Address) -> Non
     assert plain_host(plain) == plain
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30))
 def test_plain_forms_are_stable(text: str) -> None:
     """Whatever is taken for a host has a form that does not change when it is read again."""
@@ -131,6 +134,7 @@ def test_the_address_in_the_end(address: str, end: str) -> None:
     assert str(reached(ip_address(address))) == end
 
 
+@settings(deadline=None)
 @given(st.integers(1, 600))
 def test_a_hello_is_read_whole_or_not_yet(size: int) -> None:
     """However it is cut into records and pieces, a hello has one name, and a part of it none."""
@@ -139,6 +143,7 @@ def test_a_hello_is_read_whole_or_not_yet(size: int) -> None:
     assert all(read_hello(message[:length]) is None for length in range(0, len(message), 97))
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.integers(0, 400))
 def test_no_bytes_break_the_reader(junk: bytes, at: int) -> None:
     """Whatever comes, it is a hello, the beginning of one, or refused."""
@@ -163,3 +168,21 @@ def test_what_programs_are_told(tmp_path: Path) -> None:
     assert network_environment(("127.0.0.1:8080",), home)["no_proxy"] == "localhost,::1"
     (home / ".npmrc").write_text("registry=https://me:secret@npm.example.org/\n")
     assert "npm_config_registry" not in network_environment(("pypi.org:443",), home)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "secret"),
+    [
+        (".config/pip/pip.conf", "[global]\nindex-url = https://pypi.example.org/simple\n", False),
+        (".config/pip/pip.conf", "[global]\nindex-url = https://me:pw@pypi.example.org/simple\n", True),
+        (".gitconfig", "[user]\n\tname = Me\n\tsigningkey = ABCDEF\n[credential]\n\thelper = store\n", False),
+        (".gitconfig", "[http]\n\textraheader = Authorization: Basic eHg=\n", True),
+        (".config/git/config", "[github]\n\ttoken = 0123\n", True),
+        (".condarc", "channels:\n  - https://me:pw@conda.example.org\n", True),
+    ],
+)
+def test_settings_with_credentials_are_secret(tmp_path: Path, name: str, content: str, secret: bool) -> None:
+    """Programs find a person's settings, as long as nothing in them opens a door."""
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(content)
+    assert (tmp_path / name in set(secret_paths(tmp_path, tmp_path / ".artoo"))) is secret

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from artoo.cli.marks import Marks, cost_line
 from artoo.cli.outcome import answer_of
 from artoo.cli.paint import Paint, Tone
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line, printable
-from artoo.cli.review.layout import counts_line
-from artoo.cli.review.words import ReviewWords, review_words
+from artoo.cli.settled_lines import SettledLines
 from artoo.cli.text import Text, role_name, stop_reason
 from artoo.cli.view import TaskView
-from artoo.contracts.changes import ChangeKind
 from artoo.contracts.criteria import Assurance
-from artoo.contracts.settling import ClassifiedChange, Settled
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 
 LISTED = 20
 """Entries of a list that are shown; the rest are counted. Unmet criteria are always all shown."""
-
-PATHS_SHOWN = 6
-"""Paths that stand on the line of what was made, changed or removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +39,6 @@ class Ending:
     def text(self) -> Text:
         """The sentences of the display."""
         return self.view.text
-
-    @property
-    def words(self) -> ReviewWords:
-        """The sentences about changes."""
-        return review_words(self.text.language)
 
     def lines(self) -> str:
         """All of it. What the summary says already is not said again."""
@@ -99,9 +87,18 @@ class Ending:
 
     def _facts(self) -> str:
         """What code knows, whatever the words say: a line each."""
-        lines = [self._assurance(), *map(one_line, self.result.facts), *self._files(), *self._waits()]
-        lines += [self.paint(self.words.went_out_head, Tone.WAITS)] if self.result.changes.went_out else []
-        lines += [f"  {one_line(sent)}" for sent in self.result.changes.went_out]
+        abandoned = self.result.directive is Directive.ABANDON
+        settled = SettledLines(
+            self.result.changes,
+            self.result.task_id,
+            self.text,
+            self.marks,
+            self.name,
+            self.here,
+            self.paint,
+            unfinished=abandoned,
+        )
+        lines = [self._assurance(), *map(one_line, self.result.facts), *settled.lines()]
         if self.result.stopped_by is not None and self.result.stopped_by.is_infrastructure:
             lines.append(self.text.go_on.format(task=self.name))
         lines.append(cost_line(self.result.cost, self.marks, self.text, rounds=max(1, len(self.view.rounds))))
@@ -116,54 +113,3 @@ class Ending:
         tone = Tone.WAITS if result.assurance is Assurance.UNVERIFIED else Tone.MADE
         line = self.paint(self.text.assurance[result.assurance.value], tone)
         return f"{line} {self.text.success_with_gaps}" if result.unmet else line
-
-    def _files(self) -> Iterable[str]:
-        """The files that were made, changed and removed for good."""
-        changes = self.result.changes
-        if changes.state not in ("applied", "partly"):
-            return
-        taken = set(changes.applied)
-        applied = [one for one in changes.changes if not taken or one.path in taken]
-        made = [one for one in applied if one.kind is ChangeKind.CREATED]
-        removed = [one for one in applied if one.kind is ChangeKind.DELETED]
-        changed = [one for one in applied if one.kind not in (ChangeKind.CREATED, ChangeKind.DELETED)]
-        more = changes.unlisted if not taken else 0
-        for head, found, rest in (
-            (self.text.files_made, made, more),
-            (self.text.files_changed, changed, 0),
-            (self.text.files_removed, removed, 0),
-        ):
-            if found or rest:
-                yield f"{head} {self._paths(found, rest)}"
-
-    def _paths(self, changes: Sequence[ClassifiedChange], rest: int) -> str:
-        shown = ", ".join(self.here.short(one.path) for one in changes[:PATHS_SHOWN])
-        left = max(0, len(changes) - PATHS_SHOWN) + rest
-        return f"{shown}{', ' if shown else ''}{self.text.more.format(count=f'{left:,}')}" if left else shown
-
-    def _waits(self) -> Iterable[str]:
-        """What waits for a yes, and the one command to type."""
-        changes = self.result.changes
-        if changes.reason and changes.reason not in self.result.summary:
-            yield one_line(changes.reason)
-        yield from self._conflicts(changes)
-        if not changes.waits:
-            return
-        abandoned = self.result.directive is Directive.ABANDON
-        what = counts_line(changes.counts, self.words)
-        sentence = self.words.waits_unfinished if abandoned else self.words.waits
-        yield self.paint(sentence.format(what=what), Tone.WAITS)
-        yield "  " + self.words.apply_hint.format(command=self.paint(f"artoo apply {self.name}", Tone.HEAD))
-        others = [
-            self.words.diff_hint.format(command=f"artoo diff {self.name}"),
-            self.words.discard_hint.format(command=f"artoo discard {self.name}"),
-        ]
-        if changes.expires_at is not None:
-            date = datetime.fromtimestamp(changes.expires_at).astimezone().strftime("%Y-%m-%d")
-            others.append(self.words.until.format(date=date))
-        yield f"  {self.marks.dot.join(others)}"
-
-    def _conflicts(self, changes: Settled) -> Iterable[str]:
-        if changes.conflicts:
-            yield self.paint(self.words.conflicts_head, Tone.WAITS)
-        yield from (f"  {self.here.short(one.path)}: {one_line(one.reason)}" for one in changes.conflicts)

@@ -37,7 +37,7 @@ class Here:
             return "."
         below = _below(path, self.directory)
         if below is not None:
-            return f"./{below}" if below[0] in "~-." else below
+            return f"./{below}" if below[0] in "~-" else below
         below = _below(path, self.home)
         return f"~/{below}" if below is not None else path
 

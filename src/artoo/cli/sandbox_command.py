@@ -1,8 +1,9 @@
-"""`artoo sandbox`: one command under the gate; what it would change is shown and asked about."""
+"""`artoo sandbox`: one command as a task of its own; what it would change is reviewed and settled as any task's."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -10,16 +11,27 @@ from pathlib import Path
 import click
 
 from artoo.cli.confirm import dialogue
-from artoo.cli.printable import show
+from artoo.cli.display import is_plain
+from artoo.cli.marks import marks_for
+from artoo.cli.outcome import PENDING
+from artoo.cli.paint import Paint
+from artoo.cli.places import Here
+from artoo.cli.printable import printable, show
+from artoo.cli.review.layout import Layout
+from artoo.cli.settled_lines import SettledLines
+from artoo.cli.task_names import short_name
+from artoo.cli.text import ENGLISH
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.contracts.execution import CallStatus
-from artoo.ports.sandbox import Roots, TaskLedger
+from artoo.contracts.settling import ApplyMode, Ending, Settled
+from artoo.ports.sandbox import Roots
 from artoo.runtime.answers import Answers
 from artoo.runtime.config import Config
 from artoo.runtime.config_file import load_config
-from artoo.runtime.options import check_policy_line
+from artoo.runtime.options import RunOptions, check_policy_line
 from artoo.tools.tool import Outcome
+from artoo.tools.wanted import Wanted, wanted
 
 REFUSED, TIMED_OUT = 1, 124
 SECONDS = 24 * 3_600.0
@@ -31,7 +43,12 @@ SECONDS = 24 * 3_600.0
 @click.option(
     "--workspace", type=click.Path(file_okay=False, path_type=Path), help="Where new files are free, besides here."
 )
-@click.option("--allow", multiple=True, metavar="LINE", help='Permit an act beforehand: "overwrite out/*.csv".')
+@click.option(
+    "--apply",
+    type=click.Choice([mode.value for mode in ApplyMode]),
+    help="What takes effect unasked: new files (the default), edits too, or nothing (ask).",
+)
+@click.option("--allow", multiple=True, metavar="LINE", help='Permit an act beforehand: "edits src/**".')
 @click.option("--network", multiple=True, metavar="HOST[:PORT]", help="What the command may reach, if you agree.")
 @click.option("--seconds", type=click.FloatRange(0.1, SECONDS), default=600.0, help="Stop it after this time.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -39,53 +56,58 @@ SECONDS = 24 * 3_600.0
 def sandbox(
     context: click.Context,
     workspace: Path | None,
+    apply: str | None,
     allow: tuple[str, ...],
     network: tuple[str, ...],
     seconds: float,
     command: tuple[str, ...],
 ) -> None:
-    """Run COMMAND against a view of your files, show what it would change, and ask.
+    """Run COMMAND as a task of its own: in a view of your files. What it would change is shown and asked about.
 
-    One word is a line for bash; several are a program and its arguments. The exit code is the command's own, or 1
-    when its changes were not made. artoo undo puts back what was.
+    One word is a line for bash; several are a program and its arguments. The exit code is the command's own. Of a
+    command that ended well it is 4 when its changes wait for your yes (artoo apply), 1 when they were discarded.
+    artoo undo puts back what was applied.
     """
     for line in allow:
         check_policy_line(line)
-    context.exit(asyncio.run(_run(command, workspace, allow, network, seconds)))
-
-
-async def _run(
-    command: tuple[str, ...],
-    workspace: Path | None,
-    allow: tuple[str, ...],
-    network: tuple[str, ...],
-    seconds: float,
-) -> int:
-    from artoo.runtime.settling import settle_earlier
-    from artoo.runtime.system import UuidIds
-    from artoo.tools.commands import Command
-    from artoo.tools.gate import Gate
-    from artoo.tools.gated import GatedCommands
-    from artoo.tools.origins import Origins
-    from artoo.tools.policy import Policies
-    from artoo.tools.wanted import wanted
-    from artoo.world.choose import open_sandbox
-
-    config = load_config()
-    await settle_earlier(config)
-    roots = _roots(config, workspace)
-    task_id = UuidIds().new()
-    asking = dialogue()
-    answers = Answers(Policies.parse((*config.allow, *allow), roots.project, roots.home), asking)
-    gate = Gate(_Told(answers, talks=asking is not None), Origins(shlex.join(command)))
-    runner = GatedCommands(await open_sandbox(config.home), roots, task_id, gate, TaskLedger())
-    argv = ("bash", "--noprofile", "--norc", "-c", command[0]) if len(command) == 1 else command
     try:
         asked = wanted(network)
     except ToolError as error:
         raise click.UsageError(str(error)) from error
+    options = RunOptions(workspace=workspace, apply=ApplyMode(apply) if apply is not None else None, allow=allow)
+    context.exit(asyncio.run(_run(command, options, asked, seconds)))
+
+
+async def _run(command: tuple[str, ...], options: RunOptions, asked: Wanted, seconds: float) -> int:
+    from artoo.runtime.pending import keeping_of
+    from artoo.runtime.settling import settle_earlier
+    from artoo.runtime.system import UuidIds
+    from artoo.tools.commands import Command
+    from artoo.tools.gate import Gate
+    from artoo.tools.in_view import CommandsInView
+    from artoo.tools.network import Network
+    from artoo.tools.origins import Origins
+    from artoo.tools.policy import Policies
+    from artoo.tools.settler import Settler
+    from artoo.world.choose import open_sandbox
+    from artoo.world.opening import views_in
+
+    config = load_config()
+    await settle_earlier(config)
+    roots, task_id, line = _roots(config, options.workspace), UuidIds().new(), shlex.join(command)
+    view = views_in(await open_sandbox(config.home), config.home)(task_id, roots)
+    asking, mode = dialogue(), options.apply or config.apply
+    policies = Policies.parse((*config.allow, *options.allow), roots.project, roots.home)
+    told = _Told(Answers(policies, asking, mode), talks=asking is not None)
+    used = Network()
+    runner = CommandsInView(view, Gate(told, Origins(line)), used)
+    argv = ("bash", "--noprofile", "--norc", "-c", command[0]) if len(command) == 1 else command
     outcome = await runner.run(Command(argv, seconds, env={}, network=asked))
-    return _tell(outcome, task_id)
+    _say(outcome)
+    settler = Settler(view, config.home, f"artoo sandbox -- {line}", mode, keeping_of(config), used.went_out)
+    settled = await settler.settle(Ending(task_id=task_id, directive="accept"), told)
+    _tell(settled, task_id)
+    return _code(outcome, settled)
 
 
 class _Told:
@@ -97,11 +119,13 @@ class _Told:
 
     async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
         answer = await self._answers.answer(request)
-        if answer.by.startswith("policy") or (not self._talks and answer.consent is Consent.NO):
-            click.echo(f"? {request.title}", err=True)
-            for line in request.details:
-                click.echo(f"  {line}", err=True)
-            click.echo(f"{answer.consent.value} ({answer.by})", err=True)
+        if answer.by.startswith("policy") or (not self._talks and not answer.consent.is_yes):
+            lines = [f"? {request.title}", *(f"  {line}" for line in request.details)]
+            if request.review is not None:
+                lines = Layout(request.review, request.language, Here(), Paint(), 80).whole()
+            said = Consent.KEEP if request.review is not None and answer.consent is Consent.NO else answer.consent
+            for line in (*lines, f"{said.value} ({answer.by})"):
+                click.echo(line, err=True)
         return answer
 
 
@@ -114,23 +138,34 @@ def _roots(config: Config, workspace: Path | None) -> Roots:
     return Roots(home=Path.home().resolve(), workspace=place.resolve(), project=Path.cwd().resolve())
 
 
-def _tell(outcome: Outcome, task_id: str) -> int:
-    """Prints what the command said and what became of its changes. Returns the exit code."""
+def _say(outcome: Outcome) -> None:
+    """What the command printed, and why it was refused or stopped."""
     sys.stdout.flush()
     if outcome.output:
         show(outcome.output.removesuffix("\n"))
     if outcome.error_output:
-        click.echo(outcome.error_output.removesuffix("\n"), err=True)
-    for path in outcome.changes:
-        click.echo(f"changed: {path}", err=True)
-    for path in outcome.dropped:
-        click.echo(f"not changed: {path}", err=True)
+        said = outcome.error_output.removesuffix("\n")
+        click.echo(printable(said) if sys.stderr.isatty() else said, err=True)
     if outcome.reason:
         click.echo(f"artoo: {outcome.reason}", err=True)
-    if outcome.changes:
-        click.echo(f"artoo undo {task_id} puts it back", err=True)
+
+
+def _tell(settled: Settled, task_id: str) -> None:
+    """What became of its changes, and how to take them back."""
+    name = short_name(task_id, ())
+    paint = Paint(colours=not is_plain(sys.stderr, os.environ))
+    lines = [*SettledLines(settled, task_id, ENGLISH, marks_for(sys.stderr.encoding), name, Here(), paint).lines()]
+    if settled.state in ("applied", "partly"):
+        lines.append(f"artoo undo {name} puts it back")
+    for line in lines:
+        click.echo(line, err=True)
+
+
+def _code(outcome: Outcome, settled: Settled) -> int:
     if outcome.status is CallStatus.TIMEOUT:
         return TIMED_OUT
     if outcome.dropped or outcome.exit_code is None:
         return outcome.exit_code or REFUSED
-    return outcome.exit_code
+    if outcome.exit_code == 0 and settled.waits:
+        return PENDING
+    return outcome.exit_code or (REFUSED if settled.state == "discarded" else 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,14 +19,18 @@ from artoo.contracts.agents import (
     TaskChanged,
     TaskMoved,
 )
+from artoo.contracts.confirmation import Choice, Consent
 from artoo.contracts.errors import ConfigurationError, SandboxError
 
 if TYPE_CHECKING:
     from artoo.contracts.agents import SubmittedWork
     from artoo.runtime.team.office import Office
-    from artoo.tools.layers.merge import Proposal
+    from artoo.runtime.team.proposal import Proposal
 
 UNSET = "unset"
+WIDE = 120
+"""Columns that a review is laid out for; the terminal wraps it."""
+
 _STATES = [state.value for state in BoardState]
 _priority = click.Choice([level.value for level in Priority])
 _complexity = click.Choice([*(level.value for level in Complexity), UNSET])
@@ -55,7 +58,7 @@ def task(context: click.Context) -> None:
     "--project",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     default=Path(),
-    help="Where it works (default: here). The agent gets a private copy.",
+    help="Where it works (default: here). Nothing changes there before a review.",
 )
 @as_json_option
 @click.pass_context
@@ -232,28 +235,35 @@ async def _approve(
     found = await office.board.get(task_id)
     proposal = await office.approvals.look(found) if found.state is BoardState.REVIEW else None
     if proposal is not None and proposal.asks and digest is None:
-        if not await asyncio.to_thread(_agrees, proposal):
-            problems = (
-                *proposal.asks,
-                f"this needs your consent: look at it (artoo task show {found.id}), then approve it in a terminal, "
-                f"or with --digest {proposal.digest}",
-            )
+        problems = await _disagreement(found, proposal)
+        if problems:
             return found, False, problems
+    if proposal is not None and digest is None:
         digest = proposal.digest
     ruling = await office.approvals.approve(
-        task_id, OPERATOR, reason or "approved", submission=found.submission, consent=digest
+        task_id, OPERATOR, reason or "approved", submission=found.submission, digest=digest
     )
     return ruling.task, ruling.completed, ruling.why
 
 
-def _agrees(proposal: Proposal) -> bool:
-    """Shows every change and asks. Without a terminal the answer is no."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    from artoo.cli.team_view import change_lines, show_lines
+async def _disagreement(found: BoardTask, proposal: Proposal) -> tuple[str, ...]:
+    """The review in the terminal; empty when the operator agrees to all of it. Without a terminal they do not."""
+    from artoo.cli.confirm import dialogue
 
-    show_lines(change_lines(proposal.shown))
-    return click.confirm("Make all of these changes?", default=False)
+    asking = dialogue()
+    if asking is None:
+        return (
+            *proposal.asks,
+            f"this needs your consent: look at it (artoo task show {found.id}), then approve it in a terminal, "
+            f"or with --digest {proposal.digest}",
+        )
+    said = await asking(proposal.question)
+    if said is Consent.ONCE:
+        return ()
+    instead = f"nothing was changed; to have it done otherwise: artoo task review {found.id} reject WHY"
+    if isinstance(said, Choice):
+        return (f"a submission is approved as a whole: {instead}",)
+    return (instead,)
 
 
 async def _move(office: Office, task_id: str, state: BoardState, why: str) -> None:
@@ -292,11 +302,8 @@ async def _id(office: Office, beginning: str) -> str:
 
 
 async def _shown(office: Office, beginning: str) -> tuple[BoardTask, SubmittedWork | None, Proposal | None]:
-    from artoo.runtime.team.dossier import kept
-
     found = await office.board.get(await _id(office, beginning))
-    layer = office.layers.find(found.id, found.submission) if found.submission else None
-    work = None if layer is None else await asyncio.to_thread(kept, layer.place)
+    work = await asyncio.to_thread(office.submissions.of(found.id, found.submission).work)
     if found.state is not BoardState.REVIEW:
         return found, work, None
     try:
@@ -309,7 +316,7 @@ def _shown_object(found: BoardTask, work: SubmittedWork | None, proposal: Propos
     return {
         **plain_object(found),
         "work": None if work is None else plain_object(work),
-        "changes": [] if proposal is None else [plain_object(change) for change in proposal.shown],
+        "changes": [] if proposal is None else [one.model_dump(mode="json") for one in proposal.review.changes],
         "asks": [] if proposal is None else list(proposal.asks),
         "conflicts": [] if proposal is None else [plain_object(one) for one in proposal.conflicts],
         "digest": None if proposal is None else proposal.digest,
@@ -317,8 +324,6 @@ def _shown_object(found: BoardTask, work: SubmittedWork | None, proposal: Propos
 
 
 def _shown_lines(found: BoardTask, work: SubmittedWork | None, proposal: Proposal | None) -> list[str]:
-    from artoo.cli.team_view import change_lines
-
     complexity = found.complexity.value if found.complexity else "unset"
     lines = [
         f"task {found.id}",
@@ -337,9 +342,18 @@ def _shown_lines(found: BoardTask, work: SubmittedWork | None, proposal: Proposa
         lines += [f"not met: {one}" for one in work.unmet]
         lines += list(work.calls)
     if proposal is not None:
-        lines += ["", "What an approval would change:", *(list(change_lines(proposal.shown)) or ["nothing"])]
-        lines += [f"conflict: {one.path}: {one.reason}" for one in proposal.conflicts]
+        lines += ["", "What an approval would change:", *_change_lines(proposal)]
     return lines
+
+
+def _change_lines(proposal: Proposal) -> list[str]:
+    """The review as it is asked about, without its question."""
+    from artoo.cli.paint import Paint
+    from artoo.cli.places import Here
+    from artoo.cli.review.layout import Layout
+
+    layout = Layout(proposal.review, "en", Here(), Paint(colours=False), WIDE)
+    return [*layout.diffs(), *layout.conflicts()] or ["nothing"]
 
 
 def _complexity_of(text: str) -> Complexity | None:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from artoo.cli.office import ID_SHOWN
 from artoo.cli.printable import one_line, printable
-from artoo.contracts.agents import BoardTask, SubmittedChange, TaskChanged, TaskMoved
+from artoo.contracts.agents import BoardTask, TaskChanged, TaskMoved
 
 LONGEST_ID = 20
 """Characters of an id that is no UUID: its kind, and enough of what follows."""
@@ -86,19 +86,3 @@ def record_line(record: TaskMoved | TaskChanged) -> str:
     why = f": {record.reason}" if record.reason else ""
     policy = ", as the trust policy says" if record.by_policy else ""
     return f"{when(record.at)}  {before} -> {record.after.value} (by {record.actor}{policy}){why}"
-
-
-def change_lines(changes: Sequence[SubmittedChange]) -> Iterable[str]:
-    """What a submission would change, with its diffs."""
-    for change in changes:
-        sizes = _sizes(change)
-        asks = f"  <- needs your consent: {change.asks}" if change.asks else ""
-        yield " ".join(filter(None, (change.change.value, change.path, sizes, change.detail))) + asks
-        yield from (f"    {line}" for line in change.diff)
-
-
-def _sizes(change: SubmittedChange) -> str:
-    if change.size_before is not None and change.size_after is not None:
-        return f"({change.size_before} -> {change.size_after} B)"
-    known = change.size_after if change.size_before is None else change.size_before
-    return "" if known is None else f"({known} B)"

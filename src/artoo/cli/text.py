@@ -50,6 +50,7 @@ class Text:
     files_made: str
     files_changed: str
     files_removed: str
+    files_applied: str
     assurance: Mapping[str, str]
     next_head: str
     withheld_head: str
@@ -108,6 +109,7 @@ ENGLISH: Final = Text(
     files_made="Made:",
     files_changed="Changed:",
     files_removed="Removed:",
+    files_applied="Applied:",
     assurance={
         "checked": "Checked.",
         "agreed": "Two ways agree.",
@@ -175,6 +177,7 @@ CHINESE: Final = Text(
     files_made="新建：",
     files_changed="修改：",
     files_removed="删除：",
+    files_applied="已应用：",
     assurance={
         "checked": "已核验。",
         "agreed": "两种方法结果一致。",

@@ -17,7 +17,6 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, AwareDatetime, Field
 
 from artoo.contracts.base import Contract
-from artoo.contracts.changes import ChangeKind
 from artoo.contracts.execution import CriterionVerdict
 
 Utc = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
@@ -255,27 +254,11 @@ class PatrolRefused(Recorded):
     at: Utc
 
 
-class SubmittedChange(Contract):
-    """One path that a submission would change. `path` is relative to the project, else absolute.
-
-    Sizes in bytes, None where there is no file. `asks`: why the operator, or a standing permission, must agree;
-    None: an approval by a senior agent is enough. `diff`: lines of a unified diff, for small texts.
-    """
-
-    change: ChangeKind
-    path: str
-    size_before: int | None = Field(default=None, ge=0)
-    size_after: int | None = Field(default=None, ge=0)
-    detail: str = ""
-    asks: str | None = None
-    diff: tuple[str, ...] = ()
-
-
 class SubmittedWork(Contract):
-    """What was handed in, with its evidence: what a reviewer goes by, kept with the files of the submission.
+    """What was handed in, with its evidence: what a reviewer goes by.
 
     `run` is the dual loop's task, `ending` its directive, `unmet` the criteria that it does not satisfy, `calls`
-    one line a tool call. Paths in texts are relative to the project.
+    one line a tool call. `digest`: of the files' difference as it was handed in; empty when there are none.
     """
 
     board_task: str
@@ -290,6 +273,7 @@ class SubmittedWork(Contract):
     withheld: tuple[str, ...] = ()
     verdicts: tuple[CriterionVerdict, ...] = ()
     calls: tuple[str, ...] = ()
+    digest: str = ""
 
 
 class ReviewReport(Contract):

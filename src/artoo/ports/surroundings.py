@@ -8,7 +8,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """`listing`: the project with heads of named files. `missing`: named inputs that are nowhere.
+    """`listing`: the project with heads of named files. `missing`: what has the form
+    of a file's path in the request and is nowhere.
 
     `found_elsewhere`: named inputs that are not where the request says, with where they are. `points_to`: a named
     file, and an existing file whose path or name is a line of it. `first_lines`: paths of text files that were

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from artoo.llm.model_fetch import Report
     from artoo.ports.confirm import Confirm
     from artoo.ports.evidence import EvidenceSource
+    from artoo.ports.world import View
     from artoo.runtime.beginning import Begun
     from artoo.runtime.pending import Pending
     from artoo.runtime.stage import TaskMemory
@@ -140,19 +141,22 @@ class Artoo:
 
     async def evidence(self, project: Path) -> EvidenceSource:
         """A read-only look at a directory, as validators have it."""
-        from artoo.tools.evidence_source import ReadOnlyEvidence
+        from artoo.tools.evidence_source import EvidenceInView
         from artoo.world.classify import Places
+        from artoo.world.real import RealView
 
         shop = self._open_shop()
         roots = shop.roots(RunOptions(project=project))
-        places = Places.of(roots, self._config.home)
-        return ReadOnlyEvidence(await shop.sandbox(), roots, places, self._ids.new())
+        view = RealView(await shop.sandbox(), roots, self._ids.new())
+        return EvidenceInView(view, Places.of(roots, self._config.home), view)
 
-    async def pending(self) -> tuple[Pending, ...]:
-        """What waits for consent, of all tasks that have ended, oldest first."""
-        from artoo.runtime.pending import pendings
+    async def view(self, name: str, places: RunOptions) -> View:
+        """A view of the files under a name of its own, for tasks to work in one after another.
 
-        return await asyncio.to_thread(pendings, self._config)
+        Raises ConfigurationError when the project is not there, SandboxError where this machine has no views.
+        """
+        shop = self._open_shop()
+        return await shop.view(name, shop.roots(places))
 
     async def changes(self, task: FinalResult | str) -> Pending:
         """What a task has changed and that waits: to be looked at, applied or discarded.
@@ -255,6 +259,7 @@ class Artoo:
             return result.model_copy(update={"changes": changes})
         finally:
             del self._running[task_id]
+            await begun.view.close()
             begun.lock.release()
             self._open_shop().nudge()
 

@@ -13,6 +13,8 @@ from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult
 from artoo.llm.budget import BudgetedModel
 from artoo.ports.model import Tier
+from artoo.ports.world import View
+from artoo.runtime.behalf import Behalf
 from artoo.runtime.opening import opened_as
 from artoo.runtime.options import RunOptions
 from artoo.runtime.stage import Hands, LiveStage
@@ -26,12 +28,13 @@ from artoo.tasklog.lock import TaskLock
 class Begun:
     """A task that is ready to run. `lock` is taken when it plays, at the latest, and released by whoever played it.
 
-    `earlier` is what it said in another process.
+    `view` is let go of by the same. `earlier` is what it said in another process.
     """
 
     task: TaskRun
     play: Callable[[], Coroutine[None, None, FinalResult]]
     lock: TaskLock
+    view: View
     earlier: tuple[Envelope, ...] = ()
 
 
@@ -39,29 +42,30 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     """A new task. Raises ConfigurationError for what cannot be run."""
     if not text.strip():
         raise ConfigurationError("the request is empty; say what is wanted")
-    model, budget = shop.model, shop.budget(options.budgets)
+    budget = shop.budget(options.budgets)
     task_id = shop.ids.new()
     roots = shop.roots(options)
     answers = shop.answers(options, roots)
     memory = await shop.memory(options)
+    behalf, mode = options.behalf or Behalf(), options.apply or shop.config.apply
+    model = behalf.model(shop.model)
     settings = replace(
         shop.settings(options, accepted_texts(shop.config.home)),
         brain=await model.known(Tier.BRAIN),
         tool=await model.known(Tier.TOOL),
         project=str(roots.project),
     )
-    made, behalf = await shop.hands(task_id, roots, text), options.behalf
-    if behalf is not None:
-        await behalf.began(task_id)
-        model = behalf.model(model)
+    view = behalf.view or await shop.view(task_id, roots)
+    made = await shop.hands(view, text, mode, settling=behalf.settling)
+    await behalf.began(task_id)
     gate = shop.bus.port(Role.GATE, task_id)
 
     def hands() -> Hands:
-        return made(gate) if behalf is None else behalf.hands(made(gate))
+        return behalf.hands(made(gate))
 
-    stage = LiveStage(task_id, shop.bus, BudgetedModel(model, budget), hands, shop.clock, shop.ids, memory)
+    budgeted = BudgetedModel(model, budget)
+    stage = LiveStage(task_id, shop.bus, budgeted, hands, shop.clock, shop.ids, memory)
     task = TaskRun(task_id, stage, settings, budget.cost, answers)
-    mode = options.apply or shop.config.apply
     opened = opened_as(settings, shop.limits(options), options.allow, mode, memory=memory is not None)
     request = UserRequest(
         text=text,
@@ -71,7 +75,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
         checks=tuple(map(by_command, options.checks)),
     )
     lock = TaskLock(shop.config.home, task_id)
-    return Begun(task, lambda: _alone(task.run(opened, request, lock.take)), lock)
+    return Begun(task, lambda: _alone(task.run(opened, request, lock.take)), lock, view)
 
 
 async def _alone(playing: Coroutine[None, None, FinalResult]) -> FinalResult:

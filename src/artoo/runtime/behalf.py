@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from artoo.llm.budget import Meter, MeteredModel
 from artoo.loops.asking import Standing
 from artoo.ports.model import Answer, Known, Question, Tier
-from artoo.ports.sandbox import Roots
+from artoo.ports.settling import Settling
+from artoo.ports.world import View
 from artoo.runtime.stage import Hands
 from artoo.tools.limited import LimitedTools
 from artoo.tools.registry import Registry
@@ -29,14 +30,16 @@ class Behalf:
     """An agent's part in a task's making.
 
     `standing`: its segments of every prompt, checked at each. `must_not`: tools that it is not given. `tools`:
-    those that it has besides. `roots`: its own copies of project and workspace (None: the real ones). `tier`: the
-    models that it may ask (None: every role its own). `began` is told the task's id before anything else happens.
+    those that it has besides. `view`: where it works (None: in one of the task's own), `settling` what becomes of
+    that at the end (None: as with any task). `tier`: the models that it may ask (None: every role its own). `began`
+    is told the task's id before anything else happens.
     """
 
     standing: Standing = field(default_factory=Standing)
     must_not: frozenset[str] = frozenset()
     tools: tuple[Tool, ...] = ()
-    roots: Roots | None = None
+    view: View | None = None
+    settling: Settling | None = None
     tier: Tier | None = None
     began: Callable[[str], Awaitable[None]] = _nobody_told
 

@@ -201,13 +201,6 @@ class Log(Section):
     keep_megabytes: Whole = Field(default=4_096, ge=1, le=1 << 20)
 
 
-class LayerSettings(Section):
-    """The private copy of the project in which an agent's task works: how much it may hold."""
-
-    files: Whole = Field(default=50_000, ge=1, le=10_000_000)
-    megabytes: Whole = Field(default=2_048, ge=1, le=1 << 20)
-
-
 class McpEntry(Section):
     """One MCP server, as in the usual `mcpServers` JSON: a `command` with `args`, or a `url`."""
 
@@ -242,7 +235,6 @@ class Config(Section):
     pending: Pending = Field(default_factory=Pending.model_construct)
     undo: Undo = Field(default_factory=Undo.model_construct)
     log: Log = Field(default_factory=Log.model_construct)
-    layers: LayerSettings = Field(default_factory=LayerSettings.model_construct)
     runtime: AgentRuntime = Field(default_factory=AgentRuntime.model_construct)
 
     _home: Path = PrivateAttr(default_factory=lambda: default_home(os.environ))

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from artoo.contracts.changes import Conflict
 from artoo.contracts.network import NetworkUsed
+from artoo.contracts.settling import Ending, Settled
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
-from artoo.ports.sandbox import Roots, Sandbox, unheard
+from artoo.ports.confirm import Questions
+from artoo.ports.sandbox import unheard
+from artoo.ports.settling import Settling
+from artoo.ports.world import View
 from artoo.runtime.mcp import Pool, preparation
-from artoo.runtime.stage import Hands
-from artoo.tools.evidence_source import ReadOnlyEvidence
+from artoo.runtime.stage import Hands, Sight
+from artoo.tools.evidence_source import EvidenceInView
 from artoo.tools.gate import Gate
-from artoo.tools.gated import GatedCommands, GatedWriter
 from artoo.tools.look import ProjectLook
 from artoo.tools.mcp.servers import McpServer
 from artoo.tools.network import Network
@@ -25,6 +29,7 @@ from artoo.tools.questions import AskNobody, AskOnStream
 from artoo.tools.registry import Registry
 from artoo.tools.resumed import Resumed
 from artoo.tools.standard import builtin_tools, gated, reaching_tools
+from artoo.tools.tool import Tool
 from artoo.tools.under_way import Durable, nothing_to_keep
 from artoo.tools.user_tools import UserTool
 from artoo.world.classify import Places
@@ -38,12 +43,48 @@ class McpTools:
     pool: Pool
 
 
-class OneView:
-    """All subtasks work on the same files: there is nothing to join. Implements ports.joining.Joining."""
+SettleBy = Callable[[Network], Settling]
+"""Makes what settles a task's view; the network knows what went out."""
+
+
+@dataclass(slots=True)
+class Forks:
+    """The forks of one task's view, by subtask. Implements ports.joining.Joining."""
+
+    view: View
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _ended: bool = False
+
+    def of(self, subtask_id: str) -> View:
+        """Where a subtask works; free until it changes something."""
+        return self.view.fork(subtask_id)
 
     async def join(self, subtask_ids: Sequence[str]) -> tuple[Conflict, ...]:
-        """Nothing to do."""
-        return ()
+        """See Joining. What a crash left of a trial goes first: nothing is joined while a fork is open."""
+        async with self._turn:
+            if self._ended:
+                await asyncio.Event().wait()  # the task is being settled, and ends: nobody waits for the answer
+            for subtask_id in subtask_ids:
+                await self.view.drop(_trial_of(subtask_id))
+            return await self.view.join(subtask_ids)
+
+    async def end(self) -> None:
+        """From now on nothing is joined; a join that is under way is waited for."""
+        async with self._turn:
+            self._ended = True
+
+
+@dataclass(frozen=True, slots=True)
+class _AfterJoins:
+    """Settles when nothing is joined any more. Implements ports.settling.Settling."""
+
+    forks: Forks
+    inner: Settling
+
+    async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
+        """See Settling."""
+        await self.forks.end()
+        return await self.inner.settle(ending, questions)
 
 
 def _publish(port: Port, used: NetworkUsed) -> None:
@@ -51,10 +92,8 @@ def _publish(port: Port, used: NetworkUsed) -> None:
 
 
 def open_hands(
-    sandbox: Sandbox,
-    roots: Roots,
+    view: View,
     artoo_home: Path,
-    task_id: str,
     request: str,
     clock: Clock,
     own_tools: Sequence[UserTool] = (),
@@ -63,25 +102,36 @@ def open_hands(
     mcp: McpTools | None = None,
     durable: Durable = nothing_to_keep,
     past: Past | None = None,
+    settle: SettleBy | None = None,
 ) -> Hands:
-    """Built-in tools and the user's own, over one sandbox; what they change passes the gate.
+    """Built-in tools over the task's view, and the user's own behind the gate.
 
     `port` is the gate's place on the stream; without one nobody can be asked. `environ` holds the keys of search
     engines, `mcp` the servers of others. `durable` waits for the task log; `past` is that of a resumed task, whose
-    answers, files and calls under way are taken up.
+    answers and calls under way are taken up. `settle` makes what settles the view at the end.
     """
-    places = Places.of(roots, artoo_home)
-    questions = AskOnStream(port) if port is not None else None
+    roots = view.roots
+    places, forks = Places.of(roots, artoo_home), Forks(view)
     before = past or Past()
-    gate, ledger = Gate(questions or AskNobody(), Origins(request)), before.ledger
-    gate.restore(before)
     network = Network(unheard if port is None else lambda used: _publish(port, used))
     network.restore(before.used)
-    runner = GatedCommands(sandbox, roots, task_id, gate, ledger, notes=before.notes, network=network)
-    writer = GatedWriter(sandbox, roots, task_id, gate, ledger, notes=before.notes)
+    questions = (
+        None if port is None else AskOnStream(port, None if settle is None else _AfterJoins(forks, settle(network)))
+    )
+    gate = Gate(questions or AskNobody(), Origins(request))
+    gate.restore(before)
+
+    def working_in(subtask_id: str) -> Iterable[Tool]:
+        return builtin_tools(forks.of(subtask_id), gate, artoo_home, network, places=places)
+
+    def sight(subtask_id: str) -> Sight:
+        fork = forks.of(subtask_id)
+        looked_at = EvidenceInView(fork, places, view, lambda: view.files, _trial_of(subtask_id))
+        return Sight(looked_at, ProjectLook(roots, places, lambda: fork.files))
+
     registry = Registry(
         (
-            *builtin_tools(runner, writer, roots, artoo_home, request, places=places),
+            *builtin_tools(view, gate, artoo_home, network, places=places),
             *reaching_tools(gate, roots, environ or {}),
             *gated(own_tools, gate),
         ),
@@ -90,12 +140,17 @@ def open_hands(
         gate,
         durable,
         Resumed(past, gate) if past is not None else None,
+        working_in,
     )
     return Hands(
         tools=registry,
-        evidence=ReadOnlyEvidence(sandbox, roots, places, task_id),
-        surroundings=ProjectLook(roots, places),
-        joining=OneView(),
+        whole=Sight(EvidenceInView(view, places, view), ProjectLook(roots, places, lambda: view.files)),
+        sight=sight,
+        joining=forks,
         questions=questions,
         prepare=None if mcp is None else preparation(roots.project, mcp.servers, gate, mcp.pool, registry),
     )
+
+
+def _trial_of(subtask_id: str) -> str:
+    return f"{subtask_id} trial"

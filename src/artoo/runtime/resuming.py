@@ -34,6 +34,8 @@ from artoo.runtime.task import TaskRun
 from artoo.runtime.workshop import Workshop
 from artoo.tasklog.lock import TaskLock
 from artoo.tasklog.reader import TaskLogReader, find_log, list_tasks
+from artoo.tools.past import Past
+from artoo.world.view_place import Views
 
 T = TypeVar("T")
 
@@ -93,12 +95,14 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock) -> B
     budget = shop.budget(options.budgets, spent)
     await settle_earlier(shop.config)
     await asyncio.to_thread(goes_on, shop.config, task_id)
-    past = await asyncio.to_thread(past_of, shop.config, task_id, recording.all_messages, shop.clock.now())
+    past = await asyncio.to_thread(past_of, recording.all_messages)
+    await asyncio.to_thread(_require_view, shop.config.home, task_id, past)
+    view = await shop.view(task_id, roots)
     memory = await shop.memory(options)
     beyond = Beyond(
         bus=shop.bus,
         model=BudgetedModel(shop.model, budget),
-        hands=await shop.hands(task_id, roots, recording.request.text, past),
+        hands=await shop.hands(view, recording.request.text, options.apply or shop.config.apply, past),
         clock=shop.clock,
         ids=shop.ids,
         memory=memory,
@@ -106,7 +110,16 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock) -> B
     stage, conductor = await taken_up(recording, resumption.announcement, beyond)
     settings = settings_of(recording.opened, recording.request.project)
     task = TaskRun(task_id, stage, settings, budget.cost, answers)
-    return Begun(task, lambda: resumed(task.follow(conductor), resumption), lock, tuple(recording.stream))
+    return Begun(task, lambda: resumed(task.follow(conductor), resumption), lock, view, tuple(recording.stream))
+
+
+def _require_view(home: Path, task_id: str, past: Past) -> None:
+    """Raises ConfigurationError when what the task did in its view is not there any more."""
+    if Views(home).find(task_id) is None and any(call.changes for call in past.calls):
+        raise ConfigurationError(
+            f"what task {task_id} had changed was applied or discarded since; it cannot go on from there: "
+            "give the request again"
+        )
 
 
 def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
@@ -140,8 +153,8 @@ def resumption_of(log: Sequence[Envelope | Gap]) -> Resumption:
     recording = read_recording(log, dropped)
     if recording.opened.standing:
         raise ConfigurationError(
-            f"task {recording.task_id} was done for a standing agent, with its rights and in its own copy of the "
-            "project; the agent takes its work up again when `artoo serve` runs"
+            f"task {recording.task_id} was done for a standing agent, with its rights and in a view of its own; "
+            "the agent takes its work up again when `artoo serve` runs"
         )
     if not Path(recording.request.project).is_dir():
         raise ConfigurationError(

@@ -31,16 +31,25 @@ from artoo.tools.questions import AskOnStream
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
-    """What a task may do on this machine: its tools, how its validators look at things, and what joins subtasks.
+class Sight:
+    """How roles look at files: what validators look at, and what a listing shows."""
 
-    `questions` are the gate's, when it asks on the stream. `prepare` runs before the request is read: what it
+    evidence: EvidenceSource
+    surroundings: SurroundingsSource
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """What a task may do on this machine: its tools, and how its roles see what was done.
+
+    `whole` looks at the task's view, `sight` at the fork of a subtask, by its id; `joining` folds forks into the
+    view. `questions` are the gate's, when it asks on the stream. `prepare` runs before the request is read: what it
     needs to ask about can be asked then. It does not raise.
     """
 
     tools: Tools
-    evidence: EvidenceSource
-    surroundings: SurroundingsSource
+    whole: Sight
+    sight: Callable[[str], Sight]
     joining: Joining
     questions: AskOnStream | None = None
     prepare: Callable[[], Awaitable[None]] | None = None

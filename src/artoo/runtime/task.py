@@ -112,7 +112,7 @@ class TaskRun:
 
         def look() -> tuple[SurroundingsSource, Coroutine[None, None, None]]:
             claim()
-            early = EarlyLook(self._stage.hands.surroundings, request.text)
+            early = EarlyLook(self._stage.hands.whole.surroundings, request.text)
             return early, early.run()
 
         return await self._play(begin, look)
@@ -122,7 +122,7 @@ class TaskRun:
 
         Raises what the leader raises, in an ExceptionGroup.
         """
-        return await self._play(_nothing, lambda: (self._stage.hands.surroundings, leader.run()))
+        return await self._play(_nothing, lambda: (self._stage.hands.whole.surroundings, leader.run()))
 
     async def _play(
         self,
@@ -177,7 +177,7 @@ class TaskRun:
         meta_validator = MetaValidator(
             port,
             asker,
-            WatchedEvidence(stage.hands.evidence, stage.eyes(port)),
+            WatchedEvidence(stage.hands.whole.evidence, stage.eyes(port)),
             stage.clock,
             max_replans=settings.replans,
             always_ask=settings.strict_roles,
@@ -250,7 +250,7 @@ class TaskRun:
         def validator() -> Coroutine[None, None, None]:
             port, asker = self._speaker(Role.AGENT_VALIDATOR, Tier.TOOL, key)
             ports.append(port)
-            return self._validator(port, asker, stage.eyes(port, key)).run()
+            return self._validator(port, asker, stage.eyes(port, key), key).run()
 
         def close() -> None:
             for port in ports:
@@ -258,13 +258,13 @@ class TaskRun:
 
         return Pair(executor.run(), validator, close)
 
-    def _validator(self, port: Port, asker: Asker, eyes: Eyes) -> AgentValidator:
-        hands, settings = self._stage.hands, self._settings
+    def _validator(self, port: Port, asker: Asker, eyes: Eyes, subtask_id: str) -> AgentValidator:
+        sight, settings = self._stage.hands.sight(subtask_id), self._settings
         return AgentValidator(
             port,
             asker,
-            WatchedEvidence(hands.evidence, eyes),
-            WatchedSurroundings(hands.surroundings, eyes),
+            WatchedEvidence(sight.evidence, eyes),
+            WatchedSurroundings(sight.surroundings, eyes),
             max_retries=settings.hyperparameters.max_retries,
             always_ask=settings.strict_roles,
             second_look=settings.second_look if settings.heuristics.second_way else SecondLook.NEVER,

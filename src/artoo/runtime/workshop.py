@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     import asyncio
     from contextlib import AsyncExitStack
 
+    from artoo.contracts.settling import ApplyMode
     from artoo.contracts.solution import Cost
     from artoo.control.hyperparameters import Hyperparameters
     from artoo.llm.budget import Budget, MeteredModel
     from artoo.ports.confirm import Confirm
     from artoo.ports.sandbox import Roots, Sandbox
+    from artoo.ports.settling import Settling
+    from artoo.ports.world import View
     from artoo.runtime.answers import Answers
     from artoo.runtime.auditing import Auditing
     from artoo.runtime.hands import McpTools
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from artoo.runtime.stage import Hands, TaskMemory
     from artoo.runtime.task import TaskSettings
     from artoo.tasklog.writer import TaskLog
+    from artoo.tools.network import Network
     from artoo.tools.past import Past
     from artoo.tools.user_tools import UserTool
 
@@ -95,21 +99,34 @@ class Workshop:
         policies = Policies.parse((*self.config.allow, *options.allow), roots.project, roots.home)
         return Answers(policies, self.confirm, options.apply or self.config.apply)
 
+    async def view(self, task_id: str, roots: Roots) -> View:
+        """The task's view of the files, as it stands. Raises SandboxError where this machine has none."""
+        from artoo.world.opening import views_in
+
+        return views_in(await self.sandbox(), self.config.home)(task_id, roots)
+
     async def hands(
-        self, task_id: str, roots: Roots, text: str, past: Past | None = None
+        self, view: View, text: str, mode: ApplyMode, past: Past | None = None, settling: Settling | None = None
     ) -> Callable[[Port], Hands]:
         """What makes the tools of one task, given the gate's place on the stream; `past`: of a resumed task.
 
+        `mode`: what of the task's difference may take effect unasked; `settling`, if given, decides instead.
         All that can go wrong goes wrong here: raises ConfigurationError.
         """
         from artoo.runtime.hands import open_hands
+        from artoo.runtime.pending import keeping_of
+        from artoo.tools.settler import Settler
 
-        sandbox, mcp = await self.sandbox(), self._mcp_tools()
+        mcp, home, keeping = self._mcp_tools(), self.config.home, keeping_of(self.config)
+
+        def settle(network: Network) -> Settling:
+            again = past is not None
+            whole = Settler(view, home, text, mode, keeping, network.went_out, self.durable, again)
+            return settling or whole
+
         return lambda port: open_hands(
-            sandbox,
-            roots,
-            self.config.home,
-            task_id,
+            view,
+            home,
             text,
             self.clock,
             self.own_tools,
@@ -118,6 +135,7 @@ class Workshop:
             mcp,
             self.durable,
             past,
+            settle,
         )
 
     async def durable(self) -> None:
@@ -172,8 +190,6 @@ class Workshop:
         """Where a task works. Raises ConfigurationError when its project is not there."""
         from artoo.ports.sandbox import Roots
 
-        if options.behalf is not None and options.behalf.roots is not None:
-            return options.behalf.roots
         project = _real(options.project or Path.cwd())
         if not project.is_dir():
             raise ConfigurationError(f"the project directory {project} does not exist")

@@ -1,22 +1,27 @@
-"""What the validators look at: files, and commands that can change nothing. Implements `ports.evidence`."""
+"""What the validators look at: the files of a view, and commands whose changes go. Implements `ports.evidence`."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from artoo.contracts.changes import Change, PathClass
 from artoo.contracts.errors import ArtooError, ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, FileView, Language, Trial
-from artoo.ports.sandbox import Limits, Roots, Sandbox, SandboxRequest
+from artoo.ports.sandbox import Limits
+from artoo.ports.world import Files, Program, View
 from artoo.tools.commands import PLAIN_LOCALE, bash, meant_changes, outcome_of, python
-from artoo.tools.paths import existing
+from artoo.tools.difference import difference
+from artoo.tools.paths import entry_at, existing
+from artoo.tools.seeing import Look
 from artoo.tools.text_file import NotPlainFile, decode, open_plain, read_limited
 from artoo.tools.threads import in_thread
 from artoo.world.classify import Places
+from artoo.world.union import RealFiles
 
 MAX_TEXT_BYTES = 4 << 20
 """Bytes of a file that a check may match; a larger file has no text for it."""
@@ -27,54 +32,49 @@ _PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOnlyEvidence:
-    """Looks at the task's project and workspace through the sandbox, read-only."""
+class EvidenceInView:
+    """Looks at one view: a subtask's fork, or the task's own.
 
-    sandbox: Sandbox
-    roots: Roots
+    `before` are the files as they were before whatever the view did; `base` is the view that a trial forks, under
+    the name `trial`.
+    """
+
+    view: View
     places: Places
-    task_id: str
+    base: View
+    before: Look = RealFiles
+    trial_name: str = "trial"
     seconds: float = CHECK_SECONDS
+    _one_trial: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def file(self, path: str) -> FileView:
         """Looks at a file; relative paths start at the project root, then the workspace. Never raises."""
         try:
-            return await in_thread(self._file, path)
+            return await in_thread(self._file, path, self.view.files)
         except (ToolError, OSError) as error:
             return FileView(exists=False, problem=str(error))
 
-    def _file(self, text: str) -> FileView:
-        path = existing(text, self.roots)
-        real = Path(os.path.realpath(path))
+    def _file(self, text: str, files: Files) -> FileView:
+        path = existing(text, self.view.roots, files)
+        real = files.resolve(path)
         if self.places.classify(os.fsencode(real)) in (PathClass.SECRET, PathClass.ARTOO):
             return FileView(exists=False, problem="it holds credentials or artoo's own records")
-        try:
-            status = real.stat()
-        except OSError as error:
-            problem = "it is a broken link" if path.is_symlink() else error.strerror
+        place = files.at(real)
+        if place is None:
+            link = entry_at(files, path)
+            problem = "it is a broken link" if link is not None and link.is_symlink() else "there is no such file"
             return FileView(exists=False, problem=problem)
-        if real.is_dir():
+        if place.is_dir():
             return FileView(exists=True, is_directory=True)
-        view = FileView(exists=True, size=status.st_size, sha256=_digest(real))
-        if status.st_size > MAX_TEXT_BYTES:
-            return replace(view, problem=f"it is larger than {MAX_TEXT_BYTES} bytes")
-        try:
-            data, _ = read_limited(real, MAX_TEXT_BYTES)
-        except NotPlainFile as error:
-            return replace(view, problem=str(error))
-        except OSError as error:
-            return replace(view, problem=error.strerror)
-        text_read = decode(data)
-        if text_read is None:
-            return replace(view, problem="it is not text")
-        return replace(view, text=text_read.text)
+        return _seen(place)
 
     async def command(self, command: str) -> CommandView:
-        """Runs a shell command in the read-only sandbox, bounded in time and output. Never raises.
+        """Runs a shell command, bounded in time and output; what it changes goes. Never raises.
 
-        A command that changed files in its view has no exit code: it shows what would be, not what is.
+        A command that changed files has no exit code: it shows what would be, not what is.
         """
-        view, changes = await self._run(bash(command), self.seconds)
+        program = Program(bash(command), Limits(wall_seconds=self.seconds), env=PLAIN_LOCALE, read_only=True)
+        view, changes = await _run(self.view, program)
         changed = meant_changes(changes)
         if not changed:
             return view
@@ -82,41 +82,58 @@ class ReadOnlyEvidence:
         return replace(view, exit_code=None, problem=problem)
 
     async def trial(self, language: Language, program: str) -> Trial:
-        """Runs a whole program whose changes are dropped. Never raises."""
+        """Runs a whole program in a fork of its own, and forgets it. Never raises."""
         argv = bash(program) if language == "bash" else python(program)
-        view, changes = await self._run(argv, SCRIPT_SECONDS)
+        wanted = Program(argv, Limits(wall_seconds=SCRIPT_SECONDS), env=PLAIN_LOCALE)
+        async with self._one_trial:
+            try:
+                await self.base.drop(self.trial_name)  # what a crash may have left
+                try:
+                    view, changes = await _run(self.base.fork(self.trial_name), wanted)
+                finally:
+                    await self.base.drop(self.trial_name)
+            except (ArtooError, OSError) as error:
+                return Trial(CommandView(exit_code=None, output="", problem=str(error)))
         meant = frozenset(meant_changes(changes))
         return Trial(view, {change.path: change.content_sha256 or "" for change in changes if change.path in meant})
 
     async def difference(self, limit: int = DIFFERENCE_CHARACTERS) -> str:
-        """Commands take effect one by one: nothing is kept apart."""
-        return ""
-
-    async def _run(self, argv: tuple[str, ...], seconds: float) -> tuple[CommandView, tuple[Change, ...]]:
-        """How a program ended, and what it would have changed."""
-        request = SandboxRequest(
-            argv=argv,
-            cwd=self.roots.project,
-            roots=self.roots,
-            task_id=self.task_id,
-            read_only=True,
-            env=PLAIN_LOCALE,
-            limits=Limits(wall_seconds=seconds),
-        )
+        """What the view changed, in at most `limit` characters. Never raises."""
         try:
-            run = await self.sandbox.run(request)
-        except (ArtooError, OSError, ValueError) as error:
-            return CommandView(exit_code=None, output="", problem=str(error)), ()
-        async with run.staged:
-            outcome = outcome_of(run, request.limits)
-            changes = run.staged.changes
-        ended = outcome.status in (CallStatus.OK, CallStatus.ERROR) and run.status in ("ok", "error")
-        view = CommandView(
-            exit_code=outcome.exit_code if ended else None,
-            output="\n".join(filter(None, (outcome.output, outcome.error_output))),
-            problem=None if ended else outcome.reason,
-        )
-        return view, changes
+            changes = await self.view.changes()
+            return await in_thread(difference, changes, self.before(), self.view.files, self.view.roots, limit)
+        except (ArtooError, OSError) as error:
+            return f"(what was changed cannot be read: {error})"
+
+
+async def _run(view: View, program: Program) -> tuple[CommandView, tuple[Change, ...]]:
+    """How a program ended, and what it changed."""
+    try:
+        run = await view.run(program)
+    except (ArtooError, OSError, ValueError) as error:
+        return CommandView(exit_code=None, output="", problem=str(error)), ()
+    outcome = outcome_of(run, program.limits)
+    ended = outcome.status in (CallStatus.OK, CallStatus.ERROR) and run.status in ("ok", "error")
+    seen = CommandView(
+        exit_code=outcome.exit_code if ended else None,
+        output="\n".join(filter(None, (outcome.output, outcome.error_output))),
+        problem=None if ended else outcome.reason,
+    )
+    return seen, run.changes
+
+
+def _seen(place: Path) -> FileView:
+    view = FileView(exists=True, size=place.lstat().st_size, sha256=_digest(place))
+    if view.size > MAX_TEXT_BYTES:
+        return replace(view, problem=f"it is larger than {MAX_TEXT_BYTES} bytes")
+    try:
+        data, _ = read_limited(place, MAX_TEXT_BYTES)
+    except NotPlainFile as error:
+        return replace(view, problem=str(error))
+    except OSError as error:
+        return replace(view, problem=error.strerror)
+    text = decode(data)
+    return replace(view, problem="it is not text") if text is None else replace(view, text=text.text)
 
 
 def _digest(path: Path) -> str:

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from artoo.contracts.errors import ToolError
+from artoo.ports.world import Files
+from artoo.tools.paths import entry_at
 from artoo.tools.threads import in_thread
 from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
 
@@ -63,14 +65,14 @@ class IndexQuery:
             return fnmatch.fnmatchcase(name, self.glob)
         return fnmatch.fnmatchcase(name.casefold(), self.glob.casefold())
 
-    def matches(self, path: str) -> bool:
-        """Whether an absolute path fits: its name, its place and its kind (as the disk says now)."""
+    def matches(self, path: str, files: Files) -> bool:
+        """Whether an absolute path fits: its name, its place and its kind (as `files` say now)."""
         if not self.matches_name(path.rsplit("/", 1)[-1]):
             return False
         if not any(path.startswith(f"{str(folder).rstrip('/')}/") for folder in self.folders):
             return False
-        place = Path(path)
-        if not os.path.lexists(place):
+        place = entry_at(files, Path(path))
+        if place is None:
             return False
         is_directory = place.is_dir() and not place.is_symlink()
         return self.kind is FileKind.ANY or is_directory == (self.kind is FileKind.DIRECTORY)
@@ -86,9 +88,9 @@ class Found:
 
 
 class FileIndex(Protocol):
-    """Finds files by name."""
+    """Finds files by name. `files` are those of the view in which they must be."""
 
-    async def search(self, query: IndexQuery) -> Found:
+    async def search(self, query: IndexQuery, files: Files) -> Found:
         """At most MAX_FOUND paths; `complete` is false when there may be more. Raises ToolError."""
         ...
 
@@ -99,16 +101,16 @@ class WalkIndex:
 
     limits: WalkLimits = field(default_factory=WalkLimits)
 
-    async def search(self, query: IndexQuery) -> Found:
+    async def search(self, query: IndexQuery, files: Files) -> Found:
         """Raises ToolError when no folder can be read."""
-        return await in_thread(self._search, query)
+        return await in_thread(self._search, query, files)
 
-    def _search(self, query: IndexQuery) -> Found:
+    def _search(self, query: IndexQuery, files: Files) -> Found:
         paths: list[str] = []
         problems: list[ToolError] = []
         seen, complete = 0, True
         for folder in query.folders:
-            walk = Walk(folder, self.limits, hidden=Hidden.LAST, honour_ignore=True)
+            walk = Walk(folder, self.limits, files, hidden=Hidden.LAST, honour_ignore=True)
             try:
                 for entry in walk:
                     if _is_kind(entry.kind, query.kind) and query.matches_name(entry.name):
@@ -130,15 +132,15 @@ class Spotlight:
     program: str
     fallback: FileIndex
 
-    async def search(self, query: IndexQuery) -> Found:
+    async def search(self, query: IndexQuery, files: Files) -> Found:
         """Falls back to a walk where Spotlight is off."""
         places = [part for folder in query.folders for part in ("-onlyin", str(folder))]
         escaped = re.sub(r'(["\\])', r"\\\1", re.sub(r"\[[^]]*\]", "?", query.glob))
         condition = f'kMDItemFSName == "{escaped.replace("?", "*")}"c'
         answer = await in_thread(_ask, self.program, "-0", *places, condition)
         if answer is None:
-            return await self.fallback.search(query)
-        return await in_thread(_filtered, answer, query, "Spotlight")
+            return await self.fallback.search(query, files)
+        return await in_thread(_filtered, answer, query, files, "Spotlight")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +150,15 @@ class Plocate:
     program: str
     fallback: FileIndex
 
-    async def search(self, query: IndexQuery) -> Found:
+    async def search(self, query: IndexQuery, files: Files) -> Found:
         """Falls back to a walk where the database cannot be read or knows nothing."""
         answer = await in_thread(
             _ask, self.program, "-0", "-b", "-i", "-l", str(_MAX_CANDIDATES), "--", _whole_name(query.glob)
         )
         if answer is None:
-            return await self.fallback.search(query)
-        found = await in_thread(_filtered, answer, query, "plocate")
-        return found if found.paths else await self.fallback.search(query)
+            return await self.fallback.search(query, files)
+        found = await in_thread(_filtered, answer, query, files, "plocate")
+        return found if found.paths else await self.fallback.search(query, files)
 
 
 def choose_index(platform: str, which: dict[str, str | None]) -> FileIndex:
@@ -180,9 +182,9 @@ def _is_kind(kind: Kind, wanted: FileKind) -> bool:
     return kind is Kind.DIRECTORY if wanted is FileKind.DIRECTORY else kind is Kind.FILE
 
 
-def _filtered(answer: bytes, query: IndexQuery, how: str) -> Found:
+def _filtered(answer: bytes, query: IndexQuery, files: Files, how: str) -> Found:
     candidates = list(dict.fromkeys(os.fsdecode(one) for one in answer.split(b"\0") if one))
-    fitting = [path for path in candidates[:_MAX_CANDIDATES] if query.matches(path)]
+    fitting = [path for path in candidates[:_MAX_CANDIDATES] if query.matches(path, files)]
     return _found(fitting, how, complete=len(candidates) < _MAX_CANDIDATES)
 
 

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 from artoo.contracts.changes import PathClass
 from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
 from artoo.ports.surroundings import Surroundings
+from artoo.ports.world import Files
 from artoo.tools.listing import (
     LISTING_CHARACTERS,
+    MAX_REQUEST,
+    MOST_NAMED,
     Head,
     Snapshot,
     describe,
-    name_files,
     named_in,
+    place_in,
     pointers,
-    shown_paths,
 )
 from artoo.tools.output import head_tail
-from artoo.tools.paths import absolute
+from artoo.tools.paths import absolute, entry_at, existing, place_of, shown
+from artoo.tools.seeing import Look
 from artoo.tools.text_file import NotPlainFile, decode, kind_of_bytes, read_limited
 from artoo.tools.threads import in_thread
 from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
 from artoo.world.classify import Places
+from artoo.world.union import RealFiles
 
 GUIDE_FILE = "AGENTS.md"
 GUIDE_CHARACTERS = 2_000
@@ -36,14 +42,20 @@ _WALL_SECONDS = 6.0
 _HEAD_BYTES = 8_192
 _MOST_HEADS = 4
 _HEAD_LINES = 3
+_MOST_PATHS = 500
+_PATH = re.compile(r"(?<![\w./~:-])(?:~?/|\./)?[\w.+@%=~-]+(?:/[\w.+@%=~-]+)*(?<![.-])", re.ASCII)
+"""A path with ordinary names, without the full stop of a sentence."""
+
+_ENDING = re.compile(r"[^./]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectLook:
-    """Implements `ports.surroundings.SurroundingsSource` over the disk."""
+    """Implements `ports.surroundings.SurroundingsSource` over a view's files."""
 
     roots: Roots
     places: Places
+    files: Look = RealFiles
     characters: int = LISTING_CHARACTERS
     limits: WalkLimits = field(default_factory=lambda: _LOOK)
 
@@ -58,47 +70,72 @@ class ProjectLook:
             return Surroundings(listing=f"The project directory is not listed: {error}")
 
     def _look(self, request: str) -> Surroundings:
-        snapshot = self._snapshot(request)
-        named = name_files(snapshot, request)
-        snapshot = self._with_heads(snapshot, [path for one in named for path in shown_paths(one)])
-        snapshot = self._with_heads(snapshot, [path for _, path in pointers(snapshot, named)])
-        return describe(snapshot, request, self.characters)
+        files = self.files()
+        snapshot = self._snapshot(files)
+        named = named_in(snapshot, request)
+        snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in named))
+        snapshot = replace(snapshot, missing=self._missing(files, snapshot, request))
+        snapshot = self._with_heads(files, snapshot, self._named_outside(files, request))
+        pointed = ((path, self.roots.project / path) for _, path in pointers(snapshot, named))
+        return describe(self._with_heads(files, snapshot, pointed), request, self.characters)
 
-    def _with_heads(self, snapshot: Snapshot, paths: Iterable[str]) -> Snapshot:
+    def _with_heads(self, files: Files, snapshot: Snapshot, named: Iterable[tuple[str, Path]]) -> Snapshot:
         """With the heads of these files too, as far as so many are shown."""
         heads = dict(snapshot.heads)
-        for path in dict.fromkeys(paths):
-            if len(heads) < _MOST_HEADS and path not in heads:
-                head = self._head(self.roots.project / path)
-                heads |= {path: head} if head is not None else {}
+        for name, path in named:
+            if len(heads) < _MOST_HEADS and name not in heads:
+                head = self._head(files, path)
+                heads |= {name: head} if head is not None else {}
         return replace(snapshot, heads=heads)
 
-    def _snapshot(self, request: str) -> Snapshot:
-        walk = Walk(self.roots.project, self.limits, hidden=Hidden.LAST, honour_ignore=True, details=True)
+    def _snapshot(self, files: Files) -> Snapshot:
+        walk = Walk(self.roots.project, self.limits, files, hidden=Hidden.LAST, honour_ignore=True, details=True)
         entries = tuple(walk)
         links = (entry.path for entry in entries if entry.kind is Kind.LINK)
         return Snapshot(
             entries=entries,
             complete=walk.complete,
-            broken=frozenset(path for path in links if not _there(self.roots.project / path)),
-            outside=frozenset(mention.name for mention in named_in(request) if self._elsewhere(mention.name)),
-            guide=self._guide(),
+            broken=frozenset(path for path in links if place_of(files, self.roots.project / path) is None),
+            guide=self._guide(files),
         )
 
-    def _elsewhere(self, name: str) -> bool:
-        """Whether a named file is there though the walk did not meet it: absolute, ignored, in the workspace."""
+    def _named_outside(self, files: Files, request: str) -> Iterator[tuple[str, Path]]:
+        """Files that stand in the request and that the walk does not meet: ignored ones, and those elsewhere."""
+        for text in _paths_in(request):
+            path = absolute(text, self.roots)
+            if entry_at(files, path) is not None:
+                yield shown(path, self.roots), path
+        workspace = self.roots.workspace
         try:
-            candidates = (absolute(name, self.roots), absolute(name, self.roots, self.roots.workspace))
-        except ToolError:
-            return False
-        return any(_there(path) for path in candidates)
+            names = files.names(files.resolve(workspace))
+        except OSError:
+            return
+        for name in names:
+            if not name.startswith(".") and place_in(name, request[:MAX_REQUEST]) is not None:
+                yield str(workspace / name), workspace / name
 
-    def _head(self, path: Path) -> Head | None:
-        real = Path(os.path.realpath(path))
+    def _missing(self, files: Files, snapshot: Snapshot, request: str) -> tuple[str, ...]:
+        """Paths with an ending that are in no place where a tool would look, nor anywhere in the project."""
+        names = {entry.name for entry in snapshot.entries}
+        asked = (
+            text for text in _paths_in(request) if _ENDING.search(text) and text.rpartition("/")[2] not in names
+        )
+        nowhere = (text for text in asked if entry_at(files, existing(text, self.roots, files)) is None)
+        return tuple(islice(nowhere, MOST_NAMED))
+
+    def _head(self, files: Files, path: Path) -> Head | None:
+        """What a file begins with; None for what is no file."""
+        try:
+            real = files.resolve(path)
+            place = files.at(real)
+        except OSError:
+            return None
+        if place is None or place.is_dir():
+            return None
         if self.places.classify(os.fsencode(real)) in (PathClass.SECRET, PathClass.ARTOO):
             return Head(instead="holds credentials, not shown")
         try:
-            data, size = read_limited(real, _HEAD_BYTES)
+            data, size = read_limited(place, _HEAD_BYTES)
         except NotPlainFile:
             return None
         except OSError as error:
@@ -111,18 +148,20 @@ class ProjectLook:
         lines = text.text.splitlines()
         return Head(lines=tuple(lines[:_HEAD_LINES]), whole=size <= _HEAD_BYTES and len(lines) <= _HEAD_LINES)
 
-    def _guide(self) -> str:
+    def _guide(self, files: Files) -> str:
         """The operator's standing instructions, which lie in the workspace: a project may be anybody's."""
+        place = place_of(files, self.roots.workspace / GUIDE_FILE)
+        if place is None:
+            return ""
         try:
-            data, _ = read_limited(self.roots.workspace / GUIDE_FILE, 4 * GUIDE_CHARACTERS)
+            data, _ = read_limited(place, 4 * GUIDE_CHARACTERS)
         except (NotPlainFile, OSError):
             return ""
         text = decode(data, whole=False)
         return "" if text is None else head_tail(text.text.strip(), GUIDE_CHARACTERS)
 
 
-def _there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        return False
+def _paths_in(request: str) -> Iterator[str]:
+    """What has the form of a path in a request, each once."""
+    found = (match.group() for match in islice(_PATH.finditer(request[:MAX_REQUEST]), _MOST_PATHS))
+    return iter(dict.fromkeys(found))

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
-from artoo.tools.paths import is_within, printable, shown
+from artoo.ports.world import Files
+from artoo.tools.paths import entry_at, is_within, place_of, printable, shown
 from artoo.tools.walk import Entry, Hidden, Kind, Walk, WalkLimits
 
 _LOOK = WalkLimits(entries=20_000, seconds=1.0)
 _MOST_NAMES = 4_000
-_COPY_ENDINGS = (".bak", ".orig", ".old", ".copy", ".backup", ".save", "~", ".gz", ".zip", ".1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +46,18 @@ def nearby(name: str, entries: Iterable[Entry], *, most: int = 3) -> Nearby:
     return Nearby(tuple(same[:most]), tuple(copies[:most]), tuple(by_name[one] for one in close))
 
 
-def explain_missing(path: Path, roots: Roots) -> str:
+def explain_missing(path: Path, roots: Roots, files: Files) -> str:
     """One sentence that says what is wrong with a path and where the thing really may be. Reads the project."""
     problem = f"there is no {shown(path, roots)}"
-    if path.is_symlink():
-        leads_to = printable(os.readlink(path))  # noqa: PTH115  # keeps odd bytes as they are
+    place = entry_at(files, path)
+    if place is not None and place.is_symlink():
+        leads_to = printable(os.readlink(place))  # noqa: PTH115  # keeps odd bytes as they are
         problem = f"{shown(path, roots)} is a broken link to {leads_to}, which does not exist"
     try:
         entries = [
             entry
-            for entry in Walk(roots.project, _LOOK, hidden=Hidden.LAST, honour_ignore=True)
-            if entry.kind is not Kind.LINK or (roots.project / entry.path).exists()
+            for entry in Walk(roots.project, _LOOK, files, hidden=Hidden.LAST, honour_ignore=True)
+            if entry.kind is not Kind.LINK or place_of(files, roots.project / entry.path) is not None
         ]
     except ToolError:
         return problem
@@ -74,15 +75,8 @@ def explain_missing(path: Path, roots: Roots) -> str:
 
 
 def _is_copy(name: str, wanted: str) -> bool:
-    """`sales.csv.bak`, `sales.csv.1`, `sales (copy).csv` and `sales-backup.csv` are copies of `sales.csv`."""
-    if name == wanted:
-        return False
-    if name.startswith(wanted):
-        return name[len(wanted) :] in _COPY_ENDINGS or name[len(wanted)] in "._~-"
-    ending = Path(wanted).suffix
-    stem = wanted.removesuffix(ending)
-    rest = name[len(stem) : len(name) - len(ending)] if name.startswith(stem) and name.endswith(ending) else ""
-    return any(word in rest.casefold() for word in ("copy", "backup", "(1)", "old", "副本", "备份"))
+    """`sales.csv.bak`, `sales.csv.1` and `sales.csv~` are copies of `sales.csv`."""
+    return name != wanted and name.startswith(wanted) and name[len(wanted)] in "._~-"
 
 
 def _list(paths: Iterable[str]) -> str:

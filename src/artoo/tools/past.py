@@ -1,10 +1,9 @@
 """What earlier processes of a resumed task left, and what follows for a call that was cut off.
 
-journal has it ─────────────────────► Done       its outcome is in the journal; nothing is run
-started, only reads ────────────────► RunAgain
-started, staged, not in the journal ► RunAgain   nothing of it took effect
-started, reaches outside ───────────► AskFirst   nobody knows
-not started ────────────────────────► None       a call like any other
+started, only reads ──────────► RunAgain
+started, in the task's view ──► RunAgain   the view has nothing of it, or knows how it ended
+started, reaches outside ─────► AskFirst   nobody knows
+not started ──────────────────► None       a call like any other
 """
 
 from __future__ import annotations
@@ -15,17 +14,9 @@ from dataclasses import dataclass, field
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.execution import CallEffects, ToolCall, ToolStarted
 from artoo.contracts.network import NetworkUsed
-from artoo.ports.sandbox import ActNote, TaskLedger
 
 Consented = tuple[ConfirmationRequest, ConfirmationAnswer]
 """A question and the answer that somebody gave."""
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """It took effect. The note holds its outcome."""
-
-    note: ActNote
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,39 +31,32 @@ class AskFirst:
     started: ToolStarted
 
 
-Verdict = Done | RunAgain | AskFirst
+Verdict = RunAgain | AskFirst
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
     """The past of one task, by act where it says so.
 
-    `started`: calls that went out and have no record, each as far as it went. `forgotten`: those of them that are
-    older than what journals keep. `consented`: every answered question, oldest first. `calls`: the records, in
-    order. `notes`, `ledger`: of the journals. `redacted`: the mark that stands in the log where a secret was.
+    `started`: calls that went out and have no record, each as far as it went. `consented`: every answered question,
+    oldest first. `calls`: the records, in order. `redacted`: the mark that stands in the log where a secret was.
     `used`: what its commands have sent over the network.
     """
 
     started: Mapping[str, ToolStarted] = field(default_factory=dict[str, ToolStarted])
-    forgotten: frozenset[str] = frozenset()
     ended: frozenset[str] = frozenset()
     consented: tuple[Consented, ...] = ()
     calls: tuple[ToolCall, ...] = ()
-    notes: Mapping[str, ActNote] = field(default_factory=dict[str, ActNote])
-    ledger: TaskLedger = field(default_factory=TaskLedger)
     redacted: str = ""
     used: tuple[NetworkUsed, ...] = ()
 
     def verdict(self, act: str) -> Verdict | None:
         """What follows for a call without a record; None when it never went out."""
-        note, started = self.notes.get(act), self.started.get(act)
-        if note is not None:
-            return Done(note)
+        started = self.started.get(act)
         if started is None:
             return None
-        lost = started.effects is CallEffects.STAGED and act in self.forgotten
-        return AskFirst(started) if lost or started.effects is CallEffects.OUTSIDE else RunAgain()
+        return AskFirst(started) if started.effects is CallEffects.OUTSIDE else RunAgain()
 
     def may_use_once(self, act: str) -> bool:
         """Whether a yes that was given once to this act has not been used: it has not taken effect yet."""
-        return bool(act) and act not in self.ended and not isinstance(self.verdict(act), Done | AskFirst)
+        return bool(act) and act not in self.ended and not isinstance(self.verdict(act), AskFirst)

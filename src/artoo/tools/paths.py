@@ -1,4 +1,4 @@
-"""Paths as people and models write them: where they lead, how they are shown, and where the thing really is."""
+"""Paths as people and models write them: where they lead, how they are shown, and where the thing lies now."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from artoo.contracts.changes import path_bytes, printable_path
 from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
+from artoo.ports.world import Files
 
 
 def is_within(path: Path, folder: Path) -> bool:
@@ -30,7 +31,29 @@ def absolute(text: str, roots: Roots, base: Path | None = None) -> Path:
     return Path(os.path.normpath((base or roots.project) / name))
 
 
-def existing(text: str, roots: Roots) -> Path:
+def entry_at(files: Files, path: Path) -> Path | None:
+    """Where that lies which an absolute path names, a last link not followed; None when nothing is there."""
+    try:
+        return files.at(files.resolve(path.parent) / path.name)
+    except OSError:  # a circle of links
+        return None
+
+
+def place_of(files: Files, path: Path) -> Path | None:
+    """Where that lies which an absolute path leads to, all links followed; None when nothing is there."""
+    try:
+        return files.at(files.resolve(path))
+    except OSError:
+        return None
+
+
+def is_directory(files: Files, path: Path) -> bool:
+    """Whether an absolute path leads to a directory."""
+    place = place_of(files, path)
+    return place is not None and place.is_dir()
+
+
+def existing(text: str, roots: Roots, files: Files) -> Path:
     """The path of an input: in the project, else in the workspace; also when `text` is a printable path.
 
     When nothing is there, the path in the project.
@@ -39,7 +62,7 @@ def existing(text: str, roots: Roots) -> Path:
     candidates = [first, absolute(text, roots, roots.workspace)]
     if "\\" in text:
         candidates.append(absolute(os.fsdecode(path_bytes(text)), roots))
-    return next((path for path in candidates if os.path.lexists(path)), first)
+    return next((path for path in candidates if entry_at(files, path) is not None), first)
 
 
 def shown(path: Path, roots: Roots) -> str:
@@ -47,6 +70,13 @@ def shown(path: Path, roots: Roots) -> str:
     if path != roots.project and is_within(path, roots.project):
         return printable(str(path.relative_to(roots.project)))
     return printable(str(path))
+
+
+def in_home(path: Path, roots: Roots) -> str:
+    """A path as a person would write it: from `~` when it lies in the home."""
+    if path != roots.home and is_within(path, roots.home):
+        return printable(f"~/{path.relative_to(roots.home)}")
+    return printable(path)
 
 
 def printable(path: str | Path) -> str:

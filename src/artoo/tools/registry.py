@@ -44,6 +44,10 @@ Observer = Callable[[ToolCall], None]
 """Hears of every call that ran, when its record is complete. Quick, never raises."""
 
 
+AtWork = Callable[[str], Iterable[Tool]]
+"""The tools that work in the fork of one subtask, by its id; they stand in for those of the task's view."""
+
+
 def _unseen(call: ToolCall) -> None:
     """Nobody watches."""
 
@@ -59,10 +63,11 @@ class Registry:
         gate: Gate | None = None,
         durable: Durable = nothing_to_keep,
         resumed: Resumed | None = None,
+        at_work: AtWork | None = None,
     ) -> None:
         """`tools` are those that work on this platform; `observe` sees every record; `gate` asks where memory is
         in doubt (None: nobody can be asked). `durable` is waited for before a call may have effects; `resumed`
-        looks at the calls of a task that goes on after a crash.
+        looks at the calls of a task that goes on after a crash. `at_work` gives a subtask its own of some of them.
 
         Raises ValueError when two tools have one name.
         """
@@ -74,6 +79,7 @@ class Registry:
         self._gate = gate if gate is not None else Gate()
         self._durable = durable
         self._resumed = resumed
+        self._at_work = at_work
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -94,8 +100,10 @@ class Registry:
         blocked = must_not.tools
         open_to_it = self._specs if not blocked else tuple(one for one in self._specs if one.name not in blocked)
         doubts = Cautions(cautions, self._gate)
+        own = () if self._at_work is None else self._at_work(subtask_id)
+        tools = self._tools | {tool.spec.name: tool for tool in own if tool.spec.name in self._tools}
         return SubTaskToolbox(
-            self._tools, open_to_it, must_not, self._clock, self._observe, doubts, self._durable, self._resumed
+            tools, open_to_it, must_not, self._clock, self._observe, doubts, self._durable, self._resumed
         )
 
     def identities(self, name: str, arguments: Mapping[str, str]) -> tuple[str, ...]:

@@ -78,7 +78,8 @@ class Settler:
         except SandboxError as error:
             return await asyncio.to_thread(self._keep, closing, ending, Difference(), str(error))
         if found.empty:
-            await asyncio.to_thread(closing.forget)
+            if ending.directive != "abandon" or not closing.has_forks:  # in its forks a resumed task goes on
+                await asyncio.to_thread(closing.forget)
             return Settled(went_out=self.went_out())
         if found.silent and self.mode is not ApplyMode.ASK and ending.directive != "abandon":
             return await self._apply(closing, ending, found, None)

@@ -11,7 +11,9 @@ from functools import cache
 from pathlib import Path
 
 from artoo.ports.sandbox import Roots
+from artoo.ports.world import Files, View
 from artoo.tools.asking import Asking, always, never
+from artoo.tools.builtin.edit_file import EditFile
 from artoo.tools.builtin.find_files import FindFiles
 from artoo.tools.builtin.find_text import FindText
 from artoo.tools.builtin.glob import Glob
@@ -21,13 +23,12 @@ from artoo.tools.builtin.read_file import ReadFile
 from artoo.tools.builtin.search import Search, engine_for
 from artoo.tools.builtin.shell import Shell
 from artoo.tools.builtin.write_file import WriteFile
-from artoo.tools.commands import CommandRunner
 from artoo.tools.gate import Gate
+from artoo.tools.in_view import CommandsInView, FilesInView
 from artoo.tools.index import choose_index
-from artoo.tools.mentions import is_about_project, names_place
+from artoo.tools.network import Network
 from artoo.tools.tool import Tool
 from artoo.tools.user_tools import Function, UserTool, user_tool
-from artoo.tools.writing import FileWriter
 from artoo.world.classify import Places
 
 
@@ -59,37 +60,38 @@ def reaching_tools(
 
 
 def builtin_tools(
-    runner: CommandRunner,
-    writer: FileWriter,
-    roots: Roots,
+    view: View,
+    gate: Gate,
     artoo_home: Path,
-    request: str,
+    network: Network | None = None,
     machine: Machine | None = None,
     places: Places | None = None,
 ) -> tuple[Tool, ...]:
-    """The tools for one task. `request` tells which files belong in the project (see `WriteFile`).
+    """The tools that look and act in one view. The shell is offered where there is a bash.
 
-    The index of personal files does not apply, and is not offered, when the request is about the project: a
-    small model would look for the project's files all over the home directory. The shell is offered where there
-    is a bash. `runner` and `writer` settle what commands and files change.
+    `gate` is asked about hosts, and about commands for which this machine has no view; `network` hears of what
+    commands send.
     """
     here = machine or Machine()
+    roots = view.roots
     places = places or Places.of(roots, artoo_home)
     index = choose_index(here.platform, {name: here.which(name) for name in ("mdfind", "plocate")})
+    runner, writer = CommandsInView(view, gate, network or Network()), FilesInView(view, places)
 
-    def in_request(path: str) -> bool:
-        return names_place(request, path)
+    def files() -> Files:
+        return view.files
 
     tools: list[Tool] = [
-        *(() if is_about_project(request, roots.project) else (FindFiles(index, roots),)),
-        Glob(roots),
-        FindText(roots),
-        ReadFile(roots, places),
-        WriteFile(writer, roots, in_request),
-        Python(runner, roots),
+        FindFiles(index, roots, files),
+        Glob(roots, files),
+        FindText(roots, files),
+        ReadFile(roots, places, files),
+        WriteFile(writer, roots),
+        EditFile(writer, roots, files),
+        Python(runner, roots, files),
     ]
     if here.which("bash") is not None:
-        tools.append(Shell(runner, roots, index))
+        tools.append(Shell(runner, roots, index, files))
     return tuple(tools)
 
 

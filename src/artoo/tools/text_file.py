@@ -47,13 +47,15 @@ class Text:
 
 @contextmanager
 def open_plain(path: Path) -> Generator[tuple[BinaryIO, int]]:
-    """Opens a plain file for reading, with its size in bytes. Links are followed, pipes never waited for.
+    """Opens a plain file for reading, with its size in bytes. A last link is refused, pipes are never waited for.
 
     Raises OSError as `open` does, NotPlainFile for anything that is not a plain file.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise NotPlainFile("it is a link, not a file") from error
         if error.errno in (errno.ENXIO, errno.EOPNOTSUPP):
             raise NotPlainFile("it is a socket, not a file") from error
         raise

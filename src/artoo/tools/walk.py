@@ -1,4 +1,4 @@
-"""A bounded walk over a directory tree: breadth first, links never followed, .gitignore honoured when asked."""
+"""A bounded walk over a directory of a view: breadth first, no link followed, .gitignore honoured when asked."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from artoo.contracts.errors import ToolError
+from artoo.ports.world import Files
+from artoo.world.union import RealFiles
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -40,12 +42,16 @@ class Hidden(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry. `path` is relative to the root, with `/`, undecodable bytes as surrogates. `size` in bytes."""
+    """One entry. `path` is relative to the root, with `/`, undecodable bytes as surrogates. `size` in bytes.
+
+    `place` is where it lies at this moment (`Files.at`); None for an entry that is not read.
+    """
 
     path: str
     kind: Kind
     size: int | None = None
     target: str | None = None
+    place: Path | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
@@ -70,11 +76,12 @@ class WalkLimits:
 class Walk:
     """A walk and what it met. Iterate once; then `complete` says whether everything was seen.
 
-    `details` asks for sizes and link targets (one more system call an entry).
+    `files` are those of the view that is walked. `details` asks for sizes and link targets.
     """
 
     root: Path
     limits: WalkLimits = WalkLimits()
+    files: Files = field(default_factory=RealFiles)
     hidden: Hidden = Hidden.KEEP
     honour_ignore: bool = False
     details: bool = False
@@ -89,11 +96,12 @@ class Walk:
         deadline = self.monotonic() + self.limits.seconds
         now: deque[tuple[str, _Ignores]] = deque([("", ())])
         later: deque[tuple[str, _Ignores]] = deque()
+        root = self._root()
         while now or later:
             folder, ignores = now.popleft() if now else later.popleft()
-            found = self._scan(folder)
+            found = self._scan(root, folder)
             if self.honour_ignore:
-                ignores = _with_ignore_file(self.root, folder, found, ignores)
+                ignores = _with_ignore_file(folder, found, ignores)
             for item in found:
                 if self.seen >= self.limits.entries or self.monotonic() > deadline:
                     self.complete = False
@@ -107,27 +115,31 @@ class Walk:
                     last = self.hidden is Hidden.LAST and entry.name.startswith(".")
                     (later if last else now).append((entry.path, ignores))
 
-    def _scan(self, folder: str) -> list[os.DirEntry[str]]:
+    def _root(self) -> Path:
         try:
-            with os.scandir(self.root / folder) as entries:
-                return sorted(entries, key=lambda item: item.name)
+            return self.files.resolve(self.root)
+        except OSError as error:
+            raise ToolError(f"cannot list {str(self.root)!r}: {error.strerror}") from error
+
+    def _scan(self, root: Path, folder: str) -> list[_Item]:
+        directory = root / folder
+        try:
+            names = self.files.names(directory)
         except OSError as error:
             if not folder:
                 raise ToolError(f"cannot list {str(self.root)!r}: {error.strerror}") from error
             self.unreadable.append(folder)
             return []
+        items = (_item(self.files, directory, os.fsdecode(name)) for name in names)
+        return sorted((item for item in items if item is not None), key=lambda item: item.name)
 
-    def _entry(self, folder: str, item: os.DirEntry[str]) -> Entry:
+    def _entry(self, folder: str, item: _Item) -> Entry:
         path = f"{folder}/{item.name}" if folder else item.name
-        kind = _kind(item)
+        kind = _kind(item.status.st_mode)
         if not self.details:
-            return Entry(path, kind)
-        try:
-            size = item.stat(follow_symlinks=False).st_size if kind is Kind.FILE else None
-            target = os.readlink(item.path) if kind is Kind.LINK else None  # noqa: PTH115  # keeps odd bytes as they are
-        except OSError:
-            return Entry(path, kind)
-        return Entry(path, kind, size, target)
+            return Entry(path, kind, place=item.place)
+        target = _target(item.place) if kind is Kind.LINK else None
+        return Entry(path, kind, item.status.st_size if kind is Kind.FILE else None, target, item.place)
 
     def _left_out(self, entry: Entry, ignores: _Ignores) -> bool:
         if self.honour_ignore and (entry.name == ".git" or _ignored(entry, ignores)):
@@ -143,21 +155,42 @@ _Ignores = tuple[tuple[str, "GitIgnoreSpec"], ...]
 """(directory with a trailing slash or empty, its rules), innermost last."""
 
 
-def _kind(item: os.DirEntry[str]) -> Kind:
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One name of a directory, and what lies there."""
+
+    name: str
+    place: Path
+    status: os.stat_result
+
+
+def _item(files: Files, directory: Path, name: str) -> _Item | None:
+    """None for what went away meanwhile."""
+    place = files.at(directory / name)
     try:
-        if item.is_symlink():
-            return Kind.LINK
-        if item.is_dir(follow_symlinks=False):
-            return Kind.DIRECTORY
-        return Kind.FILE if item.is_file(follow_symlinks=False) else Kind.OTHER
+        return None if place is None else _Item(name, place, os.lstat(place))
     except OSError:
-        return Kind.OTHER
+        return None
 
 
-def _with_ignore_file(root: Path, folder: str, found: list[os.DirEntry[str]], ignores: _Ignores) -> _Ignores:
-    if not any(item.name == IGNORE_FILE for item in found):
-        return ignores
-    rules = _read_rules(root / folder / IGNORE_FILE)
+def _kind(mode: int) -> Kind:
+    if stat.S_ISREG(mode):
+        return Kind.FILE
+    if stat.S_ISDIR(mode):
+        return Kind.DIRECTORY
+    return Kind.LINK if stat.S_ISLNK(mode) else Kind.OTHER
+
+
+def _target(place: Path) -> str | None:
+    try:
+        return os.readlink(place)  # noqa: PTH115  # keeps odd bytes as they are
+    except OSError:
+        return None
+
+
+def _with_ignore_file(folder: str, found: list[_Item], ignores: _Ignores) -> _Ignores:
+    place = next((item.place for item in found if item.name == IGNORE_FILE), None)
+    rules = None if place is None else _read_rules(place)
     return (*ignores, (f"{folder}/" if folder else "", rules)) if rules is not None else ignores
 
 

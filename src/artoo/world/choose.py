@@ -25,7 +25,7 @@ from artoo.world.selftest import prove
 from artoo.world.stage import memory_stage_home
 from artoo.world.unconfined import AskForEverything
 
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,14 +46,12 @@ _ANYWHERE_PERSISTENCE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The directories that give a path its class. Real, absolute, as bytes. `layered`: project and workspace are
-    private copies (`Roots.layer`)."""
+    """The directories that give a path its class. Real, absolute, as bytes."""
 
     home: bytes
     workspace: bytes
     project: bytes
     artoo: bytes
-    layered: bool = False
 
     @classmethod
     def of(cls, roots: Roots, artoo_home: Path) -> Places:
@@ -61,16 +59,10 @@ class Places:
             os.fsencode(os.path.realpath(path))  # as Path.resolve, without building the path again: once a task
             for path in (roots.home, roots.workspace, roots.project, artoo_home)
         )
-        return cls(home, workspace, project, artoo, roots.layer is not None)
-
-    def is_copy(self, path: bytes) -> bool:
-        """Whether a path lies in a private copy: whatever happens there, nothing of the user's changes."""
-        return self.layered and (_inside(path, self.project) or _inside(path, self.workspace))
+        return cls(home, workspace, project, artoo)
 
     def classify(self, path: bytes) -> PathClass:
         """The class of a real absolute path, most sensitive first."""
-        if self.is_copy(path):
-            return PathClass.PROJECT if _inside(path, self.project) else PathClass.WORKSPACE
         if _inside(path, self.artoo):
             return PathClass.ARTOO
         below_home = _below(path, self.home)
@@ -116,7 +108,9 @@ def _below(path: bytes, directory: bytes) -> bytes | None:
     return path[len(prefix) :] if path.startswith(prefix) else None
 
 
+_SECRET_PATHS = frozenset(os.fsencode(path) for path in (*SECRET_DIRECTORIES, *SECRET_FILES))
+_SECRET_PREFIXES = tuple(os.fsencode(directory).rstrip(b"/") + b"/" for directory in SECRET_DIRECTORIES)
+
+
 def _is_secret(below_home: bytes) -> bool:
-    if any(_inside(below_home, os.fsencode(directory)) for directory in SECRET_DIRECTORIES):
-        return True
-    return any(below_home == os.fsencode(file) for file in SECRET_FILES)
+    return below_home in _SECRET_PATHS or below_home.startswith(_SECRET_PREFIXES)

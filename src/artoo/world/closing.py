@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
+from artoo.world.boundary import to_boundary
 from artoo.world.difference import Difference, difference_of
-from artoo.world.opening import to_boundary
 from artoo.world.pending import PendingRecord, read_pending, write_pending
 from artoo.world.settle import Applied, apply_difference, finish_cut
-from artoo.world.view_place import ViewPlace
+from artoo.world.view_place import TRUNK, ViewPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,11 @@ class ClosingView:
     def pending(self) -> PendingRecord | None:
         """What was written down when it began to wait, if it did."""
         return read_pending(self.place)
+
+    @property
+    def has_forks(self) -> bool:
+        """Whether subtasks were cut off before what they did was joined."""
+        return any(name != TRUNK for name in self.place.layer_names())
 
     def difference(self) -> Difference:
         """All that it changes against the real files now. Raises SandboxError."""

@@ -37,7 +37,7 @@ def _change(effect: Effect, places: Places, ledger: TaskLedger, bookkeeping: boo
         size_after=after.size if after is not None and after.node is Node.FILE else None,
         content_sha256=effect.digest,
         detail=_detail(effect),
-        traits=tuple(sorted({*_traits(effect, places, bookkeeping), *_own(effect, places, ledger)})),
+        traits=tuple(sorted({*_traits(effect, places, bookkeeping), *_own(effect, ledger)})),
     )
 
 
@@ -77,10 +77,9 @@ def _traits(effect: Effect, places: Places, bookkeeping: bool) -> Iterable[Trait
         yield Trait.POINTS_OUTSIDE
 
 
-def _own(effect: Effect, places: Places, ledger: TaskLedger) -> Iterable[Trait]:
+def _own(effect: Effect, ledger: TaskLedger) -> Iterable[Trait]:
     before = effect.before
-    made = before is not None and ledger.owns(printable_path(effect.path), fingerprint(before))
-    if made or places.is_copy(effect.path):
+    if before is not None and ledger.owns(printable_path(effect.path), fingerprint(before)):
         yield Trait.OWN
 
 

@@ -21,7 +21,6 @@ from artoo.contracts.changes import (
     PathClass,
     digest_of,
     path_bytes,
-    printable_path,
 )
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
 from artoo.ports.sandbox import MIB, TaskLedger
@@ -81,12 +80,14 @@ def difference_of(place: ViewPlace, artoo_home: Path) -> Difference:
     bases = read_base(place.base_file())
     found = compared(scan(layers, MOST_PATHS), bases)
     places = Places.of(roots, artoo_home)
-    reachable = [one for one in found.effects if places.classify(one.path) is not PathClass.ARTOO]
-    own = [one for one in found.effects if places.classify(one.path) is PathClass.ARTOO]
+    described = list(zip(found.effects, describe(found.effects, places, TaskLedger()), strict=True))
+    reachable = [effect for effect, change in described if change.path_class is not PathClass.ARTOO]
+    changes = tuple(change for _, change in described if change.path_class is not PathClass.ARTOO)
     conflicts = [conflict for _, conflict in found.conflicts]
-    conflicts += [Conflict(path=printable_path(one.path), reason=_OWN) for one in own]
+    conflicts += [
+        Conflict(path=change.path, reason=_OWN) for _, change in described if change.path_class is PathClass.ARTOO
+    ]
     git = judge_repositories(reachable, RealFiles(), Union(place.strata()))
-    changes = describe(reachable, places, TaskLedger())
     classes = _classes(reachable, changes, places, bases, git)
     return Difference(
         effects=tuple(reachable),

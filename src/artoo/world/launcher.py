@@ -10,13 +10,13 @@ Whatever the mode, no process of the command is left when this program ends.
 
 from __future__ import annotations
 
+import _socket
 import contextlib
 import ctypes
 import fcntl
 import json
 import os
 import signal
-import socket
 import struct
 import sys
 import time
@@ -119,15 +119,16 @@ def _enter_namespaces() -> None:
 
 def _open_network(door: int | None) -> None:
     """Brings the loopback device up; with a door, listens there and sends the socket out (`edge.inside`)."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sH14x", b"lo", _UP))
-    if door is None:
-        return
-    with socket.socket(fileno=door) as through, socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
+    listening = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    fcntl.ioctl(listening.fileno(), _SET_FLAGS, struct.pack("16sH14x", b"lo", _UP))
+    if door is not None:
         listening.bind(("", _PORT))
         listening.listen(128)
-        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", listening.fileno()))
+        through = _socket.socket(fileno=door)
+        rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", listening.fileno()))
         through.sendmsg([b"."], [rights])
+        through.close()
+    listening.close()
 
 
 def _build_view(plan: dict[str, Any]) -> None:

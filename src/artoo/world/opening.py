@@ -10,15 +10,14 @@ from pathlib import Path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots, Sandbox
 from artoo.ports.world import OpenView, View
+from artoo.world.boundary import to_boundary
 from artoo.world.copied import CopyRunner
-from artoo.world.joining import finish_join
-from artoo.world.landing import finish_all
 from artoo.world.overlay import OverlaySandbox
 from artoo.world.readonly import ReadOnlyFirst
 from artoo.world.runner import Runner
 from artoo.world.unconfined import AskForEverything
 from artoo.world.view import LayeredView, Ways
-from artoo.world.view_place import TRUNK, ViewPlace, Views
+from artoo.world.view_place import Views
 from artoo.world.view_state import ViewState
 
 
@@ -45,13 +44,3 @@ def views_in(sandbox: Sandbox, artoo_home: Path, hide: tuple[Path, ...] = ()) ->
     if isinstance(sandbox, ReadOnlyFirst | AskForEverything):
         return OpenedViews(CopyRunner(sandbox, home), home, hide)
     raise SandboxError(f"the tier {sandbox.tier} cannot hold a view")
-
-
-def to_boundary(place: ViewPlace) -> None:
-    """Puts a view that a crash may have left in the middle of something back to a command's boundary.
-
-    To be called with its lock held. Raises SandboxError when there is no room.
-    """
-    finish_all(place)
-    for layer in dict.fromkeys((TRUNK, *place.layer_names())):
-        finish_join(place, layer)

@@ -148,7 +148,7 @@ class OverlaySandbox:
     def _around(self, request: SandboxRequest, stage: Stage) -> View:
         mounts = MountTable.read()
         roots = tuple(layer.root for layer in stage.layers)
-        secrets = secret_paths(request.roots.home, self._artoo_home, request.roots.layer)
+        secrets = secret_paths(request.roots.home, self._artoo_home)
         hidden = existing([*secrets, *self._stage_homes, *request.hide])
         env = cleaned(os.environ, home=request.roots.home, extra=request.env, keep=request.keep_env)
         env |= network_environment(request.hosts, request.roots.home)

@@ -1,4 +1,4 @@
-"""What a start does first: acts that a crash cut are finished, or undone where they cannot be."""
+"""What a start does first: acts that a crash cut are finished or undone, views stand at a command's boundary."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from artoo.contracts.changes import Conflict, RecoveryReport
 from artoo.contracts.errors import SandboxError
+from artoo.world.boundary import views_to_boundary
 from artoo.world.converge import Move, converge, forward, is_ours, is_state, now_at, opened_up
 from artoo.world.journal import Record, exclusive, records
 from artoo.world.prepare import remove_landings
@@ -41,6 +42,7 @@ def recover(artoo_home: Path) -> RecoveryReport:
     finished += _finish_views(artoo_home)
     for stage_home in (artoo_home / "stage", memory_stage_home()):
         remove_orphans(stage_home)
+    views_to_boundary(artoo_home)
     return RecoveryReport(finished=tuple(finished), undone=tuple(undone), conflicts=tuple(conflicts))
 
 

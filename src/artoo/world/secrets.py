@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -79,9 +80,25 @@ SECRET_FILES = (
     ".cache/huggingface/token",
 )
 
+SETTINGS_FILES = (
+    ".gitconfig",
+    ".config/git/config",
+    ".pip/pip.conf",
+    ".config/pip/pip.conf",
+    ".config/uv/uv.toml",
+    ".condarc",
+)
+"""What programs need (a name for commits, the address of an index), and what some people keep credentials in."""
+
+_CREDENTIAL = re.compile(
+    rb"://[^/\s:@]+:[^/\s@]+@|^\s*[\w.-]*(password|passwd|token|extraheader)\s*[=:]\s*\S",
+    re.IGNORECASE | re.MULTILINE,
+)
+_MOST_SETTINGS = 64 * 1024
+
 
 def secret_paths(home: Path, artoo_home: Path, layer: Path | None = None) -> Iterator[Path]:
-    """Every path that is secret, whether or not it exists.
+    """Every path that is secret, whether or not it exists; of files of settings those that hold credentials.
 
     A `layer` lies in artoo's own home: then everything beside the way to its trees is named instead of the whole.
     """
@@ -91,6 +108,19 @@ def secret_paths(home: Path, artoo_home: Path, layer: Path | None = None) -> Ite
         yield from _beside(artoo_home.resolve(), layer)
     for relative in (*SECRET_DIRECTORIES, *SECRET_FILES):
         yield home / relative
+    for relative in SETTINGS_FILES:
+        if _holds_credentials(home / relative):
+            yield home / relative
+
+
+def _holds_credentials(path: Path) -> bool:
+    """Whether a file of settings names a password or a token, or holds one in a URL; a large one might."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_SETTINGS + 1)
+    except OSError:  # not there, or not readable for commands either
+        return False
+    return len(content) > _MOST_SETTINGS or bool(_CREDENTIAL.search(content))
 
 
 def _beside(artoo_home: Path, layer: Path) -> Iterator[Path]:

@@ -16,6 +16,9 @@ from pathlib import Path
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Limits, Roots, Sandbox, SandboxRequest
+from artoo.ports.world import Program
+from artoo.world.opening import OpenedViews
+from artoo.world.overlay import OverlaySandbox
 
 _CANARY = b"the canary lives\n"
 _SECRET = b"nobody may read this\n"
@@ -46,6 +49,11 @@ os.unlink('canary')
 """
 
 
+_FIRST = "import os; os.unlink('canary'); os.mkdir('left'); open('left/file', 'w').write('x')"
+_SECOND = "import os; print(sorted(os.listdir('.')), os.listdir('left'))"
+_SEEN = "['left'] ['file']"
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """What a self-test found: empty `problem` means that the tier holds."""
@@ -58,7 +66,10 @@ async def prove(sandbox: Sandbox, place: Path) -> Trial:
     home = place / f".artoo-selftest-{uuid.uuid4().hex}"
     try:
         with _prepared(home) as port:
-            return await _attempt(sandbox, home, port)
+            trial = await _attempt(sandbox, home, port)
+            if trial.problem or not isinstance(sandbox, OverlaySandbox):
+                return trial
+            return await _layered(sandbox, home)
     except (OSError, SandboxError) as error:
         return Trial(str(error) or type(error).__name__)
     finally:
@@ -115,3 +126,17 @@ async def _attempt(sandbox: Sandbox, home: Path, port: int) -> Trial:
         found = {(change.kind, change.path.rpartition("/")[2]) for change in run.staged.changes}
         wanted = {(ChangeKind.DELETED, "canary"), (ChangeKind.CREATED, "made"), (ChangeKind.CREATED, "file")}
         return Trial() if found == wanted else Trial(f"the changes were not read rightly: {sorted(found)}")
+
+
+async def _layered(sandbox: OverlaySandbox, home: Path) -> Trial:
+    """Whether a second command sees what a first one did, though the view lies inside the home, as artoo's does."""
+    project = home / "project"
+    view = OpenedViews(sandbox, home / ".artoo")("selftest", Roots(home, project, project))
+    try:
+        await view.run(Program((sys.executable, "-I", "-S", "-c", _FIRST), _LIMITS))
+        run = await view.run(Program((sys.executable, "-I", "-S", "-c", _SECOND), _LIMITS))
+    finally:
+        await view.close()
+    if run.stdout.text.strip() != _SEEN:
+        return Trial(f"layers over layers do not hold: {run.stderr.text.strip()[-300:]}")
+    return Trial() if (project / "canary").exists() else Trial("the canary was deleted for real")

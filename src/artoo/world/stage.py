@@ -207,7 +207,7 @@ def _open_up_and_retry(function: Callable[..., Any], path: str, error: Any) -> N
     if not os.path.lexists(target):
         return
     if target.is_dir() and not target.is_symlink():
-        shutil.rmtree(target)
+        shutil.rmtree(target, onerror=_open_up_and_retry)
     else:
         target.unlink()
 

@@ -60,10 +60,12 @@ class ViewRecord(BaseModel):
     workspace: str
     project: str
     covered: tuple[str, ...]
+    layer: str | None = None
 
     @property
     def roots(self) -> Roots:
-        return Roots(*(Path(record_bytes(path)) for path in (self.home, self.workspace, self.project)))
+        layer = None if self.layer is None else Path(record_bytes(self.layer))
+        return Roots(*(Path(record_bytes(path)) for path in (self.home, self.workspace, self.project)), layer=layer)
 
     @property
     def real_roots(self) -> tuple[Path, ...]:
@@ -199,6 +201,7 @@ class ViewPlace:
             workspace=_printable(roots.workspace),
             project=_printable(roots.project),
             covered=tuple(_printable(root) for root in covered),
+            layer=None if roots.layer is None else _printable(roots.layer),
         )
         self.base.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.scratch.mkdir(exist_ok=True)
@@ -255,11 +258,15 @@ class Views:
         place = self.place(task_id)
         return place if place.exists else None
 
-    def listed(self) -> tuple[ViewPlace, ...]:
-        """All views that there are, the oldest first."""
+    def remembered(self) -> tuple[ViewPlace, ...]:
+        """All places, those among them that were cut while they were made or forgotten."""
         if not self._base.is_dir():
             return ()
-        places = [place for child in self._base.iterdir() if (place := ViewPlace(child)).exists]
+        return tuple(ViewPlace(child) for child in sorted(self._base.iterdir()) if child.is_dir())
+
+    def listed(self) -> tuple[ViewPlace, ...]:
+        """All views that there are, the oldest first."""
+        places = [place for place in self.remembered() if place.exists]
         return tuple(sorted(places, key=lambda place: place.record().created_at))
 
 

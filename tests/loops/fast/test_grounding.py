@@ -52,6 +52,8 @@ def missing(answer: str, *outputs: str, request: str = "") -> list[str]:
             "\u300c\u65b0\u7f51\u7ad9\u63a8\u8fdf\u300d",
             "\u516c\u544a\uff1a\u65b0\u7f51\u7ad9\u63a8\u8fdf\u4e0a\u7ebf",
         ),
+        ("on 15 April 2026", "\u4e8c\u3007\u4e8c\u516d\u5e74\u56db\u6708\u5341\u4e94\u65e5"),
+        ("350,000 yuan", "\u4e09\u5341\u4e94\u4e07\u5143"),
         ("see https://ex.org/a/.", "<https://ex.org/a>"),
         ("invoice A-1042 of ann@ex.org", "A-1042;ann@ex.org"),
         ("commit 4f3a9c1", "4f3a9c1d22"),

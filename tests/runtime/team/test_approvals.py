@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from team_world import Answering, crew, exists, plan, shell, write
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TaskChanged, TrustLevel
 from artoo.contracts.errors import ActorRefused, ClaimLost, GovernanceRefused
 from artoo.runtime.team import approval
-from artoo.runtime.team.dossier import kept
 from artoo.runtime.team.reviewing import problems_of
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
@@ -55,7 +53,7 @@ async def test_overwriting_waits_for_the_operator(place: Path) -> None:
         approvals, number = team.office.approvals, waiting.submission
         blind = await approvals.approve(task.id, OPERATOR, "fine", submission=number)
         assert blind.waiting and (place / "project" / "a.txt").read_text() == "mine\n"
-        ruling = await approvals.approve(task.id, OPERATOR, "fine", submission=number, consent=proposal.digest)
+        ruling = await approvals.approve(task.id, OPERATOR, "fine", submission=number, digest=proposal.digest)
         assert ruling.completed
         assert (place / "project" / "a.txt").read_text() == "theirs\n"
         undo(team.office.home, task.id)
@@ -66,7 +64,7 @@ async def test_a_policy_line_agrees(place: Path) -> None:
     """A standing permission that names the act lets an agent's approval merge it, and stands in the record."""
     (place / "project").mkdir()
     (place / "project" / "a.txt").write_text("mine\n")
-    async with crew(place, writing("a.txt", "theirs\n"), trust=SENIOR, allow=("overwrite a.txt",)) as team:
+    async with crew(place, writing("a.txt", "theirs\n"), trust=SENIOR, allow=("edits a.txt",)) as team:
         task = await team.add("write a.txt anew", "cyd")
         await team.until(task, COMPLETED)
         assert (place / "project" / "a.txt").read_text() == "theirs\n"
@@ -114,9 +112,9 @@ async def test_own_submission_and_old_submission(place: Path) -> None:
         assert not (place / "project" / "new.txt").exists()
 
 
-@pytest.mark.parametrize("dies_at", ["merge", "complete"])
+@pytest.mark.parametrize("dies_at", ["apply", "complete"])
 async def test_cut_approval_is_finished(place: Path, monkeypatch: pytest.MonkeyPatch, dies_at: str) -> None:
-    """A process that dies before or after the merge leaves an approval that the next start finishes, once."""
+    """A process that dies before or after its files leaves an approval that the next start finishes, once."""
     async with crew(place, writing("new.txt", "n\n"), trust=ALONE) as team:
         task = await team.add("write new.txt", "ada")
         waiting = await team.until(task, REVIEW)
@@ -128,8 +126,8 @@ async def test_cut_approval_is_finished(place: Path, monkeypatch: pytest.MonkeyP
             raise MemoryError("killed")
 
         with monkeypatch.context() as patch:
-            if dies_at == "merge":
-                patch.setattr(approval, "merge", dies_here)
+            if dies_at == "apply":
+                patch.setattr(approval, "carry_out", dies_here)
             else:
                 patch.setattr(team.office.approvals, "_complete", dies)
             with pytest.raises(MemoryError):
@@ -191,17 +189,14 @@ async def test_rejected_while_approved(place: Path, monkeypatch: pytest.MonkeyPa
 
 
 async def test_dossier_holds_the_evidence(place: Path) -> None:
-    """What is handed in comes with criteria, verdicts and calls, its paths relative to the project."""
+    """What is handed in comes with criteria, verdicts and calls, and is bound to its files."""
     async with crew(place, writing("new.txt", "n\n"), trust=ALONE) as team:
         task = await team.add("write new.txt", "ada")
         waiting = await team.until(task, REVIEW)
-        layer = team.office.layers.find(task.id, waiting.submission)
-        assert layer is not None
-        work = kept(layer.place)
-        assert work is not None
+        work = team.office.submissions.of(task.id, waiting.submission).work()
+        assert work is not None and work.digest
         assert work.run and work.ending == "accept" and problems_of(work) == ()
         assert any("new.txt exists" in verdict.criterion for verdict in work.verdicts)
-        assert str(layer.place) not in json.dumps(work.model_dump(mode="json"))
 
 
 def test_code_rejects_first() -> None:

@@ -1,4 +1,4 @@
-"""A team takes tasks from the board: layers, submissions, reviews, merges, letters."""
+"""A team takes tasks from the board: views, submissions, reviews, approvals, letters."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ async def test_three_tasks_to_the_archive(place: Path) -> None:
         assert "review > completed by policy" in await team.moves(beta)
         assert "review > completed by policy" in await team.moves(gamma)
         assert len(reviews) == 2
-        assert not list((place / "home" / "layers").glob("0*"))
+        for work in ("views", "submissions"):
+            assert not list((place / "home" / work).glob("0*"))
     assert (place / "project" / "alpha.txt").read_text() == "alpha right\n"
     assert (place / "project" / "beta.txt").exists() and (place / "project" / "gamma.txt").exists()
     systems = {one.payload.system for one in team.envelopes if isinstance(one.payload, ModelCalled)}

@@ -181,13 +181,13 @@ async def test_throttling_gives_work_back(place: Path) -> None:
         assert await settled(team, backed_off)
 
 
-async def test_too_large_a_project_blocks(place: Path) -> None:
-    """A project that is too large for a private copy blocks its task, with what to do about it."""
+async def test_a_missing_project_blocks(place: Path) -> None:
+    """A project that is not there blocks its task, with the reason."""
     async with crew(place, counting, trust=ONE) as team:
         task = await team.office.board.add("count", OPERATOR, assignee="cyd", project=str(place / "nowhere"))
         await team.until(task, BoardState.BLOCKED)
         log = await team.office.board.log(task.id)
-        assert "cannot be copied" in str(log[-1])
+        assert "does not exist" in str(log[-1])
 
 
 async def test_new_agents_join(place: Path) -> None:

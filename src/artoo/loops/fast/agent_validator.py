@@ -195,7 +195,7 @@ class AgentValidator:
     def _made_otherwise(self, record: _Record, left: Sequence[Criterion], found: Agreement) -> _Judged:
         """Two other ways make other files: asked for once, then it stands as it is, confirmed by nothing."""
         if self._second_time(record, "ways"):
-            return _Judged((judging.left_open(None, found.evidence),))
+            return _Judged(tuple(judging.left_open(each, found.evidence) for each in left or (None,)))
         return _Judged(tuple(judging.against(left, Fact(found.evidence, contradicts=False))))
 
     async def _asked(

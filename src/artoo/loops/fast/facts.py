@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from artoo.contracts.execution import CallStatus, ExecutionResult, FailureClass, ToolCall
 from artoo.loops.fast.failure import failure_class_of, names_system_error
 from artoo.loops.fast.grounding import Seen, Ungrounded, own_words, seen_in, ungrounded
-from artoo.loops.fast.tokens import paths_in, tokens_of, words_of
+from artoo.loops.fast.tokens import paths_in, words_of
 from artoo.ports.evidence import EvidenceSource
 
 _NAMED = 4
@@ -47,8 +47,8 @@ def broken_act(result: ExecutionResult) -> Fact | None:
         number, call = last
         ended = _how_it_ended(call, cited=number in result.sources)
         if ended:
-            message = f"{call.tool} (call {number}) {ended}. If that is how it ends, end with cannot"
-            return Fact(message, failure_class_of(call), call.identity)
+            way_out = "" if result.small_model else ". If that is how it ends, end with cannot"
+            return Fact(f"{call.tool} (call {number}) {ended}{way_out}", failure_class_of(call), call.identity)
     if not result.output.strip():
         return Fact("the answer is empty", contradicts=False)
     return None
@@ -109,10 +109,9 @@ async def floating_tokens(
     An answer without any call may say what it likes of the world, but not of files that are here.
     """
     calls = result.tool_calls
-    if result.verbatim and calls and not own_words(calls[-1]):
-        return None
-    alone = rests_on_nothing(result)
-    if not calls and not (tokens_of(result.output) and await _speaks_of_files(result, request, source)):
+    if not calls:
+        return await _own_knowledge(result.output, request, source)
+    if result.verbatim and not own_words(calls[-1]):
         return None
     seen = seen_in(calls, request)
     missing = ungrounded(result.output, seen)
@@ -121,8 +120,21 @@ async def floating_tokens(
     if not missing:
         return None
     named = "; ".join(str(each) for each in missing[:_NAMED])
-    where = "no call was made that could show it" if alone else "in no call's output, no change, not in the request"
-    return Fact(f"{where}: {named}", asked_once=True)
+    return Fact(f"in no call's output, no change, not in the request: {named}", asked_once=True)
+
+
+async def _own_knowledge(answer: str, request: Sequence[str], source: EvidenceSource) -> Fact | None:
+    """An answer without any call that speaks of files which are here: it names one that the request does not, or
+    states tokens where the request names one.
+    """
+    asked = dict.fromkeys(name for text in request for name in paths_in(text))
+    named = await _on_disk((name for name in paths_in(answer) if name not in asked), source)
+    if named is None and await _on_disk(asked, source) is not None:
+        missing = ungrounded(answer, seen_in((), request))
+        named = str(missing[0]) if missing else None
+    if named is None:
+        return None
+    return Fact(f"no call was made that could show it: {named}", asked_once=True)
 
 
 async def _still_missing(
@@ -136,12 +148,12 @@ async def _still_missing(
     return tuple(each for each in missing if each.token.kind != "path" or each in gone)
 
 
-async def _speaks_of_files(result: ExecutionResult, request: Sequence[str], source: EvidenceSource) -> bool:
-    names = dict.fromkeys(name for text in (result.output, *request) for name in paths_in(text))
-    for name in list(names)[:_LOOKED_FOR]:
+async def _on_disk(names: Iterable[str], source: EvidenceSource) -> str | None:
+    """The first of these names that is a file or directory here."""
+    for name in list(dict.fromkeys(names))[:_LOOKED_FOR]:
         if await _is_there(name, source):
-            return True
-    return False
+            return name
+    return None
 
 
 async def _is_there(path: str, source: EvidenceSource) -> bool:

@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import combinations
 
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.loops.fast.numerals import Number, numbers_in, plain_digits, same
+from artoo.loops.fast.numerals import Number, Shown, numbers_in, plain_digits, written_in
 from artoo.loops.fast.tokens import Token, folded, tokens_of, words_of
 
 _SHOWN_LINE = 140
@@ -90,14 +90,14 @@ class Seen:
         return folded("\n".join((*self.texts, self.listing)))
 
     @cached_property
-    def sizes(self) -> tuple[Number, ...]:
+    def sizes(self) -> Shown:
         """The sizes in the listing."""
-        return tuple(number for number in numbers_in(self.listing) if number.sizes)
+        return Shown(number for number in numbers_in(self.listing) if number.sizes)
 
     @cached_property
-    def numbers(self) -> tuple[Number, ...]:
+    def numbers(self) -> Shown:
         """Every number in it."""
-        return tuple(number for text in self.texts for number in numbers_in(text))
+        return Shown(number for text in self.texts for number in (*numbers_in(text), *written_in(text)))
 
     @cached_property
     def digits(self) -> frozenset[int]:
@@ -134,7 +134,8 @@ def _counts(call: ToolCall) -> Iterable[int]:
 def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:
     """The tokens of the answer that stand nowhere, each once, in order."""
     tokens = tokens_of(answer)
-    missing = {token.text: token for token in reversed(tokens) if not _stands(token, answer, seen)}
+    each = {token.text: token for token in reversed(tokens)}
+    missing = {text: token for text, token in each.items() if not _stands(token, answer, seen)}
     said = [token.number for token in tokens if token.number is not None and token.text not in missing]
     sums = _sums(said)
     missing = {
@@ -175,7 +176,7 @@ def _stands(token: Token, answer: str, seen: Seen) -> bool:
 
 
 def _number_stands(number: Number, answer: str, seen: Seen) -> bool:
-    if any(same(number, shown) for shown in (*seen.numbers, *(seen.sizes if number.sizes else ()))):
+    if seen.numbers.has(number) or (number.sizes and seen.sizes.has(number)):
         return True
     if number.values and not number.sizes and any(value in seen.counts for value in number.values):
         return True

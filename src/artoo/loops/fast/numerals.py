@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
@@ -33,8 +33,10 @@ _NUMBER = re.compile(
 _SEPARATOR = re.compile(r"\D")
 _POINT = re.compile(r"[.,]")
 _POWERS = {letter: power for power, letter in enumerate("KMGTPE", 1)}
+_MYRIAD = 10_000
 _PRECISE = 100
 """A whole number of so many digits may be a rounded one of a larger scale."""
+_ONE = Decimal(1)
 _SCALES = tuple(Decimal(10) ** power for power in (3, 4, 6, 8, 9))
 """What a scale that is written beside a number multiplies it by, in whatever language it is written."""
 
@@ -92,6 +94,35 @@ def numbers_in(text: str) -> Iterator[Number]:
         yield Number(found.start(), found.end(), found.group().strip(), values, sizes, pieces if row else ())
 
 
+def written_in(text: str) -> Iterator[Number]:
+    """Numerals of scripts whose signs are numbers themselves and no digits, such as Han. Only to look others up in:
+    in an answer such a sign may be part of a word.
+    """
+    if text.isascii():
+        return
+    start, signs = 0, list[int]()
+    for place, character in enumerate(f"{text} "):
+        value = None if character.isascii() or character.isdecimal() else unicodedata.numeric(character, None)
+        if value is not None and value == int(value):
+            start, signs = (start if signs else place), [*signs, int(value)]
+        elif signs:
+            yield Number(start, place, text[start:place], (Decimal(_composed(signs)),))
+            signs = []
+
+
+def _composed(signs: Sequence[int]) -> int:
+    """The value of such signs: units multiply what stands before them, bare signs follow each other as digits."""
+    total = section = digits = 0
+    for sign in signs:
+        if sign >= _MYRIAD:
+            total, section, digits = total + (section + digits or 1) * sign, 0, 0
+        elif sign >= 10:
+            section, digits = section + (digits or 1) * sign, 0
+        else:
+            digits = digits * 10 + sign
+    return total + section + digits
+
+
 def _readings(digits: str, exponent: str) -> Iterator[Decimal]:
     """The values that a literal of digits and separators may have; none for a dotted row such as a version."""
     bare = digits.translate({ord(each): None for each in " '_"})
@@ -125,31 +156,69 @@ def _value(literal: str, exponent: str) -> Iterator[Decimal]:
         return
 
 
-def same(said: Number, shown: Number) -> bool:
-    """Whether what is said is what was shown, after formatting, rounding, percent, scale and units of size."""
-    if said.sizes:
-        pairs = (
-            ((said.sizes, shown.sizes),)
-            if shown.sizes
-            else ((said.sizes, shown.values), (said.values, shown.values))
+class Shown:
+    """Numbers that were shown, to be asked whether one that is said is among them. Built once, asked often."""
+
+    def __init__(self, numbers: Iterable[Number]) -> None:
+        plain: set[Decimal] = set()
+        sized: set[Decimal] = set()
+        self._sizes: set[Decimal] = set()
+        for number in numbers:
+            (sized if number.sizes else plain).update(number.values)
+            self._sizes.update(number.sizes)
+        self._plain = plain
+        self._values = plain | sized
+        self._rounded: dict[tuple[int, int, Decimal], frozenset[Decimal]] = {}
+
+    def has(self, said: Number) -> bool:
+        """Whether it was shown, after formatting, rounding, percent, scale and units of size."""
+        if said.sizes:
+            bare = (*said.sizes, *said.values)
+            return self._equal(self._sizes, said.sizes) or self._equal(self._plain, bare)
+        return (
+            self._equal(self._values, said.values)
+            or self._equal(self._sizes, said.values)
+            or any(self._scaled(value) for value in said.values)
         )
-        return any(_equal(one, other) for ones, others in pairs for one in ones for other in others)
-    return _any_equal(said.values, shown.values) or _any_equal(said.values, shown.sizes)
+
+    def _equal(self, shown: set[Decimal], said: Iterable[Decimal]) -> bool:
+        """Equal, or what was shown rounded to the places that are said (1200 for 1234: to its zeros)."""
+        return any(
+            value in shown or (bool(value) and any(value in self._at(shown, place) for place in _places(value)))
+            for value in said
+        )
+
+    def _scaled(self, said: Decimal) -> bool:
+        """Whether it is shown in thousands, myriads, millions …; rounded only where enough digits are said."""
+        if not said:
+            return False
+        for scale in _SCALES:
+            smaller = said / scale
+            if said * scale in self._values or (smaller >= 1 and smaller in self._values):
+                return True
+            enough = _exponent(said) < 0 or abs(said) >= _PRECISE
+            if enough and said in self._at(self._values, _exponent(said), scale):
+                return True
+        return False
+
+    def _at(self, shown: set[Decimal], place: int, scale: Decimal = _ONE) -> frozenset[Decimal]:
+        """What was shown, in this scale, rounded to a place."""
+        key = (id(shown), place, scale)
+        if key not in self._rounded:
+            self._rounded[key] = frozenset(one for value in shown for one in _rounded(value / scale, place))
+        return self._rounded[key]
 
 
-def _any_equal(said: Sequence[Decimal], shown: Sequence[Decimal]) -> bool:
-    return any(_equal(one, other) or _scaled(one, other) for one in said for other in shown)
+def same(said: Number, shown: Number) -> bool:
+    """Whether what is said is what was shown."""
+    return Shown((shown,)).has(said)
 
 
-def _equal(said: Decimal, shown: Decimal) -> bool:
-    """Equal, or what was shown rounded to the places that are said (1200 for 1234: to its zeros)."""
-    if said == shown:
-        return True
+def _places(said: Decimal) -> tuple[int, ...]:
+    """The places that a number may have been rounded to: its decimals, or its zeros at the end."""
     short = said.normalize()
-    places = [_exponent(said)]
-    if len(short.as_tuple().digits) > 1 and _exponent(short) > 0:
-        places.append(_exponent(short))
-    return bool(said) and any(said in _rounded(shown, place) for place in places)
+    zeros = len(short.as_tuple().digits) > 1 and _exponent(short) > 0
+    return (_exponent(said), _exponent(short)) if zeros else (_exponent(said),)
 
 
 def _rounded(value: Decimal, place: int) -> tuple[Decimal, ...]:
@@ -164,15 +233,3 @@ def _rounded(value: Decimal, place: int) -> tuple[Decimal, ...]:
 def _exponent(value: Decimal) -> int:
     exponent = value.as_tuple().exponent
     return exponent if isinstance(exponent, int) else 0
-
-
-def _scaled(said: Decimal, shown: Decimal) -> bool:
-    """Whether one is the other in thousands, myriads, millions …; rounded only where enough digits are said."""
-    if not said or not shown:
-        return False
-    for scale in _SCALES:
-        if said * scale == shown or (shown >= 1 and said == shown * scale):
-            return True
-        if (_exponent(said) < 0 or abs(said) >= _PRECISE) and _equal(said, shown / scale):
-            return True
-    return False

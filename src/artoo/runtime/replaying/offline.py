@@ -10,12 +10,13 @@ from artoo.contracts.plan import Caution, MustNot
 from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, FileView, Language, Trial
 from artoo.ports.surroundings import Surroundings
 from artoo.ports.tools import Toolbox, ToolSpec
-from artoo.runtime.stage import Hands
+from artoo.runtime.stage import Hands, Sight
 
 
 def no_hands() -> Hands:
     """For a task that is only looked at."""
-    return Hands(tools=NoTools(), evidence=NothingThere(), surroundings=NothingAround(), joining=NothingToJoin())
+    nothing = Sight(NothingThere(), NothingAround())
+    return Hands(tools=NoTools(), whole=nothing, sight=lambda subtask_id: nothing, joining=NothingToJoin())
 
 
 class NoTools:

@@ -51,8 +51,8 @@ class ConductedStage:
         self.clock: ReplayClock = conductor.clock
         self.hands = Hands(
             tools=RecordedTools(conductor, self._specs, hands.tools),
-            evidence=hands.evidence,
-            surroundings=hands.surroundings,
+            whole=hands.whole,
+            sight=hands.sight,
             joining=hands.joining,
             questions=hands.questions,
         )

@@ -1,11 +1,11 @@
-"""An approval and its merge, as one: the files first, all or none, then the task is complete (SPEC sections 8, 11).
+"""An approval and its files, as one: the files first, all or none, then the task is complete (SPEC sections 8, 11).
 
     look ─ conflict ───────────────────────► sent back by artoo, with the paths
       └─ Law 1 asks, and nobody may say yes ► stays in review, for the operator
-      └─ may happen ─ written down ─ merge ─► completed
+      └─ may happen ─ written down ─ applied ─► completed
 
-What was written down (`approval.json`) is finished at the next start when the process dies in between: a merge
-repeats without doing anything twice, and the board moves once.
+What was written down (`approval.json`) is finished at the next start when the process dies in between: the apply
+happens once, or has happened, and the board moves once.
 """
 
 from __future__ import annotations
@@ -19,33 +19,21 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ConfigDict, ValidationError
-
 from artoo.agents.board import MOST_TASKS, Board
 from artoo.agents.merges import Merges
 from artoo.contracts.agents import OPERATOR, POLICY, BoardState, BoardTask
-from artoo.contracts.base import Contract
 from artoo.contracts.changes import Conflict
 from artoo.contracts.errors import ClaimLost, GovernanceRefused, SandboxError
-from artoo.tools.layers.layer import PROJECT, Layer, Layers
-from artoo.tools.layers.merge import Proposal, merge, propose
+from artoo.contracts.settling import ApplyMode
+from artoo.runtime.answers import Answers
+from artoo.runtime.team.proposal import Proposal, carry_out, propose, took_effect
+from artoo.runtime.team.submissions import Intent, Submission, Submissions
 from artoo.tools.policy import Policies
 from artoo.world.undo import undo
 
 logger = logging.getLogger(__name__)
 
 _SHOWN = 5
-
-
-class Intent(Contract):
-    """An approval that was given. `digest` binds it to what was seen; `actor` may be the policy."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    actor: str
-    reason: str
-    submission: int
-    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +51,34 @@ class Ruling:
 
 
 class Approvals:
-    """Approves and rejects submissions that may hold files. `allow` are the configured standing permissions."""
+    """Approves and rejects submissions that may hold files.
 
-    def __init__(self, board: Board, merges: Merges, layers: Layers, allow: Sequence[str]) -> None:
+    `allow` are the configured standing permissions, `mode` says what may take effect unasked.
+    """
+
+    def __init__(
+        self, board: Board, merges: Merges, submissions: Submissions, allow: Sequence[str], mode: ApplyMode
+    ) -> None:
         self._board = board
         self._merges = merges
-        self._layers = layers
+        self._submissions = submissions
         self._allow = tuple(allow)
+        self._mode = mode
         self._turn = asyncio.Lock()
 
     async def look(self, task: BoardTask) -> Proposal | None:
         """What the task's latest submission would change; None: it has no files. Raises SandboxError."""
-        layer = self._layer(task)
-        return None if layer is None else await asyncio.to_thread(propose, layer, self._layers.home)
+        async with self._alone():
+            return await self._proposal(task)
 
     async def approve(
-        self, task_id: str, actor: str, reason: str, *, submission: int, consent: str | None = None
+        self, task_id: str, actor: str, reason: str, *, submission: int, digest: str | None = None
     ) -> Ruling:
-        """Approves as an agent or the operator. `consent`: the digest that the operator has agreed to.
+        """Approves as an agent or the operator. `digest`: of what they looked at; the operator agrees to that.
 
-        Raises ActorRefused, MoveRefused and ClaimLost as the board does, SandboxError when the merge fails.
+        Raises ActorRefused, MoveRefused and ClaimLost as the board does, SandboxError when nothing can be applied.
         """
-        intent = Intent(actor=actor, reason=reason, submission=submission, digest=consent or "")
+        intent = Intent(actor=actor, reason=reason, submission=submission, digest=digest or "")
         async with self._alone():
             claim = await self._board.reviews.take(task_id, actor)
             if claim.task.submission != submission:
@@ -104,13 +98,14 @@ class Approvals:
             return await self._rule(now, intent)
 
     async def reject(self, task_id: str, actor: str, reasons: str, *, submission: int | None = None) -> BoardTask:
-        """Rejects; the files stay in their layer until the task is archived. A cut approval is undone."""
+        """Rejects; the work stays in its view, for the next attempt. A cut approval is undone."""
         async with self._alone():
             task = await self._board.get(task_id)
             rejected = await self._board.reviews.reject(task_id, actor, reasons, submission=submission)
-            layer = self._layer(task)
-            if layer is not None and await asyncio.to_thread(_noted, layer) is not None:
-                await asyncio.to_thread(self._take_back, layer)
+            papers = self._papers(task)
+            intent = await asyncio.to_thread(papers.noted)
+            if intent is not None:
+                await asyncio.to_thread(self._take_back, task, papers, intent)
             return rejected
 
     async def finish_cut(self) -> tuple[str, ...]:
@@ -132,66 +127,78 @@ class Approvals:
             task = await self._board.get(task_id)
             if task.state is not BoardState.REVIEW:
                 return False
-            layer = self._layer(task)
-            intent = None if layer is None else await asyncio.to_thread(_noted, layer)
-            if layer is not None and intent is not None:
-                await self._carry_out(task, layer, intent)
+            papers = self._papers(task)
+            intent = await asyncio.to_thread(papers.noted)
+            if intent is not None:
+                await self._carry_out(task, papers, intent)
                 return True
             if task.reviewer == OPERATOR or not await self._merges.passes(task_id):
                 return False
             await self._rule(task, Intent(actor=POLICY, reason="", submission=task.submission, digest=""))
             return True
 
-    def _layer(self, task: BoardTask) -> Layer | None:
-        return self._layers.find(task.id, task.submission) if task.submission else None
+    def _papers(self, task: BoardTask) -> Submission:
+        return self._submissions.of(task.id, task.submission)
+
+    async def _proposal(self, task: BoardTask) -> Proposal | None:
+        return await asyncio.to_thread(propose, self._submissions, task.id, self._mode) if task.submission else None
 
     async def _rule(self, task: BoardTask, intent: Intent) -> Ruling:
-        layer = self._layer(task)
-        if layer is None:
+        papers, proposal = self._papers(task), await self._proposal(task)
+        if proposal is None:
+            await asyncio.to_thread(self._require_no_files, task, papers)
             return Ruling(await self._complete(task, intent), completed=True)
-        proposal = await asyncio.to_thread(propose, layer, self._layers.home)
         if proposal.conflicts:
             return await self._send_back(task, proposal.conflicts)
-        permitted = self._permitted(layer, proposal)
-        agreed = intent.actor == OPERATOR and intent.digest == proposal.digest
-        if proposal.asks and not permitted and not agreed:
+        agreed = intent.digest == proposal.digest
+        if intent.digest and not agreed and intent.actor != OPERATOR:
+            raise ClaimLost(f"Task {task.id}: its files are not as they were when this was reviewed; look again.")
+        permitted = await self._permitted(proposal) if proposal.asks else ""
+        if proposal.asks and not permitted and not (agreed and intent.actor == OPERATOR):
             return await self._left(task, intent, proposal)
-        reason = "; ".join(filter(None, (intent.reason, *(f"policy: {line}" for line in permitted))))
+        reason = "; ".join(filter(None, (intent.reason, permitted)))
         intent = intent.model_copy(update={"reason": reason, "digest": proposal.digest})
-        await asyncio.to_thread(_note, layer, intent)
-        return await self._carry_out(task, layer, intent)
+        await asyncio.to_thread(papers.note, intent)
+        return await self._carry_out(task, papers, intent)
 
-    def _permitted(self, layer: Layer, proposal: Proposal) -> tuple[str, ...]:
-        """The standing permissions that together cover everything that needs a yes."""
-        policies = Policies.parse(self._allow, layer.original_of(PROJECT), Path.home().resolve())
-        return policies.covering(proposal.acts) if proposal.acts else ()
+    async def _permitted(self, proposal: Proposal) -> str:
+        """The standing permissions that together cover everything that needs a yes; empty when they do not."""
+        policies = Policies.parse(self._allow, proposal.project, Path.home().resolve())
+        answer = await Answers(policies, mode=self._mode).answer(proposal.question)
+        return answer.by if answer.consent.is_yes else ""
 
-    async def _carry_out(self, task: BoardTask, layer: Layer, intent: Intent) -> Ruling:
-        """The merge, then the move. What cannot be merged any more is sent back.
+    def _require_no_files(self, task: BoardTask, papers: Submission) -> None:
+        """Raises SandboxError when files were handed in that are not there any more, nor were ever applied."""
+        work = papers.work()
+        if work is not None and work.digest and not took_effect(self._submissions, task.id, work.digest):
+            raise SandboxError(
+                f"what task {task.id} handed in is not there any more, it was discarded or has expired: "
+                "reject it, and it is done again"
+            )
 
-        After a crash part of it may be done: what is not done yet is as it was approved, or a conflict.
-        """
-        proposal = await asyncio.to_thread(propose, layer, self._layers.home)
+    async def _carry_out(self, task: BoardTask, papers: Submission, intent: Intent) -> Ruling:
+        """The files, then the move. What cannot be applied any more is sent back."""
         try:
-            report = await asyncio.to_thread(merge, layer, self._layers.home, proposal.digest)
+            conflicts = await asyncio.to_thread(carry_out, self._submissions, task.id, intent)
         except SandboxError:
-            await asyncio.to_thread(layer.approval.unlink, missing_ok=True)
+            await asyncio.to_thread(papers.forget_approval)
             raise
-        if not report.applied:
-            await asyncio.to_thread(layer.approval.unlink, missing_ok=True)
-            return await self._send_back(task, report.conflicts)
+        if conflicts:
+            await asyncio.to_thread(papers.forget_approval)
+            return await self._send_back(task, conflicts)
         try:
-            return Ruling(await self._complete(task, intent), completed=True)
+            done = await self._complete(task, intent)
         except GovernanceRefused:
             if (await self._board.get(task.id)).state is not BoardState.COMPLETED:
-                await asyncio.to_thread(self._take_back, layer)
+                await asyncio.to_thread(self._take_back, task, papers, intent)
             raise
+        return Ruling(done, completed=True)
 
-    def _take_back(self, layer: Layer) -> None:
-        """The board no longer wants it: as if it had not been merged."""
-        if any((self._layers.home / "undo").glob(f"{layer.origin.board_task}/*")):
-            undo(self._layers.home, layer.origin.board_task)
-        layer.approval.unlink(missing_ok=True)
+    def _take_back(self, task: BoardTask, papers: Submission, intent: Intent) -> None:
+        """The board no longer wants it: as if it had not been applied."""
+        if took_effect(self._submissions, task.id, intent.digest):
+            undo(self._submissions.home, task.id)
+        papers.forget_approval()
 
     async def _complete(self, task: BoardTask, intent: Intent) -> BoardTask:
         if intent.actor == POLICY:
@@ -199,7 +206,7 @@ class Approvals:
         return await self._board.reviews.approve(task.id, intent.actor, intent.reason, submission=intent.submission)
 
     async def _send_back(self, task: BoardTask, conflicts: Sequence[Conflict]) -> Ruling:
-        reasons = f"it cannot be merged, and nothing of it was: {_listed(conflicts)}"
+        reasons = f"it cannot be applied, and nothing of it was: {_listed(conflicts)}"
         return Ruling(await self._merges.send_back(task.id, task.submission, reasons), why=(reasons,))
 
     async def _left(self, task: BoardTask, intent: Intent, proposal: Proposal) -> Ruling:
@@ -214,7 +221,7 @@ class Approvals:
     async def _alone(self) -> AsyncGenerator[None]:
         """One ruling at a time, over all processes: they are short. A crash releases it."""
         async with self._turn:
-            descriptor = await asyncio.to_thread(_locked, self._layers.folder)
+            descriptor = await asyncio.to_thread(_locked, self._submissions.folder)
             try:
                 yield
             finally:
@@ -226,23 +233,6 @@ def _locked(folder: Path) -> int:
     descriptor = os.open(folder / ".ruling", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     return descriptor
-
-
-def _note(layer: Layer, intent: Intent) -> None:
-    """Durable, whole or not there."""
-    temporary = layer.approval.with_suffix(".new")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(intent.model_dump_json())
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(layer.approval)
-
-
-def _noted(layer: Layer) -> Intent | None:
-    try:
-        return Intent.model_validate_json(layer.approval.read_bytes())
-    except (OSError, ValidationError):
-        return None
 
 
 def _listed(conflicts: Sequence[Conflict]) -> str:

@@ -1,4 +1,4 @@
-"""What all agents of a team share while they work: the board, the mailbox, the layers, and artoo itself."""
+"""What all agents of a team share while they work: the board, the mailbox, the submissions, and artoo itself."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from artoo.agents.mailbox import Mailbox
 from artoo.agents.merges import Merges
 from artoo.agents.registry import Registry
 from artoo.contracts.agents import OPERATOR, BoardTask
-from artoo.contracts.errors import ConfigurationError, SandboxError
+from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.solution import FinalResult
 from artoo.ports.clock import Clock
 from artoo.runtime.artoo import Artoo
+from artoo.runtime.options import RunOptions
 from artoo.runtime.team.approval import Approvals
 from artoo.runtime.team.letters import Letters
+from artoo.runtime.team.submissions import Submissions
 from artoo.tools.builtin.mail import mail_tools
-from artoo.tools.layers.layer import Layer, Layers
 from artoo.tools.tool import Tool
 
 Remember = Callable[[str, Session, str, FinalResult], Awaitable[None]]
@@ -29,7 +30,8 @@ Remember = Callable[[str, Session, str, FinalResult], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One per process. `names` gives the agents; `reply_seconds` how long a question to a colleague is waited for.
+    """One per process. `names` gives the agents; `reply_seconds` how long a question to a colleague is waited for,
+    `pending_days` how long a submission waits for its review.
 
     `knowledge` gives what an agent has learnt, for its prompts about a request; `remember` keeps what it did,
     `note` what it was told.
@@ -42,23 +44,20 @@ class Bench:
     asking: Asking
     registry: Registry
     approvals: Approvals
-    layers: Layers
+    submissions: Submissions
     clock: Clock
     workspace: Path
     names: Callable[[], tuple[str, ...]]
     reply_seconds: float
+    pending_days: float
     knowledge: Callable[[str, str], Awaitable[str]]
     remember: Remember
     note: Callable[[str, Session], Awaitable[None]]
 
-    def begin_layer(self, task: BoardTask) -> Layer:
-        """Private copies for the task's next submission. Blocks; raises SandboxError."""
+    def places(self, task: BoardTask) -> RunOptions:
+        """Where a task works: its project, or without one the workspace."""
         project = Path(task.project).expanduser() if task.project else self.workspace
-        try:
-            self.workspace.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise SandboxError(f"the workspace {self.workspace} cannot be made: {error.strerror}") from error
-        return self.layers.begin(task.id, task.submission + 1, project, self.workspace)
+        return RunOptions(project=project, workspace=self.workspace)
 
     def mail_tools(self, name: str, work: str) -> tuple[Tool, ...]:
         """Letters that `name` may write for one piece of work."""

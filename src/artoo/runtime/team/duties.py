@@ -22,7 +22,6 @@ from artoo.contracts.errors import (
 )
 from artoo.runtime.team.answering import answer
 from artoo.runtime.team.bench import Bench
-from artoo.runtime.team.dossier import kept
 from artoo.runtime.team.holding import held
 from artoo.runtime.team.member import Member
 from artoo.runtime.team.reviewing import Reviewer
@@ -85,8 +84,7 @@ class WorkDuty:
     async def _review(self, member: Member, claim: TaskClaim) -> Done:
         """A verdict, or none: then the submission waits for the next reviewer."""
         task, bench = claim.task, self._bench
-        layer = bench.layers.find(task.id, task.submission)
-        work = None if layer is None else await asyncio.to_thread(kept, layer.place)
+        work = await asyncio.to_thread(bench.submissions.of(task.id, task.submission).work)
         if work is None:
             reason = "its evidence is not there, so that no agent can judge it"
             await bench.merges.leave_to_operator(task.id, task.submission, reason)
@@ -100,7 +98,8 @@ class WorkDuty:
         except SandboxError as error:
             await bench.merges.leave_to_operator(task.id, task.submission, str(error))
             return Done(items=1)
-        except GovernanceRefused:  # the operator, or another process, has decided meanwhile
+        except GovernanceRefused:  # the operator, or another process, has decided meanwhile, or the files moved on
+            await bench.board.reviews.let_go(claim)
             return Done(items=1)
         except BaseException:
             await asyncio.shield(bench.board.reviews.let_go(claim))

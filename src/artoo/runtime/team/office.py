@@ -23,8 +23,7 @@ from artoo.ports.ids import Ids
 from artoo.runtime.config import Config
 from artoo.runtime.system import SystemClock, UuidIds
 from artoo.runtime.team.approval import Approvals
-from artoo.tools.layers.copying import CopyLimits
-from artoo.tools.layers.layer import Layers
+from artoo.runtime.team.submissions import Submissions
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class Office:
     registry: Registry
     pulses: Pulses
     wake: Wake
-    layers: Layers
+    submissions: Submissions
     approvals: Approvals
     policies: Policies
     clock: Clock
@@ -49,7 +48,7 @@ class Office:
     @property
     def home(self) -> Path:
         """artoo's own directory, real."""
-        return self.layers.home
+        return self.submissions.home
 
     def folders(self) -> Found:
         """The agents on disk. Blocks."""
@@ -84,8 +83,7 @@ async def open_office(config: Config, clock: Clock | None = None, ids: Ids | Non
     async with await Database.open(path, clock) as database:
         board, merges = Board(database, ids, policies=policies), Merges(database, policies)
         mailbox, wake = Mailbox(database, clock, ids), Wake(database, clock)
-        limits = CopyLimits(paths=config.layers.files, bytes=config.layers.megabytes << 20)
-        layers = Layers(home, limits)
+        submissions = Submissions(home)
         yield Office(
             config=config,
             database=database,
@@ -96,8 +94,8 @@ async def open_office(config: Config, clock: Clock | None = None, ids: Ids | Non
             registry=Registry(database),
             pulses=Pulses(database),
             wake=wake,
-            layers=layers,
-            approvals=Approvals(board, merges, layers, config.allow),
+            submissions=submissions,
+            approvals=Approvals(board, merges, submissions, config.allow, config.apply),
             policies=policies,
             clock=clock,
             ids=ids,

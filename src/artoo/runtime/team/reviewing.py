@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from artoo.agents.board_rows import TaskClaim
-from artoo.contracts.agents import ReviewReport, SubmittedChange, SubmittedWork
+from artoo.contracts.agents import ReviewReport, SubmittedWork
+from artoo.contracts.settling import ClassifiedChange
 from artoo.loops.asking import Asker, Standing
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.model import Model, Tier
 from artoo.prompts.segments import Segment
 from artoo.runtime.team.approval import Approvals, Ruling
+from artoo.tools.review import line_of
 
 LONGEST_RESULT, LONGEST_EVIDENCE, LONGEST_CHANGES = 1_500, 2_500, 3_500
 """Characters of each part that the reviewing model sees; a small model must have room for all of it."""
@@ -65,24 +67,27 @@ class Reviewer:
             await self._reject(claim, problems)
             return None, 0
         proposal = await self._approvals.look(task)
+        digest = None if proposal is None else proposal.digest
         if proposal is not None and proposal.conflicts:
-            return await self._approve(claim, ""), 0
-        report = await self._ask(task.text, work, proposal.shown if proposal is not None else ())
+            return await self._approve(claim, "", digest), 0
+        report = await self._ask(task.text, work, () if proposal is None else proposal.review.changes)
         if report.verdict == "reject":
             await self._reject(claim, report.reasons or ("no reason given",))
             return None, 1
-        return await self._approve(claim, "; ".join(report.reasons)), 1
+        return await self._approve(claim, "; ".join(report.reasons), digest), 1
 
     async def _reject(self, claim: TaskClaim, reasons: tuple[str, ...]) -> None:
         await self._approvals.reject(
             claim.task.id, self._name, "; ".join(reasons), submission=claim.task.submission
         )
 
-    async def _approve(self, claim: TaskClaim, reason: str) -> Ruling:
-        """Also for a submission that conflicts: artoo sends that back itself."""
-        return await self._approvals.approve(claim.task.id, self._name, reason, submission=claim.task.submission)
+    async def _approve(self, claim: TaskClaim, reason: str, digest: str | None) -> Ruling:
+        """What was looked at, and nothing else. Also a submission that conflicts: artoo sends that back itself."""
+        return await self._approvals.approve(
+            claim.task.id, self._name, reason, submission=claim.task.submission, digest=digest
+        )
 
-    async def _ask(self, request: str, work: SubmittedWork, changes: tuple[SubmittedChange, ...]) -> ReviewReport:
+    async def _ask(self, request: str, work: SubmittedWork, changes: tuple[ClassifiedChange, ...]) -> ReviewReport:
         segments = {
             Segment.TASK: request,
             Segment.CONTEXT: f"Result:\n{_clip(work.summary, LONGEST_RESULT)}",
@@ -97,12 +102,12 @@ def _evidence(work: SubmittedWork) -> str:
     return _clip("\n".join(lines) or "(none)", LONGEST_EVIDENCE)
 
 
-def _changes(changes: tuple[SubmittedChange, ...]) -> str:
+def _changes(changes: tuple[ClassifiedChange, ...]) -> str:
     if not changes:
         return "Files changed: none"
     lines = ["Files changed:"]
     for change in changes:
-        lines.append(f"- {change.change.value} {change.path} {change.detail}".rstrip())
+        lines.append(f"- {line_of(change)}")
         lines += [f"    {line}" for line in change.diff]
     return _clip("\n".join(lines), LONGEST_CHANGES)
 

@@ -2,7 +2,7 @@
 
 books (Office) ─┬─ outbox ─────────────► the stream
                 ├─ wake ─► heartbeat ──► duties: work, patrol, dream cycle ──► Artoo.run
-                └─ upkeep: claims of the dead, cut approvals, archives, layers
+                └─ upkeep: claims of the dead, cut approvals, archives, views
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Team:
         self.problems: tuple[str, ...] = ()
 
     async def settle(self) -> None:
-        """What earlier processes left: acts, claims, letters and approvals that were cut, layers that nobody needs.
+        """What earlier processes left: acts, claims, letters, approvals that were cut, work on tasks that are gone.
 
         Raises ConfigurationError, ActivityStoreError, SandboxError.
         """
@@ -86,7 +86,7 @@ class Team:
         await office.mailbox.recover()
         await office.approvals.finish_cut()
         known = [task.id for task in await office.board.list(limit=1_000_000)]
-        await asyncio.to_thread(office.layers.sweep, known)
+        await asyncio.to_thread(office.submissions.sweep, known)
 
     async def run(self, *, ready: Callable[[], None] | None = None) -> None:
         """Works until stopped; what was begun is ended or given back. Raises ActivityStoreError."""
@@ -145,11 +145,12 @@ class Team:
             asking=office.asking,
             registry=office.registry,
             approvals=office.approvals,
-            layers=office.layers,
+            submissions=office.submissions,
             clock=office.clock,
             workspace=office.config.workspace_path,
             names=lambda: tuple(self.heartbeats),
             reply_seconds=float(office.config.runtime.communication.a2a_protocol.sync_timeout_seconds),
+            pending_days=office.config.pending.days,
             knowledge=self._minds.knowledge,
             remember=self._minds.remember,
             note=self._minds.note,
@@ -253,7 +254,7 @@ class Team:
 
 
 async def archive_old(office: Office) -> None:
-    """Archives what has stood completed or cancelled for a week, and removes its layers."""
+    """Archives what has stood completed or cancelled for a week, and forgets its work."""
     before = office.clock.now() - ARCHIVE_AFTER
     for task in await office.board.list({BoardState.COMPLETED, BoardState.CANCELLED}, limit=MOST_TASKS):
         if task.updated_at <= before:
@@ -262,12 +263,12 @@ async def archive_old(office: Office) -> None:
 
 
 async def archive(office: Office, task_id: str, actor: str) -> None:
-    """Archives a task; its layers go after that, and at the next start if that was cut off.
+    """Archives a task; its work goes after that, and at the next start if that was cut off.
 
     Raises GovernanceRefused when it cannot be archived.
     """
     await office.board.archive(task_id, actor)
-    await asyncio.to_thread(office.layers.discard, task_id)
+    await asyncio.to_thread(office.submissions.discard, task_id)
 
 
 @asynccontextmanager

@@ -1,25 +1,29 @@
-"""An agent works on a task of the board: a layer of its own, the dual loop, a submission (SPEC section 11)."""
+"""An agent works on a task of the board: a view of its own, the dual loop, a submission (SPEC section 11)."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 from artoo.agents.board_rows import TaskClaim
 from artoo.agents.cognition_store import Session
 from artoo.agents.duties import Done, throttled_ending
-from artoo.contracts.agents import BoardTask
-from artoo.contracts.errors import ClaimLost, IdentityRefused, SandboxError
+from artoo.contracts.agents import BoardTask, SubmittedWork
+from artoo.contracts.changes import printable_path
+from artoo.contracts.errors import ClaimLost, ConfigurationError, IdentityRefused, SandboxError
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.prompts.segments import Segment
 from artoo.runtime.behalf import Behalf
-from artoo.runtime.options import RunOptions
+from artoo.runtime.team.attempt import Attempt, LeftToReview, begin, hand_in, reopened
 from artoo.runtime.team.bench import Bench
-from artoo.runtime.team.dossier import Gathering, keep
+from artoo.runtime.team.dossier import Gathering
 from artoo.runtime.team.holding import held
 from artoo.runtime.team.member import Member
-from artoo.tools.layers.layer import Layer
-from artoo.tools.layers.submission import submit
+
+MOST_STANDING = 20
+"""Paths of earlier work that the request names."""
 
 _STOPPED = "artoo was stopped while it was worked on"
 
@@ -40,22 +44,39 @@ async def work_on(bench: Bench, member: Member, claim: TaskClaim) -> Done:
 
 
 async def _work_on(bench: Bench, member: Member, claim: TaskClaim) -> Done:
+    work = await asyncio.to_thread(bench.submissions.of(claim.task.id, claim.task.submission + 1).work)
+    if work is not None and work.agent == member.name:
+        return await _handed_in_before(bench, claim, work)
     try:
-        layer = await asyncio.to_thread(bench.begin_layer, claim.task)
-    except SandboxError as error:
+        attempt = await begin(bench.artoo, bench.submissions, claim.task, bench.places(claim.task))
+    except (SandboxError, ConfigurationError) as error:
         await bench.board.work.hold_up(claim, str(error))
         return Done(items=1)
     gathering = Gathering()
     detach = bench.artoo.bus.attach(gathering)
     try:
-        run = _run(bench, member, claim, layer, gathering)
+        run = _run(bench, member, claim, attempt, gathering)
         result = await held(run, lambda: bench.board.work.renew(claim), bench.clock)
     finally:
         detach()
-    return await _settle(bench, member, claim, layer, gathering, result)
+        await asyncio.shield(attempt.trunk.close())
+    return await _settle(bench, member, claim, attempt, gathering, result)
 
 
-async def _run(bench: Bench, member: Member, claim: TaskClaim, layer: Layer, gathering: Gathering) -> FinalResult:
+async def _handed_in_before(bench: Bench, claim: TaskClaim, work: SubmittedWork) -> Done:
+    """The process died after the work was done, before the board knew: it is not done again."""
+    try:
+        attempt = await reopened(bench.artoo, claim.task, bench.places(claim.task))
+    except (SandboxError, ConfigurationError) as error:
+        await bench.board.work.hold_up(claim, str(error))
+    else:
+        await _submit(bench, claim, attempt, work)
+    return Done(items=1)
+
+
+async def _run(
+    bench: Bench, member: Member, claim: TaskClaim, attempt: Attempt, gathering: Gathering
+) -> FinalResult:
     task = claim.task
 
     async def began(run: str) -> None:
@@ -66,17 +87,29 @@ async def _run(bench: Bench, member: Member, claim: TaskClaim, layer: Layer, gat
         standing=member.standing(await _context(bench, member, task)),
         must_not=member.must_not,
         tools=bench.mail_tools(member.name, f"{task.id}#{task.submission}"),
-        roots=layer.roots,
+        view=attempt.view,
+        settling=LeftToReview(attempt.view),
         tier=member.tier,
         began=began,
     )
-    options = RunOptions(budgets=member.budgets, behalf=behalf)
-    return await bench.artoo.run(layer.asked(asked_for(task)), options=options)
+    options = replace(bench.places(task), budgets=member.budgets, behalf=behalf)
+    return await bench.artoo.run(asked_for(task, attempt.standing), options=options)
 
 
-def asked_for(task: BoardTask) -> str:
-    """The request with what the last reviewer wants besides: criteria follow from both."""
-    return f"{task.text}\nThe last version was sent back: {task.notes[-1]}" if task.notes else task.text
+def asked_for(task: BoardTask, standing: Sequence[str] = ()) -> str:
+    """The request with what the last reviewer wants besides: criteria follow from both.
+
+    `standing`: paths that the last version changed, and that are still as it left them.
+    """
+    if not task.notes:
+        return task.text
+    asked = f"{task.text}\nThe last version was sent back: {task.notes[-1]}"
+    if not standing:
+        return asked
+    inside = printable_path(os.fsencode(task.project)) + "/"
+    shown = [path.removeprefix(inside) for path in standing[:MOST_STANDING]]
+    more = f" and {len(standing) - len(shown)} more" if len(standing) > len(shown) else ""
+    return f"{asked}\nWhat it changed is in place already ({', '.join(shown)}{more}): go on from there."
 
 
 async def _context(bench: Bench, member: Member, task: BoardTask) -> dict[Segment, str]:
@@ -95,24 +128,25 @@ def _reviews(notes: Sequence[str]) -> str:
 
 
 async def _settle(
-    bench: Bench, member: Member, claim: TaskClaim, layer: Layer, gathering: Gathering, result: FinalResult
+    bench: Bench, member: Member, claim: TaskClaim, attempt: Attempt, gathering: Gathering, result: FinalResult
 ) -> Done:
     calls = result.cost.llm_calls
     throttled = throttled_ending(result)
-    summary = layer.told(result.summary)
     if throttled is not None:
         await _give_back(bench, claim, throttled)
         return Done(items=1, llm_calls=calls, throttled=throttled)
     if result.stopped_by is StoppedBy.INTERRUPTED:
         await _give_back(bench, claim, _STOPPED)
         return Done(items=1, llm_calls=calls)
-    session = Session(gathering.run, "task", summary, board_task=claim.task.id)
+    session = Session(gathering.run, "task", result.summary, board_task=claim.task.id)
     await bench.remember(member.name, session, claim.task.text, result)
     if result.directive is Directive.ABANDON:
-        await _end_without_result(bench, member, claim, _why(result), summary)
+        await _end_without_result(bench, member, claim, _why(result), result.summary)
         return Done(items=1, llm_calls=calls)
-    told = result.model_copy(update={"summary": summary})
-    await _submit(bench, member, claim, layer, gathering, told)
+    task = claim.task
+    asked = asked_for(task, attempt.standing)
+    work = gathering.dossier(result, task.id, task.submission + 1, member.name, asked)
+    await _submit(bench, claim, attempt, work)
     return Done(items=1, llm_calls=calls)
 
 
@@ -131,19 +165,14 @@ def _why(result: FinalResult) -> str:
     return f"abandoned{stopped}: {result.summary}"
 
 
-async def _submit(
-    bench: Bench, member: Member, claim: TaskClaim, layer: Layer, gathering: Gathering, result: FinalResult
-) -> None:
-    """Freezes the work, keeps its dossier, and hands it in; what needs no review passes if Law 1 lets it."""
-    task = claim.task
-    dossier = gathering.dossier(result, task.id, task.submission + 1, member.name, asked_for(task), layer.told)
+async def _submit(bench: Bench, claim: TaskClaim, attempt: Attempt, work: SubmittedWork) -> None:
+    """Hands the work in; what needs no review passes if Law 1 lets it."""
     try:
-        await asyncio.to_thread(submit, layer, bench.layers.limits)
-        await asyncio.to_thread(keep, layer, dossier)
-    except (SandboxError, OSError) as error:
-        await bench.board.work.fail(claim, f"its files cannot be submitted: {error}", result.summary)
+        await hand_in(attempt, bench.submissions, work, bench.clock.now().timestamp(), bench.pending_days)
+    except SandboxError as error:
+        await bench.board.work.fail(claim, f"its files cannot be submitted: {error}", work.summary)
         return
-    submitted, review = await bench.merges.submit(claim, result.summary)
+    submitted, review = await bench.merges.submit(claim, work.summary)
     if not review:
         await bench.approvals.pass_by_policy(submitted)
 

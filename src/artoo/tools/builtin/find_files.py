@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from dataclasses import dataclass
 
@@ -12,9 +11,11 @@ from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.index import FileIndex, FileKind, Found, IndexQuery
 from artoo.tools.nearby import explain_missing
-from artoo.tools.paths import absolute, printable
+from artoo.tools.paths import absolute, is_directory, printable
+from artoo.tools.seeing import Look
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.world.union import RealFiles
 
 SEARCH_SECONDS = 30.0
 
@@ -35,6 +36,7 @@ class FindFiles:
 
     index: FileIndex
     roots: Roots
+    files: Look = RealFiles
     wall_seconds: float = SEARCH_SECONDS
 
     @property
@@ -54,10 +56,11 @@ class FindFiles:
         if "/" in name:
             raise ToolError(f"{name!r} is a path; give the name only, and the folder as 'folder'")
         folder = absolute(argument(arguments, "folder") or "~", self.roots)
-        if not await in_thread(os.path.isdir, folder):
-            raise ToolError(await in_thread(explain_missing, folder, self.roots))
+        files = self.files()
+        if not await in_thread(is_directory, files, folder):
+            raise ToolError(await in_thread(explain_missing, folder, self.roots, files))
         query = IndexQuery(pattern=name, folders=(folder,))
-        return outcome_of_search(query, await self.index.search(query), self.roots, redirected=False)
+        return outcome_of_search(query, await self.index.search(query, files), self.roots, redirected=False)
 
 
 def outcome_of_search(query: IndexQuery, found: Found, roots: Roots, *, redirected: bool = True) -> Outcome:

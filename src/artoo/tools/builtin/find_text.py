@@ -11,10 +11,12 @@ from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.paths import printable
+from artoo.tools.seeing import Look
 from artoo.tools.text_file import NotPlainFile, decode, read_limited
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
-from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
+from artoo.tools.walk import Entry, Hidden, Kind, Walk, WalkLimits
+from artoo.world.union import RealFiles
 
 MAX_FILE_BYTES = 4 << 20
 MAX_MATCHES = 200
@@ -34,6 +36,7 @@ class FindText:
     """Searches the text files of the project, case-sensitive and literal; links are not followed."""
 
     roots: Roots
+    files: Look = RealFiles
     limits: WalkLimits = field(default_factory=WalkLimits)
     wall_seconds: float = 30.0
 
@@ -58,7 +61,7 @@ class FindText:
         return await in_thread(self._run, phrase)
 
     def _run(self, phrase: str) -> Outcome:
-        walk = Walk(self.roots.project, self.limits, hidden=Hidden.LAST)
+        walk = Walk(self.roots.project, self.limits, self.files(), hidden=Hidden.LAST)
         lines: list[str] = []
         files: set[str] = set()
         for path, number, line in self._matches(walk, phrase):
@@ -80,14 +83,17 @@ class FindText:
         for entry in walk:
             if entry.kind is not Kind.FILE:
                 continue
-            for number, line in enumerate(self._lines(entry.path), 1):
+            for number, line in enumerate(_lines(entry), 1):
                 if phrase in line:
                     yield entry.path, number, line
 
-    def _lines(self, path: str) -> list[str]:
-        try:
-            data, _ = read_limited(self.roots.project / path, MAX_FILE_BYTES)
-        except (NotPlainFile, OSError):
-            return []
-        text = decode(data)
-        return text.text.splitlines() if text is not None else []
+
+def _lines(entry: Entry) -> list[str]:
+    if entry.place is None:
+        return []
+    try:
+        data, _ = read_limited(entry.place, MAX_FILE_BYTES)
+    except (NotPlainFile, OSError):
+        return []
+    text = decode(data)
+    return text.text.splitlines() if text is not None else []

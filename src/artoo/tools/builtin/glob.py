@@ -11,9 +11,11 @@ from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.path_pattern import path_pattern
 from artoo.tools.paths import is_within, printable
+from artoo.tools.seeing import Look
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
 from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
+from artoo.world.union import RealFiles
 
 MAX_LISTED = 100
 
@@ -30,6 +32,7 @@ class Glob:
     """Files (not directories) of the project whose path matches a pattern; links are listed, never followed."""
 
     roots: Roots
+    files: Look = RealFiles
     limits: WalkLimits = field(default_factory=WalkLimits)
     wall_seconds: float = 30.0
 
@@ -51,7 +54,7 @@ class Glob:
         root, inner = self._rooted(pattern)
         matcher = path_pattern(inner)
         wants_hidden = any(part.startswith(".") and part not in (".", "..") for part in inner.split("/"))
-        walk = Walk(root, self.limits, hidden=Hidden.KEEP if wants_hidden else Hidden.SKIP)
+        walk = Walk(root, self.limits, self.files(), hidden=Hidden.KEEP if wants_hidden else Hidden.SKIP)
         found = [
             entry.path for entry in walk if entry.kind in (Kind.FILE, Kind.LINK) and matcher.matches(entry.path)
         ]

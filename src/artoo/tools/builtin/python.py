@@ -14,9 +14,11 @@ from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.shell import COMMAND_SECONDS, unfenced
 from artoo.tools.commands import Command, CommandRunner, python
 from artoo.tools.hints import with_hints
+from artoo.tools.seeing import Look
 from artoo.tools.tool import Arguments, Outcome
 from artoo.tools.under_way import Announcing
 from artoo.tools.wanted import wanted_by, with_network
+from artoo.world.union import RealFiles
 
 _GRACE_SECONDS = 15.0
 _MAX_SCRIPT = 100_000
@@ -38,6 +40,7 @@ class Python(Announcing):
 
     runner: CommandRunner
     roots: Roots
+    files: Look = RealFiles
     command_seconds: float = COMMAND_SECONDS
     interpreter: str = sys.executable
 
@@ -67,7 +70,7 @@ class Python(Announcing):
         outcome = await self.runner.run(
             Command(python(code, self.interpreter), self.command_seconds, network=wanted_by(code))
         )
-        return await with_hints(outcome, _strings(tree), self.roots)
+        return await with_hints(outcome, _strings(tree), self.roots, self.files())
 
 
 def _parsed(code: str) -> ast.Module:

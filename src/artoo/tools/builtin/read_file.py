@@ -13,13 +13,16 @@ from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
+from artoo.ports.world import Files
 from artoo.tools.nearby import explain_missing
 from artoo.tools.output import head_tail
 from artoo.tools.paths import existing, printable, shown
+from artoo.tools.seeing import Look
 from artoo.tools.text_file import NotPlainFile, Text, decode, kind_of_bytes, open_plain
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
 from artoo.world.classify import Places
+from artoo.world.union import RealFiles
 
 READ_SECONDS = 20.0
 _PIECE = 256 * 1024
@@ -44,6 +47,7 @@ class ReadFile:
 
     roots: Roots
     places: Places
+    files: Look = RealFiles
     wall_seconds: float = READ_SECONDS
 
     @property
@@ -54,30 +58,28 @@ class ReadFile:
         return ("read_file",)
 
     def target(self, arguments: Arguments) -> str:
-        return path_target(arguments, self.roots)
+        return path_target(arguments, self.roots, self.files())
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises ToolError that says what is wrong with the path, or what the file is instead of text."""
         return await in_thread(self._run, argument(arguments, "path"), argument(arguments, "lines"))
 
     def _run(self, text: str, lines: str) -> Outcome:
-        path = existing(text, self.roots)
+        files = self.files()
+        path = existing(text, self.roots, files)
         wanted = _line_range(lines)
-        real = Path(os.path.realpath(path))
+        real = _resolved(files, path, self.roots)
         if refusal := self._refusal(path, real):
             return Outcome(status=CallStatus.REFUSED, reason=refusal)
+        place = files.at(real)
+        if place is None:
+            raise ToolError(explain_missing(path, self.roots, files))
+        if place.is_dir():
+            raise ToolError(_directory(path, real, self.roots, files))
         try:
-            return _read_lines(real, *wanted) if wanted else _read(real)
-        except FileNotFoundError as error:
-            raise ToolError(explain_missing(path, self.roots)) from error
-        except IsADirectoryError as error:
-            raise ToolError(_directory(path, self.roots)) from error
+            return _read_lines(place, *wanted) if wanted else _read(place)
         except NotPlainFile as error:
-            if real.is_dir():
-                raise ToolError(_directory(path, self.roots)) from error
             raise ToolError(f"{shown(path, self.roots)} cannot be read: {error}") from error
-        except NotADirectoryError as error:
-            raise ToolError(f"{shown(path, self.roots)} goes through a file, not a directory") from error
         except OSError as error:
             raise ToolError(f"{shown(path, self.roots)} cannot be read: {error.strerror}") from error
 
@@ -90,11 +92,11 @@ class ReadFile:
         return None
 
 
-def path_target(arguments: Arguments, roots: Roots) -> str:
+def path_target(arguments: Arguments, roots: Roots, files: Files) -> str:
     """The target of a tool whose main argument is a path: as records show it, or as given when it is no path."""
     text = argument(arguments, "path")
     try:
-        return shown(existing(text, roots), roots)
+        return shown(existing(text, roots, files), roots)
     except ToolError:
         return text
 
@@ -154,8 +156,17 @@ def _line_range(text: str) -> tuple[int, int] | None:
     return first, max(first, int(match.group(2) or first))
 
 
-def _directory(path: Path, roots: Roots) -> str:
-    with os.scandir(path) as entries:
-        names = sorted(printable(item.name) for item in islice(entries, 200))
-    listed = ", ".join(names[:20]) + (" ..." if len(names) > 20 else "")
+def _resolved(files: Files, path: Path, roots: Roots) -> Path:
+    try:
+        return files.resolve(path)
+    except OSError as error:
+        raise ToolError(f"{shown(path, roots)} cannot be read: {error.strerror}") from error
+
+
+def _directory(path: Path, real: Path, roots: Roots, files: Files) -> str:
+    try:
+        names = files.names(real)
+    except OSError as error:
+        raise ToolError(f"{shown(path, roots)} is a directory that cannot be read: {error.strerror}") from error
+    listed = ", ".join(map(printable, names[:20])) + (" ..." if len(names) > 20 else "")
     return f"{shown(path, roots)} is a directory; in it: {listed or 'nothing'}"

@@ -13,10 +13,12 @@ from artoo.tools.commands import Command, CommandRunner, bash
 from artoo.tools.hints import with_hints
 from artoo.tools.index import FileIndex
 from artoo.tools.redirect import index_query
+from artoo.tools.seeing import Look
 from artoo.tools.shell_syntax import ShellCommand, SimpleCommand, parse_command
 from artoo.tools.tool import Arguments, Outcome
 from artoo.tools.under_way import Announcing
 from artoo.tools.wanted import wanted_by, with_network
+from artoo.world.union import RealFiles
 
 COMMAND_SECONDS = 60.0
 _GRACE_SECONDS = 15.0
@@ -50,6 +52,7 @@ class Shell(Announcing):
     runner: CommandRunner
     roots: Roots
     index: FileIndex
+    files: Look = RealFiles
     command_seconds: float = COMMAND_SECONDS
 
     @property
@@ -72,10 +75,10 @@ class Shell(Announcing):
         command = unfenced(arguments["command"])
         query = index_query(command, self.roots)
         if query is not None:
-            return outcome_of_search(query, await self.index.search(query), self.roots)
+            return outcome_of_search(query, await self.index.search(query, self.files()), self.roots)
         outcome = await self.runner.run(Command(bash(command), self.command_seconds, network=wanted_by(command)))
         parsed = self._parsed(arguments)
-        return await with_hints(_judged(parsed, outcome), parsed.words, self.roots)
+        return await with_hints(_judged(parsed, outcome), parsed.words, self.roots, self.files())
 
     def _parsed(self, arguments: Arguments) -> ShellCommand:
         return parse_command(unfenced(arguments.get("command", "")), {"HOME": str(self.roots.home)})

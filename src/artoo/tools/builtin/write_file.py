@@ -1,47 +1,55 @@
-"""`write_file`: one text file with its directories; in the project if the request names it, else the workspace."""
+"""`write_file`: one text file with its directories, in the task's view."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
-from artoo.tools.paths import absolute, shown
+from artoo.tools.paths import absolute, in_home, shown
 from artoo.tools.tool import Arguments, Outcome, argument
 from artoo.tools.under_way import Announcing
 from artoo.tools.writing import FileWriter
 
 WRITE_SECONDS = 30.0
 
-_SPEC = ToolSpec(
-    name="write_file",
-    description="create a text file; directories are made",
-    parameters=(Parameter("path", "the new file"), Parameter("content", "its whole text")),
-    priority=31,
-    body="content",
-    reads=False,
-    writes=True,
-)
+_NAME = "write_file"
+
+
+@lru_cache(maxsize=8)
+def _spec(workspace: str) -> ToolSpec:
+    """`workspace`: as a person would write its path."""
+    return ToolSpec(
+        name=_NAME,
+        description="create a text file, or replace it whole; directories are made",
+        parameters=(
+            Parameter("path", f"the file; {workspace}/NAME for a result that was given no place"),
+            Parameter("content", "its whole text"),
+        ),
+        priority=31,
+        body="content",
+        reads=False,
+        writes=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class WriteFile(Announcing):
-    """Writes a text file as UTF-8. `in_request` says whether the request names a place for a relative path."""
+    """Writes a text file as UTF-8. A relative path is one of the project, where the person stands."""
 
     writer: FileWriter
     roots: Roots
-    in_request: Callable[[str], bool]
     wall_seconds: float = WRITE_SECONDS
 
     @property
     def spec(self) -> ToolSpec:
-        return _SPEC
+        return _spec(in_home(self.roots.workspace, self.roots))
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        return ("write_file",)
+        return (_NAME,)
 
     def target(self, arguments: Arguments) -> str:
         text = argument(arguments, "path")
@@ -58,5 +66,4 @@ class WriteFile(Announcing):
         return await self.writer.write(self._place(text), arguments["content"].encode("utf-8", "surrogateescape"))
 
     def _place(self, text: str) -> Path:
-        base = self.roots.project if self.in_request(text) else self.roots.workspace
-        return absolute(text, self.roots, base)
+        return absolute(text, self.roots)

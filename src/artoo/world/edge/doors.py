@@ -74,7 +74,7 @@ def joined_door(leader: Callable[[], asyncio.Future[int]], *, user_namespace: bo
 
 
 def _in_a_thread(pid: int) -> socket.socket:
-    made: list[socket.socket | OSError] = []
+    made: list[int | OSError] = []
 
     def work() -> None:
         try:
@@ -86,9 +86,10 @@ def _in_a_thread(pid: int) -> socket.socket:
     thread = threading.Thread(target=work, name="artoo-edge")
     thread.start()
     thread.join()
-    if isinstance(made[0], OSError):
-        raise made[0]
-    return made[0]
+    (found,) = made
+    if isinstance(found, OSError):
+        raise found
+    return socket.socket(fileno=found)
 
 
 async def _through_a_program(leader: asyncio.Future[int]) -> socket.socket:

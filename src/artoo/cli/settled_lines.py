@@ -1,0 +1,99 @@
+"""What became of a task's changes, for a person: files as they were settled, and what waits with what to type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from artoo.cli.marks import Marks
+from artoo.cli.paint import Paint, Tone
+from artoo.cli.places import Here
+from artoo.cli.printable import one_line
+from artoo.cli.review.layout import counts_line
+from artoo.cli.review.words import ReviewWords, review_words
+from artoo.cli.text import Text
+from artoo.contracts.changes import ChangeKind
+from artoo.contracts.settling import Settled
+
+PATHS_SHOWN = 6
+"""Paths that stand on the line of what was made, changed or removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettledLines:
+    """`name` is the beginning of the task's id that is enough to name it; `unfinished`: the task was abandoned."""
+
+    settled: Settled
+    task_id: str
+    text: Text
+    marks: Marks
+    name: str
+    here: Here
+    paint: Paint
+    unfinished: bool = False
+
+    @property
+    def words(self) -> ReviewWords:
+        """The sentences about changes."""
+        return review_words(self.text.language)
+
+    def lines(self) -> Iterable[str]:
+        """Files, what waits, and what left the machine."""
+        yield from self._files()
+        yield from self._waits()
+        if self.settled.went_out:
+            yield self.paint(self.words.went_out_head, Tone.WAITS)
+        yield from (f"  {one_line(sent)}" for sent in self.settled.went_out)
+
+    def _files(self) -> Iterable[str]:
+        """The files that were made, changed and removed for good."""
+        settled = self.settled
+        if settled.state == "partly":
+            yield f"{self.text.files_applied} {self._paths(settled.applied, 0)}"
+        if settled.state != "applied":
+            return
+        made = [one.path for one in settled.changes if one.kind is ChangeKind.CREATED]
+        removed = [one.path for one in settled.changes if one.kind is ChangeKind.DELETED]
+        changed = [one.path for one in settled.changes if one.path not in {*made, *removed}]
+        for head, paths, rest in (
+            (self.text.files_made, made, settled.unlisted),
+            (self.text.files_changed, changed, 0),
+            (self.text.files_removed, removed, 0),
+        ):
+            if paths or rest:
+                yield f"{head} {self._paths(paths, rest)}"
+
+    def _paths(self, paths: Sequence[str], rest: int) -> str:
+        shown = ", ".join(map(self.here.short, paths[:PATHS_SHOWN]))
+        left = max(0, len(paths) - PATHS_SHOWN) + rest
+        return f"{shown}{', ' if shown else ''}{self.text.more.format(count=f'{left:,}')}" if left else shown
+
+    def _waits(self) -> Iterable[str]:
+        """What waits for a yes, and the one command to type."""
+        changes = self.settled
+        why = self._why()
+        if why:
+            yield one_line(why)
+        if not changes.waits:
+            return
+        what = counts_line(changes.counts, self.words)
+        sentence = self.words.waits_unfinished if self.unfinished else self.words.waits
+        yield self.paint(sentence.format(what=what), Tone.WAITS)
+        yield "  " + self.words.apply_hint.format(command=self.paint(f"artoo apply {self.name}", Tone.HEAD))
+        others = [
+            self.words.diff_hint.format(command=f"artoo diff {self.name}"),
+            self.words.discard_hint.format(command=f"artoo discard {self.name}"),
+        ]
+        if changes.expires_at is not None:
+            date = datetime.fromtimestamp(changes.expires_at).astimezone().strftime("%Y-%m-%d")
+            others.append(self.words.until.format(date=date))
+        yield f"  {self.marks.dot.join(others)}"
+
+    def _why(self) -> str:
+        """Why it waits, without what is said anyway: that it does, and what to type."""
+        from artoo.tools.settling_words import unfinished, waiting
+
+        settled, language = self.settled, self.text.language
+        why = settled.reason.removesuffix(waiting(self.task_id, settled.counts, language))
+        return why.removeprefix(unfinished(language) if self.unfinished else "").strip("; ")

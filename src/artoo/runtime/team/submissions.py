@@ -1,0 +1,147 @@
+"""What was handed in, beside the view that holds its files.
+
+<home>/views/<board task>/                   the work: what the submission changes (`world`)
+<home>/submissions/<board task>/<number>/
+    dossier.json     the evidence, and the digest of what it changes
+    approval.json    who approved it: from then on it is finished, after a crash too
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote, unquote
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from artoo.contracts.agents import SubmittedWork
+from artoo.contracts.base import Contract
+from artoo.contracts.errors import SandboxError
+from artoo.world.pending import replace_durably
+from artoo.world.stage import remove_tree
+from artoo.world.view_place import ViewPlace, Views
+
+PATIENCE_SECONDS = 5.0
+
+_T = TypeVar("_T")
+_M = TypeVar("_M", bound=BaseModel)
+
+
+class Intent(Contract):
+    """An approval that was given. `digest` binds it to what was seen; `actor` may be the policy."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    actor: str
+    reason: str
+    submission: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """The papers of one submission, which need not be there. Everything here blocks, and raises OSError."""
+
+    place: Path
+
+    def keep(self, work: SubmittedWork) -> None:
+        """Writes the dossier, durable."""
+        self._write("dossier.json", work)
+
+    def work(self) -> SubmittedWork | None:
+        """What was handed in; None when there is nothing that can be read."""
+        return self._read("dossier.json", SubmittedWork)
+
+    def note(self, intent: Intent) -> None:
+        """Writes the approval down, durable."""
+        self._write("approval.json", intent)
+
+    def noted(self) -> Intent | None:
+        """The approval that was written down and is not finished."""
+        return self._read("approval.json", Intent)
+
+    def forget_approval(self) -> None:
+        """It is not to be finished any more."""
+        (self.place / "approval.json").unlink(missing_ok=True)
+
+    def forget(self) -> None:
+        """As if it had never been handed in."""
+        remove_tree(self.place)
+
+    def _write(self, name: str, content: Contract) -> None:
+        self.place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_durably(self.place / name, content.model_dump_json().encode())
+
+    def _read(self, name: str, kind: type[_M]) -> _M | None:
+        try:
+            return kind.model_validate_json((self.place / name).read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Submissions:
+    """The papers of all board tasks of one home (real path), and the views that belong to them."""
+
+    home: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.home / "submissions"
+
+    def of(self, board_task: str, number: int) -> Submission:
+        """The submission of this number."""
+        return Submission(self._papers(board_task) / str(number))
+
+    def view(self, board_task: str) -> ViewPlace:
+        """Where the work on a task lies, or would."""
+        return Views(self.home).place(board_task)
+
+    def enter(self, board_task: str) -> None:
+        """Notes that a task has a view from now on, so that it is found when the task is gone. Raises OSError."""
+        self._papers(board_task).mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def discard(self, board_task: str) -> None:
+        """Forgets all papers of a task, and what is left of its view.
+
+        Raises OSError, and SandboxError while somebody works in the view.
+        """
+        view = self.view(board_task)
+        if view.base.is_dir():
+            with patiently(view.locked):
+                view.remove()
+        remove_tree(self._papers(board_task))
+
+    def sweep(self, known: Collection[str]) -> tuple[str, ...]:
+        """Discards those of tasks that are not `known`; which."""
+        listed = sorted(unquote(place.name) for place in self.folder.iterdir()) if self.folder.is_dir() else []
+        forgotten = tuple(task for task in listed if task not in known and not task.startswith("."))
+        for task in forgotten:
+            self.discard(task)
+        return forgotten
+
+    def _papers(self, board_task: str) -> Path:
+        return self.folder / quote(board_task, safe="").replace(".", "%2E")
+
+
+@contextmanager
+def patiently(opening: Callable[[], AbstractContextManager[_T]]) -> Generator[_T]:
+    """A view to oneself: whoever only looks after all views of a home lets go of each soon. Blocking.
+
+    Raises SandboxError when a process keeps it.
+    """
+    with ExitStack() as held:
+        until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                given = held.enter_context(opening())
+                break
+            except SandboxError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+        yield given

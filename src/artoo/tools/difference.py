@@ -1,0 +1,72 @@
+"""What a view changed, as text: unified diffs, and a line for all that has none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, path_bytes
+from artoo.ports.sandbox import Roots
+from artoo.ports.world import Files
+from artoo.tools.commands import meant_changes
+from artoo.tools.paths import entry_at, shown
+from artoo.tools.text_file import NotPlainFile, read_limited
+from artoo.tools.unified import unified
+
+DIFF_BYTES = 256 * 1024
+"""A file is small enough for a diff up to here, before and now."""
+
+
+def difference(changes: Iterable[Change], before: Files, now: Files, roots: Roots, limit: int) -> str:
+    """The changes that somebody may have meant, in path order, in at most `limit` characters. Blocks."""
+    listed = tuple(changes)
+    meant = frozenset(meant_changes(listed))
+    wanted = [change for change in listed if change.path in meant]
+    lines: list[str] = []
+    room = limit
+    for number, change in enumerate(wanted):
+        for line in _about(change, before, now, roots):
+            room -= len(line) + 1
+            if room < 0:
+                rest = f"[... cut here; {len(wanted) - number} of {len(wanted)} changes are not shown whole ...]"
+                return "\n".join((*lines, rest))[:limit]
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def _about(change: Change, before: Files, now: Files, roots: Roots) -> Iterator[str]:
+    path = Path(os.fsdecode(path_bytes(change.path)))
+    name = shown(path, roots)
+    if change.path_class in (PathClass.SECRET, PathClass.ARTOO):
+        yield f"{change.kind}: {name} (holds credentials, not shown)"
+    elif change.node is Node.FILE and change.kind in (ChangeKind.CREATED, ChangeKind.OVERWRITTEN):
+        yield from _file(change, name, _content(before, path), _content(now, path))
+    elif change.node is Node.DIRECTORY and change.kind is ChangeKind.CREATED:
+        yield f"created: {name}/"
+    else:
+        yield f"{change.kind}: {name}{f' ({change.detail})' if change.detail else ''}"
+
+
+def _file(change: Change, name: str, before: bytes | None, now: bytes | None) -> Iterator[str]:
+    if now is not None and (before is not None or change.before is not Node.FILE):
+        lines = unified(before or b"", now)
+        if lines or not now:
+            yield f"--- {name} before" if change.before is not None else "--- (nothing)"
+            yield f"+++ {name} now"
+            yield from lines
+            return
+    sizes = f"{change.size_after} bytes" + (f", {change.size_before} before" if change.before is Node.FILE else "")
+    yield f"{change.kind}: {name} ({sizes}; not shown)"
+
+
+def _content(files: Files, path: Path) -> bytes | None:
+    """None for what is no plain file, or too large for a diff."""
+    place = entry_at(files, path)
+    if place is None:
+        return None
+    try:
+        data, size = read_limited(place, DIFF_BYTES)
+    except (NotPlainFile, OSError):
+        return None
+    return data if size <= DIFF_BYTES else None

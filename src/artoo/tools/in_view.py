@@ -1,0 +1,167 @@
+"""Commands and files in a task's view: nothing is asked, nothing is the person's yet (SPEC section 8).
+
+shell, python ────────► CommandsInView ──► View.run      what a command did stays in the view
+write_file, edit_file ► FilesInView ─────► View.write
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from artoo.contracts.changes import Change, PathClass, Trait
+from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.errors import SandboxError, ToolError
+from artoo.contracts.execution import CallEffects, CallStatus
+from artoo.ports.sandbox import Limits, Roots
+from artoo.ports.world import Files, Program, View, ViewRun
+from artoo.tools.commands import Command, meant_changes, outcome_of
+from artoo.tools.gate import Gate, digest_of_act
+from artoo.tools.gate_words import word
+from artoo.tools.network import Hearing, Network, network_refusal
+from artoo.tools.paths import shown
+from artoo.tools.text_file import open_plain
+from artoo.tools.threads import in_thread
+from artoo.tools.tool import Outcome
+from artoo.tools.under_way import goes_out
+from artoo.tools.unified import plain
+from artoo.world.classify import Places
+
+MAX_EDITED_BYTES = 4 << 20
+"""A file that is larger is not edited."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandsInView:
+    """Runs commands in a view. Implements `CommandRunner`. `gate`: for commands that can only run for real."""
+
+    view: View
+    gate: Gate = field(default_factory=Gate)
+    network: Network = field(default_factory=Network)
+    limits: Limits = field(default_factory=Limits)
+
+    async def run(self, command: Command) -> Outcome:
+        """Raises SandboxError when the command cannot be contained; then nothing of it is in the view."""
+        hearing = self.network.hearing()
+        return hearing.explained(await self._run(command, hearing), command.network)
+
+    async def _run(self, command: Command, hearing: Hearing) -> Outcome:
+        program = Program(
+            argv=command.argv,
+            limits=replace(self.limits, wall_seconds=command.wall_seconds),
+            stdin=command.stdin,
+            env=command.env,
+            hosts=command.network.listed,
+            heard=hearing,
+            keep_env=frozenset(command.network.credentials),
+        )
+        if program.hosts:
+            name = "shell" if program.argv[0] == "bash" else Path(program.argv[0]).name
+            refused = await network_refusal(self.gate, name, program.argv[-1], command.network)
+            if refused is not None:
+                return refused
+        await goes_out(CallEffects.OUTSIDE if program.hosts else CallEffects.STAGED)
+        run = await self.view.run(program)
+        if run.needs_confirmation:
+            return await self._for_real(program, run)
+        return replace(outcome_of(run, program.limits), changes=meant_changes(run.changes))
+
+    async def _for_real(self, program: Program, tried: ViewRun) -> Outcome:
+        """Where there is no view to run in, the command itself is asked about; agreed to, it has all rights."""
+        text = program.argv[-1]
+        refusal = await self.gate.refusal(self._question(program, tried))
+        if refusal is not None:
+            return replace(
+                outcome_of(tried, program.limits),
+                status=CallStatus.REFUSED,
+                reason=refusal.reason,
+                dropped=(f"{Path(program.argv[0]).name}: {plain(text)}",),
+                withheld_by=refusal.by,
+            )
+        await goes_out(CallEffects.OUTSIDE)
+        run = await self.view.run(replace(program, unconfined=True))
+        return replace(outcome_of(run, program.limits), changes=meant_changes(run.changes))
+
+    def _question(self, program: Program, tried: ViewRun) -> ConfirmationRequest:
+        language = self.gate.origins.language
+        folder = str(self.view.roots.project)
+        return ConfirmationRequest(
+            digest=digest_of_act("unconfined", folder, *program.argv),
+            title=word("run it for real, without a sandbox", language),
+            details=tuple(_details(folder, program.argv[-1], tried, language)),
+            acts=(AskedAct(verb="unconfined", target=program.argv[-1]),),
+            language=language,
+        )
+
+
+def _details(folder: str, text: str, tried: ViewRun, language: str) -> Iterator[str]:
+    yield f"[{plain(folder)}]"
+    for number, line in enumerate(text.splitlines() or [""]):
+        yield f"$ {plain(line)}" if number == 0 else f"  {plain(line)}"
+    yield word("its changes cannot be listed beforehand, nor undone", language)
+    yield from (plain(note) for note in tried.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class FilesInView:
+    """Reads and writes whole files in a view. Implements `FileWriter`."""
+
+    view: View
+    places: Places
+
+    async def write(self, path: Path, content: bytes) -> Outcome:
+        """Raises ToolError when nothing can be written there."""
+        roots, name = self.view.roots, shown(path, self.view.roots)
+        refusal = await in_thread(out_of_reach, self.view.files, path, roots, self.places)
+        if refusal is not None:
+            return Outcome(status=CallStatus.REFUSED, reason=refusal)
+        await goes_out(CallEffects.STAGED)
+        try:
+            changes = await self.view.write(path, content)
+        except SandboxError as error:
+            raise ToolError(f"{name} was not written: {error}") from error
+        if all(change.has(Trait.TIMES_ONLY) for change in changes):
+            return Outcome(output=f"{name} is already there with exactly this content", ran="nothing was written")
+        return Outcome(output=f"{_verb(changes)} {name} ({_measure(content)})", changes=meant_changes(changes))
+
+    async def read(self, path: Path) -> bytes | None:
+        """The whole content of a file that is to be edited; None when nothing is there. Raises ToolError."""
+        return await in_thread(self._read, path)
+
+    def _read(self, path: Path) -> bytes | None:
+        files, name = self.view.files, shown(path, self.view.roots)
+        refusal = out_of_reach(files, path, self.view.roots, self.places)
+        if refusal is not None:
+            raise ToolError(refusal)
+        place = files.at(files.resolve(path))
+        if place is None:
+            return None
+        try:
+            with open_plain(place) as (file, size):
+                if size > MAX_EDITED_BYTES:
+                    raise ToolError(f"{name} has {size} bytes; only files of up to {MAX_EDITED_BYTES} are edited")
+                return file.read(MAX_EDITED_BYTES + 1)
+        except OSError as error:
+            raise ToolError(f"{name} cannot be read: {error.strerror}") from error
+
+
+def out_of_reach(files: Files, path: Path, roots: Roots, places: Places) -> str | None:
+    """Why tools may not touch what a path leads to; None when they may. Decided on the real path, after links."""
+    try:
+        real = files.resolve(path)
+    except OSError as error:
+        return f"{shown(path, roots)} cannot be used: {error.strerror}"
+    if places.classify(os.fsencode(real)) in (PathClass.SECRET, PathClass.ARTOO):
+        return f"{shown(path, roots)} holds credentials or artoo's own records; tools cannot use it"
+    return None
+
+
+def _verb(changes: tuple[Change, ...]) -> str:
+    return "created" if changes[-1].before is None else "replaced"
+
+
+def _measure(content: bytes) -> str:
+    lines = content.count(b"\n") + (not content.endswith(b"\n") and bool(content))
+    return f"{len(content)} bytes, lines: {lines}"

@@ -1,0 +1,33 @@
+"""Puts views that a crash may have left in the middle of something back to a command's boundary."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from artoo.contracts.errors import SandboxError
+from artoo.world.joining import finish_join
+from artoo.world.landing import finish_all
+from artoo.world.stage import remove_tree
+from artoo.world.view_place import TRUNK, ViewPlace, Views
+
+
+def to_boundary(place: ViewPlace) -> None:
+    """Finishes what has ended, drops what has not. To be called with the view's lock held.
+
+    Raises SandboxError when there is no room; it can be repeated then.
+    """
+    finish_all(place)
+    for layer in dict.fromkeys((TRUNK, *place.layer_names())):
+        finish_join(place, layer)
+        remove_tree(place.layer_home(layer) / "copy")  # only its own process knows what is in it
+
+
+def views_to_boundary(artoo_home: Path) -> None:
+    """All views that no process holds. One that has no room to be finished is left for later."""
+    for place in Views(artoo_home).remembered():
+        with suppress(SandboxError), place.locked():
+            if place.exists:
+                to_boundary(place)
+            else:  # cut while it was made, or while it was forgotten
+                remove_tree(place.base)

@@ -1,0 +1,118 @@
+"""Records one review on a real terminal, as the text of docs/review.md.
+
+    python tests/cli/review_recording.py            prints the page
+
+A real command in a real view is reviewed: nothing of the screen is written by hand. What differs from run to run
+(the task's id, the day until which something is kept) is put into a fixed form, and a test compares the page.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from cli_terminal import Terminal, terminal
+
+COLUMNS = 80
+COMMAND = "sed -i s/teh/the/g *.md; rm draft.md; echo 'make test' > .git/hooks/pre-commit; cat *.md > all.txt"
+ASK = "[a]pply all, [c]hoose, [k]eep for later, [d]iscard, [s]how again: "
+
+HEAD = """# One review
+
+Recorded by `tests/cli/review_recording.py` on a terminal of {columns} columns and 24 lines: one command as a task
+of its own. It corrects the spelling of two notes, deletes a third file, makes a new one, and leaves a hook that git
+would run at every commit. Nothing of that has happened to the files when the question appears. The person chooses:
+the spelling and the new file now. The deletion and the hook wait, are looked at again in a later process, and are
+dropped. At the end `artoo undo` takes back what was applied. What the person types stands behind the questions and
+the `$`.
+
+"""
+
+
+def record(place: Path) -> str:
+    """Plays the session in an empty directory, and returns all that the terminal showed."""
+    project = _project(place)
+    before = Path.cwd()
+    os.chdir(project)
+    try:
+        shown = [_reviewed(place), *(_session(place, words) for words in (["diff"], ["discard"], ["undo"]))]
+    finally:
+        os.chdir(before)
+    return _settled("\n".join(shown))
+
+
+def page(recorded: str) -> str:
+    """The page of the docs."""
+    return HEAD.format(columns=COLUMNS) + "```text\n" + recorded + "```\n"
+
+
+def _project(place: Path) -> Path:
+    project = place / "notes"
+    project.mkdir(parents=True)
+    (project / "plan.md").write_text("# Plan\n\nFirst teh garden, then teh roof.\n")
+    (project / "letter.md").write_text("Dear Ada,\n\nteh house is dry.\n")
+    (project / "draft.md").write_text("not needed any more\n")
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    return project
+
+
+def _reviewed(place: Path) -> str:
+    with _artoo(place, ["sandbox", "--", COMMAND]) as screen:
+        screen.wait_for("space or n: on")
+        screen.send(" ")
+        screen.wait_for("-- end")
+        screen.send(" ")
+        screen.wait_for(ASK)
+        screen.send("c\r")
+        screen.wait_for("Which?")
+        screen.send("3-5\r")
+        screen.wait_for("[y]es, [N]o: ")
+        screen.send("y\r")
+        screen.end()
+        return f'$ artoo sandbox -- "{COMMAND}"\n{_text(screen)}'
+
+
+def _session(place: Path, words: list[str]) -> str:
+    if words == ["undo"]:
+        words = ["undo", _undoable(place)]
+    with _artoo(place, words) as screen:
+        if words == ["discard"]:
+            screen.wait_for("[y]es, [N]o: ")
+            screen.send("y\r")
+        if words == ["diff"]:
+            screen.wait_for("kept until")
+        screen.end()
+        return f"$ artoo {' '.join(words)}\n{_text(screen)}"
+
+
+def _artoo(place: Path, words: list[str]) -> AbstractContextManager[Terminal]:
+    environ = {"HOME": str(place), "NO_COLOR": "1"}
+    return terminal("accepted", words, place / ".artoo", environ, columns=COLUMNS)
+
+
+def _undoable(place: Path) -> str:
+    [task] = (found for found in (place / ".artoo" / "undo").iterdir() if found.is_dir())
+    return task.name[:4]
+
+
+def _text(screen: Terminal) -> str:
+    """What stood on the terminal at the end: a line that was erased is gone."""
+    lines = (line.rpartition("\r")[2] for line in screen.shown.split("\n"))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _settled(text: str) -> str:
+    text = re.sub(r"\b(artoo (?:diff|apply|discard|undo) |(?m:^))[0-9a-f]{4}\b", r"\g<1>01a2", text)
+    return re.sub(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?", "2026-12-22", text)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as directory:
+        home = Path(os.path.realpath(directory)) / "home"
+        home.mkdir()
+        sys.stdout.write(page(record(home)))

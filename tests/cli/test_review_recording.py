@@ -1,0 +1,23 @@
+"""The recorded review in the docs is what a terminal shows."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from review_recording import page, record
+
+from artoo.world.choose import open_sandbox
+
+PAGE = Path(__file__).parents[2] / "docs" / "review.md"
+
+
+def test_the_recorded_review_is_what_a_terminal_shows(tmp_path: Path) -> None:
+    """Played again, it is the same but for ids and dates (review_recording.py prints the page)."""
+    home = Path(os.path.realpath(tmp_path)) / "home"
+    home.mkdir()
+    if asyncio.run(open_sandbox(home / ".artoo")).tier != "bubblewrap":
+        pytest.skip("recorded where bubblewrap works")
+    assert page(record(home)) == PAGE.read_text(encoding="utf-8")

@@ -1,0 +1,117 @@
+"""`artoo diff`, `apply` and `discard` on a real terminal: dangers are named and asked about once more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_terminal import CTRL_D, terminal
+from pending_cases import FIRST, waits
+
+HARMLESS = "sed -i s/old/new/ a.txt"
+DANGEROUS = "sed -i s/old/new/ a.txt; rm gone.txt"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project in a home of its own, where this process stands."""
+    place = tmp_path / "home" / "project"
+    place.mkdir(parents=True)
+    (place / "a.txt").write_text("old\n")
+    (place / "gone.txt").write_text("here\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(place)
+    return place
+
+
+@pytest.fixture
+def home(project: Path) -> Path:
+    """artoo's own directory."""
+    return project.parent / ".artoo"
+
+
+def test_what_undo_can_put_back_is_applied_without_another_question(project: Path, home: Path) -> None:
+    """Typing `artoo apply` is the yes to edits."""
+    waits(home, project.parent, project, HARMLESS)
+    with terminal("accepted", ["apply", "0198"], home) as screen:
+        screen.wait_for("artoo undo 0198")
+        assert screen.end() == 0
+    assert (project / "a.txt").read_text() == "new\n"
+
+
+@pytest.mark.parametrize(("keys", "code", "there"), [("y\r", 0, False), ("\r", 1, True), (CTRL_D, 1, True)])
+def test_a_deletion_is_named_and_asked_about(project: Path, home: Path, keys: str, code: int, there: bool) -> None:
+    """The review is shown with the deletion by name; only a yes applies it."""
+    waits(home, project.parent, project, DANGEROUS)
+    with terminal("accepted", ["apply", "0198"], home) as screen:
+        screen.wait_for("- deleted  gone.txt")
+        screen.wait_for("[y]es, [N]o: ")
+        assert "tidy up" in screen.shown
+        screen.send(keys)
+        assert screen.end() == code
+    assert (project / "gone.txt").exists() == there
+
+
+def test_without_an_id_the_latest_is_named_and_asked_about(project: Path, home: Path) -> None:
+    """Nobody applies what they have not seen: the request and the changes stand above the question."""
+    waits(home, project.parent, project, HARMLESS, request="mend a.txt")
+    with terminal("accepted", ["apply"], home) as screen:
+        screen.wait_for("mend a.txt")
+        screen.wait_for("~ edited  a.txt")
+        screen.wait_for("[y]es, [N]o: ")
+        screen.send("y\r")
+        assert screen.end() == 0
+    assert (project / "a.txt").read_text() == "new\n"
+
+
+def test_yes_beforehand(project: Path, home: Path) -> None:
+    """`--yes` asks nothing."""
+    waits(home, project.parent, project, DANGEROUS)
+    with terminal("accepted", ["apply", FIRST, "--yes"], home) as screen:
+        assert screen.end() == 0
+    assert not (project / "gone.txt").exists()
+
+
+@pytest.mark.parametrize(("keys", "code"), [("y\r", 0), ("n\r", 1)])
+def test_discarding_is_asked_about(project: Path, home: Path, keys: str, code: int) -> None:
+    """What is discarded is gone, so it is asked once more."""
+    waits(home, project.parent, project, DANGEROUS)
+    with terminal("accepted", ["discard", "0198"], home) as screen:
+        screen.wait_for("Discard all that this task changed?")
+        screen.send(keys)
+        assert screen.end() == code
+    with terminal("accepted", ["diff"], home) as screen:
+        screen.wait_for("Nothing waits for you." if code == 0 else "- deleted  gone.txt")
+        assert screen.end() == 0
+
+
+def test_a_long_diff_is_paged(project: Path, home: Path) -> None:
+    """On a terminal `artoo diff` shows pages; q leaves."""
+    waits(home, project.parent, project, "seq 200 > a.txt")
+    with terminal("accepted", ["diff"], home) as screen:
+        screen.wait_for("q: to the end --")
+        screen.send("q")
+        assert screen.end() == 0
+        assert screen.as_before
+        assert "+200" not in screen.shown
+
+
+def test_the_conversation_has_these_commands(project: Path, home: Path) -> None:
+    """/diff, /apply, /discard and /undo settle what waits without leaving."""
+    waits(home, project.parent, project, DANGEROUS)
+    with terminal("accepted", [], home) as screen:
+        screen.wait_for("artoo>")
+        for command, shown in (
+            ("/diff 0198 gone.txt", "- deleted  gone.txt"),
+            ("/apply 0198 a.txt", "Applied:"),
+            ("/discard 0198 --yes", "Discarded."),
+            ("/undo", ": artoo undo 0198"),
+        ):
+            screen.wait_for_prompt()
+            screen.send(f"{command}\r")
+            screen.wait_for(shown)
+        screen.wait_for_prompt()
+        screen.send(CTRL_D)
+        assert screen.end() == 0
+    assert (project / "a.txt").read_text() == "new\n"
+    assert (project / "gone.txt").exists()

@@ -1,0 +1,169 @@
+"""kill -9 at every change on disk of settling: nothing half applied, nothing lost, always still to be settled."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from layers import view_of
+from sandbox_snapshots import Entry, snapshot
+from sandbox_world import World
+from settle_victim import PART, TASK
+
+from artoo.world.closing import opened
+from artoo.world.recover import recover
+from artoo.world.undo import undo
+from artoo.world.view_place import Views
+
+Tree = dict[str, Entry]
+MOST = 2_000
+
+
+def fill(project: Path) -> None:
+    """The tree before."""
+    for name in ("over", "gone", "mode", "swap", "log"):
+        (project / name).write_text(f"old {name}\n")
+    (project / "tree" / "inner").mkdir(parents=True)
+    (project / "tree" / "inner" / "leaf").write_text("leaf")
+    (project / "link").symlink_to("log")
+
+
+def work(home: Path) -> None:
+    """Every kind of change."""
+    project = home / "project"
+    (project / "over").write_text("new over\n")
+    (project / "gone").unlink()
+    (project / "mode").chmod(0o711)
+    (project / "swap").unlink()
+    (project / "swap" / "deep").mkdir(parents=True)
+    (project / "swap" / "deep" / "s").write_text("s")
+    shutil.rmtree(project / "tree")
+    (project / "tree").write_text("file now")
+    (project / "link").unlink()
+    (project / "link").symlink_to("mode")
+    (project / "new" / "m").mkdir(parents=True)
+    (project / "new" / "m" / "n").write_text("n")
+
+
+class Victim:
+    """Settles in processes that die."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        program = Path(__file__).with_name("settle_victim.py")
+        self._process = subprocess.Popen(
+            [sys.executable, str(program), str(world.home)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def reset(self) -> None:
+        """A fresh project, and a task's view over it."""
+        shutil.rmtree(self.world.project, ignore_errors=True)
+        shutil.rmtree(self.world.artoo_home, ignore_errors=True)
+        self.world.project.mkdir()
+        fill(self.world.project)
+        view_of(self.world, work, TASK)
+
+    def settle(self, mode: str, fuse: int) -> bool:
+        """Whether it came to its end."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(f"{mode} {fuse}\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline().strip() == "0"
+
+    def close(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait()
+
+
+@pytest.fixture
+def victim(world: World) -> Iterator[Victim]:
+    one = Victim(world)
+    yield one
+    one.close()
+
+
+def now(world: World) -> Tree:
+    return snapshot(world.project)
+
+
+def finish(world: World) -> None:
+    """What another process does afterwards: recovers, twice, and applies what is left."""
+    recover(world.artoo_home)
+    assert recover(world.artoo_home).finished == ()
+    place = Views(world.artoo_home).find(TASK)
+    if place is None:
+        return
+    with opened(place, world.artoo_home) as view:
+        found = view.difference()
+        assert found.conflicts == ()
+        if found.empty:
+            view.forget()
+        else:
+            assert view.apply(found, digest=found.digest).whole
+
+
+def ends(victim: Victim, mode: str) -> tuple[Tree, Tree, Tree]:
+    """The project before, after the mode alone, and after everything."""
+    victim.reset()
+    before = now(victim.world)
+    assert victim.settle(mode, 0)
+    after = now(victim.world)
+    finish(victim.world)
+    return before, after, now(victim.world) if mode != "discard" else before
+
+
+def killed_at(victim: Victim, mode: str, fuse: int, known: tuple[Tree, Tree, Tree]) -> bool:
+    """One death; whether there is a later moment to die at."""
+    before, after, whole = known
+    world = victim.world
+    victim.reset()
+    survived = victim.settle(mode, fuse)
+    recover(world.artoo_home)
+    seen = now(world)
+    assert seen in (before, after), (mode, fuse)
+    place = Views(world.artoo_home).find(TASK)
+    if seen == before and mode != "discard":
+        assert place is not None, (mode, fuse)
+    finish(world)
+    assert now(world) == (before if mode == "discard" and place is None else whole), (mode, fuse)
+    if now(world) != before:
+        assert undo(world.artoo_home, TASK).refused == (), (mode, fuse)
+        assert now(world) == before, (mode, fuse)
+    assert not (world.artoo_home / "views" / TASK).exists(), (mode, fuse)
+    return not survived
+
+
+@pytest.mark.parametrize(("mode", "stride"), [("all", 7), ("part", 7), ("keep", 1), ("discard", 5)])
+def test_a_death_while_settling_loses_nothing(victim: Victim, mode: str, stride: int) -> None:
+    """Before or after, never between; and whatever is left can be settled by the next process."""
+    matrix(victim, mode, stride)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("mode", ["all", "part", "discard"])
+def test_a_death_at_every_change_loses_nothing(victim: Victim, mode: str) -> None:
+    """The same, at each single change on disk."""
+    matrix(victim, mode, 1)
+
+
+def matrix(victim: Victim, mode: str, stride: int) -> None:
+    known = ends(victim, mode)
+    if mode == "discard":
+        victim.reset()
+        finish(victim.world)
+        known = (known[0], known[1], now(victim.world))
+    assert set(PART) <= set(known[2]) or mode == "discard"
+    assert not killed_at(victim, mode, MOST, known), "more changes than the matrix looks at"
+    fuse = 1
+    while killed_at(victim, mode, fuse, known):
+        fuse += stride
+    assert fuse > 1, "nothing was ever cut"
