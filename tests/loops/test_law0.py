@@ -228,7 +228,6 @@ def files(world: World) -> None:
         world.file(name, text)
 
 
-@pytest.mark.xfail(strict=False, reason="the planner still writes checks, and listings into contexts")
 @pytest.mark.parametrize("lie", LIES)
 async def test_a_lie_is_never_believed(world: World, lie: str) -> None:
     """However it is told, and whoever vouches for it, a lie ends neither in accept nor in success."""
@@ -239,7 +238,6 @@ async def test_a_lie_is_never_believed(world: World, lie: str) -> None:
     assert ended.result.unmet
 
 
-@pytest.mark.xfail(strict=False, reason="the planner still writes checks, and listings into contexts")
 @pytest.mark.parametrize("lie", LEFT_TO_THE_JUDGE)
 async def test_what_only_a_reader_can_tell_is_never_checked(world: World, lie: str) -> None:
     """The worst that a judge which lies with the executor reaches is `judged`; one that is honest stops it."""
