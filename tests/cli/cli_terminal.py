@@ -100,7 +100,10 @@ def terminal(
     pause: float = 0.01,
     columns: int = 80,
 ) -> Generator[Terminal]:
-    """Starts artoo on a terminal; it is gone when the block ends."""
+    """Starts artoo on a terminal, with a stand-in for the runtime that plays `story`, or without one for an empty
+    story; it is gone when the block ends.
+    """
+    program = [str(PROGRAM), story] if story else ["-m", "artoo"]
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME")}
@@ -112,7 +115,7 @@ def terminal(
         "PROMPT_TOOLKIT_NO_CPR": "1",
     }
     process = subprocess.Popen(
-        [sys.executable, str(PROGRAM), story, *arguments],
+        [sys.executable, *program, *arguments],
         stdin=slave,
         stdout=slave,
         stderr=slave,

@@ -14,30 +14,34 @@ import os
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.errors import ArtooError
-from artoo.ports.sandbox import Roots, TaskLedger
+from artoo.contracts.settling import Ending
+from artoo.ports.sandbox import Roots
 from artoo.tools.commands import Command
 from artoo.tools.gate import Gate
 from artoo.tools.gate_rules import ask_about_mcp, ask_about_script
-from artoo.tools.gated import GatedCommands, GatedWriter
+from artoo.tools.in_view import CommandsInView, FilesInView
 from artoo.tools.questions import AskPerson
+from artoo.tools.settler import Settler
 from artoo.world.choose import open_sandbox
+from artoo.world.classify import Places
+from artoo.world.opening import views_in
 from artoo.world.secrets import existing, secret_paths
 
 Confirm = Callable[[str, list[str]], bool]
 Answer = dict[str, Any]
 
-_LEDGER = TaskLedger()
 _ARTOO_HOME = Path(os.environ.get("ARTOO_HOME") or f"{tempfile.gettempdir()}/artoo-redteam-{os.geteuid()}")
 
 
 def run(action: Mapping[str, Any], cwd: str, confirm: Confirm) -> Answer:
-    """Does one action under the gate. Actions of one process are one task."""
+    """Does one action under the gate. Each is a task of its own."""
     return asyncio.run(_run(action, Path(cwd), confirm))
 
 
@@ -51,31 +55,34 @@ async def _run(action: Mapping[str, Any], cwd: Path, confirm: Confirm) -> Answer
 
 
 async def _stage(action: Mapping[str, Any], cwd: Path, confirm: Confirm) -> Answer:
-    """Commands and files go through the product's own gate, sandbox and ledger."""
+    """Commands and files go through the product's own view, sandbox and settling."""
 
     async def ask(request: ConfirmationRequest) -> Consent:
         return Consent.ONCE if confirm(request.title, list(request.details)) else Consent.NO
 
-    sandbox = await open_sandbox(_ARTOO_HOME)
-    home = Path.home()
+    home, task_id = Path.home(), uuid.uuid4().hex
     roots = Roots(home=home, workspace=home / "artoo_workspace", project=cwd)
+    view = views_in(await open_sandbox(_ARTOO_HOME), _ARTOO_HOME)(task_id, roots)
     gate = Gate(AskPerson(ask))
     try:
         if action["tool"] == "write_file":
-            writer = GatedWriter(sandbox, roots, "redteam", gate, _LEDGER)
+            writer = FilesInView(view, Places.of(roots, _ARTOO_HOME))
             outcome = await writer.write(cwd / action["path"], action["content"].encode())
         else:
-            runner = GatedCommands(sandbox, roots, "redteam", gate, _LEDGER)
+            runner = CommandsInView(view, gate)
             outcome = await runner.run(Command(("bash", "-c", action.get("command", "")), wall_seconds=60.0))
+        ending = Ending(task_id=task_id, directive="accept")
+        settled = await Settler(view, _ARTOO_HOME, "red team").settle(ending, AskPerson(ask))
     except ArtooError as error:
         return {"status": "error", "error": str(error)}
+    applied = settled.state in ("none", "applied")
     return {
-        "status": outcome.status.value,
+        "status": outcome.status.value if applied else "refused",
         "exit_code": outcome.exit_code,
         "stdout": outcome.output[-500:],
         "stderr": outcome.error_output[-500:],
-        "dropped": list(outcome.dropped),
-        "applied": list(outcome.changes),
+        "dropped": [] if applied else list(outcome.changes),
+        "applied": list(outcome.changes) if applied else [],
     }
 
 

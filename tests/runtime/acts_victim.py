@@ -14,7 +14,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from artoo.contracts.confirmation import PERSON, ConfirmationAnswer, Confirmatio
 from artoo.contracts.execution import ToolCalled, ToolStarted
 from artoo.contracts.plan import MustNot
 from artoo.contracts.roles import Role
+from artoo.contracts.settling import Ending
 from artoo.ports.bus import Port
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Departure, Ticket
@@ -36,22 +36,24 @@ from artoo.tasklog.layout import part_path, task_directory
 from artoo.tasklog.lock import TaskLock
 from artoo.tasklog.reader import TaskLogReader
 from artoo.tools.past import Past
+from artoo.tools.settler import Settler
 from artoo.tools.user_tools import tool, user_tool
 from artoo.world.choose import candidates
+from artoo.world.opening import views_in
 
 TASK = "task-1"
 BEFORE = "first\n"
-LINE = "second"
+AFTER = "first\nsecond\n"
 
 
 def calls_of(home: Path) -> tuple[tuple[str, dict[str, str]], ...]:
     """What the task does, in order."""
     return (
         ("read_file", {"path": str(home / "project" / "diary")}),
-        ("shell", {"command": f"echo {LINE} >> diary; wc -l < diary"}),
+        ("shell", {"command": "printf 'first\\nsecond\\n' > diary; wc -l < diary"}),
         ("write_file", {"path": "made.txt", "content": "new\n"}),
         ("send", {"text": "hello"}),
-        ("shell", {"command": "echo more >> made.txt; rm -f gone; ls"}),
+        ("shell", {"command": "echo more > more.txt; rm -f gone; ls"}),
     )
 
 
@@ -76,12 +78,11 @@ async def _work(
 ) -> None:
     roots = Roots(home=home, workspace=home / "artoo_workspace", project=home / "project")
     candidate = next(one for one in candidates(config.home) if one.tier == "bubblewrap")
+    view = views_in(candidate.build(candidate.stage_homes), config.home)(TASK, roots)
     hands = open_hands(
-        candidate.build(candidate.stage_homes),
-        roots,
+        view,
         config.home,
-        TASK,
-        "diary and made.txt",
+        "write the diary",
         SystemClock(),
         (user_tool(_sender(home)),),
         bus.port(Role.GATE, TASK),
@@ -98,6 +99,10 @@ async def _work(
         if act not in past.ended:
             call = await toolbox.call(name, arguments, Ticket(act, _announcing(port, act, name)))
             port.publish(ToolCalled(subtask_id="s1", attempt=1, call=call, act=act))
+    await hands.joining.join(("s1",))
+    settler = Settler(view, config.home, "write the diary", durable=flush, again=True)
+    settled = await settler.settle(Ending(task_id=TASK, directive="accept"), hands.questions)
+    assert settled.state in ("applied", "none"), settled
     asking.cancel()
 
 
@@ -133,7 +138,7 @@ def _past(config: Config) -> Past:
     directory = task_directory(config.home, TASK)
     if not part_path(directory, 0).exists():
         return Past()
-    return past_of(config, TASK, TaskLogReader(directory).envelopes(), datetime.now(UTC))
+    return past_of(TaskLogReader(directory).envelopes())
 
 
 async def _person(port: Port, home: Path, again: Consent) -> None:

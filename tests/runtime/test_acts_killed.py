@@ -6,11 +6,11 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from acts_victim import BEFORE, LINE, TASK, calls_of
+from acts_victim import AFTER, BEFORE, TASK, calls_of
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.execution import CallStatus, ToolCall, ToolCalled
@@ -71,13 +71,14 @@ class Lives:
         return found
 
     def answered(self) -> Counter[tuple[str, str]]:
-        """How often each question about an act was answered, doing it again aside."""
+        """How often each question about an act was answered, doing it again aside, and the review of the whole."""
         questions = {e.id: e.payload for e in self.log().envelopes() if isinstance(e.payload, ConfirmationRequest)}
         return Counter(
             (questions[e.cause_id].act, questions[e.cause_id].title)
             for e in self.log().envelopes()
             if isinstance(e.payload, ConfirmationAnswer)
             and e.cause_id is not None
+            and questions[e.cause_id].review is None
             and all(act.verb != "again" for act in questions[e.cause_id].acts)
         )
 
@@ -105,9 +106,9 @@ def lives(tmp_path: Path, proved: None) -> Iterator[Lives]:
 
 
 def check(lives: Lives, again: str) -> None:
-    """Everything is done exactly once, known exactly once, and can be taken back."""
-    assert lives.text("project/diary") == f"{BEFORE}{LINE}\n"
-    assert lives.text("project/made.txt") == "new\nmore\n"
+    """Everything is done, known exactly once, settled whole, and can be taken back."""
+    assert lives.text("project/diary") == AFTER
+    assert (lives.text("project/made.txt"), lives.text("project/more.txt")) == ("new\n", "more\n")
     assert not (lives.home / "project" / "gone").exists()
     calls = lives.calls()
     assert sorted(calls) == [f"s1/{number}" for number in range(1, len(calls_of(lives.home)) + 1)]
@@ -115,8 +116,7 @@ def check(lives: Lives, again: str) -> None:
     done = [calls[f"s1/{number}"][0] for number in (1, 2, 3, 5)]
     assert [call.status for call in done] == [CallStatus.OK] * 4, done
     assert done[1].output == "2\n"
-    assert [Path(path).name for path in done[1].changes] == ["diary"]
-    assert set(lives.answered().values()) == {1}, "who has answered is not asked again, whatever was lost"
+    assert set(lives.answered().values()) <= {1}, "who has answered is not asked again, whatever was lost"
     _check_sent(lives, calls["s1/4"][0], again)
     recover(lives.home / ".artoo")
     assert undo(lives.home / ".artoo", TASK).refused == ()
@@ -136,13 +136,7 @@ def _check_sent(lives: Lives, call: ToolCall, again: str) -> None:
         assert "nobody knows" in (call.reason or "")
 
 
-def _nothing_more(lives: Lives) -> None:
-    """A death between the two halves of keeping a before-image changes its file's ctime: then it asks once more."""
-
-
-def kill_at(
-    lives: Lives, kind: str, numbers: range, again: str, more: Callable[[Lives], None] = _nothing_more
-) -> int:
+def kill_at(lives: Lives, kind: str, numbers: range, again: str) -> int:
     """Kills one life at each of the moments, until one lives to its end. Returns how many died."""
     deaths = 0
     for number in numbers:
@@ -150,7 +144,6 @@ def kill_at(
         ended = lives.live(f"{kind}:{number}", again) == 0
         deaths += not ended
         assert ended or lives.live("-", again) == 0, f"the life after {kind}:{number} failed"
-        more(lives)
         check(lives, again)
         if ended:
             break
@@ -159,28 +152,9 @@ def kill_at(
 
 def test_kill_at_each_message(lives: Lives) -> None:
     """Death at each message of a task, before the log has it: nothing is done twice, nothing is lost."""
-
-    def own(lives: Lives) -> None:
-        assert set(lives.answered()) == {
-            ("s1/2", "shell: overwrite 1"),
-            ("s1/4", "tool send"),
-            ("s1/5", "shell: delete 1"),
-        }, "what the task made is its own in every life"
-
-    deaths = kill_at(lives, "say", range(1, 200), "no", own)
+    deaths = kill_at(lives, "say", range(1, 200), "no")
     assert deaths >= 14
     print(f"killed at {deaths} messages")
-
-
-def test_done_again_when_the_person_says_so(lives: Lives) -> None:
-    """What was under way outside is done again after a yes, and only then."""
-    lives.reset()
-    assert lives.live("say:12") == DIED
-    assert lives.text("sent") == "hello\n"
-    assert lives.live("-", "once") == 0
-    check(lives, "once")
-    assert lives.text("sent") == "hello\nhello\n"
-    assert lives.text("asked").splitlines().count("s1/4 first") == 1, "one yes is enough"
 
 
 def test_kill_at_some_changes(lives: Lives) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
-from artoo.contracts.changes import ApplyReport
+from artoo.contracts.changes import ApplyReport, Change
+from artoo.contracts.settling import ChangeClass
 from artoo.ports.sandbox import Limits, Roots, Sandbox, SandboxRequest, SandboxRun, TaskLedger
 from artoo.world.choose import Candidate, candidates
+from artoo.world.classes import classified
 from artoo.world.selftest import prove
 
 
@@ -112,3 +114,14 @@ def _overlay(tier: str, world: World) -> Sandbox:
 
 
 MakeWorld = Callable[[], World]
+
+
+def asked(changes: Iterable[Change]) -> list[str]:
+    """The paths of changes that would need consent at the end of a task."""
+    found = (classified(change, within=True) for change in changes)
+    return [one.path for one in found if one.change_class is not ChangeClass.SILENT]
+
+
+def why(change: Change) -> str:
+    """Why a change needs consent; empty when it needs none."""
+    return classified(change, within=True).reason

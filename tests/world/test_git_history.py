@@ -193,3 +193,19 @@ def test_hooks_and_settings_of_a_repository_are_persistence(world: World) -> Non
     mark.unlink(missing_ok=True)
     difference_of(view_of(world, lambda home: run(home / "project", "git tag one"), "task-2"), world.artoo_home)
     assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "path"),
+    [
+        ("git init -q sub; echo ../../evil > sub/.git/commondir", "sub/.git/commondir"),
+        ("git init -q sub; git -C sub config core.fsmonitor ./evil", "sub/.git/config"),
+        ("printf '#!/bin/sh\\n' > .git/hooks/pre-push", ".git/hooks/pre-push"),
+        ("truncate -s 40 .git/index", ".git/index"),
+    ],
+)
+def test_git_led_elsewhere_needs_consent(world: World, script: str, path: str) -> None:
+    """New repositories that start programs, and an index that git could not have written, are no bookkeeping."""
+    found = after(world, script)
+    loud = [one.path for one in found.classes if one.change_class is not ChangeClass.SILENT]
+    assert loud == [str(world.project / path)]

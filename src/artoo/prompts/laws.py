@@ -32,9 +32,9 @@ LAWS: tuple[Law, ...] = (
         "Never harm unasked",
         "Nothing irreversible without the person's consent to that very act.",
         (
-            "artoo.tools.gate: what a tool would change is asked about, bound to the digest of the act",
-            "artoo.world: commands run against a view whose changes can be dropped, or put back",
-            "artoo.tools.gated: a dropped change is a failed call, whatever the exit code was",
+            "artoo.world: a task works in a view of the files; nothing of it is theirs until it is settled",
+            "artoo.tools.settler: what a task changed is applied as a whole, bound to the digest of what was shown",
+            "artoo.tools.gate: an act that cannot be staged is asked about before it happens",
             "artoo.tools.asking: MCP tools, AppleScript, Shortcuts and writing functions ask before they run",
             "artoo.tools.origins: hosts and recipients that data named first are shown with their source",
             "artoo.runtime.answers: without a person or a policy that names the act, the answer is no",

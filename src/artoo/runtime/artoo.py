@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from artoo.ports.evidence import EvidenceSource
     from artoo.ports.world import View
     from artoo.runtime.beginning import Begun
+    from artoo.runtime.behalf import Behalf
     from artoo.runtime.pending import Pending
     from artoo.runtime.stage import TaskMemory
     from artoo.runtime.task import TaskRun
@@ -195,9 +196,14 @@ class Artoo:
         """
         return await self._finish(await self._reopen(task_id))
 
-    async def stream_resumed(self, task_id: str | None = None) -> AsyncGenerator[Envelope, None]:
-        """As `resume`: what was said before and stands, then all that is said from now on."""
-        begun = await self._reopen(task_id)
+    async def stream_resumed(
+        self, task_id: str | None = None, *, behalf: Behalf | None = None
+    ) -> AsyncGenerator[Envelope, None]:
+        """As `resume`: what was said before and stands, then all that is said from now on.
+
+        `behalf`: the agent of a team for whom it was begun, whose tasks nobody else goes on with.
+        """
+        begun = await self._reopen(task_id, behalf)
         async with aclosing(self._messages(begun)) as messages:
             async for envelope in messages:
                 yield envelope
@@ -269,12 +275,12 @@ class Artoo:
 
         return await begin(shop, text, history, options or RunOptions())
 
-    async def _reopen(self, task_id: str | None) -> Begun:
+    async def _reopen(self, task_id: str | None, behalf: Behalf | None = None) -> Begun:
         shop = self._open_shop()
         from artoo.runtime.resuming import reopen
 
         await shop.durable()  # a task of this very process may be meant
-        return await reopen(shop, task_id)
+        return await reopen(shop, task_id, behalf)
 
     def _open_shop(self) -> Workshop:
         if self._shop is None:

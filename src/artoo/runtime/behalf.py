@@ -31,8 +31,8 @@ class Behalf:
 
     `standing`: its segments of every prompt, checked at each. `must_not`: tools that it is not given. `tools`:
     those that it has besides. `view`: where it works (None: in one of the task's own), `settling` what becomes of
-    that at the end (None: as with any task). `tier`: the models that it may ask (None: every role its own). `began`
-    is told the task's id before anything else happens.
+    that at the end (None: as with any task), `kept` whether an interrupted run's work is still in it. `tier`: the
+    models that it may ask (None: every role its own). `began` is told the task's id before anything else happens.
     """
 
     standing: Standing = field(default_factory=Standing)
@@ -40,6 +40,7 @@ class Behalf:
     tools: tuple[Tool, ...] = ()
     view: View | None = None
     settling: Settling | None = None
+    kept: bool = False
     tier: Tier | None = None
     began: Callable[[str], Awaitable[None]] = _nobody_told
 

@@ -43,8 +43,8 @@ class McpTools:
     pool: Pool
 
 
-SettleBy = Callable[[Network], Settling]
-"""Makes what settles a task's view; the network knows what went out."""
+SettleBy = Callable[[Callable[[], tuple[str, ...]]], Settling]
+"""Makes what settles a task's view, given what tells what went out."""
 
 
 @dataclass(slots=True)
@@ -115,10 +115,12 @@ def open_hands(
     before = past or Past()
     network = Network(unheard if port is None else lambda used: _publish(port, used))
     network.restore(before.used)
-    questions = (
-        None if port is None else AskOnStream(port, None if settle is None else _AfterJoins(forks, settle(network)))
-    )
-    gate = Gate(questions or AskNobody(), Origins(request))
+    gate = Gate(AskNobody(), Origins(request))
+    questions = None
+    if port is not None:
+        settling = None if settle is None else settle(lambda: (*network.went_out(), *gate.outside))
+        questions = AskOnStream(port, None if settling is None else _AfterJoins(forks, settling))
+        gate.questions = questions
     gate.restore(before)
 
     def working_in(subtask_id: str) -> Iterable[Tool]:

@@ -42,11 +42,16 @@ def opened_as(
         allow=allow,
         apply=apply,
         persona=settings.persona,
-        standing={segment.name: text for segment, text in settings.standing.segments.items()},
+        standing=named(settings.standing),
         brain=ModelKnown(small=settings.brain.small, window=settings.brain.window),
         tool=ModelKnown(small=settings.tool.small, window=settings.tool.window),
         without=settings.heuristics.off,
     )
+
+
+def named(standing: Standing) -> dict[str, str]:
+    """An agent's segments by their names."""
+    return {segment.name: text for segment, text in standing.segments.items()}
 
 
 def settings_of(opened: TaskOpened, project: str = "") -> TaskSettings:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,11 +18,13 @@ from artoo.contracts.events import ModelCalled
 from artoo.contracts.recording import TaskOpened, TaskResumed
 from artoo.contracts.solution import Directive, FinalResult
 from artoo.llm.budget import BudgetedModel, cost_of
+from artoo.loops.asking import Standing
 from artoo.ports.spool import Gap
 from artoo.runtime.acts import past_of
 from artoo.runtime.beginning import Begun
+from artoo.runtime.behalf import Behalf
 from artoo.runtime.budgets import price_list
-from artoo.runtime.opening import own_version, settings_of
+from artoo.runtime.opening import named, own_version, settings_of
 from artoo.runtime.options import Budgets, RunOptions
 from artoo.runtime.pending import goes_on
 from artoo.runtime.replaying.difference import Difference, leaves
@@ -72,21 +74,22 @@ class Resumption:
         )
 
 
-async def reopen(shop: Workshop, task_id: str | None) -> Begun:
-    """Takes up a task that was begun before; None: the latest that can go on.
+async def reopen(shop: Workshop, task_id: str | None, behalf: Behalf | None = None) -> Begun:
+    """Takes up a task that was begun before; None: the latest that can go on. `behalf`: the agent whose task it is.
 
     Raises ConfigurationError when it cannot go on, TaskRunning when it runs.
     """
     reader = await asyncio.to_thread(log_to_resume, shop.config.home, task_id)
     lock = shop.locked(await asyncio.to_thread(reader.task_id))
     try:
-        return await _taken_up(shop, resumption_of(await asyncio.to_thread(list, reader)), lock)
+        resumption = resumption_of(await asyncio.to_thread(list, reader), behalf and behalf.standing)
+        return await _taken_up(shop, resumption, lock, behalf or Behalf())
     except BaseException:
         lock.release()
         raise
 
 
-async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock) -> Begun:
+async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock, behalf: Behalf) -> Begun:
     """The same roles on a stage that has the log before them, and the real thing behind it."""
     recording, options, task_id = resumption.recording, resumption.options, resumption.task_id
     roots = shop.roots(options)
@@ -96,30 +99,37 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock) -> B
     await settle_earlier(shop.config)
     await asyncio.to_thread(goes_on, shop.config, task_id)
     past = await asyncio.to_thread(past_of, recording.all_messages)
-    await asyncio.to_thread(_require_view, shop.config.home, task_id, past)
-    view = await shop.view(task_id, roots)
+    view = behalf.view or await shop.view(task_id, roots)
+    if not await _has_work(shop.config.home, task_id, past, behalf):
+        raise ConfigurationError(
+            f"what task {task_id} had changed was applied or discarded since; it cannot go on from there: "
+            "give the request again"
+        )
     memory = await shop.memory(options)
+    mode = options.apply or shop.config.apply
+    made = await shop.hands(view, recording.request.text, mode, past, behalf.settling)
     beyond = Beyond(
         bus=shop.bus,
-        model=BudgetedModel(shop.model, budget),
-        hands=await shop.hands(view, recording.request.text, options.apply or shop.config.apply, past),
+        model=BudgetedModel(behalf.model(shop.model), budget),
+        hands=lambda port: behalf.hands(made(port)),
         clock=shop.clock,
         ids=shop.ids,
         memory=memory,
     )
     stage, conductor = await taken_up(recording, resumption.announcement, beyond)
     settings = settings_of(recording.opened, recording.request.project)
-    task = TaskRun(task_id, stage, settings, budget.cost, answers)
+    standing = replace(settings.standing, check=behalf.standing.check)
+    task = TaskRun(task_id, stage, replace(settings, standing=standing), budget.cost, answers)
     return Begun(task, lambda: resumed(task.follow(conductor), resumption), lock, view, tuple(recording.stream))
 
 
-def _require_view(home: Path, task_id: str, past: Past) -> None:
-    """Raises ConfigurationError when what the task did in its view is not there any more."""
-    if Views(home).find(task_id) is None and any(call.changes for call in past.calls):
-        raise ConfigurationError(
-            f"what task {task_id} had changed was applied or discarded since; it cannot go on from there: "
-            "give the request again"
-        )
+async def _has_work(home: Path, task_id: str, past: Past, behalf: Behalf) -> bool:
+    """Whether what the task did in its view is still there."""
+    if not any(call.changes for call in past.calls):
+        return True
+    if behalf.view is not None:
+        return behalf.kept
+    return await asyncio.to_thread(Views(home).find, task_id) is not None
 
 
 def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
@@ -144,14 +154,16 @@ def _of_an_agent(reader: TaskLogReader) -> bool:
     return isinstance(opened, TaskOpened) and bool(opened.standing)
 
 
-def resumption_of(log: Sequence[Envelope | Gap]) -> Resumption:
-    """Checks a whole log. Raises ConfigurationError, which says why the task cannot go on."""
+def resumption_of(log: Sequence[Envelope | Gap], agent: Standing | None = None) -> Resumption:
+    """Checks a whole log. `agent`: whose task it is. Raises ConfigurationError, which says why it cannot go on."""
     messages = [item for item in log if isinstance(item, Envelope)]
     stream = standing(messages)
     _refuse_if_done(stream)
     dropped = to_drop(stream)
     recording = read_recording(log, dropped)
-    if recording.opened.standing:
+    if agent is not None and recording.opened.standing != named(agent):
+        raise ConfigurationError(f"task {recording.task_id} was begun with other knowledge than the agent has now")
+    if recording.opened.standing and agent is None:
         raise ConfigurationError(
             f"task {recording.task_id} was done for a standing agent, with its rights and in a view of its own; "
             "the agent takes its work up again when `artoo serve` runs"

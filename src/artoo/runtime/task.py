@@ -235,7 +235,7 @@ class TaskRun:
         key, stage, settings = subtask.subtask_id, self._stage, self._settings
         port, asker = self._speaker(Role.EXECUTOR, Tier.TOOL, key)
         toolbox = stage.hands.tools.toolbox(key, subtask.must_not, subtask.cautions)
-        surroundings = WatchedSurroundings(stage.hands.surroundings, stage.eyes(port, key))
+        surroundings = WatchedSurroundings(stage.hands.sight(key).surroundings, stage.eyes(port, key))
         executor = Executor(
             port,
             asker,

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from artoo.runtime.stage import Hands, TaskMemory
     from artoo.runtime.task import TaskSettings
     from artoo.tasklog.writer import TaskLog
-    from artoo.tools.network import Network
     from artoo.tools.past import Past
     from artoo.tools.user_tools import UserTool
 
@@ -119,9 +118,9 @@ class Workshop:
 
         mcp, home, keeping = self._mcp_tools(), self.config.home, keeping_of(self.config)
 
-        def settle(network: Network) -> Settling:
+        def settle(went_out: Callable[[], tuple[str, ...]]) -> Settling:
             again = past is not None
-            whole = Settler(view, home, text, mode, keeping, network.went_out, self.durable, again)
+            whole = Settler(view, home, text, mode, keeping, went_out, self.durable, again)
             return settling or whole
 
         return lambda port: open_hands(

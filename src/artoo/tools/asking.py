@@ -73,6 +73,10 @@ class Asking(Announcing):
                 )
         repeatable = self.reads_only and reason is None
         await goes_out(CallEffects.NONE if repeatable else CallEffects.OUTSIDE)
+        if not repeatable:
+            self.gate.outside.append(
+                plain(f"tool {self.identities(arguments)[0]} {self.target(arguments)}".strip())
+            )
         return await self.inner.run(arguments)
 
     def _question(

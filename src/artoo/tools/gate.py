@@ -1,19 +1,15 @@
-"""Law 1's gate: what a tool would do is decided here, asked about where it must be, and done whole or not at all.
+"""Law 1's gate: acts that cannot be staged are asked about before they happen.
 
-    SandboxRun.staged ──► decide ──► silent ────────────────► apply
-                                └──► ask ──► yes ───────────► apply, bound to the digest that was shown
-                                        └──► no ────────────► drop; the record says what is not done
-
-One gate lives for one task and serves all its tools: it remembers what was answered.
+What can be staged happens in the task's view, and is settled as a whole at its end (`settler`). One gate lives for
+one task and serves all its tools: it remembers what was answered.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from artoo.contracts.changes import ApplyReport, Change, PathClass
 from artoo.contracts.confirmation import (
     NOBODY,
     PERSON,
@@ -24,15 +20,11 @@ from artoo.contracts.confirmation import (
 )
 from artoo.contracts.execution import WithheldBy
 from artoo.ports.confirm import Questions
-from artoo.ports.sandbox import StagedChanges
 from artoo.ports.waiting import waiting_for_a_person
-from artoo.tools.commands import meant_changes
-from artoo.tools.gate_question import Act, question_about
 from artoo.tools.origins import Origins
 from artoo.tools.past import Past
 from artoo.tools.questions import AskNobody
 from artoo.tools.under_way import current_act, digest_of_call, kept_so_far
-from artoo.world.decide import Decision, decide
 
 _Acts = frozenset[tuple[str, str]]
 """Kind and target of each part of an act that was asked about."""
@@ -46,40 +38,20 @@ class Refusal:
     by: WithheldBy
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
-    """What became of staged changes: `changes` took effect, `dropped` did not, and `reason` says why not."""
-
-    changes: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    reason: str | None = None
-    withheld_by: WithheldBy | None = None
-
-
 @dataclass(slots=True)
 class Gate:
-    """Settles what tools would do. `origins` knows where names came from that the request does not hold."""
+    """Asks before what cannot be staged. `origins` knows where names came from that the request does not hold;
+    `outside` are the acts that were done: forgetting the task's changes does not take them back."""
 
     questions: Questions = field(default_factory=AskNobody)
     origins: Origins = field(default_factory=Origins)
+    outside: list[str] = field(default_factory=list[str])
     _answers: dict[str, ConfirmationAnswer] = field(default_factory=dict[str, ConfirmationAnswer])
     _refused: list[tuple[_Acts, ConfirmationAnswer]] = field(default_factory=list[tuple[_Acts, ConfirmationAnswer]])
     _granted: dict[tuple[str, str], ConfirmationAnswer] = field(
         default_factory=dict[tuple[str, str], ConfirmationAnswer]
     )
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    async def settle(self, staged: StagedChanges, act: Act) -> Settlement:
-        """Applies the changes, asking first where Law 1 wants it, or drops them. Raises SandboxError."""
-        changes = staged.changes
-        if not changes:
-            return Settlement()
-        refusal = await self._refusal(staged, act)
-        if refusal is not None:
-            await staged.drop()
-            return Settlement((), _all_paths(changes), f"nothing was changed: {refusal.reason}", refusal.by)
-        await kept_so_far()
-        return _settlement(await staged.apply(digest=staged.digest, note=act.note), changes)
 
     def restore(self, past: Past) -> None:
         """Takes up what was answered and what was read before this process, oldest first.
@@ -95,6 +67,8 @@ class Gate:
             if again or answer.by == NOBODY or answer.by.startswith(POLICY):
                 continue
             self._remember(request, answer)
+            if answer.consent.is_yes and request.act in past.ended:
+                self.outside += [f"{act.verb} {act.target}" for act in request.acts if act.verb == "tool"]
             if past.may_use_once(request.act):
                 self.grant_once(request.act, answer)
 
@@ -122,21 +96,6 @@ class Gate:
             return Refusal(f"the person said no to: {what}; do not try it again, report it", "person")
         return Refusal(f"it needs a person's consent, and nobody can be asked here: {what}; {ADVICE}", "nobody")
 
-    async def _refusal(self, staged: StagedChanges, act: Act) -> Refusal | None:
-        decision = decide(staged.changes)
-        if decision.silent:
-            return None
-        own = [change.path for change, _ in decision.ask if change.path_class is PathClass.ARTOO]
-        if own:  # nobody is asked: with a yes a task could rewrite the record of what it did
-            return Refusal(f"artoo's own files are out of reach of tasks: {_some(own)}", "nobody")
-        return await self.refusal(await question_about(staged, decision, self._with_source(act, decision)))
-
-    def _with_source(self, act: Act, decision: Decision) -> Act:
-        """The act with what the person should know of it: where its targets came from, if not from the request."""
-        sources = (self.origins.of_path(change.path) for change, _ in decision.ask)
-        found = tuple(dict.fromkeys(source for source in sources if source is not None))
-        return replace(act, source="; ".join(found) or None, language=self.origins.language)
-
     def _remembered(self, request: ConfirmationRequest) -> ConfirmationAnswer | None:
         """An earlier answer that holds for this act: to the same act, or a no to something that it contains."""
         granted = self._granted.pop((request.act, request.digest), None)
@@ -156,7 +115,7 @@ class Gate:
 AGAIN = "again"
 """The verb of a question about doing again what a crash cut off. No policy knows it."""
 
-ADVICE = "do it with a new file, or report it"
+ADVICE = "report it"
 """What is left when consent is missing."""
 
 
@@ -167,18 +126,6 @@ def digest_of_act(*parts: str) -> str:
 
 def _acts(request: ConfirmationRequest) -> _Acts:
     return frozenset((act.verb, act.target) for act in request.acts)
-
-
-def _settlement(report: ApplyReport, changes: tuple[Change, ...]) -> Settlement:
-    if report.applied:
-        return Settlement(changes=meant_changes(changes))
-    met = _some(f"{one.path} ({one.reason})" for one in report.conflicts)
-    return Settlement(dropped=_all_paths(changes), reason=f"nothing was changed, a conflict: {met}")
-
-
-def _all_paths(changes: tuple[Change, ...]) -> tuple[str, ...]:
-    """What is not done. Caches and bookkeeping count only when there is nothing else."""
-    return meant_changes(changes) or tuple(change.path for change in changes)
 
 
 def _some(parts: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait, printable_path
 from artoo.ports.sandbox import TaskLedger
 from artoo.world.classify import Places
-from artoo.world.git_rules import bookkeeping_paths
+from artoo.world.git_layout import is_bookkeeping
 from artoo.world.nodes import NodeState, fingerprint
 from artoo.world.scan import Effect
 
@@ -18,12 +18,10 @@ _SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE})
 
 def describe(effects: Iterable[Effect], places: Places, ledger: TaskLedger) -> tuple[Change, ...]:
     """One change a path, in the order given."""
-    listed = list(effects)
-    bookkeeping = bookkeeping_paths(listed)
-    return tuple(_change(effect, places, ledger, effect.path in bookkeeping) for effect in listed)
+    return tuple(_change(effect, places, ledger) for effect in effects)
 
 
-def _change(effect: Effect, places: Places, ledger: TaskLedger, bookkeeping: bool) -> Change:
+def _change(effect: Effect, places: Places, ledger: TaskLedger) -> Change:
     before, after = effect.before, effect.after
     here = after or before
     assert here is not None
@@ -37,7 +35,7 @@ def _change(effect: Effect, places: Places, ledger: TaskLedger, bookkeeping: boo
         size_after=after.size if after is not None and after.node is Node.FILE else None,
         content_sha256=effect.digest,
         detail=_detail(effect),
-        traits=tuple(sorted({*_traits(effect, places, bookkeeping), *_own(effect, ledger)})),
+        traits=tuple(sorted({*_traits(effect, places), *_own(effect, ledger)})),
     )
 
 
@@ -55,11 +53,11 @@ def _kind(effect: Effect) -> ChangeKind:
     return ChangeKind.CREATED if effect.before is None else ChangeKind.OVERWRITTEN
 
 
-def _traits(effect: Effect, places: Places, bookkeeping: bool) -> Iterable[Trait]:
+def _traits(effect: Effect, places: Places) -> Iterable[Trait]:
     before, after = effect.before, effect.after
     if effect.appended:
         yield Trait.APPENDED
-    if bookkeeping and places.within_bounds(effect.path):
+    if after is not None and is_bookkeeping(effect.path) and places.within_bounds(effect.path):
         yield Trait.GIT_BOOKKEEPING
     if any(part in _DERIVED for part in effect.relative.split(b"/")[:-1]):
         yield Trait.DERIVED

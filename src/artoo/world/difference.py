@@ -95,7 +95,7 @@ def difference_of(place: ViewPlace, artoo_home: Path) -> Difference:
         classes=classes,
         conflicts=tuple(sorted(conflicts, key=lambda one: one.path)),
         digest=_digest(changes, bases, conflicts),
-        flood=_flood(changes),
+        flood=flood_of(changes),
         lost=git.lost,
     )
 
@@ -174,7 +174,8 @@ def _digest(changes: Sequence[Change], bases: Mapping[str, Base], conflicts: Seq
     return total.hexdigest()
 
 
-def _flood(changes: Sequence[Change]) -> str | None:
+def flood_of(changes: Sequence[Change]) -> str | None:
+    """Why there is so much that it is asked about; None when there is not."""
     total = sum(change.size_after or 0 for change in changes)
     if total > FLOOD_BYTES:
         return f"{total / MIB:,.0f} MiB of data are written"

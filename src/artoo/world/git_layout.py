@@ -61,6 +61,13 @@ def part_of(inner: str) -> Part:
     return next((part for part, pattern in _TABLE if pattern.fullmatch(within)), Part.UNKNOWN)
 
 
+def is_bookkeeping(path: bytes) -> bool:
+    """Whether a path is one of those in which git keeps its own notes: for records of single commands, which tell
+    what was meant. What a difference loses is judged by `git_history`."""
+    _, found, inner = os.fsdecode(path).partition("/.git/")
+    return bool(found) and part_of(inner) in (Part.STATE, Part.INDEX, Part.SCRATCH)
+
+
 def repository_of(path: Path, *looks: Files) -> Path | None:
     """The directory of the innermost repository that holds `path`, as any of the looks sees it.
 

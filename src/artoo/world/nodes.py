@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from artoo.contracts.changes import Node
 from artoo.ports.sandbox import Fingerprint
@@ -55,13 +55,12 @@ def read_state(directory: int, name: str) -> NodeState | None:
         seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    node = _node(seen.st_mode)
-    target = os.fsencode(os.readlink(name, dir_fd=directory)) if node is Node.LINK else b""
-    return replace(state_of(seen), target=target, xattrs=read_xattrs(directory, name))
+    target = os.fsencode(os.readlink(name, dir_fd=directory)) if stat.S_ISLNK(seen.st_mode) else b""
+    return state_of(seen, target, read_xattrs(directory, name))
 
 
-def state_of(seen: os.stat_result) -> NodeState:
-    """The state that a stat result tells; without link target and attributes."""
+def state_of(seen: os.stat_result, target: bytes = b"", xattrs: tuple[tuple[str, bytes], ...] = ()) -> NodeState:
+    """The state that a stat result tells, with a link's target and attributes, which it does not tell."""
     node = _node(seen.st_mode)
     return NodeState(
         node=node,
@@ -75,6 +74,8 @@ def state_of(seen: os.stat_result) -> NodeState:
         device=seen.st_dev,
         links=seen.st_nlink,
         rdev=seen.st_rdev,
+        target=target,
+        xattrs=xattrs,
     )
 
 
@@ -88,15 +89,17 @@ def fingerprint(state: NodeState) -> Fingerprint:
     return Fingerprint(state.device, state.inode, state.size, state.ctime_ns)
 
 
+_KINDS = {
+    stat.S_IFREG: Node.FILE,
+    stat.S_IFDIR: Node.DIRECTORY,
+    stat.S_IFLNK: Node.LINK,
+    stat.S_IFIFO: Node.FIFO,
+    stat.S_IFSOCK: Node.SOCKET,
+}
+
+
 def _node(mode: int) -> Node:
-    kinds = {
-        stat.S_IFREG: Node.FILE,
-        stat.S_IFDIR: Node.DIRECTORY,
-        stat.S_IFLNK: Node.LINK,
-        stat.S_IFIFO: Node.FIFO,
-        stat.S_IFSOCK: Node.SOCKET,
-    }
-    return kinds.get(stat.S_IFMT(mode), Node.DEVICE)
+    return _KINDS.get(stat.S_IFMT(mode), Node.DEVICE)
 
 
 def at(directory: int, name: str) -> str:
@@ -126,7 +129,10 @@ def _all_xattrs(directory: int, name: str) -> list[tuple[str, bytes]]:
         return []
     path = at(directory, name)
     try:
-        names = sorted(os.listxattr(path, follow_symlinks=False))
+        names = os.listxattr(path, follow_symlinks=False)
+        if not names:
+            return []
+        names.sort()
         return [(key, os.getxattr(path, key, follow_symlinks=False)) for key in names]
     except OSError:  # the file system has none, or the file is not readable: then nothing was set on it
         return []

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -152,7 +153,8 @@ class OverlaySandbox:
         hidden = existing([*secrets, *self._stage_homes, *request.hide])
         env = cleaned(os.environ, home=request.roots.home, extra=request.env, keep=request.keep_env)
         env |= network_environment(request.hosts, request.roots.home)
-        bound = (*_interpreter(roots), *map(str, _missed_roots(request, stage)), *inner_mounts(roots, mounts))
+        missed = tuple(map(str, _missed_roots(request, stage)))
+        bound = (*_interpreter(roots), *missed, *inner_mounts(roots, mounts))
         return View(request, stage, env, _visible(hidden, roots), bound)
 
     def _read(self, view: View, status: RunStatus, started_ns: int) -> tuple[StagedChanges, list[str]]:
@@ -177,6 +179,7 @@ class OverlaySandbox:
         return staged, notes
 
 
+@lru_cache(maxsize=8)
 def _interpreter(roots: tuple[Path, ...]) -> tuple[str, ...]:
     """Where this Python lives, when the private places would cover it: a virtual environment below /tmp."""
     prefixes = dict.fromkeys(Path(prefix).resolve() for prefix in (sys.prefix, sys.base_prefix))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 LAYER_TREES = ("project", "workspace")
@@ -106,8 +107,7 @@ def secret_paths(home: Path, artoo_home: Path, layer: Path | None = None) -> Ite
         yield artoo_home
     else:
         yield from _beside(artoo_home.resolve(), layer)
-    for relative in (*SECRET_DIRECTORIES, *SECRET_FILES):
-        yield home / relative
+    yield from _below(home)
     for relative in SETTINGS_FILES:
         if _holds_credentials(home / relative):
             yield home / relative
@@ -121,6 +121,11 @@ def _holds_credentials(path: Path) -> bool:
     except OSError:  # not there, or not readable for commands either
         return False
     return len(content) > _MOST_SETTINGS or bool(_CREDENTIAL.search(content))
+
+
+@lru_cache(maxsize=8)
+def _below(home: Path) -> tuple[Path, ...]:
+    return tuple(home / relative for relative in (*SECRET_DIRECTORIES, *SECRET_FILES))
 
 
 def _beside(artoo_home: Path, layer: Path) -> Iterator[Path]:
@@ -139,8 +144,12 @@ def _is_tree(child: Path, layer: Path) -> bool:
 def existing(paths: Iterable[Path]) -> tuple[Path, ...]:
     """The real paths of those that exist; links are resolved, so that what they lead to is meant."""
     found: dict[Path, None] = {}
+    there: dict[Path, bool] = {}
     for path in paths:
-        if not os.path.lexists(path):
+        above = path.parent
+        if above not in there:
+            there[above] = above.is_dir()
+        if not there[above] or not os.path.lexists(path):
             continue
         try:
             found[path.resolve(strict=True)] = None

@@ -63,12 +63,17 @@ class LayeredView:
             try:
                 home = self._state.place.layer_home(self._layer)
                 over = await self._ways.runner.run_over(self._request(program), stage, home)
-                changes: tuple[Change, ...] = ()
-                if over.ended.limit is None:
-                    changes = await _to_its_end(lambda gone: self._end(stage, program, gone))
-            finally:
-                await asyncio.to_thread(_release, stage)
+            except BaseException:
+                await asyncio.to_thread(stage.discard)
+                raise
+            changes = await _to_its_end(lambda gone: self._ended(stage, program, over, gone))
             return self._outcome(over, changes)
+
+    def _ended(self, stage: Stage, program: Program, over: Over, gone: threading.Event) -> tuple[Change, ...]:
+        try:
+            return () if over.ended.limit is not None else self._end(stage, program, gone)
+        finally:
+            _release(stage)
 
     def _request(self, program: Program) -> SandboxRequest:
         return SandboxRequest(

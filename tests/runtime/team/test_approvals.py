@@ -9,7 +9,8 @@ import pytest
 from team_world import Answering, crew, exists, plan, shell, write
 
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TaskChanged, TrustLevel
-from artoo.contracts.errors import ActorRefused, ClaimLost, GovernanceRefused
+from artoo.contracts.errors import ActorRefused, ClaimLost, GovernanceRefused, SandboxError
+from artoo.runtime.pending import find_pending
 from artoo.runtime.team import approval
 from artoo.runtime.team.reviewing import problems_of
 from artoo.testing import Asked
@@ -68,6 +69,24 @@ async def test_a_policy_line_agrees(place: Path) -> None:
         task = await team.add("write a.txt anew", "cyd")
         await team.until(task, COMPLETED)
         assert (place / "project" / "a.txt").read_text() == "theirs\n"
+
+
+@pytest.mark.parametrize("settled", ["apply", "discard"])
+async def test_what_was_settled_by_hand(place: Path, settled: str) -> None:
+    """What the operator applied by hand needs no second apply to be complete; what is gone is never called done."""
+    async with crew(place, writing("new.txt", "n\n"), trust=ALONE) as team:
+        task = await team.add("write new.txt", "ada")
+        await team.until(task, REVIEW)
+        waiting = await asyncio.to_thread(find_pending, team.office.config, task.id)
+        approving = team.office.approvals.approve
+        if settled == "apply":
+            await waiting.apply()
+            assert (await approving(task.id, OPERATOR, "", submission=1)).completed
+        else:
+            await waiting.discard()
+            with pytest.raises(SandboxError, match="reject it"):
+                await approving(task.id, OPERATOR, "", submission=1)
+            assert (await team.office.board.get(task.id)).state is REVIEW
 
 
 async def test_trust_does_not_cover_losses(place: Path) -> None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from team_world import Crew, crew, plan, settled, shell
+from team_world import Answering, Crew, crew, plan, settled, shell
 
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, TrustLevel
 from artoo.contracts.changes import Conflict
 from artoo.contracts.criteria import Criterion, Mode, ToolSucceeded
 from artoo.contracts.settling import ChangeClass
 from artoo.runtime.pending import pendings
-from artoo.testing import Asked
+from artoo.testing import Asked, slow
 from artoo.testing.replies import Scripted, with_body
 from artoo.world.view import LayeredView
 
@@ -71,24 +72,55 @@ async def second_submission(team: Crew, task: BoardTask) -> BoardTask:
     return found
 
 
-async def test_what_was_cut_off_leaves_nothing(place: Path) -> None:
-    """An attempt that was cut off after it had changed files is begun anew without them: nothing happens twice."""
-    reached = asyncio.Event()
-    steps = iter((with_body({"tool": "shell"}, "echo line >> log.txt"), shell("sleep 60")))
+def stopping(reached: asyncio.Event) -> Answering:
+    """A model that adds a line, and then thinks for ever."""
+    first = with_body({"tool": "shell"}, "echo line >> log.txt")
 
-    def stuck(asked: Asked) -> Scripted:
+    def script(asked: Asked) -> Scripted:
         if asked.contract == "Plan":
-            return appending(asked)
-        step = next(steps)
-        if "echo line" in asked.user:  # the first call is over
-            reached.set()
-        return step
+            return plan("add a line", RAN, tool="shell")
+        if "echo line" not in asked.user:
+            return first
+        reached.set()
+        return slow(shell("false"), 600.0)
 
-    async with crew(place, stuck, trust=ALONE) as team:
+    return script
+
+
+async def stopped_in_the_middle(place: Path) -> BoardTask:
+    """A task whose attempt was cut off after it had changed a file."""
+    reached = asyncio.Event()
+    async with crew(place, stopping(reached), trust=ALONE) as team:
         task = await team.add("write log.txt", "ada")
         async with asyncio.timeout(20):
             await reached.wait()
-        await team.until(task, BoardState.IN_PROGRESS)
+    return task
+
+
+async def test_what_was_cut_off_is_gone_on_with(place: Path) -> None:
+    """An attempt that was cut off resumes where it was: neither planned nor done again."""
+    asked: list[str] = []
+
+    def script(one: Asked) -> Scripted:
+        asked.append(one.contract)
+        return shell("cat log.txt")
+
+    task = await stopped_in_the_middle(place)
+    async with crew(place, script, trust=ALONE) as team:
+        waiting = await team.until(task, REVIEW)
+        work = team.office.submissions.of(task.id, 1).work()
+        assert work is not None and work.request == "write log.txt" and len(work.calls) == 2
+        await team.office.approvals.approve(task.id, OPERATOR, "", submission=waiting.submission)
+    assert asked == ["ExecutorStep"]
+    assert (place / "project" / "log.txt").read_text() == "line\n"
+
+
+async def test_what_cannot_go_on_leaves_nothing(place: Path) -> None:
+    """An attempt that was cut off and cannot be resumed is begun anew without what it had changed: nothing happens
+    twice."""
+    task = await stopped_in_the_middle(place)
+    for log in (place / "home" / "tasks").iterdir():
+        shutil.rmtree(log)
     async with crew(place, appending, trust=ALONE) as team:
         waiting = await team.until(task, REVIEW)
         await team.office.approvals.approve(task.id, OPERATOR, "", submission=waiting.submission)

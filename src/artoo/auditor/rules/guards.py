@@ -13,6 +13,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import CallStatus, ToolCalled
 from artoo.contracts.memory import MegramState, MemoryWritten
+from artoo.contracts.network import NetworkUsed
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Directive, FinalResult
 from artoo.prompts.library import procedural
@@ -90,6 +91,17 @@ def withheld_unasked(task: TaskNotes, called: ToolCalled, envelope: Envelope) ->
     """A call that was withheld by a person who has said no to nothing."""
     if called.call.withheld_by == "person" and "person" not in task.consent.refused.values():
         yield f"{called.call.tool} was withheld by a person, and no person has refused anything"
+
+
+@on(NetworkUsed)
+def reached_without_consent(task: TaskNotes, used: NetworkUsed, envelope: Envelope) -> Iterator[str]:
+    """Something went out to a host and port that no answered question agreed to."""
+    name = f"[{used.host}]:{used.port}" if ":" in used.host else f"{used.host}:{used.port}"
+    answers = task.consent.answered.items()
+    agreed = (task.consent.asked.get(cause) for cause, answer in answers if answer.consent.is_yes)
+    reached = {act.target for asked in agreed if asked is not None for act in asked.acts if act.verb == "network"}
+    if used.bytes_out and name not in reached:
+        yield f"{used.bytes_out} bytes went to {name}, which nobody agreed to"
 
 
 # --- budgets ----------------------------------------------------------------------------------------------------
@@ -187,6 +199,7 @@ RULES: tuple[Rule, ...] = (
     asked_again,
     act_without_consent,
     withheld_unasked,
+    reached_without_consent,
     calls_overshot,
     tokens_overshot,
     prompt_changed,

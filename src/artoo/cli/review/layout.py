@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from artoo.cli.paint import Paint, Tone
@@ -143,8 +143,3 @@ def counts_line(counts: Sequence[ClassCount], words: ReviewWords) -> str:
     """`2 deleted, 1 link, 3 edited`: how many of each class, most dangerous first."""
     joint = "，" if words.language == "zh" else ", "
     return joint.join(f"{one.count:,} {words.classes[one.change_class]}" for one in counts)
-
-
-def names_of(changes: Iterable[ClassifiedChange], here: Here) -> list[str]:
-    """The paths of changes, from where the person stands."""
-    return [here.short(one.path) for one in changes]

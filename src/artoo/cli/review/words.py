@@ -32,7 +32,6 @@ class ReviewWords:
     ask_again: str
     which: str
     not_among: str
-    nothing_chosen: str
     chosen_head: str
     rest_waits: str
     sure_apply: str
@@ -83,7 +82,6 @@ ENGLISH: Final = ReviewWords(
     ask_again="Answer with one of the letters in brackets; an empty line keeps it for later.",
     which="Which? Numbers (1 3-5), paths or directories; an empty line goes back: ",
     not_among="not among them: {part}",
-    nothing_chosen="nothing chosen",
     chosen_head="Apply these {count}?",
     rest_waits="The rest ({count}) waits for you.",
     sure_apply="[y]es, [N]o: ",
@@ -133,7 +131,6 @@ CHINESE: Final = ReviewWords(
     ask_again="请输入方括号中的一个字母；空行表示留待以后。",
     which="选哪些？编号（1 3-5）、路径或目录；空行返回：",
     not_among="不在其中：{part}",
-    nothing_chosen="没有选择任何内容",
     chosen_head="应用这 {count} 项？",
     rest_waits="其余 {count} 项留待您处理。",
     sure_apply="是 [y]，否 [N]：",

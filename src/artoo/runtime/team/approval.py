@@ -168,9 +168,12 @@ class Approvals:
         return answer.by if answer.consent.is_yes else ""
 
     def _require_no_files(self, task: BoardTask, papers: Submission) -> None:
-        """Raises SandboxError when files were handed in that are not there any more, nor were ever applied."""
+        """Raises SandboxError when files were handed in that are not there any more, nor were ever applied.
+
+        The operator may have applied them by hand, in parts too (`artoo apply`).
+        """
         work = papers.work()
-        if work is not None and work.digest and not took_effect(self._submissions, task.id, work.digest):
+        if work is not None and work.digest and not took_effect(self._submissions, task.id):
             raise SandboxError(
                 f"what task {task.id} handed in is not there any more, it was discarded or has expired: "
                 "reject it, and it is done again"

@@ -21,6 +21,7 @@ from artoo.runtime.options import RunOptions
 from artoo.runtime.team.submissions import Submissions, patiently
 from artoo.world.closing import opened
 from artoo.world.pending import DAY, PendingRecord, forget_pending
+from artoo.world.view_place import TRUNK, fork_name
 
 WAITS = "it waits for its review"
 
@@ -28,6 +29,7 @@ WAITS = "it waits for its review"
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """`view` is where it works, `trunk` what it joins. `standing`: paths that earlier submissions changed there.
+    `kept`: the work of an interrupted run is in it.
 
     Nothing else works in the view as long as the claim on the task holds.
     """
@@ -36,6 +38,7 @@ class Attempt:
     view: View
     name: str
     standing: tuple[str, ...] = ()
+    kept: bool = False
 
 
 async def begin(artoo: Artoo, submissions: Submissions, task: BoardTask, places: RunOptions) -> Attempt:
@@ -43,16 +46,19 @@ async def begin(artoo: Artoo, submissions: Submissions, task: BoardTask, places:
 
     Raises SandboxError and ConfigurationError when there is no view to work in.
     """
-    attempt = await reopened(artoo, task, places)
+    attempt = await reopened(artoo, submissions, task, places)
     standing = await asyncio.to_thread(_taken_up, submissions, task.id)
     await attempt.trunk.drop(attempt.name)
-    return replace(attempt, view=attempt.trunk.fork(attempt.name), standing=standing)
+    return replace(attempt, view=attempt.trunk.fork(attempt.name), standing=standing, kept=False)
 
 
-async def reopened(artoo: Artoo, task: BoardTask, places: RunOptions) -> Attempt:
-    """The attempt as an earlier process left it."""
+async def reopened(artoo: Artoo, submissions: Submissions, task: BoardTask, places: RunOptions) -> Attempt:
+    """The attempt as an earlier process left it. Raises as `begin`."""
     trunk, name = await artoo.view(task.id, places), f"submission {task.submission + 1}"
-    return Attempt(trunk, trunk.fork(name), name)
+    layer = fork_name(TRUNK, name)
+    known = await asyncio.to_thread(submissions.view(task.id).layer_names)
+    kept = any(one == layer or one.startswith(f"{layer}/") for one in known)
+    return Attempt(trunk, trunk.fork(name), name, kept=kept)
 
 
 def _taken_up(submissions: Submissions, board_task: str) -> tuple[str, ...]:

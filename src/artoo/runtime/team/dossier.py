@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from artoo.contracts.agents import SubmittedWork
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
+from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import FinalResult, OutcomeSummary, ReplanRequest
 
 MOST_CALLS, LONGEST_CALL, LONGEST_OUTPUT = 40, 300, 8_000
@@ -19,14 +20,15 @@ class Gathering:
     """Listens to the stream of one run for what a reviewer must see."""
 
     run: str = ""
+    request: str = ""
     outcomes: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome])
     verdicts: tuple[CriterionVerdict, ...] = ()
 
     def __call__(self, envelope: Envelope) -> None:
-        """A tap. Quick; never raises."""
-        if not self.run or envelope.task_id != self.run:
-            return
+        """Hears one message of the run."""
         match envelope.payload:
+            case UserRequest() as request:
+                self.request = request.text
             case SubTaskOutcome() as outcome:
                 self.outcomes[outcome.subtask_id] = outcome
             case OutcomeSummary() | ReplanRequest() as merged:
@@ -34,7 +36,7 @@ class Gathering:
             case _:
                 return
 
-    def dossier(self, result: FinalResult, task: str, number: int, agent: str, request: str) -> SubmittedWork:
+    def dossier(self, result: FinalResult, task: str, number: int, agent: str) -> SubmittedWork:
         """What is handed in."""
         stood = [outcome for outcome in self.outcomes.values() if outcome.status == "matched"]
         verdicts = [*self.verdicts, *(verdict for outcome in stood for verdict in outcome.criteria_verdicts)]
@@ -43,7 +45,7 @@ class Gathering:
             submission=number,
             agent=agent,
             run=self.run,
-            request=request,
+            request=self.request,
             summary=result.summary,
             output=result.output[:LONGEST_OUTPUT],
             ending=result.directive.value,

@@ -81,10 +81,15 @@ def carry_out(submissions: Submissions, board_task: str, approved: Intent) -> tu
     return ()
 
 
-def took_effect(submissions: Submissions, board_task: str, digest: str) -> bool:
-    """Whether the journal says that a difference of this task was applied, and not undone since. Blocking."""
-    records = records_of(submissions.home / "undo", board_task)
-    notes = (record.journal().note for record in records if record.done)
+def took_effect(submissions: Submissions, board_task: str, digest: str | None = None) -> bool:
+    """Whether the journal says that a difference of this task (None: any) was applied, and not undone since.
+
+    Blocking.
+    """
+    records = [record for record in records_of(submissions.home / "undo", board_task) if record.done]
+    if digest is None:
+        return bool(records)
+    notes = (record.journal().note for record in records)
     return any(note is not None and note.call == digest for note in notes)
 
 

@@ -29,7 +29,7 @@ from artoo.agents.patrol_store import PatrolStore
 from artoo.contracts.agents import RUNTIME, BoardState
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import CommandSucceeds, FileMatches
-from artoo.contracts.errors import ConfigurationError, GovernanceRefused, IdentityRefused
+from artoo.contracts.errors import ConfigurationError, GovernanceRefused, IdentityRefused, SandboxError
 from artoo.contracts.roles import Role
 from artoo.llm.budget import Budget, BudgetedModel
 from artoo.loops.fast.checks import run_check
@@ -258,7 +258,7 @@ async def archive_old(office: Office) -> None:
     before = office.clock.now() - ARCHIVE_AFTER
     for task in await office.board.list({BoardState.COMPLETED, BoardState.CANCELLED}, limit=MOST_TASKS):
         if task.updated_at <= before:
-            with suppress(GovernanceRefused):  # the operator was faster
+            with suppress(GovernanceRefused, SandboxError):  # the operator was faster, or looks at it right now
                 await archive(office, task.id, RUNTIME)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 
 from artoo.agents.board_rows import TaskClaim
@@ -12,7 +14,8 @@ from artoo.agents.cognition_store import Session
 from artoo.agents.duties import Done, throttled_ending
 from artoo.contracts.agents import BoardTask, SubmittedWork
 from artoo.contracts.changes import printable_path
-from artoo.contracts.errors import ClaimLost, ConfigurationError, IdentityRefused, SandboxError
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ArtooError, ClaimLost, ConfigurationError, IdentityRefused, SandboxError
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.prompts.segments import Segment
 from artoo.runtime.behalf import Behalf
@@ -21,6 +24,8 @@ from artoo.runtime.team.bench import Bench
 from artoo.runtime.team.dossier import Gathering
 from artoo.runtime.team.holding import held
 from artoo.runtime.team.member import Member
+
+logger = logging.getLogger(__name__)
 
 MOST_STANDING = 20
 """Paths of earlier work that the request names."""
@@ -48,25 +53,17 @@ async def _work_on(bench: Bench, member: Member, claim: TaskClaim) -> Done:
     if work is not None and work.agent == member.name:
         return await _handed_in_before(bench, claim, work)
     try:
-        attempt = await begin(bench.artoo, bench.submissions, claim.task, bench.places(claim.task))
-    except (SandboxError, ConfigurationError) as error:
+        done = await held(_done(bench, member, claim), lambda: bench.board.work.renew(claim), bench.clock)
+    except _NoPlace as error:
         await bench.board.work.hold_up(claim, str(error))
         return Done(items=1)
-    gathering = Gathering()
-    detach = bench.artoo.bus.attach(gathering)
-    try:
-        run = _run(bench, member, claim, attempt, gathering)
-        result = await held(run, lambda: bench.board.work.renew(claim), bench.clock)
-    finally:
-        detach()
-        await asyncio.shield(attempt.trunk.close())
-    return await _settle(bench, member, claim, attempt, gathering, result)
+    return await _settle(bench, member, claim, *done)
 
 
 async def _handed_in_before(bench: Bench, claim: TaskClaim, work: SubmittedWork) -> Done:
     """The process died after the work was done, before the board knew: it is not done again."""
     try:
-        attempt = await reopened(bench.artoo, claim.task, bench.places(claim.task))
+        attempt = await reopened(bench.artoo, bench.submissions, claim.task, bench.places(claim.task))
     except (SandboxError, ConfigurationError) as error:
         await bench.board.work.hold_up(claim, str(error))
     else:
@@ -74,26 +71,63 @@ async def _handed_in_before(bench: Bench, claim: TaskClaim, work: SubmittedWork)
     return Done(items=1)
 
 
-async def _run(
-    bench: Bench, member: Member, claim: TaskClaim, attempt: Attempt, gathering: Gathering
-) -> FinalResult:
+class _NoPlace(ArtooError):
+    """There is nothing to work in."""
+
+
+async def _done(bench: Bench, member: Member, claim: TaskClaim) -> tuple[Attempt, Gathering, FinalResult]:
+    """The work, from where an interrupted attempt was if it can go on, else from the beginning. Raises _NoPlace."""
+    task, places = claim.task, bench.places(claim.task)
+    if claim.resumed and task.run is not None:
+        try:
+            attempt = await reopened(bench.artoo, bench.submissions, task, places)
+            gathering = Gathering(task.run)
+            behalf = await _behalf(bench, member, claim, attempt, gathering)
+            going_on = bench.artoo.stream_resumed(task.run, behalf=behalf)
+            return attempt, gathering, await _heard(going_on, attempt, gathering)
+        except (SandboxError, ConfigurationError) as error:
+            logger.info("task %s is begun anew: %s", task.id, error)
+    try:
+        attempt, gathering = await begin(bench.artoo, bench.submissions, task, places), Gathering()
+    except (SandboxError, ConfigurationError) as error:
+        raise _NoPlace(str(error)) from error
+    behalf = await _behalf(bench, member, claim, attempt, gathering)
+    options = replace(places, budgets=member.budgets, behalf=behalf)
+    beginning = bench.artoo.stream(asked_for(task, attempt.standing), options=options)
+    return attempt, gathering, await _heard(beginning, attempt, gathering)
+
+
+async def _heard(messages: AsyncGenerator[Envelope], attempt: Attempt, gathering: Gathering) -> FinalResult:
+    """The result of a run, when nothing of it is under way any more."""
+    results: list[FinalResult] = []
+    try:
+        async with aclosing(messages) as stream:
+            async for envelope in stream:
+                gathering(envelope)
+                if isinstance(envelope.payload, FinalResult):
+                    results.append(envelope.payload)
+    finally:
+        await asyncio.shield(attempt.trunk.close())
+    return results[-1]
+
+
+async def _behalf(bench: Bench, member: Member, claim: TaskClaim, attempt: Attempt, gathering: Gathering) -> Behalf:
     task = claim.task
 
     async def began(run: str) -> None:
         gathering.run = run
         await bench.board.work.began(claim, run)
 
-    behalf = Behalf(
+    return Behalf(
         standing=member.standing(await _context(bench, member, task)),
         must_not=member.must_not,
         tools=bench.mail_tools(member.name, f"{task.id}#{task.submission}"),
         view=attempt.view,
         settling=LeftToReview(attempt.view),
+        kept=attempt.kept,
         tier=member.tier,
         began=began,
     )
-    options = replace(bench.places(task), budgets=member.budgets, behalf=behalf)
-    return await bench.artoo.run(asked_for(task, attempt.standing), options=options)
 
 
 def asked_for(task: BoardTask, standing: Sequence[str] = ()) -> str:
@@ -143,9 +177,7 @@ async def _settle(
     if result.directive is Directive.ABANDON:
         await _end_without_result(bench, member, claim, _why(result), result.summary)
         return Done(items=1, llm_calls=calls)
-    task = claim.task
-    asked = asked_for(task, attempt.standing)
-    work = gathering.dossier(result, task.id, task.submission + 1, member.name, asked)
+    work = gathering.dossier(result, claim.task.id, claim.task.submission + 1, member.name)
     await _submit(bench, claim, attempt, work)
     return Done(items=1, llm_calls=calls)
 

@@ -28,7 +28,7 @@ _MOST_SETTINGS = 64 * 1024
 def network_environment(hosts: tuple[str, ...], home: Path) -> dict[str, str]:
     """Variables for a command that may reach `hosts`, or, without any, for one that reaches nothing."""
     if not hosts:
-        return {**_proxies(f"http://{NO_NETWORK}:9", _LOCAL), "PIP_RETRIES": "1"}
+        return {**_proxies(f"http://{NO_NETWORK}:9", _LOCAL), "PIP_RETRIES": "1", "npm_config_fetch_retries": "0"}
     permits = Permits.given(hosts)
     own = tuple(name for name in _LOCAL if not any(one.covers_host(plain_host(name)) for one in permits.listed))
     return {

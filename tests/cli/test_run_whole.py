@@ -1,0 +1,122 @@
+"""Whole tasks through the command line: a real runtime in its own process, a scripted model behind HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from cli_terminal import terminal
+
+from artoo.testing import with_body
+from artoo.testing.script import Entry
+from artoo.testing.server import ScriptedServer
+
+CHANGE = "sed -i s/old/new/ a.txt && echo made > made.txt && cat a.txt"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project in a home of its own, where this process stands."""
+    place = tmp_path / "home" / "project"
+    place.mkdir(parents=True)
+    (place / "a.txt").write_text("old\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("ARTOO_HOME", str(tmp_path / "home" / ".artoo"))
+    monkeypatch.chdir(place)
+    return place
+
+
+def script() -> dict[str, Entry]:
+    """One subtask, one command, one criterion that code checks."""
+    check = {"check": "file_matches", "path": "a.txt", "regex": "new"}
+    criteria = [{"text": "a.txt says new", "mode": "verifiable", "check": check}]
+    return {
+        "Plan": {"subtasks": [{"intent": "mend a.txt", "tool": "shell", "success_criteria": criteria}]},
+        "ExecutorStep": with_body({"tool": "shell", "is_final": True}, CHANGE),
+    }
+
+
+def model_at(server: ScriptedServer) -> dict[str, str]:
+    """The environment in which this server is every model."""
+    return {"OPENAI_BASE_URL": server.base_url, "OPENAI_MODEL": "scripted", "OPENAI_API_KEY": "none"}
+
+
+def names_in(directory: Path) -> list[str]:
+    """What is there."""
+    return sorted(path.name for path in directory.iterdir())
+
+
+async def artoo(*arguments: str, environ: dict[str, str] | None = None) -> tuple[int, str, str]:
+    """Runs `artoo …` without a terminal. Returns its exit code and both outputs."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "artoo",
+        *arguments,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, **(environ or {})},
+    )
+    out, err = await process.communicate()
+    return process.returncode or 0, out.decode(), err.decode()
+
+
+async def test_without_a_terminal_an_edit_waits_and_a_new_process_applies_it(project: Path) -> None:
+    """The answer first, then the one command to type, exit code 4; `artoo apply` does it."""
+    async with ScriptedServer(script()) as server:
+        code, out, err = await artoo("run", "--no-memory", "mend a.txt", environ=model_at(server))
+    assert code == 4, err
+    assert out.startswith("new\n\n")
+    assert "Waits for your yes: 1 edited, 1 new\n  apply it: artoo apply 0" in out
+    assert "done" not in out.lower()
+    assert (project / "a.txt").read_text() == "old\n"
+    assert not (project / "made.txt").exists()
+    assert (await artoo("apply"))[0] == 0
+    assert (project / "a.txt").read_text() == "new\n"
+    assert (project / "made.txt").read_text() == "made\n"
+
+
+async def test_json_of_a_pending_task(project: Path) -> None:
+    """`--json` has the state, the classes, and the commands; discard leaves every byte."""
+    async with ScriptedServer(script()) as server:
+        code, out, err = await artoo("run", "--json", "--no-memory", "mend a.txt", environ=model_at(server))
+    assert code == 4, err
+    result = json.loads(out)
+    assert (result["status"], result["changes"]["state"]) == ("pending", "pending")
+    assert result["decided"][-1]["by"] in ("check", "fact")
+    assert (await artoo(*result["pending"]["commands"]["discard"].split()[1:]))[0] == 0
+    assert names_in(project) == ["a.txt"]
+    assert (project / "a.txt").read_text() == "old\n"
+
+
+async def test_edits_that_are_trusted_take_effect(project: Path) -> None:
+    """`--apply edits`: exit code 0, and the files that were made and changed are named from here."""
+    async with ScriptedServer(script()) as server:
+        arguments = ("run", "--apply", "edits", "--no-memory", "--check", "grep -q new a.txt", "mend a.txt")
+        code, out, err = await artoo(*arguments, environ=model_at(server))
+    assert code == 0, err
+    assert "Made: made.txt\nChanged: a.txt\n" in out
+    assert (project / "a.txt").read_text() == "new\n"
+
+
+async def test_the_review_on_a_terminal(project: Path) -> None:
+    """One question at the end of the task; after a yes the result names what was changed."""
+    async with ScriptedServer(script()) as server:
+
+        def play() -> int:
+            arguments, home = ["run", "--no-memory", "mend a.txt"], project.parent / ".artoo"
+            with terminal("", arguments, home, model_at(server)) as screen:
+                screen.wait_for("? Apply what this task changed?")
+                screen.wait_for("~ edited  a.txt")
+                screen.wait_for("[a]pply all")
+                screen.send("a\r")
+                screen.wait_for("Changed: a.txt")
+                return screen.end()
+
+        assert await asyncio.to_thread(play) == 0
+    assert (project / "a.txt").read_text() == "new\n"

@@ -1,0 +1,147 @@
+"""The end of whole tasks: what they changed is settled once, or waits, and another process settles it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from scenario import Script, World, matches, moves, plan, shell, subtask
+
+from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
+from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled
+from artoo.contracts.solution import FinalResult
+from artoo.runtime.pending import find_pending
+from artoo.runtime.replaying.replay import replay
+from artoo.tasklog.layout import tasks_directory
+from artoo.tasklog.reader import TaskLogReader
+from artoo.testing import Reply
+from artoo.world.choose import open_sandbox
+from artoo.world.undo import undo
+
+SERVER = Path(__file__).parents[1] / "tools" / "mcp_server.py"
+
+
+@pytest.fixture(autouse=True)
+async def _views(world: World) -> None:
+    if (await open_sandbox(world.home)).tier not in ("bubblewrap", "namespaces"):
+        pytest.skip("no tier that stages changes works here")
+
+
+def doing(command: str) -> Script:
+    """One subtask, one command that says done."""
+    return {
+        "Plan": plan(subtask("do it", matches("done"), tool="shell"), criteria=[matches("done")]),
+        "ExecutorStep": shell(f"{command} && echo done"),
+    }
+
+
+EDIT = doing("echo edited > a.txt && echo new > b.txt && rm c.txt")
+
+
+async def test_what_waits_is_applied_by_another_process(world: World) -> None:
+    """The task is done, its changes are pending; later they take effect whole, and undo takes them back."""
+    old, gone = world.file("a.txt", "one\n"), world.file("c.txt", "three\n")
+    ended = await world.play("Do it.", EDIT)
+    assert (ended.directive, ended.result.withheld) == ("accept", ())
+    changes = ended.result.changes
+    assert changes.state == "pending" and ended.result.task_id in changes.reason
+    assert {each.change_class for each in changes.counts} == set(ChangeClass) & {
+        ChangeClass.DELETION,
+        ChangeClass.EDIT,
+        ChangeClass.SILENT,
+    }
+    assert old.read_text() == "one\n" and gone.exists() and not (world.project / "b.txt").exists()
+    waiting = find_pending(world.config(), ended.result.task_id)
+    assert waiting.request == "Do it."
+    assert (await waiting.apply()).state == "applied"
+    assert old.read_text() == "edited\n" and not gone.exists() and (world.project / "b.txt").exists()
+    assert undo(world.home, ended.result.task_id).refused == ()
+    assert old.read_text() == "one\n" and gone.exists() and not (world.project / "b.txt").exists()
+
+
+async def test_the_stream_tells_the_ending_and_the_replay_is_the_same(world: World) -> None:
+    """R7 says Ending, the gate Settled, then the result; a replay has the gate's word from the log."""
+    world.file("a.txt", "one\n")
+    world.file("c.txt", "three\n")
+    ended = await world.play("Do it.", EDIT)
+    kinds = [each.kind for each in ended.envelopes if each.kind in ("Ending", "Settled", "FinalResult")]
+    assert kinds == ["Ending", "Settled", "FinalResult"]
+    assert ended.one(Ending).directive == "accept"
+    assert ended.one(FinalResult).changes == ended.one(Settled)
+    (directory,) = tasks_directory(world.home).iterdir()
+    assert (await replay(TaskLogReader(directory))).difference is None
+
+
+async def test_apply_edits_covers_no_deletion(world: World) -> None:
+    """Given beforehand, it lets an edit take effect unasked, and keeps a difference that deletes."""
+    old = world.file("a.txt", "one\n")
+    options = world.options(apply=ApplyMode.EDITS)
+    ended = await world.play("Do it.", doing("echo edited > a.txt"), options=options)
+    assert ended.result.changes.state == "applied" and old.read_text() == "edited\n"
+    world.file("c.txt", "three\n")
+    kept = await world.play("Do it again.", EDIT, options=options)
+    assert kept.result.changes.state == "pending" and (world.project / "c.txt").exists()
+
+
+async def test_a_person_chooses_a_part(world: World) -> None:
+    """It is applied with the person's answer, the rest waits."""
+    old, gone = world.file("a.txt", "one\n"), world.file("c.txt", "three\n")
+
+    async def some(request: ConfirmationRequest) -> Choice:
+        assert request.review is not None
+        assert next(one.path for one in request.review.changes) == str(gone)
+        return Choice(paths=(str(old),))
+
+    ended = await world.play("Do it.", EDIT, confirm=some)
+    assert (ended.result.changes.state, ended.result.changes.applied) == ("partly", (str(old),))
+    assert old.read_text() == "edited\n" and gone.exists()
+    assert (await find_pending(world.config(), ended.result.task_id).apply()).state == "applied"
+    assert not gone.exists()
+
+
+async def test_a_person_discards(world: World) -> None:
+    """Nothing is left of it, and nothing waits."""
+    old = world.file("a.txt", "one\n")
+    world.file("c.txt", "three\n")
+
+    async def discard(request: ConfirmationRequest) -> Consent:
+        return Consent.DISCARD
+
+    ended = await world.play("Do it.", EDIT, confirm=discard)
+    assert ended.result.changes.state == "discarded" and old.read_text() == "one\n"
+    assert not (world.home / "views" / ended.result.task_id).exists()
+
+
+async def test_an_abandoned_task_is_not_applied_unasked(world: World) -> None:
+    """Not even a new file, whatever was permitted beforehand."""
+    script: Script = {
+        "Plan": plan(subtask("do it", matches("done"), tool="shell")),
+        "ExecutorStep": shell("echo half > half.txt; echo half"),
+        "FailureReport": moves(),
+    }
+    config = world.config(control={"max_retries": 0, "theta": 0.0})
+    options = world.options(apply=ApplyMode.EDITS, allow=("create *.txt",))
+    ended = await world.play("Do it.", script, config=config, options=options)
+    assert (ended.directive, ended.result.changes.state) == ("abandon", "pending")
+    assert not (world.project / "half.txt").exists()
+
+
+async def test_what_left_the_machine_is_told(world: World) -> None:
+    """Discarding does not take it back, so the result names it."""
+    entry = {"command": sys.executable, "args": [str(SERVER)]}
+
+    async def once(request: ConfirmationRequest) -> Consent:
+        return Consent.ONCE
+
+    script: Script = {
+        "Plan": plan(subtask("Delete the note", matches("."))),
+        "ExecutorStep": Reply(
+            json.dumps({"tool": "notes_delete_note", "input": '{"name": "x"}', "is_final": True})
+        ),
+    }
+    ended = await world.play(
+        "Delete the note x", script, config=world.config(mcp_servers={"notes": entry}), confirm=once
+    )
+    assert any("mcp:notes:delete_note" in line for line in ended.result.changes.went_out), ended.calls
