@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 .PHONY: demo test check test-quick torture bench lock clean model
 
 demo: $(READY)
-	$(BIN)/artoo run "How many Python files (name ending in .py) are in the directory src and its subdirectories?"
+	$(BIN)/artoo run "How many Python files (name ending in .py) are in the directory src and its subdirectories? Print the number, and in one line how it was found."
 
 test: check model
 	$(BIN)/pytest -n 2 --dist loadfile
