@@ -200,10 +200,10 @@ SCRIPTS: dict[str, tuple[str, Script]] = {
         },
     ),
     "refused": (
-        "Delete word.txt",
+        "Fetch the page",
         {
-            "Plan": {"subtasks": [subtask("delete word.txt", matches("gone"))]},
-            "ExecutorStep": shell("rm word.txt && echo gone"),
+            "Plan": {"subtasks": [subtask("fetch the page", matches("page"))]},
+            "ExecutorStep": shell("# artoo hosts: example.org\ncurl -s https://example.org/"),
         },
     ),
 }

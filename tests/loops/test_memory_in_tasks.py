@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
 from scenario import Ended, Json, Script, World, matches, plan, python, shell, subtask
 
 from artoo import Artoo, tool
@@ -124,7 +123,6 @@ async def test_macro_avoid_is_advice(world: World) -> None:
     assert "- this kind of request: was abandoned before (replans)" in ended.asked("Plan")[0].user
 
 
-@pytest.mark.xfail(strict=False, reason="a result that rests on a failed call has no `cannot` to end with yet")
 async def test_where_a_thing_was_found_is_known_when_it_is_missing(world: World) -> None:
     """A named file that was found elsewhere is level K; a later request that misses it is told the place."""
     world.file("archive/data.csv", "1\n2\n")

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -13,7 +14,9 @@ from artoo.ports.evidence import FileView
 from artoo.ports.sandbox import Roots
 from artoo.ports.world import Program, ViewRun
 from artoo.tools.evidence_source import MAX_TEXT_BYTES, EvidenceInView
+from artoo.world.choose import open_sandbox
 from artoo.world.classify import Places
+from artoo.world.opening import views_in
 
 Look = Callable[[PlainView], EvidenceInView]
 
@@ -107,3 +110,35 @@ async def test_a_command_that_cannot_be_judged_has_no_exit_code(roots: Roots, pl
     refusing = Refusing(roots)
     refused = await EvidenceInView(refusing, places, refusing).command("true")
     assert (refused.exit_code, refused.problem) == (None, "not here")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+async def test_a_forks_evidence_is_of_the_fork(roots: Roots, places: Places) -> None:
+    """Checks see what the subtask did, the difference shows it, and a trial runs beside it on the state before."""
+    home = roots.home / ".artoo"
+    (roots.project / "a.txt").write_text("one\ntwo\n")
+    trunk = views_in(await open_sandbox(home), home)("task", roots)
+    fork = trunk.fork("s")
+    source = EvidenceInView(fork, places, trunk, lambda: trunk.files, "s trial")
+    assert await source.difference() == ""
+    await fork.write(roots.project / "a.txt", b"one\n2\n")
+    await fork.run(Program(("bash", "-c", "printf '\\0\\1' > b.bin; echo x > gone; rm gone; mkdir d")))
+    assert (await source.file("a.txt")).text == "one\n2\n"
+    assert (await source.command("grep -q 2 a.txt")).exit_code == 0
+    assert (await source.command("touch made && test -f made")).exit_code is None
+    told = (await source.difference()).splitlines()
+    assert told[:2] == ["--- a.txt before", "+++ a.txt now"] and {"-two", "+2"} <= set(told)
+    assert any(line.startswith("created: b.bin (2 bytes") for line in told) and "created: d/" in told
+    cut = await source.difference(90)
+    assert "cut here" in cut and len(cut) <= 90
+    trial = await source.trial("bash", "cat a.txt; echo three > c.txt; rm a.txt")
+    assert (trial.view.exit_code, trial.view.output) == (0, "one\ntwo\n")
+    assert trial.files == {
+        str(roots.project / "a.txt"): "",
+        str(roots.project / "c.txt"): hashlib.sha256(b"three\n").hexdigest(),
+    }
+    assert (await source.trial("python", "print(6 * 7)")).view.output == "42\n"
+    assert await trunk.join(["s"]) == ()
+    assert (await EvidenceInView(trunk, places, trunk).file("a.txt")).text == "one\n2\n"
+    assert os.listdir(roots.project) == ["a.txt"]  # noqa: PTH208
+    await trunk.close()

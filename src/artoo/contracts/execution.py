@@ -210,11 +210,7 @@ class CriterionJudged(Contract):
 
 
 class CorrectionSignal(Contract):
-    """What was wrong and what to do about it. R4a → R3, at most `max_retries` times.
-
-    `switch_from` names the tool whose approach was wrong: the next attempt is not offered it again while
-    another tool can do the work. `by_program`: only what runs a program can give the result (a figure).
-    """
+    """What was wrong and what to do about it, each thing once. R4a → R3, at most `max_retries` times."""
 
     subtask_id: str
     attempt: int = Field(ge=1)
@@ -223,8 +219,6 @@ class CorrectionSignal(Contract):
     failed_criterion: str
     failure_class: FailureClass
     prior_tool_calls: tuple[str, ...] = ()
-    switch_from: str | None = None
-    by_program: bool = False
 
 
 class GapPoint(Contract):

@@ -16,7 +16,7 @@ class Heuristics:
     listing: what is on disk stands in the prompts of R2 and R3.
     programs: a small model is asked for one whole program, and not to choose among forms of a step.
     unplanned: a small model's request is its own only subtask; R2's model is not asked, and nothing is replanned.
-    other_language: a small model that was corrected is asked for the other of Python and bash.
+    other_language: a small model whose program did not end well is asked for the other of Python and bash at once.
     warmer: each repeated call makes the next step sample more freely.
     short_work: a small model has few steps for a subtask, all attempts together.
     lessons: what memory says about tools and requests stands in R2's prompt.

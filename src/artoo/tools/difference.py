@@ -30,6 +30,8 @@ def difference(changes: Iterable[Change], before: Files, now: Files, roots: Root
             room -= len(line) + 1
             if room < 0:
                 rest = f"[... cut here; {len(wanted) - number} of {len(wanted)} changes are not shown whole ...]"
+                while lines and len("\n".join((*lines, rest))) > limit:
+                    lines.pop()
                 return "\n".join((*lines, rest))[:limit]
             lines.append(line)
     return "\n".join(lines)

@@ -10,4 +10,4 @@ def plant(stream: Stream) -> None:
     stream.change("FinalResult", withheld=(), summary=summary.replace("[LAW1]", "").strip())
 
 
-FAULT = StreamFault("a deletion that was refused", plant)
+FAULT = StreamFault("a host that was refused", plant)

@@ -103,9 +103,6 @@ class AgentValidator:
                 return
 
     async def _judge_attempt(self, record: _Record, result: ExecutionResult, cause: Envelope) -> None:
-        if result.attempt > 1 and not result.attempt_from:
-            calls = (*record.calls, *result.tool_calls)
-            result = result.model_copy(update={"tool_calls": calls, "attempt_from": len(record.calls)})
         record.calls.extend(result.attempt_calls)
         judged = await self._judge(record, result, cause)
         attempts = judging.Attempts(result.attempt, record.failures)
@@ -181,7 +178,7 @@ class AgentValidator:
             return None
         if rests_on_nothing(result):
             return None
-        author = SecondAuthor(self._asker, record.subtask, await self._listing(record), cause)
+        author = SecondAuthor(self._asker, record.subtask, record.subtask.surroundings, cause)
         found = await second_way(result, record.subtask.intent, author, self._source)
         if found.verdict == "open":
             if left and not result.small_model:

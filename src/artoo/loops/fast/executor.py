@@ -163,6 +163,8 @@ class Executor:
                 return work.result("completed", answer, verbatim=True)
             if step.is_final and call.withheld_by is not None:
                 return work.result("uncertain", call.reason or "")  # a no is not worked around
+            if step.is_final and self._asker.known.small and self._heuristics.other_language:
+                return work.result("uncertain", "the program did not end well")
             if work.repeats > _MOST_REPEATS:
                 return work.result("uncertain", "the same call was made again and again")
         return work.result("uncertain", "no answer within the steps that a subtask has")

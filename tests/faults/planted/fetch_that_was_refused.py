@@ -9,8 +9,11 @@ from faults import LiveFault, with_budget
 FAULT = LiveFault(
     with_budget(
         Base(
-            "Delete the file a.txt",
-            single(shell("rm a.txt", final=False), says("a.txt was deleted.")),
+            "Fetch the page",
+            single(
+                shell("# artoo hosts: example.org\ncurl -s https://example.org/", final=False),
+                says("The page was fetched."),
+            ),
             {"confirm": no},
         ),
         calls=3,

@@ -1,0 +1,114 @@
+"""Language is read by models, facts by code: every regular expression of these rooms is here, with its grammar."""
+
+from __future__ import annotations
+
+import ast
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import artoo
+
+SOURCE = Path(artoo.__file__).parent
+ROOMS = ("loops", "agents", "auditor")
+FILES = tuple(path for room in ROOMS for path in sorted((SOURCE / room).rglob("*.py")))
+
+GRAMMARS: dict[str, str] = {
+    "agents/knowledge.py _MARK": "the mark of an entry: an HTML comment with two hashes",
+    "agents/names.py _NAME": "an agent's name",
+    "agents/patrol_conditions.py _EVERY": "an interval: number and unit",
+    "agents/patrol_file.py _BOX": "a Markdown check box",
+    "agents/patrol_file.py _MARKER": "the two keywords of a patrol file",
+    "agents/words.py _PARTICULARS": "exact tokens that are compared by kind: URLs, quotations, paths, ids, numbers",
+    "agents/words.py _WIDE": "scripts without spaces, for slugs",
+    "agents/words.py _WORD": "words, for slugs and similarity",
+    "auditor/chain.py _LINE": "a line of the chain: JSON",
+    "auditor/layout.py _PART": "a file name of the chain",
+    "auditor/logged.py _REFERENCE": "a reference to a blob: JSON",
+    "auditor/reconcile.py _MESSAGE": "a line of the task log: JSON",
+    "auditor/rules/checks.py _matches": "the expression of a criterion's own check",
+    "auditor/rules/execution.py _ESCAPE": "escapes in a JSON string",
+    "auditor/rules/execution.py _WORD": "words, compared and not read",
+    "auditor/rules/fan_in.py _PASS": "a field of a report: JSON",
+    "auditor/rules/judging.py _PASS": "a field of a report: JSON",
+    "auditor/stats.py _SEALED": "a sealed line: JSON",
+    "loops/fast/checks.py _search": "the expression of a criterion's own check",
+    "loops/fast/grounding.py _DIGITS": "digits",
+    "loops/fast/grounding.py _ELLIPSIS": "where a quotation leaves something out",
+    "loops/fast/json_schema.py _pattern": "the expression of a JSON schema",
+    "loops/fast/numerals.py _NUMBER": "a numeral with separators, exponent, percent or unit of size",
+    "loops/fast/numerals.py _SEPARATOR": "what separates digits",
+    "loops/fast/numerals.py _POINT": "what separates digits",
+    "loops/fast/tokens.py _CODE_BLOCK": "a fenced block (Markdown)",
+    "loops/fast/tokens.py _CODE_SPAN": "a code span (Markdown)",
+    "loops/fast/tokens.py _HEXADECIMAL": "a hash",
+    "loops/fast/tokens.py _IDENTIFIER": "letters and digits in one token",
+    "loops/fast/tokens.py _LIST_MARK": "the mark of a list's item (Markdown)",
+    "loops/fast/tokens.py _LONG_RUN": "digits",
+    "loops/fast/tokens.py _MAIL": "a mail address",
+    "loops/fast/tokens.py _PATH": "a path",
+    "loops/fast/tokens.py _PIECES": "what separates a name from the text around it",
+    "loops/fast/tokens.py _QUOTES": "a quotation in the quotation marks of any script",
+    "loops/fast/tokens.py _URL": "a URL",
+    "loops/fast/tokens.py _WORD": "words, compared and not read",
+    "loops/medium/advice.py _NAME": "what looks like a path",
+    "loops/medium/advice.py _QUOTED": "a quotation in the quotation marks of any script",
+    "loops/medium/advice.py _WORD": "a URL or a run of the letters of names",
+    "loops/medium/lessons.py _place_in": "a path that ends with a given name",
+    "loops/medium/plan_check.py _WORD": "words, compared and not read",
+    "loops/medium/plan_check.py _mentions": "a name that stands alone in a text",
+}
+"""File and name of every expression, and its grammar. A new one is reviewed here; none reads a sentence."""
+
+
+SPEAKS = frozenset({"loops/medium/wording.py"})
+"""What artoo itself says to a person, in the languages that it speaks."""
+
+
+def expressions(path: Path) -> Iterator[str]:
+    """Where `re` or `regex` is given an expression: the name that it gets, else the function around it."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for top in ast.walk(tree):
+        if isinstance(top, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from (f"{_place(path)} {top.name}" for node in ast.walk(top) if _gives_expression(node))
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+            for node in ast.walk(statement):
+                if _gives_expression(node):
+                    yield f"{_place(path)} {ast.unparse(target)}"
+
+
+def _place(path: Path) -> str:
+    return path.relative_to(SOURCE).as_posix()
+
+
+def _gives_expression(node: ast.AST) -> bool:
+    """A call of the module itself: methods of a compiled expression use one that is listed already."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    module = node.func.value
+    return isinstance(module, ast.Name) and module.id in ("re", "regex") and node.func.attr != "escape"
+
+
+def test_every_expression_has_a_grammar() -> None:
+    """No regular expression stands in these rooms that is not listed, and none is listed that is gone."""
+    found = {one for path in FILES for one in expressions(path)}
+    assert found == set(GRAMMARS)
+    assert all(GRAMMARS.values())
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if _place(path) not in SPEAKS], ids=_place)
+def test_no_word_of_a_language_but_its_own(path: Path) -> None:
+    """No word of a script without capitals stands in a string; one letter alone may bound a range."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    foreign = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation
+        if len(node.value) > 1 and any(unicodedata.category(letter) == "Lo" for letter in node.value)
+    ]
+    assert foreign == []
