@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from artoo.contracts.plan import MustNot
@@ -38,6 +38,9 @@ def _line(spec: ToolSpec) -> str:
     inline = next((parameter for parameter in spec.parameters if parameter.name != spec.body), None)
     if inline is not None:
         parts.append(f"input: {inline.description}")
+    further = [each for each in spec.parameters if each is not inline and each.name != spec.body]
+    if further:
+        parts.append("more: " + ", ".join(f'"{each.name}": {each.description}' for each in further))
     body = next((parameter for parameter in spec.parameters if parameter.name == spec.body), None)
     if body is not None:
         parts.append(f"fenced block: {body.description}")
@@ -58,6 +61,12 @@ def arguments_for(spec: ToolSpec, inline: str, body: str) -> dict[str, str]:
     if inline_name is not None:
         arguments[inline_name] = inline
     return arguments
+
+
+def known_arguments(spec: ToolSpec, more: Mapping[str, str]) -> dict[str, str]:
+    """Those of a step's further arguments that this tool has."""
+    names = {parameter.name for parameter in spec.parameters}
+    return {name: value for name, value in more.items() if name in names}
 
 
 def prohibitions(must_not: MustNot) -> str:

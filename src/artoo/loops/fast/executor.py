@@ -21,7 +21,7 @@ from artoo.loops.fast.record import Key, Record, room_for_record
 from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
 from artoo.loops.heuristics import Heuristics
 from artoo.loops.role import listen
-from artoo.loops.tool_text import arguments_for, describe_tools, other_language, prohibitions
+from artoo.loops.tool_text import arguments_for, describe_tools, known_arguments, other_language, prohibitions
 from artoo.ports.bus import Port
 from artoo.ports.surroundings import SurroundingsSource
 from artoo.ports.tools import Departure, Ticket, Toolbox, ToolSpec
@@ -171,14 +171,14 @@ class Executor:
 
     async def _made(self, work: _Work, spec: ToolSpec, step: ExecutorStep, cause: Envelope) -> ToolCall:
         """The call that the step asks for: from the record, when nothing has changed since it was made."""
-        key: Key = (step.tool, step.input.strip(), step.body.strip())
+        key: Key = (step.tool, step.input.strip(), step.body.strip(), *map(str, step.more.items()))
         number = work.record.same(key)
         if number is not None:
             work.repeats += 1
             work.note = f"That is call [{number}]; nothing has changed since, so it was not made again."
             return work.record.calls[number - 1]
         self._acts += 1
-        arguments = arguments_for(spec, step.input, step.body)
+        arguments = arguments_for(spec, step.input, step.body) | known_arguments(spec, step.more)
         call = await self._toolbox.call(spec.name, arguments, self._ticket(work, step.tool, cause))
         work.record.add(call, key)
         work.stale = work.stale or bool(call.changes)

@@ -35,6 +35,7 @@ class ExecutorStep(Contract):
 
     tool: str
     input: str = ""
+    more: dict[str, str] = Field(default_factory=dict[str, str])
     is_final: bool = False
     sources: tuple[int, ...] = Field(default=(), max_length=64)
     body: str = ""
