@@ -8,9 +8,8 @@ from bases import CLEAN
 from faults import Planted, good_run, planted, seen, watched
 
 PLANTED = tuple(planted())
-UNSEEN = frozenset({"deleted without asking", "later look as repair"})
-"""Known to go unseen: a record of a call does not say which of its changes a person had to be asked about; whether
-a failed call was what an answer speaks of is a matter of words (the facts beside the result name it)."""
+UNSEEN = frozenset({"later look as repair"})
+"""Known to go unseen: whether a failed call was what an answer speaks of is a matter of words."""
 
 
 def test_the_corpus_is_as_large_as_it_says() -> None:

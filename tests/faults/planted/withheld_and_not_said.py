@@ -1,13 +1,13 @@
-"""Something was withheld, and the summary does not say so."""
+"""A person says no to what a task changed, and its result says that it took effect."""
 
 from __future__ import annotations
 
-from faults import Stream, StreamFault
+from faults import Stream, StreamFault, changed
 
 
 def plant(stream: Stream) -> None:
-    summary = stream.payload("FinalResult").summary
-    stream.change("FinalResult", withheld=(), summary=summary.replace("[LAW1]", "").strip())
+    settled = stream.payload("FinalResult").changes
+    stream.change("FinalResult", changes=changed(settled, state="applied"))
 
 
 FAULT = StreamFault("a deletion that was refused", plant)
