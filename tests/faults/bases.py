@@ -222,8 +222,8 @@ CLEAN: dict[str, Callable[[], Base]] = {
         single(shell("rm a.txt && echo deleted a.txt")),
         {"confirm": once},
     ),
-    "a deletion that was refused": lambda: Base(
-        "Delete the file a.txt", single(shell("rm a.txt")), {"confirm": no}
+    "a host that was refused": lambda: Base(
+        "Fetch the page", single(shell("# artoo hosts: example.org\ncurl -s https://example.org/")), {"confirm": no}
     ),
     "a deletion with nobody to ask": lambda: Base(
         "Delete the file a.txt",

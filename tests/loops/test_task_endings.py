@@ -348,6 +348,7 @@ async def test_what_was_withheld_is_said_first(world: World) -> None:
     script = {
         "Plan": plan(subtask("tell everybody", tool="announce")),
         "ExecutorStep": [Reply('{"tool": "announce", "input": "hello"}'), gives_up("it is not possible here")],
+        "ValidationReport": judged(("pass", "announce")),
     }
     config = world.config(control={"max_retries": 0, "theta": 0.0})
     ended = await world.play("Announce hello", script, config=config, tools=[announce])

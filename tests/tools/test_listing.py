@@ -97,10 +97,9 @@ async def test_a_file_that_names_another_is_followed(source: ProjectLook, roots:
     (roots.project / "latest.txt").write_text("mar.txt\n")
     (roots.project / "data" / "best.txt").write_text("./feb.txt\n\n")
     found = await source.look("latest.txt contains a name. What is the sum in that file? See data/best.txt.")
-    assert found.points_to == (("latest.txt", "data/mar.txt"), ("data/best.txt", "data/feb.txt"))
     assert found.listing.splitlines()[-2:] == ["latest.txt names data/mar.txt", "data/best.txt names data/feb.txt"]
     assert "First lines of data/mar.txt:\nmar\n1\n2\n" in found.listing
-    assert ("data/mar.txt", "mar") in found.first_lines and ("latest.txt", "mar.txt") in found.first_lines
+    assert "First lines of data/mar.txt:\nmar" in found.listing
 
 
 @pytest.mark.parametrize(
@@ -126,7 +125,7 @@ async def test_ordinary_content_names_no_file(
         (roots.project / name).parent.mkdir(exist_ok=True)
         (roots.project / name).write_text("1\n")
     (roots.project / "list.txt").write_text(said)
-    assert (await source.look("Sort the lines of list.txt")).points_to == ()
+    assert " names " not in (await source.look("Sort the lines of list.txt")).listing
 
 
 async def test_credentials_that_a_file_names_are_not_shown(source: ProjectLook, roots: Roots) -> None:
@@ -136,7 +135,7 @@ async def test_credentials_that_a_file_names_are_not_shown(source: ProjectLook, 
     (roots.project / "key.txt").symlink_to(roots.home / ".ssh" / "id")
     (roots.project / "latest.txt").write_text("key.txt\n")
     found = await source.look("What is in the file that latest.txt names?")
-    assert "BEGIN" not in found.listing and all("BEGIN" not in line for _, line in found.first_lines)
+    assert "BEGIN" not in found.listing
 
 
 async def test_broken_links_copies_and_ignored_files(source: ProjectLook, roots: Roots) -> None:

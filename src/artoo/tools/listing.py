@@ -95,10 +95,6 @@ def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACT
         listing="\n".join(filter(None, (tree, heads, facts))),
         missing=tuple(map(printable, snapshot.missing)),
         guide=snapshot.guide,
-        points_to=points_to,
-        first_lines=tuple(
-            (printable(path), _one_line(head.lines[0])) for path, head in snapshot.heads.items() if head.lines
-        ),
     )
 
 

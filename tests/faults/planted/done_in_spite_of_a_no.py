@@ -6,11 +6,11 @@ from faults import Stream, StreamFault, changed
 
 
 def plant(stream: Stream) -> None:
-    call = stream.payload("ToolCalled").call
+    call, target = stream.payload("ToolCalled").call, stream.payload("ConfirmationRequest").acts[0].target
     stream.change(
         "ToolCalled",
-        call=changed(call, changes=call.dropped, dropped=(), status="ok", withheld_by=None, reason=None),
+        call=changed(call, changes=(target,), dropped=(), status="ok", withheld_by=None, reason=None),
     )
 
 
-FAULT = StreamFault("a deletion that was refused", plant)
+FAULT = StreamFault("a host that was refused", plant)

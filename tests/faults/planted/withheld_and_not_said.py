@@ -1,13 +1,13 @@
-"""A person says no to what a task changed, and its result says that it took effect."""
+"""Something was withheld, and the summary does not say so."""
 
 from __future__ import annotations
 
-from faults import Stream, StreamFault, changed
+from faults import Stream, StreamFault
 
 
 def plant(stream: Stream) -> None:
-    settled = stream.payload("FinalResult").changes
-    stream.change("FinalResult", changes=changed(settled, state="applied"))
+    summary = stream.payload("FinalResult").summary
+    stream.change("FinalResult", withheld=(), summary=summary.replace("[LAW1]", "").strip())
 
 
-FAULT = StreamFault("a deletion that was refused", plant)
+FAULT = StreamFault("a host that was refused", plant)
