@@ -126,7 +126,7 @@ class View(Protocol):
         ...
 
     async def close(self) -> None:
-        """Lets go of the view, so that another process may go on in it or settle it. All in it stays. Idempotent."""
+        """Lets go of the view, so that another process may go on in it or settle it. Idempotent."""
         ...
 
 

@@ -6,8 +6,9 @@ import asyncio
 import importlib.util
 import os
 import shutil
+import signal
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from artoo.world.overlay import View
 from artoo.world.process import Confined, kill_quietly
 from artoo.world.stage import Layer, Stage
 from artoo.world.status import StatusPipe, parent_of
-from artoo.world.watch import watch_tree
+from artoo.world.watch import descendants, watch_tree
 
 _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
 _SHARED_MEMORY = 512 * MIB
@@ -77,7 +78,7 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
             if leader is not None and parent_of(leader) == process.pid:
                 kill_quietly(leader)
             else:
-                process.kill()
+                _end_early(process)
 
         yield (
             Confined(argv, view.env, Path("/"), (status.write, filter_fd), end, watch, door=door),
@@ -87,6 +88,20 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
         doors.close()
         os.close(filter_fd)
         status.close()
+
+
+def _end_early(process: asyncio.subprocess.Process) -> None:
+    """Ends a bubblewrap that has not said yet which process is the first of its own.
+
+    That one may be there already and not have asked to die with its parent: it would live for ever. A stopped
+    parent makes no further ones.
+    """
+    with suppress(ProcessLookupError):
+        process.send_signal(signal.SIGSTOP)
+    for child in descendants(process.pid):
+        kill_quietly(child)
+    with suppress(ProcessLookupError):
+        process.kill()
 
 
 def _isolation(variant: BubblewrapVariant) -> Iterator[str]:
