@@ -399,7 +399,7 @@ async def test_a_refused_plan_is_repaired_once(world: World) -> None:
 async def test_a_twice_refused_plan_is_a_logical_failure(world: World) -> None:
     """Two refusals make a round with D = 1 and P = 1, and the next round plans anew."""
     world.file("one.txt", "1\n")
-    bad = {"subtasks": [], "reply": ""}
+    bad: dict[str, object] = {"subtasks": [], "reply": ""}
     script = {
         "Plan": [bad, bad, bad, bad, plan(subtask("read", tool="shell"))],
         "ExecutorStep": shell("wc -l < one.txt"),

@@ -7,19 +7,21 @@ The ports and the name are of witnesses on the machine's own loopback, which not
 
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import socket
 import struct
 import sys
+from collections.abc import Callable
 
 tcp, udp, name = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 libc = ctypes.CDLL(None, use_errno=True)
-done = []
+done: list[str] = []
 
 
-def way(label):
-    def attempt(act):
+def way(label: str) -> Callable[[Callable[[], object]], None]:
+    def attempt(act: Callable[[], object]) -> None:
         try:
             result = act()
         except OSError:
@@ -30,24 +32,28 @@ def way(label):
     return attempt
 
 
-def call(number, *arguments):
-    result = libc.syscall(number, *arguments)
+def call(number: int, *arguments: object) -> int:
+    result: int = libc.syscall(number, *arguments)
     if result < 0:
         raise OSError(ctypes.get_errno(), "")
     return result
 
 
-def send(kind, family, address, level=0):
-    with socket.socket(family, kind, level) as one:
+def send(kind: int, family: int, address: tuple[str, int]) -> None:
+    with socket.socket(family, kind) as one:
         one.settimeout(1)
         one.connect(address)
         one.send(b"out")
 
 
+def opened(family: int, kind: int, protocol: int = 0) -> None:
+    socket.socket(family, kind, protocol).close()
+
+
 @way("inherited descriptors")
-def _():
+def _() -> object:
     listed = os.listdir("/proc/self/fd")
-    found = []
+    found: list[str] = []
     for number in listed:
         try:
             found.append(f"{number} {os.readlink(f'/proc/self/fd/{number}')}")
@@ -68,7 +74,7 @@ ADDRESSES = (
 )
 for host in ADDRESSES:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    way(f"TCP to {host}")(lambda host=host, family=family: send(socket.SOCK_STREAM, family, (host, tcp)))
+    way(f"TCP to {host}")(functools.partial(send, socket.SOCK_STREAM, family, (host, tcp)))
 
 # in a network of its own only loopback exists, so datagrams to it go nowhere: the witness will tell
 for host in ("127.0.0.1", "::1"):
@@ -79,23 +85,23 @@ for host in ("127.0.0.1", "::1"):
 for address in ("192.0.2.1", "198.51.100.1", "169.254.169.254", "10.0.0.1", "224.0.0.1", "255.255.255.255"):
 
     @way(f"UDP 53 to {address}")
-    def _(address=address):
+    def _(address: str = address) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
             one.sendto(b"\0\1\1\0\0\1\0\0\0\0\0\0\1a\0\0\1\0\1", (address, 53))
 
     @way(f"TCP 53 to {address}")
-    def _(address=address):
+    def _(address: str = address) -> None:
         send(socket.SOCK_STREAM, socket.AF_INET, (address, 53))
 
 
 @way("IPv6 beyond loopback")
-def _():
+def _() -> object:
     send(socket.SOCK_DGRAM, socket.AF_INET6, ("2001:db8::1", 53))
 
 
 @way("DNS")
-def _():
+def _() -> object:
     try:
         socket.getaddrinfo("artoo.example.org", 443)
     except socket.gaierror as error:
@@ -105,33 +111,31 @@ def _():
 for number in range(64):
     if number not in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK):
         for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET):
-            way(f"a socket of family {number}")(
-                lambda number=number, kind=kind: socket.socket(number, kind).close()
-            )
+            way(f"a socket of family {number}")(functools.partial(opened, number, kind))
 
 for protocol in (socket.IPPROTO_ICMP, socket.IPPROTO_RAW, socket.IPPROTO_TCP, socket.IPPROTO_UDP):
-    way("a raw socket")(lambda one=protocol: socket.socket(socket.AF_INET, socket.SOCK_RAW, one).close())
+    way("a raw socket")(functools.partial(opened, socket.AF_INET, socket.SOCK_RAW, protocol))
 
 
 @way("an abstract socket")
-def _():
+def _() -> object:
     with socket.socket(socket.AF_UNIX) as one:
         one.connect("\0" + name)
 
 
 @way("a pair that is connected anew")
-def _():
+def _() -> object:
     one, _ = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     one.connect("\0" + name)
 
 
 @way("a device")
-def _():
+def _() -> object:
     with socket.socket() as one:
         one.setsockopt(socket.SOL_SOCKET, 25, b"eth0")
 
 
-def netlink(kind, body):
+def netlink(kind: int, body: bytes) -> None:
     """An rtnetlink request; raises the kernel's answer."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as one:
         one.bind((0, 0))
@@ -151,19 +155,19 @@ way("a new route")(lambda: netlink(24, ROUTE))
 
 
 @way("another interface")
-def _():
+def _() -> object:
     return [one for _, one in socket.if_nameindex() if one != "lo"] or False
 
 
 @way("io_uring")
-def _():
+def _() -> object:
     call(425, 8, ctypes.create_string_buffer(120))
 
 
 for target in ("/proc/1/ns/net", "/proc/self/ns/net", f"/proc/{os.getppid()}/ns/net"):
 
     @way(f"setns {target}")
-    def _(target=target):
+    def _(target: str = target) -> None:
         descriptor = os.open(target, os.O_RDONLY)
         if libc.setns(descriptor, 0x40000000) < 0:
             raise OSError(ctypes.get_errno(), "")
@@ -172,21 +176,21 @@ for target in ("/proc/1/ns/net", "/proc/self/ns/net", f"/proc/{os.getppid()}/ns/
 for flags in (0x40000000, 0x10000000, 0x50000000):
 
     @way(f"unshare {flags:x}")
-    def _(flags=flags):
+    def _(flags: int = flags) -> None:
         if libc.unshare(flags) < 0:
             raise OSError(ctypes.get_errno(), "")
 
 
 @way("ptrace")
-def _():
+def _() -> object:
     if libc.ptrace(16, 1, 0, 0) < 0:
         raise OSError(ctypes.get_errno(), "")
 
 
 @way("a descriptor of another process")
-def _():
+def _() -> object:
     pidfd = os.pidfd_open(1)
-    found = []
+    found: list[int] = []
     for number in range(3, 64):
         try:
             taken = call(438, pidfd, number, 0)
@@ -198,7 +202,7 @@ def _():
 
 
 @way("processes outside")
-def _():
+def _() -> object:
     return [pid for pid in os.listdir("/proc") if pid.isdigit() and int(pid) > 10_000] or False
 
 

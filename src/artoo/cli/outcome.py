@@ -36,7 +36,7 @@ def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> s
         {
             "status": _status(result),
             "directive": result.directive.value,
-            "answer": answer_of(result),
+            "answer": _told(result),
             "output": result.output,
             "assurance": result.assurance.value,
             "decided": [
@@ -59,6 +59,12 @@ def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> s
         },
         ensure_ascii=False,
     )
+
+
+def _told(result: FinalResult) -> str:
+    """The answer, and that it is not in effect yet when it waits: nobody may read the one without the other."""
+    waits = result.changes.reason if result.changes.waits else ""
+    return "\n\n".join(part for part in (answer_of(result), waits) if part)
 
 
 def _status(result: FinalResult) -> str:

@@ -40,7 +40,7 @@ from artoo.llm.request import (
 from artoo.llm.retry import Retrier, RetryPolicy, is_transient
 from artoo.llm.transport import Transport, TransportReply
 from artoo.ports.clock import Clock
-from artoo.ports.model import Answer, Known, Question
+from artoo.ports.model import Answer, Known, Question, Tier
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -156,8 +156,8 @@ class EndpointModel:
             small=self._traits.is_small,
         )
 
-    async def known(self) -> Known:
-        """What is known of the model before it is asked; a server is asked once which one it is."""
+    async def known(self, tier: Tier | None = None) -> Known:
+        """What is known before it is asked, the same for every tier; a server is asked once which model it is."""
         await self._identify()
         windows = [each for each in (self._window, self._traits.window) if each is not None]
         small = self._traits.is_small
