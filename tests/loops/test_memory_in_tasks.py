@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from scenario import Ended, Json, Script, World, gives_up, judged, matches, plan, python, shell, subtask
+from scenario import Ended, Script, World, gives_up, judged, matches, plan, python, shell, subtask
 
 from artoo import Artoo, tool
 from artoo.contracts.envelope import Envelope
