@@ -170,4 +170,7 @@ async def test_a_chinese_request_on_the_embedded_model(world: World) -> None:
     config = world.config(embedded={"model": str(MODEL)})
     async with Artoo(config, environ={}) as artoo:
         result = await artoo.run("用 Python 数一数 data.csv 有多少行，只输出数字", options=world.options())
-    assert (result.directive.value, "4" in result.output) == ("accept", True), result
+    assert result.directive.value in ("accept", "success"), (
+        result
+    )  # success: nothing has confirmed it, and it says so
+    assert "4" in result.output, result
