@@ -15,8 +15,10 @@ from artoo.cli.audit_view import report_lines
 from artoo.contracts.audit import AuditReport
 from artoo.testing import ScriptedModel, with_body
 
+ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
+
 SCRIPT = {
-    "Plan": {"subtasks": [{"intent": "count them", "tool": "shell"}]},
+    "Plan": {"subtasks": [{"intent": "count them", "tool": "shell", "success_criteria": [ANSWERED]}]},
     "ExecutorStep": with_body({"tool": "shell", "is_final": True}, "wc -l < a.txt"),
 }
 

@@ -2,7 +2,8 @@
 
     python acts_victim.py HOME        a line is `FUSE ANSWER`
 
-FUSE `-` lives, `call:N` dies at its Nth change on disk, `say:N` at its Nth message; ANSWER is what the person says
+FUSE `-` lives, `call:N` dies at its Nth change on disk, `say:N` at its Nth message, `fold:N` when the view has the
+changes of its Nth call and the log cannot know; ANSWER is what the person says
 to doing something again. Everything that a resumed task takes up is read from HOME; nothing else survives a life.
 """
 
@@ -38,8 +39,11 @@ from artoo.tasklog.reader import TaskLogReader
 from artoo.tools.past import Past
 from artoo.tools.settler import Settler
 from artoo.tools.user_tools import tool, user_tool
+from artoo.world import view_state
 from artoo.world.choose import candidates
+from artoo.world.landing import finish, notes_of
 from artoo.world.opening import views_in
+from artoo.world.view_place import ViewPlace, Views
 
 TASK = "task-1"
 BEFORE = "first\n"
@@ -50,10 +54,11 @@ def calls_of(home: Path) -> tuple[tuple[str, dict[str, str]], ...]:
     """What the task does, in order."""
     return (
         ("read_file", {"path": str(home / "project" / "diary")}),
-        ("shell", {"command": "printf 'first\\nsecond\\n' > diary; wc -l < diary"}),
+        ("shell", {"command": "echo second >> diary; wc -l < diary"}),
         ("write_file", {"path": "made.txt", "content": "new\n"}),
         ("send", {"text": "hello"}),
-        ("shell", {"command": "echo more > more.txt; rm -f gone; ls"}),
+        ("shell", {"command": "echo more > more.txt; rm gone; ls"}),
+        ("edit_file", {"path": "more.txt", "old": "more", "new": "most"}),
     )
 
 
@@ -138,7 +143,7 @@ def _past(config: Config) -> Past:
     directory = task_directory(config.home, TASK)
     if not part_path(directory, 0).exists():
         return Past()
-    return past_of(TaskLogReader(directory).envelopes())
+    return past_of(TaskLogReader(directory).envelopes(), notes_of(Views(config.home).place(TASK)))
 
 
 async def _person(port: Port, home: Path, again: Consent) -> None:
@@ -160,6 +165,8 @@ def _light(fuse: str, bus: InProcessBus) -> None:
         bus.attach(lambda envelope: _die() if next(said) == int(number) else None)
     elif kind == "call":
         _burn(int(number))
+    elif kind == "fold":
+        _die_folded(int(number))
 
 
 def _burn(fuse: int) -> None:
@@ -176,6 +183,18 @@ def _burn(fuse: int) -> None:
 
     for name in ("rename", "link", "unlink", "mkdir", "rmdir", "chmod", "fsync", "utime", "write", "open"):
         setattr(os, name, watched(getattr(os, name)))
+
+
+def _die_folded(fuse: int) -> None:
+    """The end of the Nth fold is this process's last moment."""
+    count = itertools.count(1)
+
+    def folded(place: ViewPlace, home: Path) -> None:
+        finish(place, home)
+        if next(count) == fuse:
+            _die()
+
+    view_state.finish = folded
 
 
 def _die() -> None:

@@ -31,7 +31,7 @@ def past(payloads: Iterable[Contract | tuple[Contract, str]]) -> Past:
         Envelope(str(number), Role.EXECUTOR, "t", NOW, payload, cause_id=cause)
         for number, (payload, cause) in enumerate(pairs)
     ]
-    return past_of(envelopes)
+    return past_of(envelopes, {})
 
 
 def test_calls_without_a_record_were_under_way() -> None:

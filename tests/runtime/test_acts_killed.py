@@ -108,14 +108,15 @@ def lives(tmp_path: Path, proved: None) -> Iterator[Lives]:
 def check(lives: Lives, again: str) -> None:
     """Everything is done, known exactly once, settled whole, and can be taken back."""
     assert lives.text("project/diary") == AFTER
-    assert (lives.text("project/made.txt"), lives.text("project/more.txt")) == ("new\n", "more\n")
+    assert (lives.text("project/made.txt"), lives.text("project/more.txt")) == ("new\n", "most\n")
     assert not (lives.home / "project" / "gone").exists()
     calls = lives.calls()
     assert sorted(calls) == [f"s1/{number}" for number in range(1, len(calls_of(lives.home)) + 1)]
     assert all(len(records) == 1 for records in calls.values())
-    done = [calls[f"s1/{number}"][0] for number in (1, 2, 3, 5)]
-    assert [call.status for call in done] == [CallStatus.OK] * 4, done
+    done = [calls[f"s1/{number}"][0] for number in (1, 2, 3, 5, 6)]
+    assert [call.status for call in done] == [CallStatus.OK] * 5, done
     assert done[1].output == "2\n"
+    assert "-more\n+most" in done[4].output
     assert set(lives.answered().values()) <= {1}, "who has answered is not asked again, whatever was lost"
     _check_sent(lives, calls["s1/4"][0], again)
     recover(lives.home / ".artoo")
@@ -155,6 +156,11 @@ def test_kill_at_each_message(lives: Lives) -> None:
     deaths = kill_at(lives, "say", range(1, 200), "no")
     assert deaths >= 14
     print(f"killed at {deaths} messages")
+
+
+def test_kill_when_the_view_has_it_and_the_log_does_not(lives: Lives) -> None:
+    """Death right after each fold: a command that appends and an edit are answered, not made a second time."""
+    assert kill_at(lives, "fold", range(1, 10), "no") == 4
 
 
 def test_kill_at_some_changes(lives: Lives) -> None:

@@ -22,7 +22,9 @@ from artoo.tasklog.layout import task_directory
 from artoo.tasklog.lock import TaskLock, is_running
 from artoo.testing import FakeClock, ScriptedModel, SequentialIds, with_body
 
-PLAN = {"subtasks": [{"intent": "count them", "tool": "shell"}]}
+ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
+
+PLAN = {"subtasks": [{"intent": "count them", "tool": "shell", "success_criteria": [ANSWERED]}]}
 
 
 @pytest.fixture
@@ -69,7 +71,7 @@ async def test_a_users_function_is_a_tool(config: Config, tmp_path: Path) -> Non
         return 2 * number
 
     script = {
-        "Plan": {"subtasks": [{"intent": "double it", "tool": "double"}]},
+        "Plan": {"subtasks": [{"intent": "double it", "tool": "double", "success_criteria": [ANSWERED]}]},
         "ExecutorStep": {"tool": "double", "input": "21", "is_final": True},
     }
     with ScriptedModel(script) as model:
@@ -88,7 +90,7 @@ async def test_a_function_that_raises_is_evidence(config: Config, tmp_path: Path
         raise RuntimeError(f"no {number}")
 
     script = {
-        "Plan": {"subtasks": [{"intent": "double it", "tool": "broken"}]},
+        "Plan": {"subtasks": [{"intent": "double it", "tool": "broken", "success_criteria": [ANSWERED]}]},
         "ExecutorStep": [
             {"tool": "broken", "input": "21", "is_final": True},
             with_body({"tool": "python", "is_final": True}, "print(2 * 21)", "python"),

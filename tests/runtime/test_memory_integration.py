@@ -27,6 +27,8 @@ from artoo.runtime.system import SystemClock
 from artoo.runtime.thinking import MANIFEST, MOST_CHARACTERS, accept_text, accepted_texts
 from artoo.testing import FakeClock, ScriptedModel, ScriptedServer, SequentialIds, with_body
 
+ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
+
 GLOB = tool_pair("glob")
 
 
@@ -234,7 +236,11 @@ async def test_accepted_texts_stand_in_every_prompt(tmp_path: Path) -> None:
     (project / "a.txt").write_text("x\ny\n")
     accept_text(home, proposal(1, "Look before you write."))
     script = {
-        "Plan": {"subtasks": [{"sequence": 1, "intent": "count lines of a.txt", "tool": "shell"}]},
+        "Plan": {
+            "subtasks": [
+                {"sequence": 1, "intent": "count lines of a.txt", "tool": "shell", "success_criteria": [ANSWERED]}
+            ]
+        },
         "ExecutorStep": with_body({"tool": "shell", "is_final": True}, "wc -l < a.txt"),
     }
     heard: list[Envelope] = []

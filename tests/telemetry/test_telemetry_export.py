@@ -31,8 +31,10 @@ from artoo.telemetry.settings import telemetry_settings
 from artoo.telemetry.spans import SpanTree
 from artoo.testing import FakeClock, ScriptedModel, SequentialIds, with_body
 
+ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
+
 SCRIPT = {
-    "Plan": {"subtasks": [{"intent": "count the lines", "tool": "shell"}]},
+    "Plan": {"subtasks": [{"intent": "count the lines", "tool": "shell", "success_criteria": [ANSWERED]}]},
     "ExecutorStep": with_body({"tool": "shell", "is_final": True}, "wc -l < a.txt"),
 }
 
@@ -156,8 +158,9 @@ from artoo import Artoo, Config, RunOptions
 from artoo.testing import ScriptedModel, with_body
 
 async def main(place):
+    answered = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\\S"}}
     script = {
-        "Plan": {"subtasks": [{"intent": "count the lines", "tool": "shell"}]},
+        "Plan": {"subtasks": [{"intent": "count the lines", "tool": "shell", "success_criteria": [answered]}]},
         "ExecutorStep": with_body({"tool": "shell", "is_final": True}, "wc -l < a.txt"),
     }
     project = place / "project"

@@ -18,9 +18,10 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.errors import SandboxError, ToolError
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.contracts.plan import MustNot
+from artoo.ports.sandbox import ActNote
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.ports.waiting import waiting_for_a_person
-from artoo.ports.world import Program, ViewRun
+from artoo.ports.world import Program, ViewRun, unnoted
 from artoo.tools.asking import Asking
 from artoo.tools.gate import Gate
 from artoo.tools.questions import AskPerson
@@ -311,5 +312,7 @@ class NoSandbox(PlainView):
     async def run(self, program: Program) -> ViewRun:
         raise SandboxError("nothing runs here")
 
-    async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
+    async def write(
+        self, path: Path, content: bytes, note: Callable[[tuple[Change, ...]], ActNote | None] = unnoted
+    ) -> tuple[Change, ...]:
         raise SandboxError("nothing is written here")

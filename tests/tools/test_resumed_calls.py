@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from gate_world import Person
 from hypothesis import given
 from hypothesis import strategies as st
-from tool_doubles import StillClock
+from tool_doubles import PlainView, StillClock, changed
 
+from artoo.contracts.changes import Node
 from artoo.contracts.confirmation import (
     NOBODY,
     PERSON,
@@ -23,6 +24,7 @@ from artoo.contracts.confirmation import (
 from artoo.contracts.execution import CallEffects, CallStatus, ToolCall, ToolStarted
 from artoo.contracts.plan import MustNot
 from artoo.ports.confirm import Questions
+from artoo.ports.sandbox import ActNote, Roots
 from artoo.ports.tools import Departure, Ticket
 from artoo.tools.asking import Asking, always
 from artoo.tools.gate import AGAIN, Gate
@@ -30,6 +32,7 @@ from artoo.tools.past import AskFirst, Consented, Past, RunAgain
 from artoo.tools.questions import AskNobody, AskPerson
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.resumed import Resumed
+from artoo.tools.standard import builtin_tools
 from artoo.tools.under_way import UnderWay, digest_of_call, under_way
 from artoo.tools.user_tools import tool, user_tool
 
@@ -145,6 +148,70 @@ async def test_what_the_log_has_redacted_is_not_run() -> None:
     assert "[redacted]" in (call.reason or "")
 
 
+# --- calls whose changes are in the view ------------------------------------------------------------------------
+
+
+CALLS = (
+    ("shell", {"command": "echo b >> a.txt; grep c a.txt"}),
+    ("python", {"code": "print(open('a.txt', 'a').write('b'))"}),
+    ("write_file", {"path": "a.txt", "content": "b"}),
+    ("edit_file", {"path": "a.txt", "old": "a", "new": "b"}),
+)
+
+
+async def in_view(
+    view: PlainView, before: Past, name: str, arguments: dict[str, str], act: str = "s/1"
+) -> ToolCall:
+    gate = Gate()
+    tools = builtin_tools(view, gate, view.roots.home / ".artoo")
+    box = Registry(tools, StillClock(), gate=gate, resumed=Resumed(before, gate)).toolbox("s", MustNot())
+    return await box.call(name, arguments, Ticket(act, lambda departure: None))
+
+
+@pytest.mark.parametrize(("name", "arguments"), CALLS, ids=[name for name, _ in CALLS])
+async def test_what_the_view_has_is_answered_and_not_done_again(
+    roots: Roots, name: str, arguments: dict[str, str]
+) -> None:
+    """The record is the one that was lost; the file is left as it is, also where the log does not know the call."""
+    file = roots.project / "a.txt"
+    file.write_text("a\n")
+    view = PlainView(roots, reported=(changed(file, before=Node.FILE),))
+    first = await in_view(view, Past(), name, arguments)
+    after = file.read_text()
+    assert first.changes == (str(file),)
+    for before in (past(CallEffects.STAGED, notes=view.noted), Past(notes=view.noted)):
+        again = await in_view(view, before, name, arguments)
+        assert (again, file.read_text()) == (first, after)
+
+
+async def test_another_call_under_a_noted_act_is_not_run(roots: Roots) -> None:
+    """It is believed neither that this call was made nor that nothing was; the act after it is free."""
+    file = roots.project / "a.txt"
+    view = PlainView(roots, reported=(changed(file),))
+    await in_view(view, Past(), "shell", {"command": "echo 1 >> a.txt"})
+    other = {"command": "echo 2 >> a.txt"}
+    call = await in_view(view, Past(notes=view.noted), "shell", other)
+    assert (call.status, file.read_text()) == (CallStatus.INTERRUPTED, "1\n")
+    assert "another call took effect" in (call.reason or "")
+    broken = {"s/1": replace(view.noted["s/1"], outcome="{")}
+    call = await in_view(view, Past(notes=broken), "shell", {"command": "echo 1 >> a.txt"})
+    assert (call.status, file.read_text()) == (CallStatus.INTERRUPTED, "1\n")
+    assert (await in_view(view, Past(notes=view.noted), "shell", other, "s/2")).status is CallStatus.OK
+    assert file.read_text() == "1\n2\n"
+
+
+async def test_a_noted_act_outside_is_not_asked_about() -> None:
+    """How it ended is known: nobody is asked, neither about it nor about the same call later."""
+    note = ActNote("s/1", digest_of_call("send", "hello"), '{"output": "sent"}')
+    person = Person([Consent.ONCE])
+    sender = Sender(past(CallEffects.OUTSIDE, notes={"s/1": note}), AskPerson(person))
+    box = sender.box()
+    call = await sender.call(box)
+    assert (call.status, call.output, sender.sent, person.asked) == (CallStatus.OK, "sent", [], [])
+    await sender.call(box, "s/2")
+    assert [question.title for question in person.asked] == ["tool send"]
+
+
 # --- answers ----------------------------------------------------------------------------------------------------
 
 
@@ -184,13 +251,14 @@ async def test_a_yes_given_once_holds_for_its_act_alone() -> None:
     "before",
     [
         past(CallEffects.OUTSIDE, consented=(answered("d", Consent.ONCE, "s/1"),)),
+        Past(notes={"s/1": ActNote("s/1", "", "")}, consented=(answered("d", Consent.ONCE, "s/1"),)),
         Past(ended=frozenset({"s/1"}), consented=(answered("d", Consent.ONCE, "s/1"),)),
         Past(consented=(answered("d", Consent.ONCE, ""),)),
         Past(consented=(answered("d", Consent.NO, "s/1", NOBODY),)),
         Past(consented=(answered("d", Consent.ONCE, "s/1", f"{POLICY}overwrite d"),)),
         Past(consented=(answered("d", Consent.TASK, "s/1", verb=AGAIN),)),
     ],
-    ids=["outside", "recorded", "no call", "nobody", "policy", "again"],
+    ids=["outside", "noted", "recorded", "no call", "nobody", "policy", "again"],
 )
 async def test_answers_that_are_used_up_or_were_nobodys_do_not_hold(before: Past) -> None:
     """An act that took effect has used its yes; nobody's no and a policy's yes are found again, or not."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,8 +13,8 @@ from pathlib import Path
 from artoo.contracts.changes import Change, ChangeKind, Conflict, Node, PathClass, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.execution import ToolCall
-from artoo.ports.sandbox import Captured, Roots
-from artoo.ports.world import Files, Program, ViewRun
+from artoo.ports.sandbox import ActNote, Captured, Roots
+from artoo.ports.world import Files, Program, ViewRun, unnoted
 from artoo.tools.registry import SubTaskToolbox
 from artoo.world.union import RealFiles
 
@@ -48,6 +48,7 @@ class PlainView:
     programs: list[Program] = field(default_factory=list[Program])
     kept: int = 64 * 1024
     begun: asyncio.Event = field(default_factory=asyncio.Event)
+    noted: dict[str, ActNote] = field(default_factory=dict[str, ActNote])
 
     @property
     def files(self) -> Files:
@@ -80,7 +81,7 @@ class PlainView:
             await gathering
             raise
         code = process.returncode
-        return ViewRun(
+        run = ViewRun(
             tier="none",
             status="timeout" if timed_out else "ok" if code == 0 else "error",
             exit_code=None if timed_out else code if code is None or code >= 0 else 128 - code,
@@ -89,9 +90,22 @@ class PlainView:
             duration_seconds=0.0,
             changes=() if timed_out else self.reported,
         )
+        self._keep(program.note(run) if run.changes else None)
+        return run
 
-    async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
-        return written(path, content)
+    async def write(
+        self, path: Path, content: bytes, note: Callable[[tuple[Change, ...]], ActNote | None] = unnoted
+    ) -> tuple[Change, ...]:
+        changes = written(path, content)
+        self._keep(note(changes) if changes else None)
+        return changes
+
+    async def notes(self) -> Mapping[str, ActNote]:
+        return self.noted
+
+    def _keep(self, note: ActNote | None) -> None:
+        if note is not None:
+            self.noted[note.act] = note
 
     async def changes(self) -> tuple[Change, ...]:
         return self.reported

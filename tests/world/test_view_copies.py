@@ -11,7 +11,7 @@ from view_world import bash, out, place_of
 
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import Limits, TaskLedger
+from artoo.ports.sandbox import ActNote, Limits, TaskLedger
 from artoo.ports.world import Program, View
 from artoo.world.copied import CopyRunner
 from artoo.world.mirror import CopyLimits
@@ -130,6 +130,8 @@ async def test_without_a_sandbox_each_command_is_asked_about(world: World) -> No
     view = views_in(AskForEverything(world.artoo_home), world.artoo_home)("task-1", world.roots)
     run = await bash(view, "echo x > made")
     assert (run.status, run.needs_confirmation, run.changes) == ("refused", True, ())
-    run = await view.run(Program(("bash", "-c", "echo x > made"), unconfined=True))
+    note = ActNote("act", "digest", "done")
+    run = await view.run(Program(("bash", "-c", "echo x > made"), unconfined=True, note=lambda run: note))
     assert [change.path for change in run.changes] == [f"{world.project}/made"]
+    assert await view.notes() == {"act": note}
     assert not (world.project / "made").exists()

@@ -15,7 +15,9 @@ from sandbox_world import require_tier
 
 from artoo.ports.world import Files
 from artoo.world.boundary import views_to_boundary
+from artoo.world.landing import notes_of
 from artoo.world.recover import recover
+from artoo.world.view_place import Views
 
 Tree = dict[str, tuple[int, bytes]]
 
@@ -42,6 +44,10 @@ def seen_in(home: Path) -> Tree:
     project = home / "project"
     found = tree_of(view_victim.a_view(home).files, project)
     return {path.removeprefix(str(project)): what for path, what in found.items()}
+
+
+def noted_in(home: Path) -> set[str]:
+    return set(notes_of(Views(home / ".artoo").place("victim")))
 
 
 class Victim:
@@ -82,12 +88,15 @@ def check(victim: Victim, first: int, step: int) -> int:
     before, after = seen_in(victim.home), seen_in(after_home)
     real = tree_of(view_victim.a_view(victim.home.with_name("none")).files, victim.home / "project")
     assert before != after
+    noted_before, noted_after = noted_in(victim.home), noted_in(after_home)
+    assert noted_after == noted_before | ({"second"} if "first" in noted_before else set())
     outcomes: set[bool] = set()
     for count in range(first, 2_000, step):
         home, cut = victim.cut_at(count)
         recover(home / ".artoo")
         seen = seen_in(home)
         assert seen in (before, after), f"cut at {count}: {seen}"
+        assert noted_in(home) == (noted_after if seen == after else noted_before), f"cut at {count}"
         if not cut:
             assert seen == after
             return len(outcomes)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from apply_victim import burn
 
-from artoo.ports.sandbox import Roots
+from artoo.ports.sandbox import ActNote, Roots
 from artoo.ports.world import Program, View
 from artoo.world.choose import candidates
 from artoo.world.opening import views_in
@@ -50,18 +50,18 @@ def a_view(home: Path) -> View:
     return views_in(sandbox, home / ".artoo")("victim", Roots(home, home / "artoo_workspace", project))
 
 
-async def _bash(view: View, script: str) -> None:
-    await view.run(Program(("bash", "-c", script)))
+async def _bash(view: View, script: str, act: str) -> None:
+    await view.run(Program(("bash", "-c", script), note=lambda run: ActNote(act, "", run.status)))
 
 
 async def prepare(home: Path, act: str) -> None:
     """What is there before the act that may be cut."""
     view = a_view(home)
     if act == "command":
-        await _bash(view, FIRST)
+        await _bash(view, FIRST, "first")
     else:
         for number, script in enumerate(FORKS):
-            await _bash(view.fork(str(number)), script)
+            await _bash(view.fork(str(number)), script, str(number))
     await view.close()
 
 
@@ -72,7 +72,7 @@ async def act_on(home: Path, act: str, fuse: int) -> None:
     if fuse:
         burn(fuse)
     if act == "command":
-        await _bash(view, SECOND)
+        await _bash(view, SECOND, "second")
     else:
         await view.join([str(number) for number in range(len(FORKS))])
 

@@ -177,7 +177,7 @@ class Captured:
 
 @dataclass(frozen=True, slots=True)
 class ActNote:
-    """What the journal keeps of the call whose changes are applied, so that a crash right afterwards loses nothing.
+    """What is kept of the call whose changes take effect, with them: a crash right afterwards loses nothing.
 
     `act` is the call's id within the task, `call` a digest of what was run, `outcome` how it ended if the changes
     take effect: text that only the caller understands, a few kilobytes.

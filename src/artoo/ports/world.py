@@ -8,13 +8,13 @@ stopped or crashed command did is gone, what an ended one did is there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from artoo.contracts.changes import Change, Conflict
-from artoo.ports.sandbox import Captured, Heard, Limits, Roots, RunStatus, TierName, unheard
+from artoo.ports.sandbox import ActNote, Captured, Heard, Limits, Roots, RunStatus, TierName, unheard
 
 
 class Files(Protocol):
@@ -40,6 +40,10 @@ class Files(Protocol):
         ...
 
 
+def unnoted(ended: object) -> None:
+    """Nothing is kept of how it ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """A program to run in a view, in the project root. `argv[0]` is looked up on the sandbox's PATH.
@@ -47,7 +51,8 @@ class Program:
     `read_only`: what it changes is reported and dropped. `unconfined`: a person has said yes to this very program
     running for real; only tiers that cannot hold a view honour it. `env` is laid over the cleaned environment.
     `hosts`: where it may connect to (`HOST:PORT`), each allowed by the person or a policy; empty: no network.
-    `heard` is told of each connection. `keep_env` names variables that pass although they look like keys.
+    `heard` is told of each connection. `keep_env` names variables that pass although they look like keys. `note`
+    is asked, in a thread, when it has ended and changed something: its answer is in the view if the changes are.
     """
 
     argv: tuple[str, ...]
@@ -59,6 +64,7 @@ class Program:
     hosts: tuple[str, ...] = ()
     heard: Heard = unheard
     keep_env: frozenset[str] = frozenset()
+    note: Callable[[ViewRun], ActNote | None] = unnoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +107,20 @@ class View(Protocol):
         """
         ...
 
-    async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
-        """Writes one file, making directories as needed; links are followed. Raises SandboxError."""
+    async def write(
+        self, path: Path, content: bytes, note: Callable[[tuple[Change, ...]], ActNote | None] = unnoted
+    ) -> tuple[Change, ...]:
+        """Writes one file, making directories as needed; links are followed. `note`: as that of a Program.
+
+        Raises SandboxError.
+        """
+        ...
+
+    async def notes(self) -> Mapping[str, ActNote]:
+        """How calls ended whose changes are in the view or in a fork of it, by act; of earlier processes too.
+
+        Raises SandboxError when they cannot be read.
+        """
         ...
 
     async def changes(self) -> tuple[Change, ...]:

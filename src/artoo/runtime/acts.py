@@ -2,24 +2,26 @@
 
 task log ──► calls, those under way, answers ─► Past ─► open_hands: gate, toolbox
 
-What was done to the person's files is in the task's view (`world.view`), which the task goes on in.
+What was done to the person's files is in the task's view (`world.view`), which the task goes on in. The view knows
+too how the calls ended that did it: their records may be missing from the log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallEffects, ToolCall, ToolCalled, ToolStarted
 from artoo.contracts.network import NetworkUsed
+from artoo.ports.sandbox import ActNote
 from artoo.tasklog.redact import MARK
 from artoo.tools.past import Consented, Past
 
 
-def past_of(envelopes: Iterable[Envelope]) -> Past:
-    """The past of a task that nobody runs now. `envelopes`: its whole log, in order."""
+def past_of(envelopes: Iterable[Envelope], notes: Mapping[str, ActNote]) -> Past:
+    """The past of a task that nobody runs now. `envelopes`: its whole log, in order; `notes`: those of its view."""
     heard = _Heard()
     for envelope in envelopes:
         heard.add(envelope)
@@ -30,6 +32,7 @@ def past_of(envelopes: Iterable[Envelope]) -> Past:
         calls=tuple(heard.calls),
         redacted=MARK,
         used=tuple(heard.used),
+        notes=notes,
     )
 
 

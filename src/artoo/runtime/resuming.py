@@ -98,8 +98,8 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock, beha
     budget = shop.budget(options.budgets, spent)
     await settle_earlier(shop.config)
     await asyncio.to_thread(goes_on, shop.config, task_id)
-    past = await asyncio.to_thread(past_of, recording.all_messages)
     view = behalf.view or await shop.view(task_id, roots)
+    past = await asyncio.to_thread(past_of, recording.all_messages, await view.notes())
     if not await _has_work(shop.config.home, task_id, past, behalf):
         raise ConfigurationError(
             f"what task {task_id} had changed was applied or discarded since; it cannot go on from there: "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -39,16 +39,22 @@ _LIMIT_REASONS: Mapping[RunStatus, str] = {
 }
 
 
+def as_it_is(outcome: Outcome) -> Outcome:
+    """What a tool makes of an outcome that needs no reading."""
+    return outcome
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """A program to run in the project root. `argv[0]` is looked up on the sandbox's PATH. `network`: what it may
-    reach, if that is agreed to."""
+    reach, if that is agreed to. `judged`: what the tool will make of its outcome, for what is kept of it."""
 
     argv: tuple[str, ...]
     wall_seconds: float
     stdin: bytes | None = None
     env: Mapping[str, str] = field(default_factory=lambda: PLAIN_LOCALE)
     network: Wanted = NOTHING
+    judged: Callable[[Outcome], Outcome] = as_it_is
 
 
 def bash(script: str) -> tuple[str, ...]:

@@ -15,12 +15,13 @@ from artoo.contracts.changes import Change, PathClass, Trait
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.errors import SandboxError, ToolError
 from artoo.contracts.execution import CallEffects, CallStatus
-from artoo.ports.sandbox import Limits, Roots
+from artoo.ports.sandbox import ActNote, Limits, Roots
 from artoo.ports.world import Files, Program, View, ViewRun
 from artoo.tools.commands import Command, meant_changes, outcome_of
 from artoo.tools.gate import Gate, digest_of_act
 from artoo.tools.gate_words import word
 from artoo.tools.network import Hearing, Network, network_refusal
+from artoo.tools.noted import noting
 from artoo.tools.paths import shown
 from artoo.tools.text_file import open_plain
 from artoo.tools.threads import in_thread
@@ -48,6 +49,11 @@ class CommandsInView:
         return hearing.explained(await self._run(command, hearing), command.network)
 
     async def _run(self, command: Command, hearing: Hearing) -> Outcome:
+        note = noting()
+
+        def noted(run: ViewRun) -> ActNote | None:
+            return note(command.judged(hearing.explained(_ended(run, program), command.network)))
+
         program = Program(
             argv=command.argv,
             limits=replace(self.limits, wall_seconds=command.wall_seconds),
@@ -56,6 +62,7 @@ class CommandsInView:
             hosts=command.network.listed,
             heard=hearing,
             keep_env=frozenset(command.network.credentials),
+            note=noted,
         )
         if program.hosts:
             name = "shell" if program.argv[0] == "bash" else Path(program.argv[0]).name
@@ -66,7 +73,7 @@ class CommandsInView:
         run = await self.view.run(program)
         if run.needs_confirmation:
             return await self._for_real(program, run)
-        return replace(outcome_of(run, program.limits), changes=meant_changes(run.changes))
+        return _ended(run, program)
 
     async def _for_real(self, program: Program, tried: ViewRun) -> Outcome:
         """Where there is no view to run in, the command itself is asked about; agreed to, it has all rights."""
@@ -82,7 +89,7 @@ class CommandsInView:
             )
         await goes_out(CallEffects.OUTSIDE)
         run = await self.view.run(replace(program, unconfined=True))
-        return replace(outcome_of(run, program.limits), changes=meant_changes(run.changes))
+        return _ended(run, program)
 
     def _question(self, program: Program, tried: ViewRun) -> ConfirmationRequest:
         language = self.gate.origins.language
@@ -94,6 +101,10 @@ class CommandsInView:
             acts=(AskedAct(verb="unconfined", target=program.argv[-1]),),
             language=language,
         )
+
+
+def _ended(run: ViewRun, program: Program) -> Outcome:
+    return replace(outcome_of(run, program.limits), changes=meant_changes(run.changes))
 
 
 def _details(folder: str, text: str, tried: ViewRun, language: str) -> Iterator[str]:
@@ -111,20 +122,27 @@ class FilesInView:
     view: View
     places: Places
 
-    async def write(self, path: Path, content: bytes) -> Outcome:
-        """Raises ToolError when nothing can be written there."""
+    async def write(self, path: Path, content: bytes, shows: str = "") -> Outcome:
+        """See FileWriter. Raises ToolError when nothing can be written there."""
         roots, name = self.view.roots, shown(path, self.view.roots)
         refusal = await in_thread(out_of_reach, self.view.files, path, roots, self.places)
         if refusal is not None:
             return Outcome(status=CallStatus.REFUSED, reason=refusal)
         await goes_out(CallEffects.STAGED)
+        note = noting()
+
+        def ended(changes: tuple[Change, ...]) -> Outcome:
+            if all(change.has(Trait.TIMES_ONLY) for change in changes):
+                return Outcome(
+                    output=f"{name} is already there with exactly this content", ran="nothing was written"
+                )
+            output = shows or f"{_verb(changes)} {name} ({_measure(content)})"
+            return Outcome(output=output, changes=meant_changes(changes))
+
         try:
-            changes = await self.view.write(path, content)
+            return ended(await self.view.write(path, content, lambda changes: note(ended(changes))))
         except SandboxError as error:
             raise ToolError(f"{name} was not written: {error}") from error
-        if all(change.has(Trait.TIMES_ONLY) for change in changes):
-            return Outcome(output=f"{name} is already there with exactly this content", ran="nothing was written")
-        return Outcome(output=f"{_verb(changes)} {name} ({_measure(content)})", changes=meant_changes(changes))
 
     async def read(self, path: Path) -> bytes | None:
         """The whole content of a file that is to be edited; None when nothing is there. Raises ToolError."""

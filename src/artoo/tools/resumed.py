@@ -8,7 +8,8 @@ from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.execution import CallStatus, ToolStarted
 from artoo.tools.gate import AGAIN, Gate, Refusal, digest_of_act
 from artoo.tools.gate_words import word
-from artoo.tools.past import AskFirst, Past
+from artoo.tools.noted import outcome_before
+from artoo.tools.past import AskFirst, Past, TookEffect
 from artoo.tools.tool import Arguments, Outcome
 from artoo.tools.under_way import UnderWay
 from artoo.tools.unified import plain
@@ -31,11 +32,13 @@ class Resumed:
 
         The same call under another act asks too while nobody has said what became of the first.
         """
+        act = call.ticket.act
+        verdict = self.past.verdict(act)
+        if isinstance(verdict, TookEffect):
+            return outcome_before(verdict.note, call.digest())
         if self.past.redacted and any(self.past.redacted in value for value in arguments.values()):
             reason = f"it holds {self.past.redacted!r}, as the log does where a secret was; say it anew"
             return Outcome(status=CallStatus.REFUSED, reason=reason)
-        act = call.ticket.act
-        verdict = self.past.verdict(act)
         started = verdict.started if isinstance(verdict, AskFirst) else self._unknown.get(call.digest())
         if started is None:
             return None

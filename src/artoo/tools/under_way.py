@@ -3,7 +3,7 @@
 A context variable, not a parameter: between the registry, which is given a call's number, and the gate, which knows
 the moment from which it takes effect, lies the tool itself, and neither a tool nor a user's function has any use
 for the number. Each asyncio task has its own value, so parallel subtasks cannot mix theirs up. From the gate on,
-the act goes to the sandbox as an explicit parameter (`ActNote`).
+the act goes to the view as an explicit parameter (`ActNote`).
 """
 
 from __future__ import annotations
@@ -47,6 +47,11 @@ def under_way(call: UnderWay | None) -> Generator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+def current_call() -> UnderWay | None:
+    """The call under way, None when there is none."""
+    return _current.get()
 
 
 def current_act() -> str:

@@ -11,8 +11,11 @@ from artoo.tools.tool import Outcome
 class FileWriter(Protocol):
     """Whole files in the task's view."""
 
-    async def write(self, path: Path, content: bytes) -> Outcome:
-        """`changes` names what was made or replaced. Raises ToolError when it cannot be written."""
+    async def write(self, path: Path, content: bytes, shows: str = "") -> Outcome:
+        """`changes` names what was made or replaced; `shows` is the output when it was.
+
+        Raises ToolError when it cannot be written.
+        """
         ...
 
     async def read(self, path: Path) -> bytes | None:

@@ -1,7 +1,8 @@
 """Views where no overlay can be had: commands work in a copy of project and workspace (`mirror`).
 
 Paths of the real directories are those of the copies while a command runs, in what it is given and in what it
-prints. What it changed in the copies is left in the layers, so that a view is the same whatever its tier.
+prints. What it changed in the copies is left in the layers, so that a view is the same whatever its tier: folded,
+joined and noted as any other.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from artoo.contracts.changes import Conflict
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Limits
+from artoo.world.acts import move_notes
 from artoo.world.base import append_base, read_base
 from artoo.world.clash import Winners
 from artoo.world.fold import fold
@@ -121,6 +122,7 @@ def _fold(place: ViewPlace, parent: str, layer: str) -> None:
         upper = place.upper(layer, number)
         if upper.is_dir():
             fold(upper, place.make_layer(parent, number))
+    move_notes(place.acts(layer), place.acts(parent))
     remove_tree(home)
 
 

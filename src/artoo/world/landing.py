@@ -1,6 +1,7 @@
 """The end of a command in a view: what it did becomes part of its layer, whole or not at all.
 
     layer of the command ─ carried to disk ─► VIEW/commands/ID ─ `ended` is written ─► folded, and forgotten
+    how its call ended ──────── noted ──────────────┘
 
 Before `ended` stands there, nothing happened; afterwards the fold is finished, now or by the next process. Nothing
 is synced: whoever kills a process loses nothing, and a view is made durable when it begins to wait for a person.
@@ -17,6 +18,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import ActNote
+from artoo.world.acts import keep_note, move_notes, read_notes
 from artoo.world.base import Base, append_base, bases_of
 from artoo.world.carry import carry
 from artoo.world.fold import fold
@@ -27,6 +30,7 @@ from artoo.world.stage import Stage, remove_tree
 from artoo.world.view_place import ViewPlace
 
 _ENDED = "ended"
+_ACTS = "acts"
 
 
 class Locked(BaseModel):
@@ -56,10 +60,12 @@ def land(
     touched: Sequence[Touched],
     known: Container[str],
     *,
+    note: ActNote | None,
     still_wanted: Callable[[], None],
 ) -> tuple[Path, tuple[Base, ...]]:
     """Decides that what a command did becomes part of `layer`: what is to be folded, and kept of the real files.
 
+    `note`: how its call ended; it is part of the view if that is.
     Raises SandboxError when there is no room, or what `still_wanted` raises: nothing of it is in the view then.
     """
     home = place.commands / stage.base.name
@@ -68,6 +74,8 @@ def land(
         bases = tuple(bases_of(known, touched))
         place.base_file(layer).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         append_base(place.base_file(layer), bases)
+        if note is not None:
+            keep_note(home / _ACTS, note)
         still_wanted()
         _mark(home, Ended(layer=layer, locked=tuple(_locked(home))))
     except BaseException as error:
@@ -107,6 +115,7 @@ def finish(place: ViewPlace, home: Path) -> None:
         for one in sorted(marker.locked, key=lambda one: one.relative, reverse=True):
             with suppress(PermissionError):  # inside another that has its mode again: then so has this one
                 os.chmod(place.upper(marker.layer, one.number) / record_bytes(one.relative), one.mode)
+        move_notes(home / _ACTS, place.acts(marker.layer))
     except OSError as error:
         raise no_room("what the command did is kept, and becomes part of the view when there is", error) from error
     except ValidationError as error:
@@ -126,6 +135,13 @@ def finish_all(place: ViewPlace) -> None:
             finish(place, home)
         else:
             remove_tree(home)
+
+
+def notes_of(place: ViewPlace) -> dict[str, ActNote]:
+    """How calls ended whose changes are part of a view or of a fork in it, by act. Raises SandboxError."""
+    homes = sorted(place.commands.iterdir()) if place.commands.is_dir() else []
+    waiting = [home / _ACTS for home in homes if is_ended(home)]  # there was no room to fold it
+    return read_notes([*map(place.acts, place.layer_names()), *waiting])
 
 
 def _uppers(home: Path) -> Iterator[tuple[int, Path]]:

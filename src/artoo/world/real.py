@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.contracts.changes import Change, Conflict
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import Roots, Sandbox, SandboxRequest
-from artoo.ports.world import Files, Program, ViewRun
+from artoo.ports.sandbox import ActNote, Roots, Sandbox, SandboxRequest
+from artoo.ports.world import Files, Program, ViewRun, unnoted
 from artoo.world.union import RealFiles
 
 
@@ -53,9 +53,15 @@ class RealView:
                 notes=run.notes,
             )
 
-    async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
+    async def write(
+        self, path: Path, content: bytes, note: Callable[[tuple[Change, ...]], ActNote | None] = unnoted
+    ) -> tuple[Change, ...]:
         """Raises SandboxError."""
         raise SandboxError(f"{path} cannot be written: this only looks at files")
+
+    async def notes(self) -> Mapping[str, ActNote]:
+        """None."""
+        return {}
 
     async def changes(self) -> tuple[Change, ...]:
         """None."""

@@ -6,19 +6,19 @@ import asyncio
 import os
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from artoo.contracts.changes import Change, Conflict, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import Limits, Roots, RunStatus, SandboxRequest, TaskLedger
-from artoo.ports.world import Files, Program, ViewRun
+from artoo.ports.sandbox import ActNote, Limits, Roots, RunStatus, SandboxRequest, TaskLedger
+from artoo.ports.world import Files, Program, ViewRun, unnoted
 from artoo.world.classify import Places
 from artoo.world.describe import describe
 from artoo.world.joining import drop_layer, join_layers
-from artoo.world.landing import is_ended, land
+from artoo.world.landing import is_ended, land, notes_of
 from artoo.world.putting import put, put_in_scratch
 from artoo.world.runner import Over, Runner
 from artoo.world.scan import scan, scan_touched
@@ -29,6 +29,7 @@ from artoo.world.view_state import ViewState
 
 _DEEPEST_FORK = 8
 _T = TypeVar("_T")
+_Noted = Callable[[tuple[Change, ...]], ActNote | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,11 @@ class LayeredView:
             return self._outcome(over, changes)
 
     def _ended(self, stage: Stage, program: Program, over: Over, gone: threading.Event) -> tuple[Change, ...]:
+        def note(changes: tuple[Change, ...]) -> ActNote | None:
+            return program.note(self._outcome(over, changes))
+
         try:
-            return () if over.ended.limit is not None else self._end(stage, program, gone)
+            return () if over.ended.limit is not None else self._end(stage, program, gone, note)
         finally:
             _release(stage)
 
@@ -118,7 +122,7 @@ class LayeredView:
         }
         return make_stage(home, uuid.uuid4().hex, record.real_roots, below)
 
-    def _end(self, stage: Stage, program: Program, gone: threading.Event) -> tuple[Change, ...]:
+    def _end(self, stage: Stage, program: Program, gone: threading.Event, note: _Noted) -> tuple[Change, ...]:
         effects, touched = scan_touched(stage.layers, program.limits.paths)
         changes = describe(effects, Places.of(self.roots, self._ways.artoo_home), TaskLedger())
         if not effects or program.read_only:
@@ -130,7 +134,14 @@ class LayeredView:
 
         known = self._state.known(self._layer)
         home, bases = land(
-            self._state.place, self._layer, stage, effects, touched, known, still_wanted=still_wanted
+            self._state.place,
+            self._layer,
+            stage,
+            effects,
+            touched,
+            known,
+            note=note(changes),
+            still_wanted=still_wanted,
         )
         known.update(base.path for base in bases)
         self._state.fold(home)
@@ -152,18 +163,18 @@ class LayeredView:
             notes=(*over.notes, "its changes were dropped") if dropped else over.notes,
         )
 
-    async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
+    async def write(self, path: Path, content: bytes, note: _Noted = unnoted) -> tuple[Change, ...]:
         async with self._turn:
-            return await _to_its_end(lambda gone: self._write(path, content, gone))
+            return await _to_its_end(lambda gone: self._write(path, content, gone, note))
 
-    def _write(self, path: Path, content: bytes, gone: threading.Event) -> tuple[Change, ...]:
+    def _write(self, path: Path, content: bytes, gone: threading.Event, note: _Noted) -> tuple[Change, ...]:
         stage = self._begin(None)
         try:
             real = self.files.resolve(self.roots.project / path)
             layer = stage.layer_of(os.fsencode(real))
             if layer is not None and real != layer.root:
                 put(layer, real, content)
-                return self._end(stage, Program(()), gone)
+                return self._end(stage, Program(()), gone, note)
             for private in (Path("/tmp"), Path("/var/tmp")):
                 if real.is_relative_to(private) and real != private:
                     put_in_scratch(self._state.place.scratch, real.relative_to(private), content)
@@ -175,6 +186,9 @@ class LayeredView:
             _release(stage)
         shown = printable_path(os.fsencode(real))
         raise SandboxError(f"{shown} is outside home, workspace and project: nothing may be written there")
+
+    async def notes(self) -> Mapping[str, ActNote]:
+        return await asyncio.to_thread(notes_of, self._state.place)
 
     async def changes(self) -> tuple[Change, ...]:
         async with self._turn:

@@ -5,6 +5,7 @@ VIEWS/TASK/lock                   held by the process that works in the view, or
 VIEWS/TASK/layers/NAME/N/up       what layer NAME holds over root N: an overlay's upper directory
 VIEWS/TASK/layers/NAME/copy       where commands work that no overlay can be had for
 VIEWS/TASK/layers/NAME/base.jsonl what the real files were when this fork first changed them
+VIEWS/TASK/layers/NAME/acts       how calls ended whose changes the layer holds
 VIEWS/TASK/base.jsonl             the same for the trunk, the layer `task`
 VIEWS/TASK/tmp                    the task's own /tmp
 VIEWS/TASK/commands/ID            what a command did, on its way into its layer
@@ -130,6 +131,10 @@ class ViewPlace:
 
     def layer_home(self, layer: str) -> Path:
         return self.base / "layers" / _directory_name(layer)
+
+    def acts(self, layer: str) -> Path:
+        """Where it stands how calls ended whose changes this layer holds."""
+        return self.layer_home(layer) / "acts"
 
     def upper(self, layer: str, number: int) -> Path:
         return self.layer_home(layer) / str(number) / "up"

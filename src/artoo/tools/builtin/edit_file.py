@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.contracts.errors import ToolError
@@ -79,11 +79,8 @@ class EditFile(Announcing):
         return await self._edit(path, name, before, before.replace(old, new))
 
     async def _edit(self, path: Path, name: str, before: bytes, after: bytes) -> Outcome:
-        outcome = await self.writer.write(path, after)
-        if outcome.status is not CallStatus.OK:
-            return outcome
         lines = unified(before, after) or (f"({len(before)} bytes before, {len(after)} bytes now)",)
-        return replace(outcome, output="\n".join((f"--- {name} before", f"+++ {name} now", *lines)))
+        return await self.writer.write(path, after, "\n".join((f"--- {name} before", f"+++ {name} now", *lines)))
 
 
 def _every(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, replace
 
@@ -76,9 +77,10 @@ class Shell(Announcing):
         query = index_query(command, self.roots)
         if query is not None:
             return outcome_of_search(query, await self.index.search(query, self.files()), self.roots)
-        outcome = await self.runner.run(Command(bash(command), self.command_seconds, network=wanted_by(command)))
         parsed = self._parsed(arguments)
-        return await with_hints(_judged(parsed, outcome), parsed.words, self.roots, self.files())
+        judged = functools.partial(_judged, parsed)
+        asked = Command(bash(command), self.command_seconds, network=wanted_by(command), judged=judged)
+        return await with_hints(judged(await self.runner.run(asked)), parsed.words, self.roots, self.files())
 
     def _parsed(self, arguments: Arguments) -> ShellCommand:
         return parse_command(unfenced(arguments.get("command", "")), {"HOME": str(self.roots.home)})
