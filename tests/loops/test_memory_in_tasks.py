@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from scenario import Ended, Json, Script, World, matches, plan, python, shell, subtask
+from scenario import Ended, Script, World, gives_up, judged, matches, plan, python, shell, subtask
 
 from artoo import Artoo, tool
 from artoo.contracts.envelope import Envelope
@@ -132,8 +132,13 @@ async def test_where_a_thing_was_found_is_known_when_it_is_missing(world: World)
     (found,) = [each for each in first.all(MemoryWritten) if each.level is Level.KNOWLEDGE]
     assert (found.space, found.entity) == thing_pair("data.csv") and found.k == 0.2
     (world.project / "archive" / "data.csv").rename(world.project.parent / "data.csv")
-    away: Json = plan(subtask("count", matches(r"\d"), tool="shell"))
-    second = await world.play(request, {"Plan": away, "ExecutorStep": lambda asked: shell("wc -l data.csv")})
+    missing: Script = {
+        "Plan": plan(subtask("count", matches(r"\d"), tool="shell")),
+        "ExecutorStep": [shell("wc -l data.csv", final=False), gives_up("there is no data.csv")],
+        "ValidationReport": judged(("pass", "there is no data.csv")),
+    }
+    second = await world.play(request, missing)
+    assert second.result.stopped_by == "missing_input"
     place = f"data.csv was found at {world.project}/archive/data.csv (remembered; check it first)"
     assert place in second.asked("Plan")[0].user
 

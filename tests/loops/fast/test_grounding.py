@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.loops.fast.grounding import own_words, seen_in, ungrounded
+from artoo.loops.fast.tokens import tokens_of
 
 
 def call(output: str, put_in: str = "look", tool: str = "shell", **more: object) -> ToolCall:
@@ -137,3 +138,13 @@ def test_a_text_is_grounded_in_itself(text: str) -> None:
     """Nothing that was put out word for word is ever called ungrounded."""
     seen = seen_in([call(f"{text}", put_in="")], ())
     assert [str(each) for each in ungrounded(text, seen) if each.token.kind != "quote"] == []
+
+
+def test_short_quotations_do_not_turn_the_text_between_them_into_one() -> None:
+    """Marks that open and close alike are paired from the left, whatever the length of what they hold."""
+    text = 'conf.json has "limits": null, so the program evaluates None and stops at "daily" at once.'
+    assert not [token for token in tokens_of(text) if token.kind == "quote"]
+    assert [
+        token.text for token in tokens_of('it says "a whole sentence" and no more') if token.kind == "quote"
+    ] == ["a whole sentence"]
+    assert not [token for token in tokens_of('a 5" pipe that is "very long" indeed') if token.kind == "quote"]

@@ -25,9 +25,11 @@ _MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[^\W\d_])\w+(?:-\w+)*(?![\w-])")
 _HEXADECIMAL = re.compile(r"[0-9a-f-]{7,64}", re.IGNORECASE)
 _QUOTES = re.compile(
-    r"\"([^\"\n]{8,300})\"|\u201c([^\u201c\u201d\n]{8,300})\u201d|\u201e([^\u201c\u201d\n]{8,300})[\u201c\u201d]"
+    r"\"([^\"\n]*)\"|\u201c([^\u201c\u201d\n]{8,300})\u201d|\u201e([^\u201c\u201d\n]{8,300})[\u201c\u201d]"
     r"|\u00ab([^\u00bb\n]{8,300})\u00bb|\u300c([^\u300d\n]{4,300})\u300d|\u300e([^\u300f\n]{4,300})\u300f"
 )
+_SHORTEST_QUOTE, _LONGEST_QUOTE = 8, 300
+"""Characters between straight marks that make a quotation: shorter ones are names of things."""
 _WORD = re.compile(r"\w+")
 _LONG_RUN = re.compile(r"\d{3}")
 _PIECES = re.compile(r"[\s\"'`<>()\[\]{},;|\u201c\u201d\u3001\u3002\uff0c]+")
@@ -48,11 +50,7 @@ def tokens_of(text: str) -> tuple[Token, ...]:
     """The tokens that an answer states, in order; code that it shows and marks of its lists are left out."""
     text = text[:_LONGEST]
     left = _blanked(_CODE_BLOCK, text)
-    found = [
-        Token("quote", next(filter(None, match.groups())), match.start())
-        for match in _QUOTES.finditer(left)
-        if len(_WORD.findall(match.group())) > 1
-    ]
+    found = list(_quotations(left))
     left = _blanked(_LIST_MARK, _blanked(_CODE_SPAN, left, keep=_is_number))
     kinds: tuple[tuple[Kind, re.Pattern[str]], ...] = (("url", _URL), ("id", _MAIL), ("path", _PATH))
     for kind, pattern in kinds:
@@ -67,6 +65,20 @@ def tokens_of(text: str) -> tuple[Token, ...]:
         for number in numbers_in(left)
     )
     return tuple(sorted(found, key=lambda token: token.start))
+
+
+def _quotations(text: str) -> Iterator[Token]:
+    """What stands between quotation marks. Straight ones open and close alike: they are paired from the left, line
+    by line and short pairs too; of a line with an odd number of them nobody can tell.
+    """
+    for match in _QUOTES.finditer(text):
+        quoted = next(filter(None, match.groups()), "")
+        if match.group().startswith('"'):
+            line = text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
+            if line.count('"') % 2 or not _SHORTEST_QUOTE <= len(quoted) <= _LONGEST_QUOTE:
+                continue
+        if len(_WORD.findall(quoted)) > 1:
+            yield Token("quote", quoted, match.start())
 
 
 def words_of(text: str) -> list[str]:
