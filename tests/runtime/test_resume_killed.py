@@ -41,6 +41,8 @@ STEPS = {
     "two.txt": ("echo third >> two.txt; cat two.txt",),
     "all.txt": ("cat one.txt two.txt >> all.txt; cat all.txt",),
 }
+TOGETHER = "first\nsecond\nthird"
+MERGED = with_body({"sources": [4], "verdicts": [{"number": 1, "verdict": "pass", "quote": TOGETHER}]}, TOGETHER)
 
 
 def answer(asked: Asked) -> Scripted:
@@ -50,8 +52,10 @@ def answer(asked: Asked) -> Scripted:
     if asked.contract == "ExecutorStep":
         intent = asked.user.rpartition("Your subtask:\n")[2].partition("\n")[0]
         steps = next(steps for name, steps in STEPS.items() if name in intent)
-        number = 1 if len(steps) > 1 and f"shell {steps[0]}" in asked.user else 0
+        number = 1 if len(steps) > 1 and f"{steps[0]}\nok" in asked.user else 0
         return _shell(steps[number], final=number == len(steps) - 1)
+    if asked.contract == "MergeReport":
+        return MERGED
     raise AssertionError(f"nobody should ask for {asked.contract}")
 
 
@@ -152,7 +156,8 @@ async def check(lives: Lives, where: str, *, died_ended: bool = False) -> None:
     assert log is not None
     result = list(log.envelopes())[-1].payload
     assert isinstance(result, FinalResult), where
-    assert (result.directive, result.unmet) == ("accept", ()), (where, result)
+    assert (result.directive, result.unmet, result.output) == ("accept", (), TOGETHER), (where, result)
+    assert result.changes.state == "applied", (where, result.changes)
     assert lives.text("diary") == f"{BEFORE}tuesday\n", where
     assert lives.text("one.txt") == "first\nsecond\n", where
     assert lives.text("two.txt") == "third\n", where
@@ -169,7 +174,7 @@ async def check(lives: Lives, where: str, *, died_ended: bool = False) -> None:
     taken_back = await asyncio.to_thread(undo, home, replayed.recording.task_id)
     assert taken_back.refused == (), where
     assert lives.text("diary") == BEFORE, where
-    assert not (lives.home / "project" / "all.txt").exists(), where
+    assert [path.name for path in (lives.home / "project").iterdir()] == ["diary"], where
 
 
 async def killed_at(lives: Lives, kind: str, number: int) -> bool:
@@ -191,10 +196,10 @@ async def killed_at(lives: Lives, kind: str, number: int) -> bool:
 
 
 async def test_nobody_dies(lives: Lives) -> None:
-    """Without an accident the task makes its files and asks its model six times."""
+    """Without an accident the task makes its files and asks its model seven times."""
     lives.reset()
     assert await lives.live() == 0
-    assert len(lives.questions()) == 6
+    assert len(lives.questions()) == 7
     await check(lives, "alive")
 
 
