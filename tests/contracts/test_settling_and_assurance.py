@@ -1,0 +1,72 @@
+"""What contracts of settling and assurance compute for themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from artoo.contracts.changes import ChangeKind
+from artoo.contracts.confirmation import Consent
+from artoo.contracts.criteria import Assurance, CommandSucceeds, Mode, by_command, weakest
+from artoo.contracts.execution import CriterionVerdict, DecidedBy, ExecutionResult, ToolCall, assurance_of
+from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, counts_of, in_order_of_danger
+
+
+def test_the_weakest_assurance_is_that_of_the_whole() -> None:
+    """checked > agreed > judged > unverified, and nothing at all is unverified."""
+    assert sorted(Assurance, key=lambda one: -one.strength) == list(Assurance)
+    assert weakest([Assurance.CHECKED, Assurance.JUDGED]) is Assurance.JUDGED
+    assert weakest([]) is Assurance.UNVERIFIED
+
+
+def test_a_result_is_as_sure_as_its_weakest_verdict() -> None:
+    """Facts and checks are equally sure; an open criterion makes the whole unverified."""
+    checked = CriterionVerdict(criterion="a", verdict="pass", decided_by=DecidedBy.CHECK)
+    agreed = CriterionVerdict(criterion="b", verdict="pass", decided_by=DecidedBy.AGREEMENT)
+    opened = CriterionVerdict(criterion="c", verdict="open", decided_by=DecidedBy.NOBODY)
+    assert assurance_of([checked]) is DecidedBy.FACT.assurance is Assurance.CHECKED
+    assert assurance_of([checked, agreed]) is Assurance.AGREED
+    assert assurance_of([checked, agreed, opened]) is Assurance.UNVERIFIED
+
+
+def test_a_persons_check_is_a_verifiable_criterion_of_theirs() -> None:
+    """`--check COMMAND` asks for exit code 0, counts fully, and is nobody else's to amend."""
+    criterion = by_command("make test")
+    assert criterion.check == CommandSucceeds(command="make test")
+    assert (criterion.mode, criterion.by) == (Mode.VERIFIABLE, "person")
+
+
+def test_the_calls_of_an_attempt_are_the_last_ones_of_the_record() -> None:
+    """Calls are numbered over all attempts; an attempt knows where its own begin."""
+    calls = tuple(ToolCall(tool=name, identity=(name,)) for name in ("glob", "shell"))
+    result = ExecutionResult(subtask_id="s", attempt=2, status="completed", tool_calls=calls, attempt_from=1)
+    assert result.attempt_calls == calls[1:]
+
+
+@pytest.mark.parametrize(("consent", "yes"), [(one, one in ("once", "task")) for one in Consent])
+def test_only_once_and_task_are_a_yes(consent: Consent, yes: bool) -> None:
+    """No, keep and discard let nothing happen."""
+    assert consent.is_yes is yes
+
+
+def test_changes_are_told_most_dangerous_first() -> None:
+    """Deletions before edits before what is silent; counts in the same order."""
+    changes = tuple(
+        ClassifiedChange(path=path, change_class=kind, kind=ChangeKind.OVERWRITTEN)
+        for path, kind in (("/b", ChangeClass.SILENT), ("/c", ChangeClass.EDIT), ("/a", ChangeClass.DELETION))
+    )
+    assert [one.path for one in in_order_of_danger(changes)] == ["/a", "/c", "/b"]
+    counted = counts_of((*changes, changes[1]))
+    assert [(one.change_class, one.count) for one in counted] == [
+        (ChangeClass.DELETION, 1),
+        (ChangeClass.EDIT, 2),
+        (ChangeClass.SILENT, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("state", "waits"),
+    [("none", False), ("applied", False), ("pending", True), ("discarded", False), ("partly", True)],
+)
+def test_what_waits_is_pending_or_partly_applied(state: str, waits: bool) -> None:
+    """These two end a run with exit code 4."""
+    assert Settled.model_validate({"state": state}).waits is waits
