@@ -93,7 +93,6 @@ class Trait(StrEnum):
     HARD_LINKED = "hard_linked"
     DERIVED = "derived"
     GIT_BOOKKEEPING = "git_bookkeeping"
-    OWN = "own"
 
 
 class Change(BaseModel):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.contracts.changes import Node
-from artoo.world.files import copy_node, parent_of, set_metadata, set_mode
+from artoo.world.files import Reach, copy_node, make_durable, parent_of, set_metadata, set_mode
 from artoo.world.journal import Record, StateRecord, Step, record_bytes
-from artoo.world.nodes import NodeState, read_state
+from artoo.world.nodes import NodeState, glance, read_state
 
 _WORKING_MODE = 0o700
 
@@ -26,7 +26,7 @@ class Move:
     start: StateRecord | None
     end: StateRecord | None
     in_place: bool
-    content: Path | None
+    content: str | None
 
     @property
     def depth(self) -> int:
@@ -39,13 +39,13 @@ class Move:
 
 def forward(step: Step) -> Move:
     """The step as it was meant."""
-    content = Path(record_bytes(step.source)) if step.source is not None else None
+    content = record_bytes(step.source) if step.source is not None else None
     return Move(step.root, step.relative, step.before, step.after, step.in_place, content)
 
 
 def backward(step: Step, record: Record) -> Move:
     """The step taken back."""
-    content = record.image(step.image) if step.image is not None else None
+    content = os.fspath(record.image(step.image)) if step.image is not None else None
     return Move(step.root, step.relative, step.after, step.restored, step.in_place, content)
 
 
@@ -54,6 +54,16 @@ def now_at(root: str, relative: str) -> NodeState | None:
     try:
         with parent_of(root, relative) as (directory, name):
             return read_state(directory, name)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
+        raise
+
+
+def seen_at(reach: Reach, root: str, relative: str) -> NodeState | None:
+    """`now_at` for one path of many, without attributes."""
+    try:
+        return glance(*reach.parent(root, relative))
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             return None
@@ -78,9 +88,9 @@ def is_state(now: NodeState | None, recorded: StateRecord | None, *, in_place: b
     return same_thing and (now.size, now.mtime_ns) == (recorded.size, recorded.mtime_ns)
 
 
-def is_ours(move: Move) -> bool:
+def is_ours(move: Move, reach: Reach) -> bool:
     """Whether what is at the path is one end of the move, or the nothing between two kinds of thing."""
-    now = now_at(move.root, move.relative)
+    now = seen_at(reach, move.root, move.relative)
     if is_state(now, move.start, in_place=move.in_place) or is_state(now, move.end, in_place=move.in_place):
         return True
     return now is None and _swaps_kind(move)
@@ -96,18 +106,20 @@ def converge(moves: Sequence[Move]) -> None:
     """Carries out all moves. Raises OSError (ESTALE: somebody else changed a path); then some are done, and all can
     be repeated or taken back."""
     _unlock_ancestors(moves)
-    for move in sorted(moves, key=lambda one: -one.depth):
-        _remove(move)
-    for move in sorted(moves, key=lambda one: one.depth):
-        _make_directory(move)
-    for move in moves:
-        _put(move)
-    for move in sorted(moves, key=lambda one: -one.depth):
-        _finish(move)
-    _make_durable(moves)
+    _each(_remove, sorted(moves, key=lambda one: -one.depth))
+    _each(_make_directory, sorted(moves, key=lambda one: one.depth))
+    _each(_put, moves)
+    _each(_finish, sorted(moves, key=lambda one: -one.depth))
+    make_durable(_parents(moves))
 
 
-def _remove(move: Move) -> None:
+def _each(act: Callable[[Move, Reach], None], moves: Iterable[Move]) -> None:
+    with Reach() as reach:
+        for move in moves:
+            act(move, reach)
+
+
+def _remove(move: Move, reach: Reach) -> None:
     """Takes away what stands in the way: things that end as nothing, and changes between directory and other."""
     if move.start is None or move.in_place:
         return
@@ -115,44 +127,52 @@ def _remove(move: Move) -> None:
     to_directory = move.end is not None and move.end.node is Node.DIRECTORY
     if move.end is not None and from_directory == to_directory:
         return
-    now = now_at(move.root, move.relative)
+    now = seen_at(reach, move.root, move.relative)
     if now is None or is_state(now, move.end):
         return
     if not is_state(now, move.start):
         raise _foreign(move)
-    with parent_of(move.root, move.relative) as (directory, name):
-        if from_directory:
-            os.rmdir(name, dir_fd=directory)
-        else:
-            os.unlink(name, dir_fd=directory)
+    directory, name = reach.parent(move.root, move.relative)
+    if from_directory:
+        os.rmdir(name, dir_fd=directory)
+    else:
+        os.unlink(name, dir_fd=directory)
 
 
 def _foreign(move: Move) -> OSError:
     return OSError(errno.ESTALE, "changed by somebody else at this moment", f"{move.root}/{move.relative}")
 
 
-def _make_directory(move: Move) -> None:
+def _make_directory(move: Move, reach: Reach) -> None:
     if move.end is None or move.end.node is not Node.DIRECTORY or move.in_place:
         return
-    with parent_of(move.root, move.relative) as (directory, name), suppress(FileExistsError):
+    directory, name = reach.parent(move.root, move.relative)
+    with suppress(FileExistsError):
         os.mkdir(name, _WORKING_MODE, dir_fd=directory)
 
 
-def _put(move: Move) -> None:
+def _put(move: Move, reach: Reach) -> None:
     """Renames the content into place; from another file system by way of a copy beside it."""
     if move.content is None or move.end is None:
         return
-    if not os.path.lexists(move.content):  # done before a crash
-        return
-    if not is_ours(move):
+    if not is_ours(move, reach):
+        if not os.path.lexists(move.content):  # done before a crash, and changed since
+            return
         raise _foreign(move)
-    with parent_of(move.root, move.relative) as (directory, name):
-        try:
-            os.rename(move.content, name, dst_dir_fd=directory)
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-            _put_copy(move.content, move.end, directory, name)
+    try:
+        _rename(move.content, move.end, *reach.parent(move.root, move.relative))
+    except FileNotFoundError:
+        if os.path.lexists(move.content):  # otherwise it was done before a crash
+            raise
+
+
+def _rename(content: str, end: StateRecord, directory: int, name: str) -> None:
+    try:
+        os.rename(content, name, dst_dir_fd=directory)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _put_copy(Path(content), end, directory, name)
 
 
 def _put_copy(content: Path, end: StateRecord, directory: int, name: str) -> None:
@@ -166,20 +186,25 @@ def _put_copy(content: Path, end: StateRecord, directory: int, name: str) -> Non
         os.close(source)
 
 
-def _finish(move: Move) -> None:
+def _finish(move: Move, reach: Reach) -> None:
     """Metadata that a rename does not bring along: of directories, and of things changed in place."""
     if move.end is None or not (move.in_place or move.end.node is Node.DIRECTORY):
         return
-    with parent_of(move.root, move.relative) as (directory, name):
-        set_metadata(directory, name, move.end, times=move.end.node is not Node.DIRECTORY)
+    directory, name = reach.parent(move.root, move.relative)
+    set_metadata(directory, name, move.end, times=move.end.node is not Node.DIRECTORY)
 
 
-def ancestors(relative: str) -> tuple[str, ...]:
-    """The directories above a relative path, outermost first; the root itself is the empty path."""
-    if not relative:
-        return ()
-    parts = relative.split("/")
-    return tuple("/".join(parts[:count]) for count in range(len(parts)))
+def directories_above(places: Iterable[Step | Move]) -> set[tuple[str, str]]:
+    """All directories above the paths of steps or moves; a root itself is the empty path."""
+    found: set[tuple[str, str]] = set()
+    for place in places:
+        relative = place.relative
+        while relative:
+            relative = relative.rpartition("/")[0]
+            if (place.root, relative) in found:
+                break
+            found.add((place.root, relative))
+    return found
 
 
 def is_locked(now: NodeState | None) -> bool:
@@ -191,13 +216,13 @@ def is_locked(now: NodeState | None) -> bool:
 
 def _unlock_ancestors(moves: Iterable[Move]) -> None:
     """Gives us access to directories that lack it, as the command did for itself; their own move ends it."""
-    _unlock({(move.root, ancestor) for move in moves for ancestor in ancestors(move.relative)})
+    _unlock(directories_above(moves))
 
 
 def _unlock(directories: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """Opens locked directories, outermost first; returns the modes that they had."""
     opened: dict[tuple[str, str], int] = {}
-    for root, relative in sorted(directories):
+    for root, relative in sorted(directories) if os.geteuid() != 0 else ():
         now = now_at(root, relative)
         if now is not None and is_locked(now):
             with parent_of(root, relative) as (directory, name):
@@ -210,7 +235,7 @@ def _unlock(directories: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int
 def opened_up(steps: Iterable[Step]) -> Generator[dict[tuple[str, str], int], None, None]:
     """Access to everything above the steps. Gives the modes that were changed for it, and puts back those that
     still are as opened."""
-    opened = _unlock({(step.root, ancestor) for step in steps for ancestor in ancestors(step.relative)})
+    opened = _unlock(directories_above(steps))
     try:
         yield opened
     finally:
@@ -221,7 +246,8 @@ def opened_up(steps: Iterable[Step]) -> Generator[dict[tuple[str, str], int], No
                     set_mode(directory, name, mode)
 
 
-def _make_durable(moves: Iterable[Move]) -> None:
+def _parents(moves: Iterable[Move]) -> Generator[int]:
+    """A descriptor of each directory that holds a path; not of those that this act removed or replaced."""
     for root, parent in sorted({(move.root, move.parent) for move in moves}):
         try:
             with parent_of(root, parent) as (directory, name):
@@ -229,8 +255,5 @@ def _make_durable(moves: Iterable[Move]) -> None:
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES):
                 raise
-            continue  # removed or replaced by this act, or not listable by its owner
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+            continue  # or it is not listable by its owner
+        yield descriptor

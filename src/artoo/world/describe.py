@@ -6,22 +6,21 @@ import os
 from collections.abc import Iterable
 
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait, printable_path
-from artoo.ports.sandbox import TaskLedger
 from artoo.world.classify import Places
 from artoo.world.git_layout import is_bookkeeping
-from artoo.world.nodes import NodeState, fingerprint
+from artoo.world.nodes import NodeState
 from artoo.world.scan import Effect
 
 _DERIVED = frozenset({b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache", b".hypothesis"})
 _SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE})
 
 
-def describe(effects: Iterable[Effect], places: Places, ledger: TaskLedger) -> tuple[Change, ...]:
+def describe(effects: Iterable[Effect], places: Places) -> tuple[Change, ...]:
     """One change a path, in the order given."""
-    return tuple(_change(effect, places, ledger) for effect in effects)
+    return tuple(_change(effect, places) for effect in effects)
 
 
-def _change(effect: Effect, places: Places, ledger: TaskLedger) -> Change:
+def _change(effect: Effect, places: Places) -> Change:
     before, after = effect.before, effect.after
     here = after or before
     assert here is not None
@@ -35,7 +34,7 @@ def _change(effect: Effect, places: Places, ledger: TaskLedger) -> Change:
         size_after=after.size if after is not None and after.node is Node.FILE else None,
         content_sha256=effect.digest,
         detail=_detail(effect),
-        traits=tuple(sorted({*_traits(effect, places), *_own(effect, ledger)})),
+        traits=tuple(sorted(_traits(effect, places))),
     )
 
 
@@ -73,12 +72,6 @@ def _traits(effect: Effect, places: Places) -> Iterable[Trait]:
         yield Trait.PRIVILEGED
     if after.node is Node.LINK and _points_outside(effect.path, after.target, places):
         yield Trait.POINTS_OUTSIDE
-
-
-def _own(effect: Effect, ledger: TaskLedger) -> Iterable[Trait]:
-    before = effect.before
-    if before is not None and ledger.owns(printable_path(effect.path), fingerprint(before)):
-        yield Trait.OWN
 
 
 def _grants_privilege(before: NodeState | None, after: NodeState) -> bool:

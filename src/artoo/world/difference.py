@@ -23,7 +23,7 @@ from artoo.contracts.changes import (
     path_bytes,
 )
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
-from artoo.ports.sandbox import MIB, TaskLedger
+from artoo.ports.sandbox import MIB
 from artoo.world.base import Base, read_base
 from artoo.world.classes import classified
 from artoo.world.classify import Places
@@ -80,7 +80,7 @@ def difference_of(place: ViewPlace, artoo_home: Path) -> Difference:
     bases = read_base(place.base_file())
     found = compared(scan(layers, MOST_PATHS), bases)
     places = Places.of(roots, artoo_home)
-    described = list(zip(found.effects, describe(found.effects, places, TaskLedger()), strict=True))
+    described = list(zip(found.effects, describe(found.effects, places), strict=True))
     reachable = [effect for effect, change in described if change.path_class is not PathClass.ARTOO]
     changes = tuple(change for _, change in described if change.path_class is not PathClass.ARTOO)
     conflicts = [conflict for _, conflict in found.conflicts]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from artoo.contracts.changes import Node
-from artoo.ports.sandbox import Fingerprint
 
 _CHUNK = 1 << 20
 _OVERLAY_PREFIXES = ("user.overlay.", "trusted.overlay.")
@@ -18,12 +17,12 @@ DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeState:
+class NodeState(NamedTuple):
     """Everything about a path that applying must make and undoing must put back.
 
     `mode` holds the permission bits (12 bits). `target` is a link's text, `rdev` a device's number, `xattrs` the
-    extended attributes in name order, overlay's own left out. `inode` 0: not known yet.
+    extended attributes in name order, overlay's own left out. `inode` 0: not known yet. A tuple, because thousands
+    are made at once.
     """
 
     node: Node
@@ -51,12 +50,21 @@ class NodeState:
 
 def read_state(directory: int, name: str) -> NodeState | None:
     """The state of `name` in an open directory, None when nothing is there."""
+    state = glance(directory, name)
+    if state is None:
+        return None
+    xattrs = read_xattrs(directory, name)
+    return state._replace(xattrs=xattrs) if xattrs else state
+
+
+def glance(directory: int, name: str) -> NodeState | None:
+    """`read_state` without the attributes, which cost more than all the rest."""
     try:
         seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         return None
     target = os.fsencode(os.readlink(name, dir_fd=directory)) if stat.S_ISLNK(seen.st_mode) else b""
-    return state_of(seen, target, read_xattrs(directory, name))
+    return state_of(seen, target)
 
 
 def state_of(seen: os.stat_result, target: bytes = b"", xattrs: tuple[tuple[str, bytes], ...] = ()) -> NodeState:
@@ -77,16 +85,6 @@ def state_of(seen: os.stat_result, target: bytes = b"", xattrs: tuple[tuple[str,
         target=target,
         xattrs=xattrs,
     )
-
-
-def fingerprint(state: NodeState) -> Fingerprint:
-    """What tells whether a thing is still the one that was made: any write or rename by others changes it.
-
-    A directory changes whenever something is put into it, so only its identity counts.
-    """
-    if state.is_directory:
-        return Fingerprint(state.device, state.inode, 0, 0)
-    return Fingerprint(state.device, state.inode, state.size, state.ctime_ns)
 
 
 _KINDS = {

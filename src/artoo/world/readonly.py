@@ -18,18 +18,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import RunStatus, SandboxRequest, SandboxRun, StagedChanges, TierName
+from artoo.ports.sandbox import RunStatus, SandboxRequest, SandboxRun, TierName
 from artoo.world import seccomp
 from artoo.world.edge.environment import network_environment
 from artoo.world.environment import cleaned
 from artoo.world.group import LaunchPlan, launched
 from artoo.world.limits import limited
 from artoo.world.process import Confined, Ended, run_confined
-from artoo.world.runner import Over
+from artoo.world.runner import Over, run_of
 from artoo.world.secrets import existing, secret_paths
 from artoo.world.stage import make_stage
-from artoo.world.unconfined import FOR_REAL, ended_for_real, real_result, run_for_real
-from artoo.world.writes import stage_write
+from artoo.world.unconfined import FOR_REAL, ended_for_real
 
 _REFUSED_BY_SYSTEM = re.compile(
     rb"permission denied|operation not permitted|read-only file system|EACCES|EPERM|EROFS", re.I
@@ -52,7 +51,7 @@ ReadOnlyDriver = Callable[[ReadOnlyView], AbstractContextManager[Confined]]
 
 
 class ReadOnlyFirst:
-    """A Sandbox that holds files read-only. `needs_confirmation` says that the command wanted more."""
+    """A Sandbox that holds files read-only."""
 
     def __init__(self, tier: TierName, driver: ReadOnlyDriver, artoo_home: Path) -> None:
         self._tier: TierName = tier
@@ -63,9 +62,8 @@ class ReadOnlyFirst:
     def tier(self) -> TierName:
         return self._tier
 
-    async def run(self, request: SandboxRequest) -> SandboxRun:
-        if request.unconfined and not request.read_only:
-            return await run_for_real(request, self._tier)
+    async def look(self, request: SandboxRequest) -> SandboxRun:
+        """See `ports.sandbox.Sandbox`."""
         self._require_no_network(request)
         stage = await asyncio.to_thread(make_stage, self._artoo_home / "stage", uuid.uuid4().hex, ())
         try:
@@ -73,11 +71,7 @@ class ReadOnlyFirst:
                 ended = await run_confined(program, request.limits, request.stdin)
         finally:
             await asyncio.to_thread(stage.discard)
-        ask = not request.read_only and _wanted_more(ended)
-        notes = ("ran with all files read-only",)
-        if ask:
-            notes = (*notes, "it was refused something; running it for real needs a confirmation")
-        return real_result(self._tier, ended, notes, ask=ask)
+        return run_of(self._tier, Over(ended, ("ran with all files read-only",), _wanted_more(ended)))
 
     async def run_in_copies(self, request: SandboxRequest, copies: tuple[Path, ...]) -> Over:
         """Runs a command in copies of the person's directories, where it may write; the rest is read-only."""
@@ -98,9 +92,6 @@ class ReadOnlyFirst:
                 f"network by host is not offered in this sandbox ({self._tier}): a command has no network of its "
                 "own; artoo doctor says what the better ones need"
             )
-
-    async def stage_write(self, request: SandboxRequest, path: Path, content: bytes) -> StagedChanges:
-        return await stage_write(request, path, content, self._artoo_home)
 
     def _view(self, request: SandboxRequest, own_scratch: Path) -> ReadOnlyView:
         scratch = request.scratch or own_scratch

@@ -39,19 +39,17 @@ class RealView:
             stdin=program.stdin,
             limits=program.limits,
         )
-        run = await self.sandbox.run(request)
-        async with run.staged:
-            return ViewRun(
-                tier=run.tier,
-                status=run.status,
-                exit_code=run.exit_code,
-                stdout=run.stdout,
-                stderr=run.stderr,
-                duration_seconds=run.duration_seconds,
-                changes=run.staged.changes,
-                needs_confirmation=run.needs_confirmation,
-                notes=run.notes,
-            )
+        run = await self.sandbox.look(request)
+        return ViewRun(
+            tier=run.tier,
+            status=run.status,
+            exit_code=run.exit_code,
+            stdout=run.stdout,
+            stderr=run.stderr,
+            duration_seconds=run.duration_seconds,
+            changes=run.changes,
+            notes=run.notes,
+        )
 
     async def write(
         self, path: Path, content: bytes, note: Callable[[tuple[Change, ...]], ActNote | None] = unnoted

@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from artoo.contracts.changes import Node
 from artoo.contracts.errors import SandboxError
@@ -111,7 +111,7 @@ class _Scanner:
     def _root_state(self, readable: int, seen: os.stat_result) -> NodeState:
         state = read_state(readable, ".")
         assert state is not None
-        return replace(state, mode=stat.S_IMODE(seen.st_mode))
+        return state._replace(mode=stat.S_IMODE(seen.st_mode))
 
     def _directory(self, upper: int, lower: Below | None, relative: bytes, *, opaque: bool) -> None:
         self._bound(relative)
@@ -146,7 +146,7 @@ class _Scanner:
         after: NodeState,
     ) -> None:
         with self._opened(upper, name, after, relative) as inside:
-            after = replace(read_state(upper, name) or after, mode=after.mode)
+            after = (read_state(upper, name) or after)._replace(mode=after.mode)
             if lower is None or before is None or not before.state.is_directory:
                 self._add(self._effect(relative, before, after))
                 self._directory(inside, None, relative, opaque=False)

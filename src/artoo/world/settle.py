@@ -9,7 +9,6 @@ Whoever calls holds the view (`ViewPlace.locked`).
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.changes import ApplyReport, path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import ActNote, TaskLedger
+from artoo.ports.sandbox import ActNote
 from artoo.world.base import Base, append_base, read_base
 from artoo.world.converge import now_at
 from artoo.world.difference import Difference
@@ -27,7 +26,7 @@ from artoo.world.files import parent_of
 from artoo.world.git_keep import keeping_refs
 from artoo.world.journal import Record, StateRecord, sync_directory
 from artoo.world.nodes import digest_file
-from artoo.world.pending import replace_durably
+from artoo.world.pending import replace_durably, write_whole
 from artoo.world.scan import Effect, readable_layers
 from artoo.world.stage import remove_tree
 from artoo.world.transaction import apply_effects, new_name
@@ -85,11 +84,9 @@ def apply_difference(
                 [*chosen, *kept],
                 task_id=place.task_id,
                 undo_home=artoo_home / "undo",
-                started_ns=time.time_ns(),
-                ledger=TaskLedger(),
                 note=ActNote(act=SETTLING, call=digest, outcome=note) if note else None,
                 name=name,
-                keep_layers=True,
+                first=(place.base,),
             )
     except BaseException:
         if not _record(place, artoo_home, mark).place.exists():
@@ -212,8 +209,9 @@ def _record(place: ViewPlace, artoo_home: Path, mark: Mark) -> Record:
 
 
 def _write(place: ViewPlace, mark: Mark) -> None:
+    """Its name is durable before the act is, and no sooner: both are synced at once."""
     try:
-        replace_durably(place.base / _MARK, mark.model_dump_json().encode())
+        write_whole(place.base / _MARK, mark.model_dump_json().encode())
     except OSError as error:
         raise SandboxError(f"the changes could not be applied ({error}); nothing was changed") from error
 
