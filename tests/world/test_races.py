@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -207,7 +209,7 @@ async def test_an_edit_while_a_command_runs_is_a_conflict(
     clock = Clock(monkeypatch)
     notes = world.project / "notes.txt"
     notes.write_text("old\n")
-    time.sleep(0.05)  # change times are the clock's ticks
+    await asyncio.sleep(0.05)  # change times are the clock's ticks
     # The files' clock cannot be set here: what the step does is told the other way round.
     clock.by_ns = -step_seconds * 10**9
     running = threading.Timer(0.4, lambda: (setattr(clock, "by_ns", 0), notes.write_text(MINE)))
@@ -261,10 +263,8 @@ def race(world: World, mode: str, rounds: int) -> None:
 
         thread = threading.Thread(target=person)
         thread.start()
-        try:
+        with suppress(SandboxError):
             apply_difference(place, world.artoo_home, found, digest=found.digest)
-        except SandboxError:
-            pass
         thread.join()
         if written:
             assert path.read_text() == mine, (number, path.read_text())

@@ -3,8 +3,8 @@
 put_new     gives a name to a thing only where nothing is
 exchange    gives it the name of another thing, which is then where the first one was
 
-Names are below directory descriptors. Where the system or the file system has no such renames, `put_new` links (which
-is as exclusive), and `exchange` raises NotImplementedError: its caller looks, and renames at once.
+Names are below directory descriptors. Where the system or the file system has no such renames, `put_new` links
+(which is as exclusive), and `exchange` raises NotImplementedError: its caller looks, and renames at once.
 """
 
 from __future__ import annotations
