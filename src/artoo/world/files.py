@@ -45,6 +45,15 @@ class Reach:
             self._directory = root, above
         return self._descriptor, record_bytes(name) or "."
 
+    def beside(self, path: str) -> tuple[int, str]:
+        """The same for an absolute path of our own, as Python's os functions take it."""
+        holder, _, name = path.rpartition("/")
+        if (holder, "/") != self._directory:
+            self.close()
+            self._descriptor = os.open(holder, _PASS_FLAGS)
+            self._directory = holder, "/"
+        return self._descriptor, name
+
     def close(self) -> None:
         """Lets go of the directory."""
         if self._directory is not None:

@@ -145,6 +145,8 @@ class Preparation:
             source=source,
             image=None if image_inode is None else number,
             image_inode=image_inode,
+            before_sha256=effect.before_digest,
+            after_sha256=effect.digest,
         )
 
     def _source(self, number: int, effect: Effect, layers: Reach) -> tuple[str, NodeState]:

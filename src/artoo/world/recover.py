@@ -74,7 +74,7 @@ def _settle(record: Record) -> list[Conflict]:
 
 def _settle_opened(record: Record) -> list[Conflict]:
     steps = record.journal().steps
-    moves = [forward(step) for step in steps]
+    moves = [forward(step, record) for step in steps]
     with Reach() as reach:
         foreign = [not is_ours(move, reach) for move in moves]
     conflicts = [

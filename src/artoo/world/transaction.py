@@ -68,7 +68,7 @@ def _prepare(record: Record, preparation: Preparation, note: ActNote | None, fir
 
 def _carry_out(record: Record, steps: Sequence[Step]) -> None:
     try:
-        converge([forward(step) for step in steps])
+        converge([forward(step, record) for step in steps])
         record.mark_done()
     except OSError as error:
         take_back(record, steps)
