@@ -19,7 +19,7 @@ from sandbox_world import World, require_tier
 
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.network import NetworkUsed
-from artoo.ports.sandbox import Limits, Sandbox, SandboxRun, unheard
+from artoo.ports.sandbox import Limits, Sandbox, ViewRun, unheard
 from artoo.world.choose import candidates
 from artoo.world.readonly import ReadOnlyFirst, landlock
 
@@ -106,7 +106,7 @@ async def host() -> AsyncGenerator[Host]:
         yield found
 
 
-async def run(sandbox: Sandbox, world: World, script: str, to: Host | None = None, *arguments: str) -> SandboxRun:
+async def run(sandbox: Sandbox, world: World, script: str, to: Host | None = None, *arguments: str) -> ViewRun:
     """A Python script in the sandbox, with a way out to one host."""
     request = replace(
         world.bash("", limits=Limits(wall_seconds=30)),

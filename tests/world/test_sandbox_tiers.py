@@ -12,7 +12,7 @@ import pytest
 from sandbox_world import Commands, World, require_tier
 
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import Limits, Sandbox, SandboxRequest, SandboxRun, TierDiagnosis, TierName
+from artoo.ports.sandbox import Limits, Sandbox, SandboxRequest, TierDiagnosis, TierName, ViewRun
 from artoo.world import choose
 from artoo.world.choose import Candidate, diagnose, open_sandbox
 from artoo.world.readonly import ReadOnlyFirst, landlock, seatbelt, seatbelt_profile
@@ -32,7 +32,7 @@ async def test_landlock_reads_and_computes(landlocked: Sandbox, world: World) ->
     """A command that only reads needs no confirmation and may use its scratch directory."""
     (world.project / "f").write_text("b\na\n")
     run = await landlocked.look(world.bash("sort f > $TMPDIR/x && cat $TMPDIR/x"))
-    assert (run.status, run.stdout.text, run.refused) == ("ok", "a\nb\n", False)
+    assert (run.status, run.stdout.text, run.needs_confirmation) == ("ok", "a\nb\n", False)
 
 
 @pytest.mark.parametrize("script", ["rm f", "echo x > f", "chmod 000 f", "touch new", "rm f || true", "mv f g"])
@@ -40,7 +40,7 @@ async def test_landlock_holds_files(landlocked: Sandbox, world: World, script: s
     """A write, a deletion or a mode change is refused, and the run asks to be repeated for real."""
     (world.project / "f").write_text("same")
     run = await landlocked.look(world.bash(script))
-    assert run.refused
+    assert run.needs_confirmation
     assert (world.project / "f").read_text() == "same"
     assert os.listdir(world.project) == ["f"]
 
@@ -91,7 +91,7 @@ async def test_seatbelt_by_a_stand_in(world: World, tmp_path: Path, monkeypatch:
     world.artoo_home.mkdir()
     sandbox = ReadOnlyFirst("seatbelt", seatbelt, world.artoo_home)
     run = await sandbox.look(world.bash("echo out; echo 'x: Operation not permitted' >&2"))
-    assert (run.tier, run.status, run.stdout.text, run.refused) == ("seatbelt", "ok", "out\n", True)
+    assert (run.tier, run.status, run.stdout.text, run.needs_confirmation) == ("seatbelt", "ok", "out\n", True)
     profile = (tmp_path / "profile").read_text()
     assert "(deny file-write*)" in profile and "(deny network*)" in profile
     assert f'(deny file-read* (subpath "{world.home}/.ssh"))' in profile
@@ -127,7 +127,7 @@ class Leaky:
     def tier(self) -> TierName:
         return "bubblewrap"
 
-    async def look(self, request: SandboxRequest) -> SandboxRun:
+    async def look(self, request: SandboxRequest) -> ViewRun:
         ended = await ended_for_real(request)
         return run_of(self.tier, Over(ended))
 

@@ -150,9 +150,13 @@ class ActNote:
 
 
 @dataclass(frozen=True, slots=True)
-class SandboxRun:
-    """What a look was. `changes`: what the command did, none of which stayed; empty where no tier can tell.
-    `refused`: it wanted something that it did not get. `notes` are facts for the reader."""
+class ViewRun:
+    """What a run was. `changes`: what it did to the view, in path order (`read_only`, a look: what it would have
+    done, where a tier can tell).
+
+    A run that was stopped by a limit changed nothing. `needs_confirmation`: this tier could not run it, or only
+    read-only; run it again `unconfined` after a yes. `notes` are facts for the reader.
+    """
 
     tier: TierName
     status: RunStatus
@@ -161,7 +165,7 @@ class SandboxRun:
     stderr: Captured
     duration_seconds: float
     changes: tuple[Change, ...] = ()
-    refused: bool = False
+    needs_confirmation: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -181,7 +185,7 @@ class Sandbox(Protocol):
     @property
     def tier(self) -> TierName: ...
 
-    async def look(self, request: SandboxRequest) -> SandboxRun:
+    async def look(self, request: SandboxRequest) -> ViewRun:
         """Run one command of which nothing stays to its end; afterwards none of its processes is left.
 
         Raises SandboxError when the command cannot be contained, or what it did cannot be read. Cancelling the call

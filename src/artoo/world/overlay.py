@@ -15,7 +15,7 @@ from typing import Protocol
 
 from artoo.contracts.changes import Change, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import Roots, RunStatus, SandboxRequest, SandboxRun, TierName
+from artoo.ports.sandbox import Roots, RunStatus, SandboxRequest, TierName, ViewRun
 from artoo.world.classify import Places
 from artoo.world.describe import describe
 from artoo.world.edge.environment import network_environment
@@ -90,7 +90,7 @@ class OverlaySandbox:
     def kind(self) -> ViewKind:
         return ViewKind.OVERLAY
 
-    async def look(self, request: SandboxRequest) -> SandboxRun:
+    async def look(self, request: SandboxRequest) -> ViewRun:
         """See `ports.sandbox.Sandbox`."""
         stage = await asyncio.to_thread(self._staged, request)
         try:

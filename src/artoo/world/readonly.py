@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import RunStatus, SandboxRequest, SandboxRun, TierName
+from artoo.ports.sandbox import RunStatus, SandboxRequest, TierName, ViewRun
 from artoo.world import seccomp
 from artoo.world.edge.environment import network_environment
 from artoo.world.environment import cleaned
@@ -62,7 +62,7 @@ class ReadOnlyFirst:
     def tier(self) -> TierName:
         return self._tier
 
-    async def look(self, request: SandboxRequest) -> SandboxRun:
+    async def look(self, request: SandboxRequest) -> ViewRun:
         """See `ports.sandbox.Sandbox`."""
         self._require_no_network(request)
         stage = await asyncio.to_thread(make_stage, self._artoo_home / "stage", uuid.uuid4().hex, ())

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from artoo.contracts.changes import Change
-from artoo.ports.sandbox import Roots, SandboxRequest, SandboxRun, TierName
+from artoo.ports.sandbox import Roots, SandboxRequest, TierName, ViewRun
 from artoo.world.process import Ended
 from artoo.world.stage import Stage
 from artoo.world.view_place import ViewKind
@@ -22,10 +22,10 @@ class Over:
     ask: bool = False
 
 
-def run_of(tier: TierName, over: Over, changes: tuple[Change, ...] = ()) -> SandboxRun:
-    """A look, as it is told."""
+def run_of(tier: TierName, over: Over, changes: tuple[Change, ...] = ()) -> ViewRun:
+    """What is told of it."""
     ended = over.ended
-    return SandboxRun(
+    return ViewRun(
         tier=tier,
         status=ended.limit or ("ok" if ended.exit_code == 0 else "error"),
         exit_code=ended.exit_code if ended.limit is None else None,
@@ -33,7 +33,7 @@ def run_of(tier: TierName, over: Over, changes: tuple[Change, ...] = ()) -> Sand
         stderr=ended.stderr,
         duration_seconds=ended.duration_seconds,
         changes=changes,
-        refused=over.ask,
+        needs_confirmation=over.ask,
         notes=over.notes,
     )
 

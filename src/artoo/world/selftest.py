@@ -119,7 +119,7 @@ async def _attempt(sandbox: Sandbox, home: Path, port: int) -> Trial:
     if any(leaks):
         return Trial(f"not closed: {', '.join(filter(None, leaks))}")
     if sandbox.tier in ("landlock", "seatbelt"):
-        return Trial() if run.refused else Trial("a refused write was not noticed")
+        return Trial() if run.needs_confirmation else Trial("a refused write was not noticed")
     if run.status != "ok":
         return Trial(f"the attempt ended with {run.status}: {run.stderr.text.strip()[-300:]}")
     found = {(change.kind, change.path.rpartition("/")[2]) for change in run.changes}

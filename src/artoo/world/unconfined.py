@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import SandboxRequest, SandboxRun, TierName
+from artoo.ports.sandbox import SandboxRequest, TierName, ViewRun
 from artoo.world.environment import cleaned
 from artoo.world.group import launched, plain_plan
 from artoo.world.process import Ended, run_confined
@@ -25,7 +25,7 @@ class AskForEverything:
     def tier(self) -> TierName:
         return "none"
 
-    async def look(self, request: SandboxRequest) -> SandboxRun:
+    async def look(self, request: SandboxRequest) -> ViewRun:
         """Raises SandboxError."""
         raise SandboxError(
             "a read-only run needs a sandbox, and none works on this machine; `artoo doctor` says why"
