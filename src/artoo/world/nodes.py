@@ -141,18 +141,22 @@ def open_directory(directory: int, name: str) -> int:
     return os.open(name, DIRECTORY_FLAGS, dir_fd=directory)
 
 
-def digest_file(directory: int, name: str, length: int | None = None) -> str:
-    """sha256 (hex) of a regular file, or of its first `length` bytes. Raises OSError."""
-    total = hashlib.sha256()
+def digest_file(directory: int, name: str) -> str:
+    """sha256 (hex) of a regular file. Raises OSError."""
+    return digest_with_start(directory, name, None)[0]
+
+
+def digest_with_start(directory: int, name: str, length: int | None) -> tuple[str, str | None]:
+    """sha256 (hex) of a regular file, and of its first `length` bytes, or of all if they are fewer."""
+    total, start, left = hashlib.sha256(), None, length
     descriptor = os.open(name, FILE_FLAGS, dir_fd=directory)
     try:
-        left = length
-        while left is None or left > 0:
-            data = os.read(descriptor, _CHUNK if left is None else min(_CHUNK, left))
-            if not data:
-                break
+        while data := os.read(descriptor, _CHUNK if not left else min(_CHUNK, left)):
+            if left == 0:
+                start, left = total.hexdigest(), None
             total.update(data)
             left = None if left is None else left - len(data)
     finally:
         os.close(descriptor)
-    return total.hexdigest()
+    whole = total.hexdigest()
+    return whole, start if length is None or start is not None else whole
