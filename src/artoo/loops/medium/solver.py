@@ -145,7 +145,7 @@ class Solver:
             case CheckAmended() as amended:
                 task.amended += (amended,)
             case RuleContradicted() as rule:
-                if self._memory is not None:
+                if self._memory is not None and not rule.noted:
                     self._memory.overrule(rule, envelope)
             case OutcomeSummary() as summary:
                 self._deliver(task, summary, envelope)
