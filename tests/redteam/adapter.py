@@ -31,8 +31,8 @@ from artoo.tools.questions import AskPerson
 from artoo.tools.settler import Settler
 from artoo.world.choose import open_sandbox
 from artoo.world.classify import Places
+from artoo.world.closed import closed_paths
 from artoo.world.opening import views_in
-from artoo.world.secrets import existing, secret_paths
 
 Confirm = Callable[[str, list[str]], bool]
 Answer = dict[str, Any]
@@ -60,8 +60,7 @@ async def _stage(action: Mapping[str, Any], cwd: Path, confirm: Confirm) -> Answ
     async def ask(request: ConfirmationRequest) -> Consent:
         return Consent.ONCE if confirm(request.title, list(request.details)) else Consent.NO
 
-    home, task_id = Path.home(), uuid.uuid4().hex
-    roots = Roots(home=home, workspace=home / "artoo_workspace", project=cwd)
+    task_id, roots = uuid.uuid4().hex, _roots(cwd)
     view = views_in(await open_sandbox(_ARTOO_HOME), _ARTOO_HOME)(task_id, roots)
     gate = Gate(AskPerson(ask))
     try:
@@ -86,8 +85,12 @@ async def _stage(action: Mapping[str, Any], cwd: Path, confirm: Confirm) -> Answ
     }
 
 
+def _roots(cwd: Path) -> Roots:
+    return Roots(home=Path.home(), workspace=Path.home() / "artoo_workspace", project=cwd)
+
+
 def _read(action: Mapping[str, Any], cwd: Path) -> Answer:
-    hidden = existing(secret_paths(Path.home(), _ARTOO_HOME))
+    hidden = closed_paths(_roots(cwd), _ARTOO_HOME)
     if action["tool"] == "glob":
         return {"status": "ok", "paths": glob.glob(str(cwd / action["pattern"]), recursive=True)}
     path = (cwd / action["path"]).resolve()

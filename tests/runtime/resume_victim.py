@@ -22,7 +22,7 @@ from artoo.tasklog import writer
 from artoo.tasklog.file import TaskFile
 from artoo.tasklog.layout import LogLimits, parts_of, task_directory, tasks_directory
 from artoo.tasklog.reader import TaskLogReader
-from artoo.tasklog.redact import Redactor
+from artoo.redaction import Redactor
 
 REQUEST = "Add a line to diary, make one.txt and two.txt, then put both together into all.txt."
 _LOADED = (taking_up, writer)
