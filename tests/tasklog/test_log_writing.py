@@ -15,7 +15,7 @@ from artoo.contracts.execution import ToolCall, ToolCalled
 from artoo.ports.spool import Gap
 from artoo.tasklog.layout import LogLimits, part_path, parts_of, task_directory
 from artoo.tasklog.reader import TaskLogReader
-from artoo.tasklog.redact import Redactor
+from artoo.redaction import Redactor
 from artoo.tasklog.writer import MOST_OPEN_FILES, TaskLog
 
 
