@@ -23,6 +23,7 @@ from aiohttp import web
 _CONTRACT = re.compile(r"^contract: *(\w+)", re.MULTILINE)
 _PARTS = re.compile(r"\[\[parts:(\d+)\]\]")
 _PART = re.compile(r"Look up (part \d+)")
+_FACT = re.compile(rf"^{re.escape(job.FACT[:-1])}.*$", re.MULTILINE)
 _REPORT = {"verdicts": [{"number": 1, "quote": "The capital of France is Paris", "verdict": "pass"}]}
 
 
@@ -79,38 +80,49 @@ def _answer(body: dict[str, object]) -> dict[str, object]:
         return {"role": "assistant", "content": None, "tool_calls": [call]}
     found = _CONTRACT.search(system)
     stage = found.group(1) if found else ""
-    return {"role": "assistant", "content": _text(stage, user, in_words="response_format" not in body)}
+    return {"role": "assistant", "content": _text(stage, system, user, in_words="response_format" not in body)}
 
 
-def _text(stage: str, user: str, *, in_words: bool) -> str:
+def _text(stage: str, system: str, user: str, *, in_words: bool) -> str:
     if stage == "TaskSpec":
         return orjson.dumps({"intent": job.GOAL}).decode()
     if stage == "Plan":
         return orjson.dumps(_plan(user)).decode()
+    if stage == "MergeReport" and in_words:
+        return _merge(user)
     if stage in ("ValidationReport", "MergeReport"):
         return orjson.dumps(_REPORT).decode()
-    return _step(user) if in_words and "It is done when:" in user else job.FACT
+    return _step(user) if in_words and "- lookup:" in system else job.FACT
 
 
 def _plan(user: str) -> dict[str, object]:
     named = _PARTS.search(user)
     count = int(named.group(1)) if named else 1
     if count == 1:
-        return {"subtasks": [{"intent": job.GOAL, "tool": "lookup"}]}
+        return {"subtasks": [{"intent": job.GOAL, "tool": "lookup"}], "task_criteria": [job.CRITERION]}
     subtasks = [
         {"intent": f"Look up part {n}.", "tool": "lookup", "success_criteria": [f"Part {n} names a fact."]}
         for n in range(1, count + 1)
     ]
-    return {"subtasks": subtasks}
+    return {"subtasks": subtasks, "task_criteria": ["Every part is named with its fact."]}
+
+
+def _merge(user: str) -> str:
+    """artoo's writer of the final answer: a line of JSON, then every result that it was shown in a block."""
+    facts = _FACT.findall(user)
+    head = orjson.dumps({"sources": list(range(1, len(facts) + 1)), **_REPORT}).decode()
+    return "\n".join((head, "```", *facts, "```"))
 
 
 def _step(user: str) -> str:
-    """artoo's executor: in a chain a tool call and then words; a part of a fan-out is one call that is final."""
+    """artoo's executor, which is told its tools in words: in a chain a call, then an answer that rests on it; a part
+    of a fan-out is one call that is final.
+    """
     part = _PART.search(user)
     if part:
         return orjson.dumps({"tool": "lookup", "input": part.group(1), "is_final": True}).decode()
     if "Evidence:" in user:
-        return orjson.dumps({"tool": "answer", "input": job.FACT}).decode()
+        return orjson.dumps({"tool": "answer", "sources": [1], "input": job.FACT}).decode()
     return '{"tool": "lookup", "input": "capital of France", "is_final": false}'
 
 
