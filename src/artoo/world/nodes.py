@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from artoo.contracts.changes import Node
+from artoo.world.git_index import LARGEST, SIGNATURE, staged
 
 _CHUNK = 1 << 20
 _OVERLAY_PREFIXES = ("user.overlay.", "trusted.overlay.")
@@ -142,21 +145,42 @@ def open_directory(directory: int, name: str) -> int:
 
 
 def digest_file(directory: int, name: str) -> str:
-    """sha256 (hex) of a regular file. Raises OSError."""
+    """sha256 (hex) of a regular file. Raises OSError.
+
+    Of git's index it is that of what it stages (`git_index`): the rest git writes anew by itself.
+    """
     return digest_with_start(directory, name, None)[0]
 
 
 def digest_with_start(directory: int, name: str, length: int | None) -> tuple[str, str | None]:
-    """sha256 (hex) of a regular file, and of its first `length` bytes, or of all if they are fewer."""
-    total, start, left = hashlib.sha256(), None, length
+    """`digest_file`, and sha256 (hex) of the file's first `length` bytes, or of all if they are fewer."""
     descriptor = os.open(name, FILE_FLAGS, dir_fd=directory)
     try:
-        while data := os.read(descriptor, _CHUNK if not left else min(_CHUNK, left)):
-            if left == 0:
-                start, left = total.hexdigest(), None
-            total.update(data)
-            left = None if left is None else left - len(data)
+        first = os.read(descriptor, _CHUNK)
+        if not first.startswith(SIGNATURE) or os.fstat(descriptor).st_size > LARGEST:
+            return _digests(chain((first,), _chunks(descriptor)), length)
+        content = first + b"".join(_chunks(descriptor))
     finally:
         os.close(descriptor)
+    said = staged(content)
+    plain, start = _digests((content,), length)
+    return plain if said is None else hashlib.sha256(said).hexdigest(), start
+
+
+def _digests(chunks: Iterable[bytes], length: int | None) -> tuple[str, str | None]:
+    total, start, left = hashlib.sha256(), None, length
+    for data in chunks:
+        if left is not None and len(data) >= left:
+            until = total.copy()
+            until.update(data[:left])
+            start, left = until.hexdigest(), None
+        elif left is not None:
+            left -= len(data)
+        total.update(data)
     whole = total.hexdigest()
-    return whole, start if length is None or start is not None else whole
+    return whole, whole if length is not None and start is None else start
+
+
+def _chunks(descriptor: int) -> Iterator[bytes]:
+    while data := os.read(descriptor, _CHUNK):
+        yield data

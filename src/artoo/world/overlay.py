@@ -17,15 +17,16 @@ from artoo.contracts.changes import Change, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots, RunStatus, SandboxRequest, TierName, ViewRun
 from artoo.world.classify import Places
+from artoo.world.closed import closed_paths
 from artoo.world.describe import describe
 from artoo.world.edge.environment import network_environment
 from artoo.world.edge.running import run_with_network
 from artoo.world.environment import cleaned
 from artoo.world.mounts import MountTable, inner_mounts
+from artoo.world.open_settings import lay_git_extract
 from artoo.world.process import Confined, Ended
 from artoo.world.runner import Over, run_of
 from artoo.world.scan import scan
-from artoo.world.secrets import existing, secret_paths
 from artoo.world.stage import Stage, choose_stage_home, make_stage, memory_stage_home, overlay_roots
 from artoo.world.view_place import ViewKind
 
@@ -129,9 +130,9 @@ class OverlaySandbox:
     def _around(self, request: SandboxRequest, stage: Stage) -> View:
         mounts = MountTable.read()
         roots = tuple(layer.root for layer in stage.layers)
-        secrets = secret_paths(request.roots.home, self._artoo_home)
-        hidden = existing([*secrets, *self._stage_homes, *request.hide])
-        env = cleaned(os.environ, home=request.roots.home, extra=request.env, keep=request.keep_env)
+        hidden = closed_paths(request.roots, self._artoo_home, (*self._stage_homes, *request.hide))
+        env = cleaned(os.environ, request)
+        env |= lay_git_extract(str(request.roots.home), request.scratch or stage.scratch, "/tmp")
         env |= network_environment(request.hosts, request.roots.home)
         missed = tuple(map(str, _missed_roots(request, stage)))
         bound = (*_interpreter(roots), *missed, *inner_mounts(roots, mounts))
