@@ -89,6 +89,22 @@ async def test_heads_of_named_files_are_shown(source: ProjectLook, roots: Roots)
     assert "i.png: is a PNG image, not text" in listing
 
 
+async def test_what_may_stand_for_a_named_file_that_shows_nothing_is_shown(
+    source: ProjectLook, roots: Roots
+) -> None:
+    """The first files of a directory, what is most like a broken link, and like a file that is no text."""
+    for name in ("months/a.csv", "months/b.csv", "months/c.csv", "old/sales.csv", "copy/app.log", "other.log"):
+        (roots.project / name).parent.mkdir(exist_ok=True)
+        (roots.project / name).write_text(f"top of {name}\n")
+    (roots.project / "sales.csv").symlink_to("/nowhere/sales.csv")
+    (roots.project / "app.log.gz").write_bytes(b"\x1f\x8b\x08\0")
+    listing = (await source.look("Add up all files in months.")).listing
+    assert "top of months/a.csv\n" in listing and "top of months/b.csv" in listing
+    assert "top of months/c.csv" not in listing and "other" not in listing.partition("First lines")[2]
+    listing = (await source.look("Compare sales.csv with app.log.gz.")).listing
+    assert "top of old/sales.csv" in listing and "top of copy/app.log" in listing
+
+
 async def test_a_file_that_names_another_is_followed(source: ProjectLook, roots: Roots) -> None:
     """The listing says which file a named file names, by path or by a name that only one file has, and shows it."""
     (roots.project / "data").mkdir()
@@ -153,6 +169,8 @@ async def test_broken_links_copies_and_ignored_files(source: ProjectLook, roots:
         "data/archive/sales.csv.bak (10 B)",
         "First lines of x.log:",
         "log",
+        "First lines of data/archive/sales.csv.bak:",
+        "id,amount",
         "BROKEN LINK: data/sales.csv points to /mnt/nowhere/sales.csv, which does not exist."
         " Nearest: data/archive/sales.csv.bak",
     ]

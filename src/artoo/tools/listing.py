@@ -12,6 +12,7 @@ import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from artoo.ports.surroundings import Surroundings
 from artoo.tools.nearby import nearby
@@ -26,6 +27,8 @@ MAX_REQUEST = 20_000
 """Characters of a request that are looked at."""
 
 _HEAD_LINES = 3
+_MOST_INSIDE = 2
+"""Files of a named directory that are looked into: they are mostly alike."""
 _LINE_CHARACTERS = 120
 _MOST_TREE_LINES = 50
 _ENDING = re.compile(r"[^.]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
@@ -33,11 +36,14 @@ _ENDING = re.compile(r"[^.]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first lines of a file, or in words why there are none. `whole`: the file has no other lines."""
+    """The first lines of a file, or in words why there are none. `whole`: the file has no other lines.
+    `unreadable`: it is empty or no text, so that another file may stand for it.
+    """
 
     lines: tuple[str, ...] = ()
     instead: str | None = None
     whole: bool = False
+    unreadable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,21 @@ def pointers(snapshot: Snapshot, named: Iterable[str]) -> tuple[tuple[str, str],
     there = {entry.path for entry in snapshot.entries if entry.kind in (Kind.FILE, Kind.LINK)} - snapshot.broken
     found = ((path, _pointed_at(text, posixpath.dirname(path), there)) for path, text in said)
     return tuple(dict.fromkeys((path, target) for path, target in found if target is not None and target != path))
+
+
+def standing_in(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
+    """Files to look into for named ones that show nothing: what a directory holds, what is like a broken link or
+    like a file that is no text.
+    """
+    kinds = {entry.path: entry.kind for entry in snapshot.entries}
+    usable = [entry for entry in snapshot.entries if entry.kind is Kind.FILE]
+    for path in named:
+        head = snapshot.heads.get(path)
+        if kinds.get(path) is Kind.DIRECTORY:
+            inside = (entry.path for entry in usable if posixpath.dirname(entry.path) == path)
+            yield from islice(inside, _MOST_INSIDE)
+        elif path in snapshot.broken or (head is not None and head.unreadable):
+            yield from nearby(path, usable).best
 
 
 def _names_in(path: str, snapshot: Snapshot) -> Iterator[str]:

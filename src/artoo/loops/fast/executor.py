@@ -258,11 +258,14 @@ class Executor:
 
     def _closing(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
         note, work.note = work.note, ""
-        other = ""
-        if self._asker.known.small and self._heuristics.other_language and (work.attempt > 1 or work.mended):
+        way = ""
+        if self._asker.known.small and work.mended:
+            way = "Write the whole program again, with what broke it mended."
+        elif self._asker.known.small and self._heuristics.other_language and work.attempt > 1:
             calls = work.record.calls
             other = other_language(specs, calls[-1].tool if calls else "shell")
-        return "\n".join(filter(None, (note, f"Write it in {other} this time." if other else "")))
+            way = f"Write it in {other} this time." if other else ""
+        return "\n".join(filter(None, (note, way)))
 
 
 def _left_of(limit: asyncio.Timeout) -> float:
