@@ -28,6 +28,7 @@ from artoo.runtime.budgets import price_list
 from artoo.runtime.opening import named, own_version, settings_of
 from artoo.runtime.options import Budgets, RunOptions
 from artoo.runtime.pending import goes_on
+from artoo.runtime.plain_errors import alone
 from artoo.runtime.replaying.difference import Difference, leaves
 from artoo.runtime.replaying.recording import Recording, read_recording
 from artoo.runtime.replaying.standing import RESUMABLE, standing, to_drop
@@ -121,7 +122,9 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock, beha
     settings = settings_of(recording.opened, recording.request.project)
     standing = replace(settings.standing, check=behalf.standing.check)
     task = TaskRun(task_id, stage, replace(settings, standing=standing), budget.cost, answers)
-    return Begun(task, lambda: resumed(task.follow(conductor), resumption), lock, view, tuple(recording.stream))
+    return Begun(
+        task, lambda: alone(resumed(task.follow(conductor), resumption)), lock, view, tuple(recording.stream)
+    )
 
 
 def _is_settled(messages: Sequence[Envelope]) -> bool:

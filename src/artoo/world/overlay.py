@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -17,6 +16,7 @@ from typing import Protocol
 from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots, RunStatus, SandboxRequest, SandboxRun, StagedChanges, TierName
+from artoo.world.began import Began
 from artoo.world.classify import Places
 from artoo.world.describe import describe
 from artoo.world.edge.environment import network_environment
@@ -96,12 +96,12 @@ class OverlaySandbox:
     async def run(self, request: SandboxRequest) -> SandboxRun:
         view = await asyncio.to_thread(self._prepare, request)
         try:
-            started_ns = time.time_ns()
+            began = Began.now()
             with self._driver(view) as (program, report):
                 ended = await run_with_network(program, request.limits, request.stdin, request.hosts, request.heard)
                 _require_started(ended, report)
             status = _status(ended)
-            staged, notes = await asyncio.to_thread(self._read, view, status, started_ns)
+            staged, notes = await asyncio.to_thread(self._read, view, status, began)
         except BaseException:
             await asyncio.to_thread(view.stage.discard)
             raise
@@ -157,7 +157,7 @@ class OverlaySandbox:
         bound = (*_interpreter(roots), *missed, *inner_mounts(roots, mounts))
         return View(request, stage, env, _visible(hidden, roots), bound)
 
-    def _read(self, view: View, status: RunStatus, started_ns: int) -> tuple[StagedChanges, list[str]]:
+    def _read(self, view: View, status: RunStatus, began: Began) -> tuple[StagedChanges, list[str]]:
         request, stage = view.request, view.stage
         notes = _held_read_only(request, stage)
         if request.scratch is None:
@@ -173,7 +173,7 @@ class OverlaySandbox:
             stage,
             effects,
             changes,
-            started_ns=started_ns,
+            meanwhile=began.until(Began.now()),
             undo_home=self._artoo_home / "undo",
         )
         return staged, notes

@@ -9,7 +9,6 @@ Whoever calls holds the view (`ViewPlace.locked`).
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -85,7 +84,6 @@ def apply_difference(
                 [*chosen, *kept],
                 task_id=place.task_id,
                 undo_home=artoo_home / "undo",
-                started_ns=time.time_ns(),
                 ledger=TaskLedger(),
                 note=ActNote(act=SETTLING, call=digest, outcome=note) if note else None,
                 name=name,
