@@ -82,11 +82,30 @@ async def test_heads_of_named_files_are_shown(source: ProjectLook, roots: Roots)
     (roots.project / "e.txt").write_text("")
     (roots.project / "i.png").write_bytes(b"\x89PNG\0\0")
     listing = (await source.look("Look at p.csv, long.txt, e.txt and i.png")).listing
-    assert "First lines of p.csv:\nname,age\nAna,34\n [31mBo [0m,22" in listing
+    assert "First lines of p.csv (columns: name, age):\nname,age\nAna,34\n [31mBo [0m,22" in listing
     assert "Cy" not in listing
     assert "w" * 120 + "..." in listing
     assert "e.txt: is empty" in listing
     assert "i.png: is a PNG image, not text" in listing
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ("id,amount", " (columns: id, amount)"),
+        ("nr;datum", " (columns split by ';': nr, datum)"),
+        ("a b\tc", " (columns split by '\\t': a b, c)"),
+        ("7,12", ""),  # no heading
+        ("a,,b", ""),
+        ("one", ""),
+    ],
+)
+async def test_a_tables_columns_are_told_from_its_rows(
+    source: ProjectLook, roots: Roots, first: str, said: str
+) -> None:
+    """The heading of a table is named as one, with what separates it."""
+    (roots.project / "t.csv").write_text(f"{first}\n1,2\n")
+    assert f"First lines of t.csv{said}:\n{first}\n" in (await source.look("Add up t.csv")).listing
 
 
 async def test_what_may_stand_for_a_named_file_that_shows_nothing_is_shown(

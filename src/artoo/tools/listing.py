@@ -30,6 +30,8 @@ _HEAD_LINES = 3
 _MOST_INSIDE = 2
 """Files of a named directory that are looked into: they are mostly alike."""
 _LINE_CHARACTERS = 120
+_TABLES = (".csv", ".tsv")
+_MARKS = (",", ";", "\t", "|")
 _MOST_TREE_LINES = 50
 _ENDING = re.compile(r"[^.]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 
@@ -166,7 +168,20 @@ def _heads(heads: Mapping[str, Head]) -> Iterator[str]:
             yield f"{printable(path)}: {head.instead}"
         else:
             lines = "\n".join(_one_line(line) for line in head.lines[:_HEAD_LINES])
-            yield f"First lines of {printable(path)}:\n{lines}"
+            yield f"First lines of {printable(path)}{_columns(path, head)}:\n{lines}"
+
+
+def _columns(path: str, head: Head) -> str:
+    """The columns that the first line of a table names, by the table's format: what is no row, and how to split."""
+    if not path.lower().endswith(_TABLES) or not head.lines:
+        return ""
+    first = _one_line(head.lines[0])
+    mark = max(_MARKS, key=first.count)
+    columns = [name.strip() for name in first.split(mark)]
+    if len(columns) < 2 or not all(columns) or any(name[0].isdigit() for name in columns):
+        return ""
+    split = "" if mark == "," else f" split by {mark!r}"
+    return f" (columns{split}: {', '.join(columns)})"
 
 
 def _one_line(line: str) -> str:
