@@ -16,6 +16,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
+from artoo.prompts.library import require_shipped
 from artoo.runtime.auditing import Auditing, audited
 from artoo.runtime.config import Config
 from artoo.runtime.models import open_models
@@ -87,7 +88,7 @@ class Artoo:
         self._auditing: Auditing | None = None
 
     async def __aenter__(self) -> Self:
-        """Raises ConfigurationError when the model settings cannot work or the home cannot be made."""
+        """Raises ConfigurationError: model settings that cannot work, a home that cannot be made, altered texts."""
         try:
             await self._open()
         except BaseException as error:
@@ -96,6 +97,7 @@ class Artoo:
         return self
 
     async def _open(self) -> None:
+        require_shipped()
         self._config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self._given_model is None:
             model = open_models(self._config, self._environ, self._clock, report=self._on_fetch)

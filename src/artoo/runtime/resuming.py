@@ -16,7 +16,6 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.recording import TaskOpened, TaskResumed
-from artoo.contracts.settling import Settled
 from artoo.contracts.solution import Directive, FinalResult
 from artoo.llm.budget import BudgetedModel, cost_of
 from artoo.loops.asking import Standing
@@ -39,6 +38,7 @@ from artoo.runtime.workshop import Workshop
 from artoo.tasklog.lock import TaskLock
 from artoo.tasklog.reader import TaskLogReader, find_log, list_tasks
 from artoo.tools.past import Past
+from artoo.world.settle import told_of
 from artoo.world.view_place import Views
 
 T = TypeVar("T")
@@ -102,7 +102,7 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock, beha
     await asyncio.to_thread(goes_on, shop.config, task_id)
     view = behalf.view or await shop.view(task_id, roots)
     past = await asyncio.to_thread(past_of, recording.all_messages, await view.notes())
-    if not _is_settled(recording.all_messages) and not await _has_work(shop.config.home, task_id, past, behalf):
+    if not await _has_work(shop.config.home, task_id, past, behalf) and not await _has_settled(shop, task_id):
         raise ConfigurationError(
             f"what task {task_id} had changed was applied or discarded since; it cannot go on from there: "
             "give the request again"
@@ -127,12 +127,10 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock, beha
     )
 
 
-def _is_settled(messages: Sequence[Envelope]) -> bool:
-    """Whether the process ended between applying and its result: the view is gone because all of it took effect."""
-    last = next(
-        (each.payload for each in reversed(messages) if isinstance(each.payload, Settled | FinalResult)), None
-    )
-    return isinstance(last, Settled) and last.state == "applied"
+async def _has_settled(shop: Workshop, task_id: str) -> bool:
+    """Whether it died between applying and its result: the view is gone because all of it took effect. The log may
+    not have heard of it; the journal has."""
+    return await asyncio.to_thread(told_of, shop.config.home, task_id) is not None
 
 
 async def _has_work(home: Path, task_id: str, past: Past, behalf: Behalf) -> bool:

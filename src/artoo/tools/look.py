@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from artoo.contracts.changes import PathClass
 from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
 from artoo.ports.surroundings import Surroundings
@@ -134,7 +133,7 @@ class ProjectLook:
             return None
         if place is None or place.is_dir():
             return None
-        if self.places.classify(os.fsencode(real)) in (PathClass.SECRET, PathClass.ARTOO):
+        if self.places.is_closed(os.fsencode(real)):
             return Head(instead="holds credentials, not shown")
         try:
             data, size = read_limited(place, _HEAD_BYTES)
