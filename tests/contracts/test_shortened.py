@@ -21,9 +21,8 @@ def test_a_text_is_cut_between_words(text: str, limit: int) -> None:
         kept = short.removesuffix(CUT) if whole else short.removeprefix(CUT)
         assert text.startswith(kept) if whole else text.endswith(kept)
         if len(kept.split()) > 1:
-            assert kept.split() == (
-                text.split()[: len(kept.split())] if whole else text.split()[-len(kept.split()) :]
-            )
+            all_words, many = text.split(), len(kept.split())
+            assert kept.split() == (all_words[:many] if whole else all_words[-many:])
 
 
 def test_the_cut_is_seen() -> None:
