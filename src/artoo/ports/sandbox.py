@@ -46,7 +46,8 @@ def unheard(used: NetworkUsed) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one run. Sizes in bytes; `memory` and `processes` are totals of the whole tree."""
+    """Bounds of one run. Sizes in bytes; `memory` and `processes` (threads are counted
+    too) are totals of the whole tree."""
 
     wall_seconds: float = 60.0
     output_bytes: int = 32 * MIB

@@ -36,6 +36,7 @@ _REFUSED_BY_SYSTEM = re.compile(
     rb"permission denied|operation not permitted|read-only file system|EACCES|EPERM|EROFS", re.I
 )
 _NODES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
+_SOURCES = ("/dev/random", "/dev/urandom")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ def landlock(view: ReadOnlyView) -> Generator[Confined, None, None]:
         env=view.env,
         cwd=str(request.cwd),
         filter=seccomp.filter_program(without_namespaces=True).hex(),
-        readable=tuple(readable_around(view.hidden)),
+        readable=(*readable_around((*view.hidden, Path("/dev"))), *_SOURCES),
         writable=(str(view.scratch), *map(str, view.copies)),
         devices=_NODES,
     )
