@@ -137,8 +137,9 @@ class HttpTransport:
         return self._pool[1], self._pool[2]
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        """The bytes count as they are when unpacked; the length that is announced is that of the packed ones."""
         length = response.content_length
-        if length is not None and length <= MAX_REPLY_BYTES:
+        if length is not None and length <= MAX_REPLY_BYTES and "Content-Encoding" not in response.headers:
             return await response.read()
         kept = bytearray()
         async for chunk in response.content.iter_any():
