@@ -18,10 +18,9 @@ from pathlib import Path
 
 import pytest
 from edge_attempts import BOUNDS, EDGE
-from sandbox_world import World, first, require_tier
+from sandbox_world import Commands, World, first, require_tier
 
 from artoo.contracts.changes import ChangeKind
-from artoo.ports.sandbox import Sandbox
 from artoo.world import bubblewrap
 from artoo.world.entry import native_entry
 
@@ -99,7 +98,7 @@ def test_nothing_is_held_beyond_the_bounds(tier: str, user: str) -> None:
     assert through == {}, len(BOUNDS)
 
 
-async def test_a_command_is_given_no_descriptor(any_overlay: Sandbox, world: World) -> None:
+async def test_a_command_is_given_no_descriptor(any_overlay: Commands, world: World) -> None:
     """Nothing that artoo had open is open inside, in the command or in the first process."""
     run = await any_overlay.run(world.bash("cd /proc; echo self/fd/* 1/fd/*"))
     assert run.stdout.text.split() == [

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.llm.address import normalise_base_url
 from artoo.llm.settings import model_settings
 from artoo.runtime.config import Config, ModelEndpoint
 
@@ -43,16 +44,26 @@ def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> Endp
     chosen = settings.brain if tier == "brain" else settings.tool
     if chosen.base_url is None:
         return None
-    written = _section(config, tier)
+    written, source = _section(config, tier), _source(tier, filed, environ)
+    try:
+        address = normalise_base_url(chosen.base_url)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{source}: {error}") from None
     return EndpointSettings(
-        base_url=chosen.base_url.rstrip("/"),
+        base_url=address,
         model=chosen.model,
         api_key=chosen.api_key or "",
         timeout=written.timeout,
         concurrency=written.concurrency,
         context=written.context,
-        source=_source(tier, filed, environ),
+        source=source,
     )
+
+
+def key_variables(config: Config) -> tuple[str, ...]:
+    """The variables that the configuration names as keys of a model."""
+    named = (config.models.brain.api_key_env, config.models.tool.api_key_env)
+    return tuple(name for name in named if name is not None)
 
 
 def _section(config: Config, tier: TierName) -> ModelEndpoint:

@@ -24,6 +24,7 @@ from artoo.tools.listing import (
     named_in,
     place_in,
     pointers,
+    standing_in,
 )
 from artoo.tools.output import head_tail
 from artoo.tools.paths import absolute, entry_at, existing, place_of, shown
@@ -75,8 +76,9 @@ class ProjectLook:
         snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in named))
         snapshot = replace(snapshot, missing=self._missing(files, snapshot, request))
         snapshot = self._with_heads(files, snapshot, self._named_outside(files, request))
-        pointed = ((path, self.roots.project / path) for _, path in pointers(snapshot, named))
-        return describe(self._with_heads(files, snapshot, pointed), request, self.characters)
+        further = (*(path for _, path in pointers(snapshot, named)), *standing_in(snapshot, named))
+        snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in further))
+        return describe(snapshot, request, self.characters)
 
     def _with_heads(self, files: Files, snapshot: Snapshot, named: Iterable[tuple[str, Path]]) -> Snapshot:
         """With the heads of these files too, as far as so many are shown."""
@@ -140,10 +142,10 @@ class ProjectLook:
         except OSError as error:
             return Head(instead=f"cannot be read: {error.strerror}")
         if not data:
-            return Head(instead="is empty")
+            return Head(instead="is empty", unreadable=True)
         text = decode(data, whole=size <= _HEAD_BYTES)
         if text is None:
-            return Head(instead=f"is {kind_of_bytes(data)}, not text")
+            return Head(instead=f"is {kind_of_bytes(data)}, not text", unreadable=True)
         lines = text.text.splitlines()
         return Head(lines=tuple(lines[:_HEAD_LINES]), whole=size <= _HEAD_BYTES and len(lines) <= _HEAD_LINES)
 
