@@ -103,7 +103,7 @@ def change(**fields: object) -> Change:
         ({"path_class": PathClass.PERSISTENCE}, False),
         ({"path_class": PathClass.SECRET}, False),
         ({"kind": ChangeKind.OVERWRITTEN, "before": Node.FILE}, False),
-        ({"kind": ChangeKind.OVERWRITTEN, "before": Node.FILE, "traits": (Trait.DERIVED,)}, True),
+        ({"kind": ChangeKind.OVERWRITTEN, "before": Node.FILE, "traits": (Trait.DERIVED,)}, False),
         ({"kind": ChangeKind.DELETED, "before": Node.FILE}, False),
         ({"kind": ChangeKind.METADATA, "before": Node.FILE}, False),
         ({"kind": ChangeKind.METADATA, "before": Node.FILE, "traits": (Trait.TIMES_ONLY,)}, True),
