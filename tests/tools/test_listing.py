@@ -82,11 +82,46 @@ async def test_heads_of_named_files_are_shown(source: ProjectLook, roots: Roots)
     (roots.project / "e.txt").write_text("")
     (roots.project / "i.png").write_bytes(b"\x89PNG\0\0")
     listing = (await source.look("Look at p.csv, long.txt, e.txt and i.png")).listing
-    assert "First lines of p.csv:\nname,age\nAna,34\n [31mBo [0m,22" in listing
+    assert "First lines of p.csv (columns: name, age):\nname,age\nAna,34\n [31mBo [0m,22" in listing
     assert "Cy" not in listing
     assert "w" * 120 + "..." in listing
     assert "e.txt: is empty" in listing
     assert "i.png: is a PNG image, not text" in listing
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ("id,amount", " (columns: id, amount)"),
+        ("nr;datum", " (columns split by ';': nr, datum)"),
+        ("a b\tc", " (columns split by '\\t': a b, c)"),
+        ("7,12", ""),  # no heading
+        ("a,,b", ""),
+        ("one", ""),
+    ],
+)
+async def test_a_tables_columns_are_told_from_its_rows(
+    source: ProjectLook, roots: Roots, first: str, said: str
+) -> None:
+    """The heading of a table is named as one, with what separates it."""
+    (roots.project / "t.csv").write_text(f"{first}\n1,2\n")
+    assert f"First lines of t.csv{said}:\n{first}\n" in (await source.look("Add up t.csv")).listing
+
+
+async def test_what_may_stand_for_a_named_file_that_shows_nothing_is_shown(
+    source: ProjectLook, roots: Roots
+) -> None:
+    """The first files of a directory, what is most like a broken link, and like a file that is no text."""
+    for name in ("months/a.csv", "months/b.csv", "months/c.csv", "old/sales.csv", "copy/app.log", "other.log"):
+        (roots.project / name).parent.mkdir(exist_ok=True)
+        (roots.project / name).write_text(f"top of {name}\n")
+    (roots.project / "sales.csv").symlink_to("/nowhere/sales.csv")
+    (roots.project / "app.log.gz").write_bytes(b"\x1f\x8b\x08\0")
+    listing = (await source.look("Add up all files in months.")).listing
+    assert "top of months/a.csv\n" in listing and "top of months/b.csv" in listing
+    assert "top of months/c.csv" not in listing and "other" not in listing.partition("First lines")[2]
+    listing = (await source.look("Compare sales.csv with app.log.gz.")).listing
+    assert "top of old/sales.csv" in listing and "top of copy/app.log" in listing
 
 
 async def test_a_file_that_names_another_is_followed(source: ProjectLook, roots: Roots) -> None:
@@ -153,6 +188,8 @@ async def test_broken_links_copies_and_ignored_files(source: ProjectLook, roots:
         "data/archive/sales.csv.bak (10 B)",
         "First lines of x.log:",
         "log",
+        "First lines of data/archive/sales.csv.bak:",
+        "id,amount",
         "BROKEN LINK: data/sales.csv points to /mnt/nowhere/sales.csv, which does not exist."
         " Nearest: data/archive/sales.csv.bak",
     ]

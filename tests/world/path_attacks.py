@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - scripts are easier to read in one line
 """What a path means, attacked: things that look like new files, caches or git's notes, and are something else.
 
 Each is a script that a task runs in the project of `PREPARED`. `@HOME@` is the person's real home. None may take

@@ -14,6 +14,7 @@ from path_attacks import ATTACKS, PREPARED
 from sandbox_world import World
 from test_git_history import run
 
+from artoo.contracts.errors import ArtooError
 from artoo.world.difference import difference_of
 from artoo.world.settle import apply_difference
 
@@ -117,7 +118,7 @@ def _all_through(place: Path) -> Iterator[str]:
         shutil.copytree(template.home, home, symlinks=True)
         try:
             through = gets_through(World(home), script)
-        except Exception as error:
+        except (OSError, AssertionError, ArtooError) as error:
             through = f"broke: {error!r}"
         if through:
             yield f"{name}: {through}"

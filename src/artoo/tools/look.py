@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from artoo.contracts.changes import PathClass
 from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
 from artoo.ports.surroundings import Surroundings
@@ -25,6 +24,7 @@ from artoo.tools.listing import (
     named_in,
     place_in,
     pointers,
+    standing_in,
 )
 from artoo.tools.output import head_tail
 from artoo.tools.paths import absolute, entry_at, existing, place_of, shown
@@ -76,8 +76,9 @@ class ProjectLook:
         snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in named))
         snapshot = replace(snapshot, missing=self._missing(files, snapshot, request))
         snapshot = self._with_heads(files, snapshot, self._named_outside(files, request))
-        pointed = ((path, self.roots.project / path) for _, path in pointers(snapshot, named))
-        return describe(self._with_heads(files, snapshot, pointed), request, self.characters)
+        further = (*(path for _, path in pointers(snapshot, named)), *standing_in(snapshot, named))
+        snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in further))
+        return describe(snapshot, request, self.characters)
 
     def _with_heads(self, files: Files, snapshot: Snapshot, named: Iterable[tuple[str, Path]]) -> Snapshot:
         """With the heads of these files too, as far as so many are shown."""
@@ -132,7 +133,7 @@ class ProjectLook:
             return None
         if place is None or place.is_dir():
             return None
-        if self.places.classify(os.fsencode(real)) in (PathClass.SECRET, PathClass.ARTOO):
+        if self.places.is_closed(os.fsencode(real)):
             return Head(instead="holds credentials, not shown")
         try:
             data, size = read_limited(place, _HEAD_BYTES)
@@ -141,10 +142,10 @@ class ProjectLook:
         except OSError as error:
             return Head(instead=f"cannot be read: {error.strerror}")
         if not data:
-            return Head(instead="is empty")
+            return Head(instead="is empty", unreadable=True)
         text = decode(data, whole=size <= _HEAD_BYTES)
         if text is None:
-            return Head(instead=f"is {kind_of_bytes(data)}, not text")
+            return Head(instead=f"is {kind_of_bytes(data)}, not text", unreadable=True)
         lines = text.text.splitlines()
         return Head(lines=tuple(lines[:_HEAD_LINES]), whole=size <= _HEAD_BYTES and len(lines) <= _HEAD_LINES)
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from artoo.contracts.changes import Node
 from artoo.contracts.settling import ChangeClass
 from artoo.ports.world import Files
-from artoo.world.git_index import Staged, compared_index
 from artoo.world.git_layout import (
     Part,
     is_gits_node,
@@ -33,6 +32,7 @@ from artoo.world.git_layout import (
     without_worktree,
 )
 from artoo.world.git_shadow import CannotJudge, Shadow, shadow_of
+from artoo.world.git_staged import Staged, compared_index
 from artoo.world.scan import Effect
 from artoo.world.verdict import PROGRAMS, SILENT, Verdict
 

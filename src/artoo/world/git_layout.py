@@ -1,7 +1,7 @@
 """What lies where in a git repository, and what a change there can cost: the table of docs/design/git-layout.md.
 
 state     where commits, names of commits and the record of their moves are kept: `git_history` judges it
-index     what is staged: `git_index` judges it
+index     what is staged: `git_staged` judges it
 programs  settings and hooks: from there git starts programs, or is led to other settings, remotes, ignored files
 operation a merge, rebase or the like that is under way: git goes on with it, and a rebase runs what it says
 lock      while it is there git refuses to work

@@ -34,9 +34,9 @@ def apply_effects(
     """Makes the effects, all or none; `note` is in the journal before the first of them. Blocking.
 
     `name` is the record's (`new_name`); `keep_layers` leaves the contents in their layers too; `meanwhile` is when
-    a command ran whose effects these are. Conflicts are reported and nothing is changed. Raises SandboxError when
-    the system refuses (disk full, no permission): everything is then as before, or, if even that failed, will be
-    after the next start.
+    a command ran whose effects these are. Conflicts are reported and nothing is changed.
+    Raises SandboxError when the system refuses (disk full, no permission): all is then as before, or, if even
+    that failed, will be after the next start.
     """
     if not effects:
         return ApplyReport(applied=True)
