@@ -31,7 +31,7 @@ from artoo.world.marshalled import NotCode, Reader
 from artoo.world.scan import Effect
 from artoo.world.verdict import SILENT, Verdict
 
-_NAME = re.compile(r"(?P<stem>.+)\.(?P<tag>[^.]+)(\.opt-(?P<level>[12]))?\.pyc")
+_NAME = re.compile(r"(?P<stem>.+?)\.(?P<tag>[^.]+)(\.opt-(?P<level>[12]))?\.pyc")
 _HEADER = 16
 _LONGEST = 8 << 20
 _MOST = 300
