@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -122,9 +123,20 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
     if as_json:
         show(_dump({"task_id": pending.task_id, **settled.model_dump(mode="json")}))
         return
-    show(words.is_discarded)
+    show(_discarded(config.home, pending))
     for sent in settled.went_out:
         show(f"{words.went_out_head} {one_line(sent)}")
+
+
+def _discarded(home: Path, pending: Pending) -> str:
+    """What is said: a part of it may have been applied before, and stays."""
+    from artoo.world.undo import acted
+
+    words = review_words(pending.language)
+    if pending.task_id not in acted(home):
+        return words.is_discarded
+    hint = words.undo_hint.format(command=f"artoo undo {name_at(home, pending.task_id)}")
+    return f"{words.rest_discarded} {hint}"
 
 
 def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
