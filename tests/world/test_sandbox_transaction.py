@@ -14,6 +14,7 @@ from sandbox_world import Commands, World
 
 from artoo.contracts.errors import SandboxError
 from artoo.world.closing import opened
+from artoo.world.exchange import Place
 from artoo.world.undo import Keep, prune, undo, undoable
 
 
@@ -153,14 +154,14 @@ async def test_failure_half_way_puts_all_back(
     fill(world)
     run = await sandbox.run(world.bash(_CHANGE_ALL))
     before = snapshot(world.home, times=True)
-    real, calls = os.rename, iter(range(100))
+    real, calls = converge.exchange, iter(range(100))
 
-    def failing(*args: object, **more: object) -> None:
-        if "/new/" in str(args[0]) and next(calls) == 1:
+    def failing(*places: Place) -> None:
+        if next(calls) == 1:
             raise OSError(28, "No space left on device")
-        real(*args, **more)  # type: ignore[arg-type]
+        real(*places)
 
-    monkeypatch.setattr(converge.os, "rename", failing)
+    monkeypatch.setattr(converge, "exchange", failing)
     with pytest.raises(SandboxError, match="all was put back"):
         run.apply()
     assert snapshot(world.home, times=True) == before
