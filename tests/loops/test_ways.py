@@ -26,7 +26,7 @@ from artoo.contracts.execution import CorrectionSignal, ExecutionResult, SubTask
 from artoo.contracts.plan import Plan
 from artoo.contracts.solution import FinalResult, OutcomeSummary
 from artoo.llm.request import ServerTraits
-from artoo.testing import Asked
+from artoo.testing import Asked, with_body
 
 PAGE = "<!doctype html><title>Tea</title>"
 
@@ -216,6 +216,35 @@ async def test_a_persons_check_is_never_amended(world: World) -> None:
     assert not ended.all(CheckAmended) and ended.directive == "accept"
 
 
+async def test_what_waits_for_a_yes_is_said_to_be_prepared(world: World) -> None:
+    """A deletion is listed as one, and the executor is told that it is not done before the person agrees."""
+    world.file("old.txt", "x")
+    world.file("kept.txt", "y")
+    script = {
+        "Plan": plan(subtask("tidy up")),
+        "ExecutorStep": [shell("rm old.txt; echo z >> kept.txt", final=False), says("It is prepared.", 1)],
+    }
+    ended = await world.play("Delete old.txt", script)
+    _, second = ended.asked("ExecutorStep")
+    assert "changed: kept.txt\ndeleted: old.txt" in second.user and "say that it is prepared" in second.user
+
+
+async def test_an_answer_that_names_the_failure_it_tells_is_not_refused(world: World) -> None:
+    """The words cannot be read: the calls that an answer names decide whether it hides what failed or tells it."""
+    script = {
+        "Plan": plan(subtask("list the jobs")),
+        "ExecutorStep": [
+            shell("echo 'no crontab for u' >&2; exit 3", final=False),
+            says("You have no cron jobs.", 1),
+            with_body({"tool": "answer", "sources": [1], "failures": [1]}, "You have no cron jobs.", "text"),
+        ],
+    }
+    ended = await world.play("Which cron jobs do I have?", script)
+    assert ended.result.output == "You have no cron jobs."
+    corrected = ended.asked("ExecutorStep")[-1].user
+    assert '"failures": [1]' in corrected and "Your answer: You have no cron jobs." in corrected
+
+
 async def test_what_is_on_disk_is_listed_as_it_is_now(world: World) -> None:
     """After a call has changed files the next prompt lists them as they are, and what this task changed."""
     script = {
@@ -224,7 +253,8 @@ async def test_what_is_on_disk_is_listed_as_it_is_now(world: World) -> None:
     }
     ended = await world.play("Write tea into new.txt", script)
     first, second = ended.asked("ExecutorStep")
-    assert "Changed in this task: new.txt" in second.user and "Changed in this task" not in first.user
+    assert "Done in this task so far:\ncreated: new.txt" in second.user and "Done in this task" not in first.user
+    assert "prepared" not in second.user
     assert "new.txt (" in second.user.partition("Changed in this task")[0]
 
 

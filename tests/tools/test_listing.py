@@ -71,19 +71,21 @@ def test_the_listing_stays_within_its_budget(named: list[tuple[str, Kind]], requ
     heads = {entry.path: Head(lines=("x" * 500, "y")) for entry in entries}
     request = request_text + " " + " ".join(name + ".csv" for name, _ in named[:10])
     listing = describe(Snapshot(entries, heads=heads), request).listing
-    assert len(listing) <= LISTING_CHARACTERS
+    assert len(listing) <= 2 * LISTING_CHARACTERS
     listing.encode()
 
 
 async def test_heads_of_named_files_are_shown(source: ProjectLook, roots: Roots) -> None:
-    """A header and two rows, cut lines, no control characters; empty and binary files are described."""
+    """Small ones whole, of others a header and two rows; cut lines, no control characters; no text is described."""
     (roots.project / "p.csv").write_text("name,age\nAna,34\n\x1b[31mBo\x1b[0m,22\nCy,50\n")
     (roots.project / "long.txt").write_text("w" * 5_000)
     (roots.project / "e.txt").write_text("")
     (roots.project / "i.png").write_bytes(b"\x89PNG\0\0")
     listing = (await source.look("Look at p.csv, long.txt, e.txt and i.png")).listing
-    assert "First lines of p.csv:\nname,age\nAna,34\n [31mBo [0m,22" in listing
-    assert "Cy" not in listing
+    (roots.project / "q.csv").write_text("name,age\n" + "Ana,34\n" * 100)
+    assert "All of p.csv:\nname,age\nAna,34\n [31mBo [0m,22\nCy,50" in listing
+    larger = (await source.look("Look at q.csv")).listing
+    assert "First lines of q.csv:\nname,age\nAna,34\nAna,34" in larger and larger.count("Ana") == 2
     assert "w" * 120 + "..." in listing
     assert "e.txt: is empty" in listing
     assert "i.png: is a PNG image, not text" in listing
@@ -98,8 +100,8 @@ async def test_a_file_that_names_another_is_followed(source: ProjectLook, roots:
     (roots.project / "data" / "best.txt").write_text("./feb.txt\n\n")
     found = await source.look("latest.txt contains a name. What is the sum in that file? See data/best.txt.")
     assert found.listing.splitlines()[-2:] == ["latest.txt names data/mar.txt", "data/best.txt names data/feb.txt"]
-    assert "First lines of data/mar.txt:\nmar\n1\n2\n" in found.listing
-    assert "First lines of data/mar.txt:\nmar" in found.listing
+    assert "All of data/mar.txt:\nmar\n1\n2\n" in found.listing
+    assert "All of data/mar.txt:\nmar" in found.listing
 
 
 @pytest.mark.parametrize(
@@ -151,7 +153,7 @@ async def test_broken_links_copies_and_ignored_files(source: ProjectLook, roots:
         "All files in the project directory:",
         "data/sales.csv (link to /mnt/nowhere/sales.csv, broken)",
         "data/archive/sales.csv.bak (10 B)",
-        "First lines of x.log:",
+        "All of x.log:",
         "log",
         "BROKEN LINK: data/sales.csv points to /mnt/nowhere/sales.csv, which does not exist."
         " Nearest: data/archive/sales.csv.bak",
@@ -163,8 +165,8 @@ async def test_a_named_file_elsewhere_is_shown(source: ProjectLook, roots: Roots
     (roots.home / "notes.md").write_text("# Notes\n")
     (roots.workspace / "result.txt").write_text("42\n")
     listing = (await source.look(f"Compare ~/notes.md, result.txt and {roots.home}/none.md.")).listing
-    assert f"First lines of {roots.home}/notes.md:\n# Notes" in listing
-    assert f"First lines of {roots.workspace}/result.txt:\n42" in listing
+    assert f"All of {roots.home}/notes.md:\n# Notes" in listing
+    assert f"All of {roots.workspace}/result.txt:\n42" in listing
     assert "none.md" not in listing
 
 

@@ -129,7 +129,7 @@ def open_hands(
     def sight(subtask_id: str) -> Sight:
         fork = forks.of(subtask_id)
         looked_at = EvidenceInView(fork, places, view, lambda: view.files, _trial_of(subtask_id))
-        return Sight(looked_at, ProjectLook(roots, places, lambda: fork.files))
+        return Sight(looked_at, ProjectLook(roots, places, lambda: fork.files, changes=fork.changes))
 
     registry = Registry(
         (
