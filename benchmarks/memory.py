@@ -153,7 +153,8 @@ class Asking:
 
     def sums(self, transaction: Transaction) -> tuple[float, float]:
         """As artoo answers."""
-        return reading.sums(transaction, self.part, self.now_us)
+        live = reading.sums(transaction, self.part, self.now_us)
+        return live.attention, live.decision
 
     def scan(self, transaction: Transaction) -> tuple[float, float]:
         """As the reference design answers: every record of the pair is fetched, decoded and summed."""

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from artoo.runtime.config import Config
     from artoo.runtime.options import Budgets, RunOptions
     from artoo.runtime.pending import Pending
+    from artoo.runtime.returning import Returned
+    from artoo.runtime.sync import run_sync
     from artoo.tools.user_tools import tool
 
 _ERRORS = "artoo.contracts.errors"
@@ -48,6 +50,8 @@ _HOMES = {
     "RunOptions": "artoo.runtime.options",
     "ApplyMode": "artoo.contracts.settling",
     "Pending": "artoo.runtime.pending",
+    "Returned": "artoo.runtime.returning",
+    "run_sync": "artoo.runtime.sync",
     "Budgets": "artoo.runtime.options",
     "Choice": "artoo.contracts.confirmation",
     "ConfirmationRequest": "artoo.contracts.confirmation",
@@ -89,10 +93,12 @@ __all__ = [
     "ModelUnreachable",
     "Pending",
     "ProtocolError",
+    "Returned",
     "RunOptions",
     "SandboxError",
     "ToolError",
     "Turn",
+    "run_sync",
     "tool",
 ]
 

@@ -81,7 +81,14 @@ def test_a_line_has_the_schema_version_and_the_envelope() -> None:
         "subtask_id": "s1",
         "cause_id": "id-0",
         "at": "2026-05-04T03:02:01.123456+00:00",
-        "payload": {"text": "数一数", "project": "/p", "workspace": "/w", "history": [], "checks": []},
+        "payload": {
+            "text": "数一数",
+            "project": "/p",
+            "workspace": "/w",
+            "history": [],
+            "checks": [],
+            "returns": None,
+        },
     }
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from artoo.control.potentials import (
     QUANTISATION,
+    Sums,
     classify,
     contradicts,
     dissonance,
@@ -75,7 +76,7 @@ def test_the_future_counts_as_now(k: float, days: float) -> None:
 )
 def test_exact_boundaries(attention: float, decision: float, advice: str) -> None:
     """Ignore ends at .5 exclusive; the Caution band is max(.2, .2·attention), bounds included."""
-    assert classify(attention, decision) == advice
+    assert classify(Sums(attention, decision, attention)) == advice
 
 
 def test_high_variance_is_caution() -> None:
@@ -83,7 +84,7 @@ def test_high_variance_is_caution() -> None:
     good, bad = QUANTISATION["accept"], QUANTISATION["abandon"]
     attention = 5 * good.f + 5 * bad.f
     decision = 5 * good.sigma * good.f + 5 * bad.sigma * bad.f
-    assert classify(attention, decision) == "caution"
+    assert classify(Sums(attention, decision, attention)) == "caution"
 
 
 @given(attentions, st.floats(-1, 1))
@@ -91,7 +92,9 @@ def test_classification_is_odd(attention: float, share: float) -> None:
     """Turning every valence round turns Exploit into Avoid and leaves the rest."""
     mirrored = {"exploit": "avoid", "avoid": "exploit", "caution": "caution", "ignore": "ignore"}
     decision = attention * share
-    assert classify(attention, -decision) == mirrored[classify(attention, decision)]
+    assert (
+        classify(Sums(attention, -decision, attention)) == mirrored[classify(Sums(attention, decision, attention))]
+    )
 
 
 def test_failing_pairs_in_break_symmetry_are_anti_patterns() -> None:

@@ -55,15 +55,26 @@ async def test_a_web_page_is_made_without_demands_of_code(world: World) -> None:
 async def test_every_language_takes_the_same_way(world: World, request_: str, answer: str) -> None:
     """The same roles are asked the same things in the same order, and nothing but the planner demands anything."""
     script = {
-        "Plan": {"subtasks": [subtask("page")], "task_criteria": []},
+        "Plan": plan(subtask("page"), criteria=["There is a page."]),
         "ExecutorStep": [write("site/index.html", PAGE, final=False), says(answer, 1)],
         "ValidationReport": judged(("pass", "site/index.html")),
     }
     ended = await world.play(request_, script)
     assert ended.contracts == ["Plan", "ExecutorStep", "ExecutorStep", "ValidationReport"]
     assert (ended.directive, ended.result.output, ended.result.assurance) == ("accept", answer, "judged")
-    assert [each.text for each in ended.one(Plan).task_criteria] == [request_]
+    assert [each.text for each in ended.one(Plan).task_criteria] == ["There is a page."]
     assert not ended.all(CorrectionSignal)
+
+
+async def test_a_plan_without_criteria_is_asked_for_some(world: World) -> None:
+    """Code writes none in its place: the planner mends its plan, and no judge is asked about the request's words."""
+    script = {
+        "Plan": [plan(subtask("page"), criteria=()), plan(subtask("page"), criteria=[exists("a.html")])],
+        "ExecutorStep": write("a.html", PAGE),
+    }
+    ended = await world.play("Make a.html", script)
+    assert ended.contracts == ["Plan", "Plan", "ExecutorStep"] and ended.result.assurance == "checked"
+    assert "no task_criteria" in ended.asked("Plan")[1].user
 
 
 async def test_talk_takes_one_call(world: World) -> None:
@@ -209,7 +220,6 @@ async def test_a_persons_check_is_never_amended(world: World) -> None:
     script = {
         "Plan": [plan(subtask("make a"), criteria=()), second],
         "ExecutorStep": [write("a.txt", "a"), shell("echo b > b.txt; ls b.txt")],
-        "ValidationReport": judged(("pass", "b.txt")),
     }
     options = world.options(checks=("test -e b.txt",))
     ended = await world.play("Make it", script, config=world.config(control={"max_retries": 0}), options=options)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from artoo.contracts.memory import MemoryAction, Potentials, SOPRecord
 from artoo.contracts.tags import Pair, macro_pair, tool_pair
-from artoo.control.potentials import classify
+from artoo.control.potentials import Sums, classify
 from artoo.memory.calibration import ENTRIES, calibration
 from artoo.testing.clock import FakeClock
 
@@ -14,7 +14,7 @@ def live(pair: Pair, attention: float, decision: float) -> Potentials:
         entity=pair.entity,
         attention=attention,
         decision=decision,
-        action=MemoryAction(classify(attention, decision)),
+        action=MemoryAction(classify(Sums(attention, decision, attention))),
     )
 
 

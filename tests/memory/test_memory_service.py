@@ -7,11 +7,16 @@ from pathlib import Path
 import pytest
 
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import Calibration, Level, Megram, MemoryAction, Origin
+from artoo.contracts.memory import Calibration, Level, Megram, MegramState, MemoryAction, Origin
 from artoo.contracts.tags import Pair, macro_pair, micro_pair, thing_pair, tool_pair
+from artoo.control.potentials import QUANTISATION
+from artoo.memory import keys
 from artoo.memory.absent import NoMemory
+from artoo.memory.accumulators import decode, encode
+from artoo.memory.environment import Transaction
 from artoo.memory.insight import overview
 from artoo.memory.service import SharedMemory
+from artoo.memory.verify import examine
 from artoo.ports.recall import Recall
 from artoo.ports.remember import Remember
 from artoo.testing.clock import FakeClock
@@ -283,3 +288,65 @@ def test_long_tags_are_found_again(make: Make) -> None:
     """The port's types accept the longest tag that the tag functions make."""
     pair = micro_pair("shell:cat", "x" * 50_000)
     assert make(pair).pair == Pair(*pair)
+
+
+async def test_what_has_no_valence_is_no_verdict(memory: SharedMemory, make: Make) -> None:
+    """A network that was down twice, or two notes of the dream cycle, say nothing about a tool."""
+    await write_all(memory, [make(FIND, "change_path") for _ in range(4)])
+    live = await memory.query_mk(*FIND)
+    assert live.attention > 1
+    assert live.action is MemoryAction.IGNORE
+    assert (await memory.calibrate("anything", [FIND])).caution == ()
+
+
+async def test_a_contradiction_is_written_down_once(memory: SharedMemory, make: Make) -> None:
+    """Every later task that plans the tool sees the contradiction; only fresh evidence makes it a new one."""
+    rule = make(FIND, "accept", level=Level.COMMON_SENSE)
+    await write_all(memory, [rule, make(FIND, "change_approach")])
+    (found,) = (await memory.calibrate("anything", [FIND])).contradicted
+    assert (found.rule_id, found.noted) == (rule.id, False)
+    memory.record_negative_feedback(rule.id, found.reason)
+    await memory.flush()
+    (again,) = (await memory.calibrate("anything", [FIND])).contradicted
+    assert again.noted
+    await write_all(memory, [make(FIND, "change_approach")])
+    (fresh,) = (await memory.calibrate("anything", [FIND])).contradicted
+    assert not fresh.noted
+
+
+async def test_an_earlier_formats_sums_are_rebuilt(tmp_path: Path, clock: FakeClock, ids: SequentialIds) -> None:
+    """A store without the format's mark is brought to today's on opening, and agrees with itself."""
+    first = SharedMemory.open(tmp_path / "memory", clock, ids)
+    await write_all(first, [_neutral(clock, ids) for _ in range(3)])
+    first.environment.write(_as_before)
+    assert examine(first.environment).wrong_sums == 1
+    await first.close()
+    second = SharedMemory.open(tmp_path / "memory", clock, ids)
+    try:
+        assert examine(second.environment).sound
+        assert (await second.query_mk(*FIND)).action is MemoryAction.IGNORE
+    finally:
+        await second.close()
+
+
+def _neutral(clock: FakeClock, ids: SequentialIds) -> Megram:
+    stimulus = QUANTISATION["change_path"]
+    return Megram(
+        id=ids.new(),
+        created_at=clock.now(),
+        space=FIND.space,
+        entity=FIND.entity,
+        state=MegramState.CHANGE_PATH,
+        f=stimulus.f,
+        sigma=stimulus.sigma,
+        k=stimulus.k,
+    )
+
+
+def _as_before(transaction: Transaction) -> None:
+    """The first format did not tell entries without a valence apart."""
+    part = keys.pair_part(FIND)
+    row = decode(transaction.get(keys.sums(part)) or b"")
+    row.cells = {(k, epoch, 0): cell for (k, epoch, _), cell in row.cells.items()}
+    transaction.put(keys.sums(part), encode(row))
+    transaction.delete(keys.mark("format"))

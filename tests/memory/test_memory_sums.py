@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from artoo.contracts.memory import Level, Megram, MegramState, StoredLevel
 from artoo.contracts.tags import Pair
+from artoo.control.potentials import Sums
 from artoo.memory import keys, reading
 from artoo.memory.accumulators import Row, decode, encode, recomputed
 from artoo.memory.environment import Environment, Transaction, open_environment
@@ -36,14 +37,21 @@ births = st.one_of(
     st.integers(microseconds(EARLIEST), microseconds(LATEST)),
 )
 signals = st.builds(
-    Signal, st.sampled_from(["M", "M", "K", "C"]), births, magnitudes, st.floats(-1, 1), decays, st.booleans()
+    Signal,
+    st.sampled_from(["M", "M", "K", "C"]),
+    births,
+    magnitudes,
+    st.one_of(st.just(0.0), st.floats(-1, 1)),
+    decays,
+    st.booleans(),
 )
 
 
-def close(got: tuple[float, float], exact: tuple[float, float]) -> bool:
+def close(got: Sums, exact: Sums) -> bool:
     """Within 1e-9 of the attention."""
-    bound = 1e-9 * exact[0] + 1e-300
-    return abs(got[0] - exact[0]) <= bound and abs(got[1] - exact[1]) <= bound
+    bound = 1e-9 * exact.attention + 1e-300
+    apart = (got.attention - exact.attention, got.decision - exact.decision, got.judged - exact.judged)
+    return all(abs(each) <= bound for each in apart)
 
 
 @given(st.lists(signals, max_size=30), st.integers(0, 4000))

@@ -10,12 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from artoo.cli.diagnosis import State, texts
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.roles import Role
 from artoo.llm.request import estimated_tokens
+from artoo.prompts import library
 from artoo.prompts.laws import LAWS
 from artoo.prompts.library import MANIFEST, TEXTS, digests, procedural, verify
 from artoo.prompts.segments import LAST_STABLE, PROCEDURAL, Segment, assemble
+from artoo.runtime.artoo import Artoo
+from artoo.runtime.config_file import load_config
 
 CALLS = [
     (Role.PERCEIVER, "TaskSpec"),
@@ -92,6 +96,23 @@ def test_a_changed_text_is_refused(tmp_path: Path, change: str) -> None:
     with pytest.raises(ConfigurationError, match=victim.name):
         verify(folder)
     assert (victim.name in digests(folder)) == (change != "missing")
+
+
+async def test_a_changed_text_is_found_before_any_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening artoo fails, and the doctor says so; no task begins that would end in its middle."""
+    folder = tmp_path / "texts"
+    shutil.copytree(TEXTS, folder)
+    (folder / "laws.md").write_text("Obey me.")
+    monkeypatch.setattr(library, "TEXTS", folder)
+    library.require_shipped.cache_clear()
+    try:
+        with pytest.raises(ConfigurationError, match=r"laws\.md"):
+            async with Artoo(load_config({"ARTOO_HOME": str(tmp_path / "home")})):
+                raise AssertionError("it opened")
+        finding = texts()
+    finally:
+        library.require_shipped.cache_clear()
+    assert (finding.state, "laws.md" in finding.detail) == (State.FAIL, True)
 
 
 def test_the_laws_are_four_and_enforced_by_code() -> None:

@@ -1,104 +1,93 @@
-"""Binds the red-team runner to the real sandbox, transaction and rules: `run(action, cwd, confirm)`.
+"""Binds the red-team runner to whole tasks: a scripted model issues each action, and the product does the rest.
 
-python3 run_shell_cases.py adapter:run --mode deny|approve        (with this folder on PYTHONPATH)
-python3 run_shell_cases.py --honesty adapter:judge
+python3 run_shell_cases.py adapter:run --mode deny|approve      somebody is asked, and says no or yes
+python3 run_shell_cases.py adapter:alone                        nobody is there: what needs consent waits
+python3 run_shell_cases.py --honesty adapter:judge              (with this folder on PYTHONPATH)
 """
 
 from __future__ import annotations
 
 import asyncio
-import glob
 import importlib
 import json
 import os
 import subprocess
 import sys
-import tempfile
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from artoo.contracts.confirmation import ConfirmationRequest, Consent
-from artoo.contracts.errors import ArtooError
-from artoo.contracts.settling import Ending
-from artoo.ports.sandbox import Roots
-from artoo.tools.commands import Command
-from artoo.tools.gate import Gate
-from artoo.tools.gate_rules import ask_about_mcp, ask_about_script
-from artoo.tools.in_view import CommandsInView, FilesInView
-from artoo.tools.questions import AskPerson
-from artoo.tools.settler import Settler
-from artoo.world.choose import open_sandbox
-from artoo.world.classify import Places
-from artoo.world.opening import views_in
-from artoo.world.secrets import existing, secret_paths
+from whole_task import Acted, Person, acted, command, found, read, searched, written
 
-Confirm = Callable[[str, list[str]], bool]
+from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.ports.confirm import Confirm
+from artoo.testing import Reply
+from artoo.tools.gate_rules import ask_about_mcp, ask_about_script
+from artoo.world.undo import undo
+
+Ask = Callable[[str, list[str]], bool]
 Answer = dict[str, Any]
 
-_ARTOO_HOME = Path(os.environ.get("ARTOO_HOME") or f"{tempfile.gettempdir()}/artoo-redteam-{os.geteuid()}")
+_so_far: list[Reply] = []
+"""The acts of this process, which is one case: all of them belong to one task."""
+_last: list[str] = []
+"""The task that did them."""
 
 
-def run(action: Mapping[str, Any], cwd: str, confirm: Confirm) -> Answer:
-    """Does one action under the gate. Each is a task of its own."""
-    return asyncio.run(_run(action, Path(cwd), confirm))
-
-
-async def _run(action: Mapping[str, Any], cwd: Path, confirm: Confirm) -> Answer:
-    tool = action["tool"]
-    if tool in ("shell", "write_file"):
-        return await _stage(action, cwd, confirm)
-    if tool in ("read_file", "glob", "file_search"):
-        return await asyncio.to_thread(_read, action, cwd)
-    return await asyncio.to_thread(_act_elsewhere, action, confirm)
-
-
-async def _stage(action: Mapping[str, Any], cwd: Path, confirm: Confirm) -> Answer:
-    """Commands and files go through the product's own view, sandbox and settling."""
+def run(action: Mapping[str, Any], cwd: str, confirm: Ask) -> Answer:
+    """One more act of the case's task, at whose end `confirm` answers the review."""
 
     async def ask(request: ConfirmationRequest) -> Consent:
         return Consent.ONCE if confirm(request.title, list(request.details)) else Consent.NO
 
-    home, task_id = Path.home(), uuid.uuid4().hex
-    roots = Roots(home=home, workspace=home / "artoo_workspace", project=cwd)
-    view = views_in(await open_sandbox(_ARTOO_HOME), _ARTOO_HOME)(task_id, roots)
-    gate = Gate(AskPerson(ask))
-    try:
-        if action["tool"] == "write_file":
-            writer = FilesInView(view, Places.of(roots, _ARTOO_HOME))
-            outcome = await writer.write(cwd / action["path"], action["content"].encode())
-        else:
-            runner = CommandsInView(view, gate)
-            outcome = await runner.run(Command(("bash", "-c", action.get("command", "")), wall_seconds=60.0))
-        ending = Ending(task_id=task_id, directive="accept")
-        settled = await Settler(view, _ARTOO_HOME, "red team").settle(ending, AskPerson(ask))
-    except ArtooError as error:
-        return {"status": "error", "error": str(error)}
-    applied = settled.state in ("none", "applied")
+    return _run(action, cwd, ask, confirm)
+
+
+def alone(action: Mapping[str, Any], cwd: str, confirm: Ask) -> Answer:
+    """The same with nobody to ask."""
+    return _run(action, cwd, None, lambda text, details: False)
+
+
+def _run(action: Mapping[str, Any], cwd: str, ask: Confirm | None, confirm: Ask) -> Answer:
+    if (step := _step(action)) is None:
+        return _act_elsewhere(action, confirm)
+    person = Person(Path.home(), Path(cwd))
+    for task_id in _last:
+        undo(person.artoo_home, task_id)
+    _so_far.append(step)
+    done = asyncio.run(acted(person, _so_far, confirm=ask))
+    _last[:] = [done.result.task_id]
+    return _told(done)
+
+
+def _step(action: Mapping[str, Any]) -> Reply | None:
+    """What a model says to do this; None for what is no tool on this system."""
+    match action:
+        case {"tool": "shell", "command": str(text)}:
+            return command(text)
+        case {"tool": "write_file", "path": str(path), "content": str(content)}:
+            return written(path, content)
+        case {"tool": "read_file", "path": str(path)}:
+            return read(path)
+        case {"tool": "glob", "pattern": str(pattern)}:
+            return found(pattern)
+        case {"tool": "file_search", "path": str(path), "query": str(query)}:
+            return searched(query, path)
+        case _:
+            return None
+
+
+def _told(done: Acted) -> Answer:
+    call = done.calls[-2]  # the last one says that it was all
+    changes = done.result.changes
     return {
-        "status": outcome.status.value if applied else "refused",
-        "exit_code": outcome.exit_code,
-        "stdout": outcome.output[-500:],
-        "stderr": outcome.error_output[-500:],
-        "dropped": [] if applied else list(outcome.changes),
-        "applied": list(outcome.changes) if applied else [],
+        "status": call.status.value if changes.state in ("none", "applied") else changes.state,
+        "exit_code": call.exit_code,
+        "stdout": call.output[-500:],
+        "stderr": call.error_output[-500:],
+        "changes": [f"{one.change_class.value} {one.path}" for one in changes.changes],
+        "conflicts": [f"{one.path}: {one.reason}" for one in changes.conflicts],
     }
-
-
-def _read(action: Mapping[str, Any], cwd: Path) -> Answer:
-    hidden = existing(secret_paths(Path.home(), _ARTOO_HOME))
-    if action["tool"] == "glob":
-        return {"status": "ok", "paths": glob.glob(str(cwd / action["pattern"]), recursive=True)}
-    path = (cwd / action["path"]).resolve()
-    if any(path.is_relative_to(secret) for secret in hidden):
-        return {"status": "refused", "error": f"{path} holds credentials"}
-    if action["tool"] == "read_file":
-        return {"status": "ok", "text": path.read_text(errors="replace")}
-    found = subprocess.run(
-        ["grep", "-rl", "--", action["query"], str(path)], capture_output=True, text=True, timeout=15, check=False
-    )
-    return {"status": "ok", "paths": found.stdout.splitlines()}
 
 
 def judge(evidence: Sequence[Mapping[str, object]], claim: str) -> bool:
@@ -107,7 +96,7 @@ def judge(evidence: Sequence[Mapping[str, object]], claim: str) -> bool:
     return bool(importlib.import_module("honesty_judge").judge(evidence, claim))
 
 
-def _act_elsewhere(action: Mapping[str, Any], confirm: Confirm) -> Answer:
+def _act_elsewhere(action: Mapping[str, Any], confirm: Ask) -> Answer:
     """AppleScript, Shortcuts and MCP: stand-in programs of the runner play the other side."""
     programs = Path(os.environ.get("RT", "/nonexistent")) / "bin"
     tool = action["tool"]

@@ -2,7 +2,8 @@
 
     python resume_victim.py BASE_URL        a line is `HOME FUSE`
 
-FUSE `-` lives; `kept:N` dies at its Nth message, with all of them in the log; `lost:N` dies there as it is.
+FUSE `-` lives; `kept:N` dies at its Nth message, with all of them in the log; `lost:N` dies there as it is. For N
+the kind of a message may stand.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from pathlib import Path
 from artoo import Artoo, Config, RunOptions
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
+from artoo.redaction import Redactor
 from artoo.runtime.replaying import taking_up
 from artoo.tasklog import writer
 from artoo.tasklog.file import TaskFile
 from artoo.tasklog.layout import LogLimits, parts_of, task_directory, tasks_directory
 from artoo.tasklog.reader import TaskLogReader
-from artoo.tasklog.redact import Redactor
 
 REQUEST = "Add a line to diary, make one.txt and two.txt, then put both together into all.txt."
 _LOADED = (taking_up, writer)
@@ -50,8 +51,7 @@ class Fuse:
     """Ends the process at a message."""
 
     def __init__(self, fuse: str, home: Path) -> None:
-        self._kind, _, number = fuse.partition(":")
-        self._number = int(number or 0)
+        self._kind, _, self._moment = fuse.partition(":")
         self._home = home
         self._said: list[Envelope] = []
         self._count = itertools.count(1)
@@ -66,7 +66,7 @@ class Fuse:
         if not envelope.task_id:
             return
         self._said.append(envelope)
-        if next(self._count) == self._number:
+        if self._moment in (str(next(self._count)), envelope.kind):
             if self._kind == "kept":
                 self._keep(envelope.task_id)
             os.kill(os.getpid(), signal.SIGKILL)

@@ -30,10 +30,12 @@ NAMES = [
     "ModelUnreachable",
     "Pending",
     "ProtocolError",
+    "Returned",
     "RunOptions",
     "SandboxError",
     "ToolError",
     "Turn",
+    "run_sync",
     "tool",
 ]
 

@@ -15,8 +15,8 @@ from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Cost, Directive, FinalResult, Loss
 from artoo.ports.spool import Gap
+from artoo.redaction import Redactor
 from artoo.tasklog.layout import LogLimits
-from artoo.tasklog.redact import Redactor
 from artoo.tasklog.writer import TaskLog
 
 TASK = "01980000-0000-7000-8000-000000000001"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artoo.tasklog.redact import MARK, Redactor
+from artoo.redaction import MARK, Redactor
 
 WITH_SECRET = {
     "password=hunter2": "password=[redacted]",

@@ -13,9 +13,9 @@ from log_doubles import TASK, ListedSpool, call, final, message, task, write
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import ToolCall, ToolCalled
 from artoo.ports.spool import Gap
+from artoo.redaction import Redactor
 from artoo.tasklog.layout import LogLimits, part_path, parts_of, task_directory
 from artoo.tasklog.reader import TaskLogReader
-from artoo.tasklog.redact import Redactor
 from artoo.tasklog.writer import MOST_OPEN_FILES, TaskLog
 
 

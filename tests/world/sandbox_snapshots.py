@@ -10,8 +10,15 @@ from pathlib import Path
 Entry = tuple[object, ...]
 
 
+def attributes(path: Path) -> list[str]:
+    """The names of a user's own attributes of a path; links have none."""
+    if path.is_symlink():
+        return []
+    return sorted(name for name in os.listxattr(path) if name.startswith("user."))
+
+
 def snapshot(root: Path, *, times: bool = False, identity: bool = False, skip: str = ".artoo") -> dict[str, Entry]:
-    """Every path below `root`: kind, mode, owner, content or target; with its time and inode if asked."""
+    """Every path below `root`: kind, mode, owner, content or target, attributes; time, inode if asked."""
     found: dict[str, Entry] = {}
     for directory, names, files in os.walk(root, followlinks=False):
         if skip in names and Path(directory) == root:
@@ -24,6 +31,7 @@ def snapshot(root: Path, *, times: bool = False, identity: bool = False, skip: s
                 entry += (hashlib.sha256(path.read_bytes()).hexdigest(),)
             elif stat.S_ISLNK(seen.st_mode):
                 entry = (entry[0], os.readlink(path))
+            entry += tuple((name, os.getxattr(path, name)) for name in attributes(path))
             if times and (identity or not stat.S_ISDIR(seen.st_mode)):
                 entry += (seen.st_mtime_ns,)
             if identity:

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from network_world import hello, in_records
 
 from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import Roots
+from artoo.world.classify import Places
+from artoo.world.closed import closed_paths
 from artoo.world.edge.addresses import reached
 from artoo.world.edge.environment import network_environment
 from artoo.world.edge.hello import Hello, NotAHello, read_hello
 from artoo.world.edge.hosts import Destination, NotAHost, Permit, Permits, destination, plain_host
-from artoo.world.secrets import secret_paths
 
 
 @pytest.mark.parametrize(
@@ -171,18 +173,29 @@ def test_what_programs_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "secret"),
+    ("name", "content", "closed"),
     [
         (".config/pip/pip.conf", "[global]\nindex-url = https://pypi.example.org/simple\n", False),
         (".config/pip/pip.conf", "[global]\nindex-url = https://me:pw@pypi.example.org/simple\n", True),
-        (".gitconfig", "[user]\n\tname = Me\n\tsigningkey = ABCDEF\n[credential]\n\thelper = store\n", False),
+        (".config/pip/pip.conf", "[global]\nindex-url = https://onetoken@pypi.example.org/simple\n", True),
+        (".config/pip/pip.conf", "[global]\nindex-url = https://pypi.example.org/simple?key=0123\n", True),
+        (".gitconfig", "[user]\n\tname = Me\n\temail = me@example.org\n[init]\n\tdefaultBranch = main\n", False),
+        (".gitconfig", "[user]\n\tname = Me\n[credential]\n\thelper = store\n", True),
+        (".gitconfig", '[url "https://onetoken@github.com/"]\n\tinsteadOf = gh:\n', True),
+        (".gitconfig", "[include]\n\tpath = ~/.secret-settings\n", True),
         (".gitconfig", "[http]\n\textraheader = Authorization: Basic eHg=\n", True),
         (".config/git/config", "[github]\n\ttoken = 0123\n", True),
         (".condarc", "channels:\n  - https://me:pw@conda.example.org\n", True),
     ],
 )
-def test_settings_with_credentials_are_secret(tmp_path: Path, name: str, content: str, secret: bool) -> None:
+def test_settings_are_open_while_all_in_them_is_harmless(
+    tmp_path: Path, name: str, content: str, closed: bool
+) -> None:
     """Programs find a person's settings, as long as nothing in them opens a door."""
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text(content)
-    assert (tmp_path / name in set(secret_paths(tmp_path, tmp_path / ".artoo"))) is secret
+    home = tmp_path.resolve()
+    roots = Roots(home, home / "artoo_workspace", home / "project")
+    found = closed_paths(roots, home / ".artoo")
+    assert any((home / name).is_relative_to(path) for path in found) is closed
+    assert Places.of(roots, home / ".artoo").is_closed(bytes(home / name)) is closed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from collections.abc import Iterator
 from dataclasses import replace
@@ -91,10 +92,10 @@ async def test_seatbelt_by_a_stand_in(world: World, tmp_path: Path, monkeypatch:
     programs = tmp_path / "bin"
     programs.mkdir()
     stand_in = programs / "sandbox-exec"
-    stand_in.write_text('#!/bin/sh\n[ "$1" = -p ] || exit 64\nprintf %s "$2" > "$PROFILE"\nshift 2\nexec "$@"\n')
+    kept = shlex.quote(str(tmp_path / "profile"))
+    stand_in.write_text(f'#!/bin/sh\n[ "$1" = -p ] || exit 64\nprintf %s "$2" > {kept}\nshift 2\nexec "$@"\n')
     stand_in.chmod(stand_in.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    monkeypatch.setenv("PROFILE", str(tmp_path / "profile"))
     (world.home / ".ssh").mkdir()
     world.artoo_home.mkdir()
     sandbox = ReadOnlyFirst("seatbelt", seatbelt, world.artoo_home)

@@ -64,9 +64,7 @@ async def test_commands_work_in_a_copy(copied: View, world: World) -> None:
     assert snapshot(world.home, times=True, identity=True) == before
     effects = scan(place_of(world).trunk(), 1000)
     undo_home = world.artoo_home / "undo"
-    assert apply_effects(
-        effects, task_id="task-1", undo_home=undo_home, started_ns=2**63, ledger=TaskLedger()
-    ).applied
+    assert apply_effects(effects, task_id="task-1", undo_home=undo_home, ledger=TaskLedger()).applied
     assert (world.project / "old").read_text() == "real\n1\n"
     assert not (world.project / "tree").exists()
 

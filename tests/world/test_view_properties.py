@@ -115,9 +115,7 @@ async def _check(world: World, reference: Path, scripts: Sequence[str], tier: st
     assert run.stdout.text == wanted, run
     assert await asyncio.to_thread(_dumped, world.project) == before
     effects = scan(place_of(world).trunk(), 1000)
-    report = apply_effects(
-        effects, task_id="task-1", undo_home=world.artoo_home / "undo", started_ns=2**63, ledger=TaskLedger()
-    )
+    report = apply_effects(effects, task_id="task-1", undo_home=world.artoo_home / "undo", ledger=TaskLedger())
     assert report.applied, report
     assert await asyncio.to_thread(_dumped, world.project) == wanted
 

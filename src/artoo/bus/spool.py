@@ -227,10 +227,14 @@ class SpoolingTap:
         unread = len(self._memory) + sum(run.count for run in self._overflow if isinstance(run, _FileRun))
         if unread:
             logger.warning("the spool of %s was closed with %d messages that nobody read", self.name, unread)
+        self.forget()
+        self.finish()
+
+    def forget(self) -> None:
+        """Drops what was not consumed and removes the file: whoever reads has left on purpose."""
         self._memory.clear()
         self._overflow.clear()
         self._file.close()
-        self.finish()
 
     def __enter__(self) -> SpoolingTap:
         return self

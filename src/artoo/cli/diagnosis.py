@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.prompts.library import require_shipped
 from artoo.runtime.config import Config
 from artoo.runtime.config_file import load_config
 from artoo.runtime.home import CONFIG_NAME
@@ -89,6 +90,15 @@ def configuration(directory: Path, environ: Mapping[str, str]) -> tuple[Finding,
     if not path.exists():
         return Finding("config", State.OK, "defaults (artoo init writes a file to change them)"), config
     return Finding("config", State.OK, str(path)), config
+
+
+def texts() -> Finding:
+    """The texts of the prompts, beside the hashes that they were shipped with."""
+    try:
+        require_shipped()
+    except ConfigurationError as error:
+        return Finding("prompts", State.FAIL, str(error), "reinstall artoo; no task starts until then")
+    return Finding("prompts", State.OK, "as shipped")
 
 
 def workspace(config: Config) -> Finding:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -95,9 +96,10 @@ async def _run(command: tuple[str, ...], options: RunOptions, asked: Wanted, sec
     config = load_config()
     await settle_earlier(config)
     roots, task_id, line = _roots(config, options.workspace), UuidIds().new(), shlex.join(command)
+    policies = Policies.parse((*config.allow, *options.allow), roots.project, roots.home)
+    roots = replace(roots, opened=policies.opened())
     view = views_in(await open_sandbox(config.home), config.home)(task_id, roots)
     asking, mode = dialogue(), options.apply or config.apply
-    policies = Policies.parse((*config.allow, *options.allow), roots.project, roots.home)
     told = _Told(Answers(policies, asking, mode), talks=asking is not None)
     used = Network()
     runner = CommandsInView(view, Gate(told, Origins(line)), used)

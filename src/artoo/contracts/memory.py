@@ -162,7 +162,10 @@ class CalibrationEntry(Contract):
 
 
 class RuleContradicted(Contract):
-    """Fresh evidence overrules a C rule for this task (soft overwrite). R2 → R7, which writes the dissonance."""
+    """Fresh evidence overrules a C rule for this task (soft overwrite). R2 → R7, which writes the dissonance.
+
+    `noted`: an earlier task wrote down this very contradiction; saying it again would make one experience two.
+    """
 
     rule_id: str
     space: str
@@ -170,6 +173,7 @@ class RuleContradicted(Contract):
     rule_sigma: float
     decision: float
     reason: str = ""
+    noted: bool = False
 
 
 class Calibration(Contract):

@@ -18,7 +18,8 @@ class UserRequest(Contract):
     """What a person asked, word for word, with at most the last five turns.
 
     `project` is the directory in which commands run, `workspace` the one for generated output; both absolute.
-    `checks` are the person's own criteria: verifiable, never dropped or amended.
+    `checks` are the person's own criteria: verifiable, never dropped or amended. `returns`: the JSON schema of the
+    value that a program wants beside the words.
     """
 
     text: str
@@ -26,6 +27,7 @@ class UserRequest(Contract):
     workspace: str
     history: tuple[Turn, ...] = ()
     checks: tuple[Criterion, ...] = ()
+    returns: dict[str, object] | None = None
 
 
 class TaskSpec(Contract):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Assurance, CheckAmended
@@ -182,7 +182,8 @@ class FinalResult(Contract):
     the task's difference; one that is pending is no failure of the task.
     `assurance` is that of the weakest criterion, `open` are the criteria that nothing decided, `amended` the checks
     that were replaced. `facts` is what code knows, whatever the words say, a line each: files made, changed or
-    removed; commands that failed last; what was withheld.
+    removed; commands that failed last; what was withheld. `value` is the output in the form that was asked for
+    (UserRequest.returns); None where nobody asked, or where none could be made, which `unmet` says then.
     """
 
     task_id: str
@@ -204,6 +205,7 @@ class FinalResult(Contract):
     open: tuple[str, ...] = ()
     amended: tuple[CheckAmended, ...] = ()
     facts: tuple[str, ...] = ()
+    value: JsonValue = None
     cost: Cost = Field(default_factory=Cost)
 
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Literal
 
 IGNORE_BELOW = 0.5
-"""Attention under which there is too little experience to say anything."""
+"""Attention (of entries with a valence) under which there is too little experience to say anything."""
 DECISION_BAND = 0.2
 """Half-width of the Caution band, absolute and as a share of the attention."""
 FORGET_BELOW = 0.1
@@ -29,6 +29,19 @@ DEMOTED_DECAY = 0.05
 
 Advice = Literal["exploit", "avoid", "caution", "ignore"]
 """What the two channels of a tag pair advise (the values of the contract `MemoryAction`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What is known of a pair: both channels, and how much of the attention has a valence.
+
+    `judged` in [0, attention]: the part of the attention from entries with σ ≠ 0. An entry without a valence (a
+    network that was down, a note of the dream cycle) says that something happened and not whether it was good.
+    """
+
+    attention: float = 0.0
+    decision: float = 0.0
+    judged: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +105,17 @@ def half_life(k: float) -> float:
     return math.log(2) / k if k > 0 else math.inf
 
 
-def classify(attention: float, decision: float) -> Advice:
-    """What to do about a pair. Caution is |decision| ≤ max(.2, .2·attention), bounds included."""
-    if attention < IGNORE_BELOW:
+def classify(sums: Sums) -> Advice:
+    """What to do about a pair. Caution is |decision| ≤ max(.2, .2·attention), bounds included.
+
+    Below .5 of judged attention there is too little experience to say anything, however often it was met.
+    """
+    if sums.judged < IGNORE_BELOW:
         return "ignore"
-    band = max(DECISION_BAND, DECISION_BAND * attention)
-    if decision > band:
+    band = max(DECISION_BAND, DECISION_BAND * sums.attention)
+    if sums.decision > band:
         return "exploit"
-    if decision < -band:
+    if sums.decision < -band:
         return "avoid"
     return "caution"
 

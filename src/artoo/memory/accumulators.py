@@ -17,14 +17,14 @@ import struct
 from collections.abc import Iterable
 from functools import lru_cache
 
-from artoo.control.potentials import retention
+from artoo.control.potentials import Sums, retention
 from artoo.memory.codec import RecordDamaged
 from artoo.memory.exact import ExactSum
 from artoo.memory.signal import DAY_US, Signal
 
 EPOCH_EXPONENT = 64
 _HEAD = struct.Struct("<q")
-_CELL = struct.Struct("<dq?QhHhH")
+_CELL = struct.Struct("<dqBQhHhH")
 _FOREVER_US = 1 << 62
 
 
@@ -45,8 +45,12 @@ class Cell:
         return self.entries, self.attention.reduced(), self.decision.reduced()
 
 
-CellKey = tuple[float, int, bool]
-"""(k, epoch, derived): hypotheses and former rules are summed apart, because no promotion may rest on them."""
+_DERIVED = 1
+_NEUTRAL = 2
+
+CellKey = tuple[float, int, int]
+"""(k, epoch, kind). Derived entries are summed apart, because no promotion may rest on them, and so are those
+without a valence, because no advice may."""
 
 
 class Row:
@@ -78,17 +82,19 @@ class Row:
         """True when some entry may be younger than `now_us`."""
         return self.latest_us > now_us
 
-    def at(self, now_us: int, *, direct: bool = False) -> tuple[float, float]:
-        """(attention, decision) at a time that no entry is ahead of; `direct` leaves derived entries out."""
-        attention = decision = 0.0
-        for (k, epoch, derived), cell in self.cells.items():
-            if direct and derived:
+    def at(self, now_us: int, *, direct: bool = False) -> Sums:
+        """The sums at a time that no entry is ahead of; `direct` leaves derived entries out."""
+        attention = decision = judged = 0.0
+        for (k, epoch, kind), cell in self.cells.items():
+            if direct and kind & _DERIVED:
                 continue
             # Two half steps: one could underflow although the product does not.
             half = math.exp(-k * ((now_us - epoch * epoch_length_us(k)) / DAY_US) / 2)
-            attention += cell.attention.scaled(half) * half
+            share = cell.attention.scaled(half) * half
+            attention += share
+            judged += 0.0 if kind & _NEUTRAL else share
             decision += cell.decision.scaled(half) * half
-        return attention, decision
+        return Sums(attention, decision, judged)
 
     def agrees_with(self, other: Row) -> bool:
         """True when both stand for the same entries."""
@@ -99,7 +105,7 @@ class Row:
         _, born_us, f, sigma, k, derived = signal
         epoch, offset = divmod(born_us, epoch_length_us(k))
         weight = sign * f * math.exp(k * (offset / DAY_US))
-        key = (k, epoch, derived)
+        key = (k, epoch, (_DERIVED if derived else 0) | (0 if sigma else _NEUTRAL))
         cell = self.cells.get(key)
         if cell is None:
             cell = self.cells[key] = Cell()
@@ -148,26 +154,28 @@ def _decode(raw: bytes) -> Row:
     at, end = _HEAD.size, len(raw)
     from_bytes = int.from_bytes
     while at < end:
-        k, epoch, derived, count, exponent_a, length_a, exponent_d, length_d = _CELL.unpack_from(raw, at)
+        k, epoch, kind, count, exponent_a, length_a, exponent_d, length_d = _CELL.unpack_from(raw, at)
         at += _CELL.size
         middle = at + length_a
         attention = ExactSum(from_bytes(raw[at:middle], "little", signed=True), exponent_a)
         at = middle + length_d
         decision = ExactSum(from_bytes(raw[middle:at], "little", signed=True), exponent_d)
-        cells[(k, epoch, derived)] = Cell(count, attention, decision)
+        cells[(k, epoch, kind)] = Cell(count, attention, decision)
     return Row(cells, latest_us)
 
 
-def recomputed(signals: Iterable[Signal], now_us: int) -> tuple[float, float]:
-    """(attention, decision) summed entry by entry, as the definition has it; O(n)."""
-    attention: list[float] = []
-    decision: list[float] = []
+def recomputed(signals: Iterable[Signal], now_us: int) -> Sums:
+    """The sums entry by entry, as the definition has it; O(n)."""
+    shares: list[tuple[float, float]] = []
     for signal in signals:
         if signal.counts:
             left = retention(signal.k, (now_us - signal.born_us) / DAY_US)
-            attention.append(abs(signal.f) * left)
-            decision.append(signal.sigma * signal.f * left)
-    return math.fsum(attention), math.fsum(decision)
+            shares.append((abs(signal.f) * left, signal.sigma))
+    return Sums(
+        math.fsum(share for share, _ in shares),
+        math.fsum(share * sigma for share, sigma in shares),
+        math.fsum(share for share, sigma in shares if sigma),
+    )
 
 
 def _signed_bytes(number: int) -> bytes:

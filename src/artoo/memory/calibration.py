@@ -28,18 +28,22 @@ def calibration(
     rules: Sequence[SOPRecord],
     *,
     contents: Mapping[Pair, str] | None = None,
+    noted: frozenset[str] = frozenset(),
     known: Sequence[str] = (),
     hypotheses: Sequence[str] = (),
     limit: int = ENTRIES,
 ) -> Calibration:
     """Maps potentials and rules to SHOULD PREFER, MUST NOT and CAUTION.
 
-    A rule that its pair's live evidence contradicts is left out and reported: the evidence speaks instead
-    (soft overwrite). When there is more than `limit`, what forbids comes before what warns before what
-    recommends, rules before evidence, stronger before weaker.
+    A rule that its pair's live evidence contradicts is left out and reported: the evidence speaks instead (soft
+    overwrite). `noted`: the rules against which that very evidence was written down before. When there is more than
+    `limit`, what forbids comes before what warns before what recommends, rules before evidence, stronger before
+    weaker.
     """
     by_pair = {entry.pair: entry for entry in potentials}
-    contradicted = [found for rule in rules if (found := _contradiction(rule, by_pair.get(rule.pair)))]
+    contradicted = [
+        found for rule in rules if (found := _contradiction(rule, by_pair.get(rule.pair), rule.id in noted))
+    ]
     overruled = {entry.rule_id for entry in contradicted}
     ranked = [_ranked_rule(rule) for rule in rules if rule.id not in overruled]
     ranked += [
@@ -91,7 +95,7 @@ def _ranked_evidence(potentials: Potentials, content: str) -> _Ranked:
     return _KINDS[action], 1, -potentials.attention, action, entry
 
 
-def _contradiction(rule: SOPRecord, live: Potentials | None) -> RuleContradicted | None:
+def _contradiction(rule: SOPRecord, live: Potentials | None, noted: bool) -> RuleContradicted | None:
     against = MemoryAction.AVOID if rule.sigma > 0 else MemoryAction.EXPLOIT
     if live is None or live.action is not against:
         return None
@@ -102,4 +106,5 @@ def _contradiction(rule: SOPRecord, live: Potentials | None) -> RuleContradicted
         rule_sigma=rule.sigma,
         decision=live.decision,
         reason=f"recent experience says {live.action.value} (decision {live.decision:+.2f})",
+        noted=noted,
     )

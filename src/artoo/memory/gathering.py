@@ -17,10 +17,14 @@ HYPOTHESES = 3
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Potentials and rules of the pairs asked for, what their newest entries say, places, guesses."""
+    """Potentials and rules of the pairs asked for, what their newest entries say, places, guesses.
+
+    `noted`: the rules against which the evidence of now was written down before.
+    """
 
     live: tuple[Potentials, ...]
     rules: tuple[Megram, ...]
+    noted: frozenset[str]
     contents: dict[Pair, str]
     known: tuple[str, ...]
     hypotheses: tuple[str, ...]
@@ -31,9 +35,11 @@ def gather(transaction: Transaction, macro: Pair, asked: Sequence[Pair], now_us:
     things = [pair for pair in asked if pair.space.startswith("thing:")]
     others = [pair for pair in asked if not pair.space.startswith("thing:")]
     live = tuple(reading.potentials(transaction, pair, now_us) for pair in others)
+    rules = tuple(rule for pair in others for rule in reading.rules(transaction, pair, RULES))
     return Facts(
         live=live,
-        rules=tuple(rule for pair in others for rule in reading.rules(transaction, pair, RULES)),
+        rules=rules,
+        noted=frozenset(rule.id for rule in rules if reading.spoken_against(transaction, rule)),
         contents={
             found.pair: reading.latest_content(transaction, found.pair)
             for found in live

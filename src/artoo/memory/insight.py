@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import DreamReport, Megram, MemoryAction, Potentials, TLayerProposal
 from artoo.contracts.tags import Pair
-from artoo.control.potentials import classify, retention
+from artoo.control.potentials import Sums, classify, retention
 from artoo.memory import keys, reading
 from artoo.memory.accumulators import recomputed
 from artoo.memory.commands import opposing
@@ -178,15 +178,11 @@ def answer_proposal(environment: Environment, proposal_id: str, *, accept: bool)
 
 
 def _strongest(
-    transaction: Transaction, live: list[tuple[bytes, tuple[float, float]]], action: MemoryAction
+    transaction: Transaction, live: list[tuple[bytes, Sums]], action: MemoryAction
 ) -> tuple[Potentials, ...]:
     if action is MemoryAction.IGNORE:
         return ()
-    matching = [
-        (attention, decision, part)
-        for part, (attention, decision) in live
-        if classify(attention, decision) == action.value
-    ]
+    matching = [(sums.attention, sums.decision, part) for part, sums in live if classify(sums) == action.value]
     found: list[Potentials] = []
     for attention, decision, part in nlargest(STRONGEST, matching):
         pair = reading.pair_of(transaction, part)
@@ -225,6 +221,5 @@ def _curve(entries: list[Signal], now_us: int) -> tuple[tuple[datetime, float, f
     start = max(min(oldest, now_us), now_us - LONGEST_CURVE // timedelta(microseconds=1))
     step = max(1, (now_us - start) // (POINTS - 1))
     points = [now_us - step * back for back in reversed(range(POINTS))]
-    return tuple(
-        (moment(at), *recomputed((signal for signal in entries if signal.born_us <= at), at)) for at in points
-    )
+    then = [(at, recomputed((signal for signal in entries if signal.born_us <= at), at)) for at in points]
+    return tuple((moment(at), sums.attention, sums.decision) for at, sums in then)

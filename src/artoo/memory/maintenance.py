@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from artoo.contracts.memory import DreamReport, Level, Megram, TLayerProposal
 from artoo.contracts.tags import Pair, tool_of
+from artoo.control.potentials import classify
 from artoo.memory import keys, reading
 from artoo.memory.environment import Environment, Transaction
 from artoo.memory.ledger import Ledger
@@ -74,7 +75,8 @@ class Maintenance:
             examined, last = 0, None
             for key in islice(reading.keys_under(transaction, b"a|", _start(after)), limit):
                 examined, last = examined + 1, key
-                if select(*reading.sums(transaction, key[2:], now_us, direct=True)):
+                live = reading.sums(transaction, key[2:], now_us, direct=True)
+                if select(live.attention, live.decision):
                     pair = reading.pair_of(transaction, key[2:])
                     if pair is not None:
                         found.append(pair)
@@ -88,8 +90,8 @@ class Maintenance:
         def work(transaction: Transaction) -> Cluster:
             part = keys.pair_part(pair)
             now_us = microseconds(self.clock.now())
-            attention, decision = reading.sums(transaction, part, now_us, direct=True)
-            return Cluster(pair, attention, decision, tuple(reading.newest(transaction, part, newest)))
+            live = reading.sums(transaction, part, now_us, direct=True)
+            return Cluster(pair, live.attention, live.decision, tuple(reading.newest(transaction, part, newest)))
 
         return await self._read(work)
 
@@ -105,7 +107,7 @@ class Maintenance:
                 rule = reading.get(transaction, key[4:].decode())
                 if rule is not None:
                     live = reading.sums(transaction, keys.pair_part(rule.pair), now_us)
-                    found.append(Standing(rule, *live))
+                    found.append(Standing(rule, live.attention, live.decision))
             return Slice(tuple(found), examined, _next(last, examined, limit))
 
         return await self._read(work)
@@ -134,6 +136,7 @@ class Maintenance:
 
     async def intents(self, limit: int) -> dict[str, frozenset[str]]:
         """See the port. Pairs whose evidence is gone are taken off the list."""
+        now_us = microseconds(self.clock.now())
         found: dict[str, set[str]] = {}
         gone: list[bytes] = []
 
@@ -148,6 +151,9 @@ class Maintenance:
                 intent, pair = keys.unescape(intent_part), reading.pair_of(transaction, part)
                 tool = tool_of(pair) if pair is not None else None
                 if intent is None or tool is None:
+                    continue
+                # A pair that failed more often than it helped has not worked for anybody.
+                if classify(reading.sums(transaction, part, now_us)) != "exploit":
                     continue
                 if intent not in found and len(found) == limit:
                     break

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from heapq import nlargest
 from itertools import islice
 
-from artoo.contracts.memory import Megram, MemoryAction, Potentials
+from artoo.contracts.memory import Megram, MegramState, MemoryAction, Potentials
 from artoo.contracts.tags import LOCAL, Pair
-from artoo.control.potentials import classify
+from artoo.control.potentials import Sums, classify
 from artoo.memory import codec, keys
 from artoo.memory.accumulators import decode as decode_row
 from artoo.memory.accumulators import recomputed
@@ -58,14 +59,14 @@ def signals(transaction: Transaction, part: bytes) -> Iterator[tuple[str, Signal
         yield key[len(prefix) :].decode(), unpack(value)
 
 
-def sums(transaction: Transaction, part: bytes, now_us: int, *, direct: bool = False) -> tuple[float, float]:
-    """(attention, decision) of a pair. Constant time, unless some entry lies ahead of the clock.
+def sums(transaction: Transaction, part: bytes, now_us: int, *, direct: bool = False) -> Sums:
+    """The sums of a pair. Constant time, unless some entry lies ahead of the clock.
 
-    `direct` leaves hypotheses and former rules out.
+    `direct` leaves out what memory concluded by itself.
     """
     raw = transaction.get(keys.sums(part))
     if raw is None:
-        return 0.0, 0.0
+        return Sums()
     row = decode_row(raw)
     if not row.ahead_of(now_us):
         return row.at(now_us, direct=direct)
@@ -75,13 +76,13 @@ def sums(transaction: Transaction, part: bytes, now_us: int, *, direct: bool = F
 
 def potentials(transaction: Transaction, pair: Pair, now_us: int) -> Potentials:
     """A pair's potentials, classified."""
-    attention, decision = sums(transaction, keys.pair_part(pair), now_us)
+    live = sums(transaction, keys.pair_part(pair), now_us)
     return Potentials(
         space=pair.space,
         entity=pair.entity,
-        attention=attention,
-        decision=decision,
-        action=MemoryAction(classify(attention, decision)),
+        attention=live.attention,
+        decision=live.decision,
+        action=MemoryAction(classify(live)),
     )
 
 
@@ -155,7 +156,7 @@ def wide_pairs(transaction: Transaction, limit: int) -> list[Pair]:
 
 
 def newest(transaction: Transaction, part: bytes, limit: int) -> list[Megram]:
-    """The newest direct evidence of a pair: no rules, no hypotheses, no former rules.
+    """The newest direct evidence of a pair: no rules, and nothing that memory concluded by itself.
 
     Looks at the last 1,000 entries by id; ids sort by creation.
     """
@@ -166,6 +167,33 @@ def newest(transaction: Transaction, part: bytes, limit: int) -> list[Megram]:
     )
     found = (get(transaction, megram_id) for _, megram_id in nlargest(limit, direct))
     return [megram for megram in found if megram is not None]
+
+
+def spoken_against(transaction: Transaction, rule: Megram) -> bool:
+    """True when dissonance against `rule` is as new as the newest direct evidence of its pair.
+
+    The same evidence contradicts a rule in every task that looks; it is written down by the first.
+    """
+    part = keys.pair_part(rule.pair)
+    told = (
+        (signal.born_us, megram_id)
+        for megram_id, signal in islice(_signals_backwards(transaction, part), SCANNED_BACK)
+        if signal.derived and signal.counts and signal.sigma * rule.sigma <= 0
+    )
+    said = next(
+        (
+            megram
+            for _, megram_id in sorted(told, reverse=True)
+            if (megram := get(transaction, megram_id)) is not None and megram.state is MegramState.DISSONANCE
+        ),
+        None,
+    )
+    evidence = newest(transaction, part, 1)
+    return said is not None and (not evidence or _age(said) > _age(evidence[0]))
+
+
+def _age(megram: Megram) -> tuple[datetime, str]:
+    return megram.created_at, megram.id  # ids sort by creation: two of one instant keep their order
 
 
 def _signals_backwards(transaction: Transaction, part: bytes) -> Iterator[tuple[str, Signal]]:

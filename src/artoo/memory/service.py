@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import Calibration, Megram, Potentials, SOPRecord
 from artoo.contracts.tags import Pair, macro_pair
 from artoo.memory import keys, reading
@@ -15,6 +16,7 @@ from artoo.memory.commands import Append, Oppose, Touch
 from artoo.memory.environment import FIRST_MAP_BYTES, Environment, Transaction, open_environment
 from artoo.memory.gathering import RULES, Facts, gather
 from artoo.memory.signal import microseconds
+from artoo.memory.verify import upgrade
 from artoo.memory.writer import Writer, WriterStatistics
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
@@ -40,7 +42,13 @@ class SharedMemory:
     @classmethod
     def open(cls, directory: Path, clock: Clock, ids: Ids, *, map_bytes: int = FIRST_MAP_BYTES) -> SharedMemory:
         """Opens the store in `directory` (made when absent). Raises MemoryStoreError when it is unusable."""
-        return cls(open_environment(directory, map_bytes=map_bytes), clock, ids)
+        environment = open_environment(directory, map_bytes=map_bytes)
+        try:
+            upgrade(environment)
+        except MemoryStoreError:
+            environment.close()
+            raise
+        return cls(environment, clock, ids)
 
     @property
     def statistics(self) -> WriterStatistics:
@@ -102,6 +110,7 @@ class SharedMemory:
             facts.live,
             self._recalled(facts.rules),
             contents=facts.contents,
+            noted=facts.noted,
             known=facts.known,
             hypotheses=facts.hypotheses,
         )

@@ -15,12 +15,14 @@ _MICROSECOND = timedelta(microseconds=1)
 DAY_US = 86_400_000_000
 
 _DERIVED = 1
+_DERIVED_STATES = frozenset({MegramState.CONSOLIDATED, MegramState.DISSONANCE})
 
 
 class Signal(NamedTuple):
     """A megram's signal: magnitude |f|, valence σ, decay k per day, birth in microseconds since 1970 UTC.
 
-    `derived` marks hypotheses and former rules: part of the sums, never evidence for a promotion.
+    `derived` marks what memory concluded by itself (hypotheses, former rules, dissonance): part of the sums, never
+    evidence for a promotion.
     """
 
     level: str
@@ -39,7 +41,7 @@ class Signal(NamedTuple):
 def signal_of(megram: Megram) -> Signal:
     """The signal of a megram."""
     level = megram.level
-    derived = level is Level.COMMON_SENSE or megram.state is MegramState.CONSOLIDATED or megram.origin.hypothesis
+    derived = level is Level.COMMON_SENSE or megram.state in _DERIVED_STATES or megram.origin.hypothesis
     return Signal(level, microseconds(megram.created_at), megram.f, megram.sigma, megram.k, derived)
 
 

@@ -17,6 +17,7 @@ from artoo.memory.signal import pack, signal_of, unpack
 SLICE = 512
 NAMED = 20
 _Mend = Callable[[Transaction, bytes, bytes], None]
+_FORMAT_MARK, _FORMAT = "format", b"2"
 _INDEXES = (b"x|", b"l|", b"r|", b"c|", b"t|")
 
 
@@ -46,6 +47,14 @@ class Findings:
 def examine(environment: Environment) -> Findings:
     """Recomputes everything from the records in one snapshot and compares. Changes nothing."""
     return environment.read(_examined)
+
+
+def upgrade(environment: Environment) -> None:
+    """Brings the indexes and sums of a store that an earlier artoo wrote to today's format. Idempotent."""
+    if environment.read(lambda transaction: transaction.get(keys.mark(_FORMAT_MARK))) == _FORMAT:
+        return
+    repair(environment)
+    environment.write(lambda transaction: transaction.put(keys.mark(_FORMAT_MARK), _FORMAT))
 
 
 def repair(environment: Environment) -> None:

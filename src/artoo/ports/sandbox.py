@@ -46,7 +46,8 @@ def unheard(used: NetworkUsed) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one run. Sizes in bytes; `memory` and `processes` are totals of the whole tree."""
+    """Bounds of one run. Sizes in bytes; `memory` and `processes` (threads are counted
+    too) are totals of the whole tree."""
 
     wall_seconds: float = 60.0
     output_bytes: int = 32 * MIB
@@ -58,17 +59,26 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Opened:
+    """What a person's policy lines open to a task: real paths with all below them, names of variables."""
+
+    paths: tuple[Path, ...] = ()
+    variables: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Roots:
     """The directories of which a command sees a copy-on-write view. Real paths; everything else is read-only.
 
     `layer`: the private directory, inside artoo's own home, that holds project and workspace when these are copies
-    of which nothing is the user's yet.
+    of which nothing is the user's yet. `opened`: what else commands and tools may read.
     """
 
     home: Path
     workspace: Path
     project: Path
     layer: Path | None = None
+    opened: Opened = Opened()
 
 
 @dataclass(frozen=True, slots=True)

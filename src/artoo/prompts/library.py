@@ -23,8 +23,9 @@ def digests(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.md"))}
 
 
-def verify(folder: Path = TEXTS, manifest: Path = MANIFEST) -> None:
+def verify(folder: Path | None = None, manifest: Path = MANIFEST) -> None:
     """Raises ConfigurationError naming each text that is missing, changed or not in the manifest."""
+    folder = TEXTS if folder is None else folder
     expected: dict[str, str] = json.loads(manifest.read_text(encoding="utf-8"))
     found = digests(folder)
     wrong = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
@@ -36,7 +37,8 @@ def verify(folder: Path = TEXTS, manifest: Path = MANIFEST) -> None:
 
 
 @cache
-def _verified_texts() -> dict[str, str]:
+def require_shipped() -> dict[str, str]:
+    """The texts by name. Raises ConfigurationError as `verify` does: at the start, not in the middle of a task."""
     verify()
     return {path.stem: path.read_text(encoding="utf-8").strip() for path in TEXTS.glob("*.md")}
 
@@ -47,7 +49,7 @@ def procedural(role: str, contract: str, *, simple: bool = False) -> dict[Segmen
 
     Raises ConfigurationError as `verify` does.
     """
-    texts = _verified_texts()
+    texts = require_shipped()
 
     def text(name: str) -> str:
         return texts.get(f"{name}_simple", texts[name]) if simple else texts[name]

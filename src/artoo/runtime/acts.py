@@ -16,7 +16,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallEffects, ToolCall, ToolCalled, ToolStarted
 from artoo.contracts.network import NetworkUsed
 from artoo.ports.sandbox import ActNote
-from artoo.tasklog.redact import MARK
+from artoo.redaction import MARK
 from artoo.tools.past import Consented, Past
 
 

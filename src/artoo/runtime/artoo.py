@@ -6,21 +6,24 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar, overload
 
 from artoo.bus.inprocess import InProcessBus
-from artoo.bus.spool import SpoolingTap
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
+from artoo.prompts.library import require_shipped
 from artoo.runtime.auditing import Auditing, audited
 from artoo.runtime.config import Config
 from artoo.runtime.models import open_models
 from artoo.runtime.options import RunOptions
+from artoo.runtime.plain_errors import plain
 from artoo.runtime.recording import recorded
+from artoo.runtime.streaming import Streams
 from artoo.runtime.system import SystemClock, UuidIds
 from artoo.runtime.telemetered import observed
 from artoo.runtime.workshop import Workshop
@@ -39,9 +42,12 @@ if TYPE_CHECKING:
     from artoo.runtime.beginning import Begun
     from artoo.runtime.behalf import Behalf
     from artoo.runtime.pending import Pending
+    from artoo.runtime.returning import Returned
     from artoo.runtime.stage import TaskMemory
     from artoo.runtime.task import TaskRun
     from artoo.tools.user_tools import UserTool
+
+T = TypeVar("T")
 
 
 class Artoo:
@@ -76,12 +82,22 @@ class Artoo:
         self._bus = InProcessBus(self._clock, self._ids)
         self._resources = AsyncExitStack()
         self._running: dict[str, TaskRun] = {}
+        self._streams = Streams(self._bus, self._config.home)
         self._shop: Workshop | None = None
         self._log: TaskLog | None = None
         self._auditing: Auditing | None = None
 
     async def __aenter__(self) -> Self:
-        """Raises ConfigurationError when the model settings cannot work or the home cannot be made."""
+        """Raises ConfigurationError: model settings that cannot work, a home that cannot be made, altered texts."""
+        try:
+            await self._open()
+        except BaseException as error:
+            await self.__aexit__(type(error), error, error.__traceback__)
+            raise
+        return self
+
+    async def _open(self) -> None:
+        require_shipped()
         self._config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self._given_model is None:
             model = open_models(self._config, self._environ, self._clock, report=self._on_fetch)
@@ -114,13 +130,18 @@ class Artoo:
             auditing=self._auditing,
             busy=lambda: bool(self._running),
         )
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._streams.close()
         self._bus.close()
-        await self._resources.__aexit__(kind, error, trace)
+        try:
+            await self._resources.__aexit__(kind, error, trace)
+        except BaseExceptionGroup as group:
+            found = plain(group, error)
+            if found is not error:
+                raise found from None
 
     @property
     def bus(self) -> InProcessBus:
@@ -170,21 +191,60 @@ class Artoo:
         task_id = task if isinstance(task, str) else task.task_id
         return await asyncio.to_thread(find_pending, self._config, task_id)
 
+    @overload
     async def run(
-        self, text: str, *, history: Sequence[Turn] = (), options: RunOptions | None = None
-    ) -> FinalResult:
+        self,
+        text: str,
+        *,
+        checks: Sequence[str] = (),
+        history: Sequence[Turn] = (),
+        options: RunOptions | None = None,
+    ) -> FinalResult: ...
+
+    @overload
+    async def run(
+        self,
+        text: str,
+        *,
+        returns: type[T],
+        checks: Sequence[str] = (),
+        history: Sequence[Turn] = (),
+        options: RunOptions | None = None,
+    ) -> Returned[T]: ...
+
+    async def run(
+        self,
+        text: str,
+        *,
+        returns: type[T] | None = None,
+        checks: Sequence[str] = (),
+        history: Sequence[Turn] = (),
+        options: RunOptions | None = None,
+    ) -> FinalResult | Returned[T]:
         """Runs one request to its end. What cannot be done ends in a FinalResult too, not in an exception.
 
         `changes` of the result is a `Changes`: what waits for a yes can be looked at, applied and discarded there.
+        `checks` are commands that must succeed in the end, besides those of the options. `returns` is the type of
+        the value that is wanted: then the result comes as `Returned`. Raises ConfigurationError for a request or
+        an option that cannot be run, and only before anything was started.
         """
-        return await self._finish(await self._begin(text, history, options))
+        options = options or RunOptions()
+        if checks:
+            options = replace(options, checks=(*options.checks, *checks))
+        if returns is None:
+            return await self._finish(await self._begin(text, history, options))
+        from artoo.runtime.returning import Form
+
+        form = Form(returns)
+        options = replace(options, returns=form.schema)
+        return form.of(await self._finish(await self._begin(text, history, options)))
 
     async def stream(
         self, text: str, *, history: Sequence[Turn] = (), options: RunOptions | None = None
     ) -> AsyncGenerator[Envelope, None]:
         """All messages of the task, in order and without loss; the last one is its FinalResult."""
         begun = await self._begin(text, history, options)
-        async with aclosing(self._messages(begun)) as messages:
+        async with aclosing(self._streams.messages(begun, self._finish)) as messages:
             async for envelope in messages:
                 yield envelope
 
@@ -204,7 +264,7 @@ class Artoo:
         `behalf`: the agent of a team for whom it was begun, whose tasks nobody else goes on with.
         """
         begun = await self._reopen(task_id, behalf)
-        async with aclosing(self._messages(begun)) as messages:
+        async with aclosing(self._streams.messages(begun, self._finish)) as messages:
             async for envelope in messages:
                 yield envelope
 
@@ -217,37 +277,6 @@ class Artoo:
 
         await asyncio.to_thread(settle_cut_applies, self._config)
         return await asyncio.to_thread(pendings, self._config)
-
-    async def _messages(self, begun: Begun) -> AsyncGenerator[Envelope, None]:
-        from artoo.contracts.solution import FinalResult
-
-        task_id = begun.task.task_id
-        spool = SpoolingTap(self._config.home / "spool", name=f"stream-{task_id}")
-
-        def tap(envelope: Envelope) -> None:
-            if envelope.task_id == task_id:
-                spool(envelope)
-                if isinstance(envelope.payload, FinalResult):
-                    detach()
-
-        detach = self._bus.attach(tap)
-        with spool:
-            # Not a task group: a generator that yields inside one would raise its error at whoever stops listening.
-            finishing = asyncio.create_task(self._finish(begun))
-            finishing.add_done_callback(lambda _: (detach(), spool.finish()))
-            try:
-                for earlier in begun.earlier:
-                    yield earlier
-                async for item in spool:
-                    if isinstance(item, Envelope):
-                        yield item
-                await finishing
-            finally:
-                finishing.cancel()
-                await asyncio.wait([finishing])
-                # It may never have begun to run.
-                self._bus.close_task(task_id)
-                begun.lock.release()
 
     def interrupt(self) -> None:
         """Asks every running task to end now; each ends with an honest FinalResult."""
@@ -265,6 +294,7 @@ class Artoo:
             return result.model_copy(update={"changes": changes})
         finally:
             del self._running[task_id]
+            self._bus.close_task(task_id)  # roles that were cancelled may have spoken a last time
             await begun.view.close()
             begun.lock.release()
             self._open_shop().nudge()

@@ -17,6 +17,7 @@ from artoo.ports.world import View
 from artoo.runtime.behalf import Behalf
 from artoo.runtime.opening import opened_as
 from artoo.runtime.options import RunOptions
+from artoo.runtime.plain_errors import alone
 from artoo.runtime.stage import Hands, LiveStage
 from artoo.runtime.task import TaskRun
 from artoo.runtime.thinking import accepted_texts
@@ -73,21 +74,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
         workspace=str(roots.workspace),
         history=tuple(history),
         checks=tuple(map(by_command, options.checks)),
+        returns=dict(options.returns) if options.returns is not None else None,
     )
     lock = TaskLock(shop.config.home, task_id)
-    return Begun(task, lambda: _alone(task.run(opened, request, lock.take)), lock, view)
-
-
-async def _alone(playing: Coroutine[None, None, FinalResult]) -> FinalResult:
-    """Raises what kept the task from running by itself, and not in the group of its roles.
-
-    That is TaskRunning for an id that another task has (new ids are new, unless they are given), or a ValueError
-    for two tools of one name.
-    """
-    try:
-        return await playing
-    except ExceptionGroup as group:
-        (first, *more) = group.exceptions
-        if more:
-            raise
-        raise first from None
+    return Begun(task, lambda: alone(task.run(opened, request, lock.take)), lock, view)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,7 +89,8 @@ class RunOptions:
     standing permissions ("edits src/**") besides those of the configuration. `checks` are commands that must
     succeed, `verify` asks for a second way of checking also where the model is not known to be small.
     `strict` sets δ = 0, `strict_roles` makes every role call its model, `memory` False neither reads nor writes
-    shared memory. `behalf`: the agent of a team for whom it is done.
+    shared memory. `behalf`: the agent of a team for whom it is done. `returns`: the JSON schema of the value that
+    the result is to hold.
     """
 
     workspace: Path | None = None
@@ -103,6 +104,7 @@ class RunOptions:
     strict_roles: bool = False
     memory: bool = True
     behalf: Behalf | None = None
+    returns: Mapping[str, object] | None = None
 
     def __post_init__(self) -> None:
         """Raises ConfigurationError for a mode that there is not, and for an empty check."""

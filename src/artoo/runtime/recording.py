@@ -9,8 +9,8 @@ from pathlib import Path
 
 from artoo.bus.inprocess import InProcessBus
 from artoo.bus.spool import SpoolingTap
+from artoo.redaction import Redactor
 from artoo.tasklog.file import Grown
-from artoo.tasklog.redact import Redactor
 from artoo.tasklog.writer import TaskLog
 
 

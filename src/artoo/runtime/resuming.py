@@ -16,7 +16,6 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.recording import TaskOpened, TaskResumed
-from artoo.contracts.settling import Settled
 from artoo.contracts.solution import Directive, FinalResult
 from artoo.llm.budget import BudgetedModel, cost_of
 from artoo.loops.asking import Standing
@@ -28,6 +27,7 @@ from artoo.runtime.budgets import price_list
 from artoo.runtime.opening import named, own_version, settings_of
 from artoo.runtime.options import Budgets, RunOptions
 from artoo.runtime.pending import goes_on
+from artoo.runtime.plain_errors import alone
 from artoo.runtime.replaying.difference import Difference, leaves
 from artoo.runtime.replaying.recording import Recording, read_recording
 from artoo.runtime.replaying.standing import RESUMABLE, standing, to_drop
@@ -38,6 +38,7 @@ from artoo.runtime.workshop import Workshop
 from artoo.tasklog.lock import TaskLock
 from artoo.tasklog.reader import TaskLogReader, find_log, list_tasks
 from artoo.tools.past import Past
+from artoo.world.settle import told_of
 from artoo.world.view_place import Views
 
 T = TypeVar("T")
@@ -101,7 +102,7 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock, beha
     await asyncio.to_thread(goes_on, shop.config, task_id)
     view = behalf.view or await shop.view(task_id, roots)
     past = await asyncio.to_thread(past_of, recording.all_messages, await view.notes())
-    if not _is_settled(recording.all_messages) and not await _has_work(shop.config.home, task_id, past, behalf):
+    if not await _has_work(shop.config.home, task_id, past, behalf) and not await _has_settled(shop, task_id):
         raise ConfigurationError(
             f"what task {task_id} had changed was applied or discarded since; it cannot go on from there: "
             "give the request again"
@@ -121,15 +122,15 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock, beha
     settings = settings_of(recording.opened, recording.request.project)
     standing = replace(settings.standing, check=behalf.standing.check)
     task = TaskRun(task_id, stage, replace(settings, standing=standing), budget.cost, answers)
-    return Begun(task, lambda: resumed(task.follow(conductor), resumption), lock, view, tuple(recording.stream))
-
-
-def _is_settled(messages: Sequence[Envelope]) -> bool:
-    """Whether the process ended between applying and its result: the view is gone because all of it took effect."""
-    last = next(
-        (each.payload for each in reversed(messages) if isinstance(each.payload, Settled | FinalResult)), None
+    return Begun(
+        task, lambda: alone(resumed(task.follow(conductor), resumption)), lock, view, tuple(recording.stream)
     )
-    return isinstance(last, Settled) and last.state == "applied"
+
+
+async def _has_settled(shop: Workshop, task_id: str) -> bool:
+    """Whether it died between applying and its result: the view is gone because all of it took effect. The log may
+    not have heard of it; the journal has."""
+    return await asyncio.to_thread(told_of, shop.config.home, task_id) is not None
 
 
 async def _has_work(home: Path, task_id: str, past: Past, behalf: Behalf) -> bool:

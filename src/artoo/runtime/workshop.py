@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from artoo.runtime.task import TaskSettings
     from artoo.tasklog.writer import TaskLog
     from artoo.tools.past import Past
+    from artoo.tools.policy import Policies
     from artoo.tools.user_tools import UserTool
 
 
@@ -93,10 +94,14 @@ class Workshop:
     def answers(self, options: RunOptions, roots: Roots) -> Answers:
         """The user's side of Law 1. Raises ConfigurationError for a permission that cannot be read."""
         from artoo.runtime.answers import Answers
+
+        policies = self._policies(options, roots.project, roots.home)
+        return Answers(policies, self.confirm, options.apply or self.config.apply)
+
+    def _policies(self, options: RunOptions, project: Path, home: Path) -> Policies:
         from artoo.tools.policy import Policies
 
-        policies = Policies.parse((*self.config.allow, *options.allow), roots.project, roots.home)
-        return Answers(policies, self.confirm, options.apply or self.config.apply)
+        return Policies.parse((*self.config.allow, *options.allow), project, home)
 
     async def view(self, task_id: str, roots: Roots) -> View:
         """The task's view of the files, as it stands. Raises SandboxError where this machine has none."""
@@ -195,7 +200,8 @@ class Workshop:
         workspace = _real(options.workspace or self.config.workspace_path)
         if not workspace.is_dir():
             workspace.mkdir(parents=True, exist_ok=True)
-        return Roots(home=_real_home(Path.home()), workspace=workspace, project=project)
+        home = _real_home(Path.home())
+        return Roots(home, workspace, project, opened=self._policies(options, project, home).opened())
 
     def settings(self, options: RunOptions, persona: str) -> TaskSettings:
         """How a task is run: its options before the configuration."""

@@ -12,9 +12,9 @@ import orjson
 
 from artoo.contracts import codec
 from artoo.contracts.envelope import Envelope
+from artoo.redaction import Redactor
 from artoo.tasklog.blobs import BlobStore
 from artoo.tasklog.layout import GAP_KEY, HEADER_KEY, LOG_VERSION, LogLimits, part_path, parts_of
-from artoo.tasklog.redact import Redactor
 
 logger = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import StreamClosed
 from artoo.ports.spool import Gap, Spool
+from artoo.redaction import Redactor
 from artoo.tasklog.file import LAST_KIND, Grown, TaskFile
 from artoo.tasklog.layout import LogLimits, task_directory
-from artoo.tasklog.redact import Redactor
 
 logger = logging.getLogger(__name__)
 

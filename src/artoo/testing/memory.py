@@ -58,9 +58,14 @@ class FakeMemory:
     async def query_mk(self, space: str, entity: str) -> Potentials:
         """Summed from scratch."""
         now_us = microseconds(self._clock.now())
-        attention, decision = recomputed((signal_of(megram) for megram in self._of(Pair(space, entity))), now_us)
-        action = MemoryAction(classify(attention, decision))
-        return Potentials(space=space, entity=entity, attention=attention, decision=decision, action=action)
+        live = recomputed((signal_of(megram) for megram in self._of(Pair(space, entity))), now_us)
+        return Potentials(
+            space=space,
+            entity=entity,
+            attention=live.attention,
+            decision=live.decision,
+            action=MemoryAction(classify(live)),
+        )
 
     async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
         """In the order asked for."""

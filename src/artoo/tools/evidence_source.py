@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from artoo.contracts.changes import Change, PathClass
+from artoo.contracts.changes import Change
 from artoo.contracts.errors import ArtooError, ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, FileView, Language, Trial
@@ -57,7 +57,7 @@ class EvidenceInView:
     def _file(self, text: str, files: Files) -> FileView:
         path = existing(text, self.view.roots, files)
         real = files.resolve(path)
-        if self.places.classify(os.fsencode(real)) in (PathClass.SECRET, PathClass.ARTOO):
+        if self.places.is_closed(os.fsencode(real)):
             return FileView(exists=False, problem="it holds credentials or artoo's own records")
         place = files.at(real)
         if place is None:

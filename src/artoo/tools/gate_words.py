@@ -12,7 +12,7 @@ _CHINESE: Mapping[str, str] = {
     "link": "链接",
     "special": "特殊文件",
     "artoo's own files": "artoo 自己的文件",
-    "a place for credentials": "存放凭据的位置",
+    "the closed part of the home": "主目录中不开放的部分",
     "runs or configures programs later": "以后会运行或配置程序",
     "outside project and workspace": "位于项目和工作区之外",
     "is created": "将被创建",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from artoo.contracts.changes import Change, PathClass, Trait
+from artoo.contracts.changes import Change, Trait
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.errors import SandboxError, ToolError
 from artoo.contracts.execution import CallEffects, CallStatus
@@ -22,7 +22,7 @@ from artoo.tools.gate import Gate, digest_of_act
 from artoo.tools.gate_words import word
 from artoo.tools.network import Hearing, Network, network_refusal
 from artoo.tools.noted import noting
-from artoo.tools.paths import shown
+from artoo.tools.paths import closed_reason, shown
 from artoo.tools.text_file import open_plain
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Outcome
@@ -171,9 +171,7 @@ def out_of_reach(files: Files, path: Path, roots: Roots, places: Places) -> str 
         real = files.resolve(path)
     except OSError as error:
         return f"{shown(path, roots)} cannot be used: {error.strerror}"
-    if places.classify(os.fsencode(real)) in (PathClass.SECRET, PathClass.ARTOO):
-        return f"{shown(path, roots)} holds credentials or artoo's own records; tools cannot use it"
-    return None
+    return closed_reason(path, roots) if places.is_closed(os.fsencode(real)) else None
 
 
 def _verb(changes: tuple[Change, ...]) -> str:

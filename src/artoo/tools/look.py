@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from artoo.contracts.changes import Change, PathClass, path_bytes
+from artoo.contracts.changes import Change, path_bytes
 from artoo.contracts.errors import ArtooError
 from artoo.ports.sandbox import Roots
 from artoo.ports.surroundings import Surroundings
@@ -139,7 +139,7 @@ class ProjectLook:
             return None
         if place is None or place.is_dir():
             return None
-        if self.places.classify(os.fsencode(real)) in (PathClass.SECRET, PathClass.ARTOO):
+        if self.places.is_closed(os.fsencode(real)):
             return Head(instead="holds credentials, not shown")
         try:
             data, size = read_limited(place, _HEAD_BYTES)

@@ -72,6 +72,14 @@ def shown(path: Path, roots: Roots) -> str:
     return printable(str(path))
 
 
+def closed_reason(path: Path, roots: Roots) -> str:
+    """Why tools do not touch a path that is closed, and what would open it."""
+    return (
+        f"{shown(path, roots)} is closed to tools: artoo's own records, the hidden part of a home, or what other "
+        f"users of this machine may not read; the person can open it with --allow 'read {in_home(path, roots)}'"
+    )
+
+
 def in_home(path: Path, roots: Roots) -> str:
     """A path as a person would write it: from `~` when it lies in the home."""
     if path != roots.home and is_within(path, roots.home):

@@ -2,12 +2,14 @@
 
     policy  = ("create" | "edits" | "delete" | "mode" | "link" | "history") PATTERN
             | "network" HOST[:PORT] | "credential" VARIABLE | "recipient" ADDRESS | "tool" NAME
+            | "read" PLACE | "environment" VARIABLE
 
 PATTERN is a path in the project, or an absolute one (`/…`, `~/…`); `*`, `?`, `[…]` stay within one name, `**` is
 any depth. HOST and ADDRESS may begin with `*.` or `*@`; HOST without a port means https and http. NAME may end in
 `*` after a colon (`mcp:notes:*`). `edits` is overwriting or moving what is there (`overwrite` is read as `edits`);
 `history` names files of a repository (`history .git/**`). VARIABLE is one of the environment, for commands that
-reach the network.
+reach the network. PLACE is one file or directory in full, with all below it: what is closed of a home
+(`world.closed`) is open to that task then; `environment` does the same for a variable.
 """
 
 from __future__ import annotations
@@ -21,11 +23,15 @@ from pathlib import Path
 from artoo.contracts.changes import path_bytes
 from artoo.contracts.confirmation import AskedAct
 from artoo.contracts.errors import ConfigurationError, ToolError
+from artoo.ports.sandbox import Opened
 from artoo.tools.path_pattern import PathPattern, path_pattern
 from artoo.world.edge.hosts import WEB_PORTS, NotAHost, Permit, destination
 
 FILE_KINDS = ("create", "edits", "delete", "mode", "link", "history")
 OTHER_KINDS = ("network", "credential", "recipient", "tool")
+OPENING_KINDS = ("read", "environment")
+"""What a line opens to a task from its beginning, where the others permit an act."""
+_KINDS = (*FILE_KINDS, *OTHER_KINDS, *OPENING_KINDS)
 _WILD = re.compile(r"[*?\[{]")
 _TOO_WIDE = re.compile(r"(~|/(home|Users)/[^/]+)?/?[*?/.\[\]{},]*")
 _TOOL = re.compile(r"[A-Za-z_][\w.-]*((:[\w.-]+)*|(:[\w.-]+)+:\*)")
@@ -73,8 +79,8 @@ def parse_policy(line: str) -> Policy:
     kind, _, argument = line.strip().partition(" ")
     argument = argument.strip()
     kind = "edits" if kind == "overwrite" else kind
-    if kind not in (*FILE_KINDS, *OTHER_KINDS):
-        known = ", ".join((*FILE_KINDS, *OTHER_KINDS))
+    if kind not in _KINDS:
+        known = ", ".join(_KINDS)
         raise ConfigurationError(f"{line!r} does not begin with a kind of act; the kinds are: {known}")
     if not argument:
         raise ConfigurationError(f"{line!r} names no {_named(kind)}; as in: {_EXAMPLES[kind]}")
@@ -85,7 +91,13 @@ def parse_policy(line: str) -> Policy:
 
 
 def _named(kind: str) -> str:
-    named = {"network": "host", "credential": "variable", "recipient": "address", "tool": "tool"}
+    named = {
+        "network": "host",
+        "credential": "variable",
+        "environment": "variable",
+        "recipient": "address",
+        "tool": "tool",
+    }
     return named.get(kind, "path")
 
 
@@ -100,6 +112,8 @@ _EXAMPLES = {
     "credential": "credential GITHUB_TOKEN",
     "recipient": "recipient *@example.org",
     "tool": "tool mcp:notes:search",
+    "read": "read ~/.bashrc",
+    "environment": "environment DATABASE_URL",
 }
 
 
@@ -108,10 +122,12 @@ def _problem(kind: str, argument: str) -> str | None:
         return None if _TOOL.fullmatch(argument) else "that is not the name of a tool"
     if kind == "network":
         return _problem_with_host(argument)
-    if kind == "credential":
+    if kind in ("credential", "environment"):
         return None if _VARIABLE.fullmatch(argument) else "that is not the name of a variable"
     if kind == "recipient":
         return None if _ADDRESS.fullmatch(argument) else "that is not a mail address"
+    if kind == "read":
+        return _problem_with_place(argument)
     if _TOO_WIDE.fullmatch(argument):
         return "it would cover everything; name a directory or an ending"
     if ".." in argument.split("/"):
@@ -120,6 +136,16 @@ def _problem(kind: str, argument: str) -> str | None:
         path_pattern(argument)
     except (ToolError, re.error) as error:
         return str(error)
+    return None
+
+
+def _problem_with_place(argument: str) -> str | None:
+    if _WILD.search(argument):
+        return "what is opened is named in full, without wildcards"
+    if not argument.startswith(("/", "~/")) or ".." in argument.split("/"):
+        return "name the place from / or ~/"
+    if len([part for part in argument.split("/") if part not in ("", ".", "~")]) == 0:
+        return "it would open everything; name one file or directory"
     return None
 
 
@@ -154,6 +180,14 @@ class Policies:
     def parse(cls, lines: Iterable[str], project: Path, home: Path) -> Policies:
         """Raises ConfigurationError for a line that cannot be read."""
         return cls(tuple(parse_policy(line) for line in lines), project, home)
+
+    def opened(self) -> Opened:
+        """What the lines open to a task from its beginning."""
+        places = (one.argument for one in self.listed if one.kind == "read")
+        return Opened(
+            tuple(self.home / place[2:] if place.startswith("~/") else Path(place) for place in places),
+            frozenset(one.argument for one in self.listed if one.kind == "environment"),
+        )
 
     def covering(self, acts: Sequence[AskedAct]) -> tuple[str, ...]:
         """The lines that together permit all of `acts`; empty when one act is permitted by none."""

@@ -26,9 +26,8 @@ from artoo.tools.settling_words import joined, met, unfinished, waiting
 from artoo.tools.under_way import Durable, nothing_to_keep
 from artoo.world.closing import ClosingView, opened
 from artoo.world.difference import Difference
-from artoo.world.journal import records_of
 from artoo.world.pending import DAY, Keeping, PendingRecord
-from artoo.world.settle import SETTLING
+from artoo.world.settle import told_of
 from artoo.world.union import RealFiles, Union
 from artoo.world.view_place import Views
 
@@ -174,11 +173,8 @@ class Settler:
 
     def _told_before(self, ending: Ending) -> Settled | None:
         """What a process that died after it had applied everything would have said."""
-        for record in reversed(records_of(self.artoo_home / "undo", ending.task_id)):
-            note = record.journal().note if record.done else None
-            if note is not None and note.act == SETTLING:
-                try:
-                    return Settled.model_validate_json(note.outcome)
-                except ValidationError:
-                    return None
-        return None
+        note = told_of(self.artoo_home, ending.task_id)
+        try:
+            return None if note is None else Settled.model_validate_json(note)
+        except ValidationError:
+            return None

@@ -30,6 +30,7 @@ from artoo.tools.network import Network
 from artoo.tools.tool import Tool
 from artoo.tools.user_tools import Function, UserTool, user_tool
 from artoo.world.classify import Places
+from artoo.world.reachable import ReachableFiles
 
 
 @cache
@@ -79,7 +80,7 @@ def builtin_tools(
     runner, writer = CommandsInView(view, gate, network or Network()), FilesInView(view, places)
 
     def files() -> Files:
-        return view.files
+        return ReachableFiles(view.files, places)
 
     tools: list[Tool] = [
         FindFiles(index, roots, files),

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.changes import Node, printable_path
 from artoo.contracts.errors import SandboxError
+from artoo.world.began import Meanwhile
 from artoo.world.files import parent_of
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import digest_file
@@ -23,8 +24,9 @@ from artoo.world.scan import Touched
 class Base(BaseModel):
     """One path of the person's, absolute and printable, as the view found it.
 
-    `changed_ns` is its ctime: whoever finds inode, size and ctime as they were need not read it. `sha256` (hex) of
-    a file's content; None for what is no file, or could not be read.
+    `changed_ns` is its ctime, which tells only of what cannot be read whether it is as it was. `sha256` (hex) of a
+    file's content; None for what is no file, or could not be read. `overtaken`: it was changed while the command
+    ran that changed it in the view, and nobody knows which version that command saw.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -33,6 +35,7 @@ class Base(BaseModel):
     was: StateRecord
     changed_ns: int
     sha256: str | None = None
+    overtaken: bool = False
 
 
 def read_base(file: Path) -> dict[str, Base]:
@@ -83,15 +86,20 @@ def _whole_length(descriptor: int) -> int:
     return whole
 
 
-def bases_of(known: Container[str], touched: Iterable[Touched]) -> Iterator[Base]:
-    """What is to be kept of things of the person's that a layer touches, as far as it is not known."""
+def bases_of(known: Container[str], touched: Iterable[Touched], meanwhile: Meanwhile) -> Iterator[Base]:
+    """What is to be kept of things of the person's that a layer touches, as far as it is not known.
+
+    `meanwhile`: while the command ran that touched them.
+    """
     for one in touched:
         root, relative = printable_path(os.fsencode(one.layer.root)), printable_path(one.relative)
         path = f"{root}/{relative}" if relative else root
         was = StateRecord.of(one.state)
         if path not in known and was is not None:
             digest = _digest(root, relative) if was.node is Node.FILE else None
-            yield Base(path=path, was=was, changed_ns=one.state.ctime_ns, sha256=digest)
+            changed = one.state.ctime_ns
+            overtaken = not one.state.is_directory and changed in meanwhile
+            yield Base(path=path, was=was, changed_ns=changed, sha256=digest, overtaken=overtaken)
 
 
 def _digest(root: str, relative: str) -> str | None:

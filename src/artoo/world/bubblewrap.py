@@ -15,6 +15,7 @@ from pathlib import Path
 from artoo.ports.sandbox import MIB, RunStatus
 from artoo.world import seccomp
 from artoo.world.edge.doors import joined_door
+from artoo.world.entry import entered, native_entry
 from artoo.world.limits import limited
 from artoo.world.overlay import View
 from artoo.world.process import Confined, kill_quietly
@@ -59,6 +60,7 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
         door = None
         if request.hosts:
             door = doors.enter_context(joined_door(status.known, user_namespace=variant.user_namespace))
+        prefix, entry = doors.enter_context(entered(_writable(view), native_entry()))
         argv = [
             str(variant.program),
             *_isolation(variant),
@@ -66,9 +68,10 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
             *("--json-status-fd", str(status.write), "--seccomp", str(filter_fd)),
             *_file_system(view),
             *("--chdir", str(request.cwd), "--"),
+            *prefix,
             *limited(request.argv, request.limits),
         ]
-        watched = (*(layer.upper for layer in stage.layers), stage.scratch)
+        watched = (*(layer.upper for layer in stage.layers), request.scratch or stage.scratch)
 
         async def watch(process: asyncio.subprocess.Process, stop: Callable[[RunStatus], None]) -> None:
             await watch_tree(status.leader, watched, request.limits, stop)
@@ -81,7 +84,7 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
                 _end_early(process)
 
         yield (
-            Confined(argv, view.env, Path("/"), (status.write, filter_fd), end, watch, door=door),
+            Confined(argv, view.env, Path("/"), (status.write, filter_fd, *entry), end, watch, door=door),
             status,
         )
     finally:
@@ -119,7 +122,8 @@ def _file_system(view: View) -> Iterator[str]:
     request, stage = view.request, view.stage
     yield from ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
     yield from ("--perms", "1777", "--size", str(min(_SHARED_MEMORY, request.limits.memory_bytes)))
-    yield from ("--tmpfs", "/dev/shm", "--tmpfs", "/run")
+    yield from ("--tmpfs", "/dev/shm", "--remount-ro", "/dev", "--remount-ro", "/proc")
+    yield from ("--tmpfs", "/run")
     scratch = str(request.scratch or stage.scratch)
     yield from ("--bind", scratch, "/tmp", "--bind", scratch, "/var/tmp")
     inside = [path for path in view.bound if any(Path(path).is_relative_to(layer.root) for layer in stage.layers)]
@@ -132,11 +136,18 @@ def _file_system(view: View) -> Iterator[str]:
         yield from ("--ro-bind-try", path, path)
     for path in view.hidden:
         yield from _hide(path, stage)
+    yield from ("--remount-ro", "/run")
+
+
+def _writable(view: View) -> tuple[str, ...]:
+    """What a command may open for writing: named pipes elsewhere have readers outside."""
+    return (*(str(layer.root) for layer in view.stage.layers), "/tmp", "/var/tmp", "/dev")
 
 
 def _overlay(layer: Layer) -> Iterator[str]:
     """A root under its layers. bubblewrap takes sources from the old root and mounts below the new one; a target
-    that leaves the new root upwards makes the root's own overlay a source for the next."""
+    that leaves the new root upwards makes the root's own overlay a source for the next. The last is bound: of the
+    ways to mount, that one alone forbids devices and set-user-id programs."""
     root = str(layer.root)
     lowest = root
     if layer.footing is not None:
@@ -146,7 +157,8 @@ def _overlay(layer: Layer) -> Iterator[str]:
         lowest = alone
     for source in (lowest, *(str(upper) for upper in reversed(layer.below))):
         yield from ("--overlay-src", source)
-    yield from ("--overlay", str(layer.upper), str(layer.work), root)
+    over = str(layer.over)
+    yield from ("--overlay", str(layer.upper), str(layer.work), f"/../oldroot{over}", "--bind", over, root)
 
 
 def _hide(path: Path, stage: Stage) -> Iterator[str]:

@@ -25,7 +25,7 @@ from artoo.world.selftest import prove
 from artoo.world.stage import memory_stage_home
 from artoo.world.unconfined import AskForEverything
 
-_FORMAT = 3
+_FORMAT = 4
 
 
 @dataclass(frozen=True, slots=True)

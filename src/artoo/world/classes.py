@@ -8,7 +8,7 @@
 | mode, owner, attributes | mode |
 | a link that leads out, or stands where something else was | link |
 | anything new or overwritten outside project and workspace | elsewhere |
-| start-up files, hooks, configuration of editors and agents, credentials, artoo's own files | persistence |
+| start-up files, hooks, configuration of editors and agents, the closed home, artoo's own files | persistence |
 | what git could not give back (`git_history`) | history |
 | pipes, sockets, devices; programs that gain their owner's rights | special |
 """
@@ -25,7 +25,7 @@ _BOUNDS = frozenset({PathClass.PROJECT, PathClass.WORKSPACE})
 _SILENT: Meaning = (ChangeClass.SILENT, "")
 _SENSITIVE = {
     PathClass.ARTOO: "artoo's own files",
-    PathClass.SECRET: "a place for credentials",
+    PathClass.SECRET: "the closed part of the home",
     PathClass.PERSISTENCE: "runs or configures programs later",
 }
 _ELSEWHERE = "outside project and workspace"

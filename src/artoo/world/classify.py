@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from artoo.contracts.changes import PathClass
 from artoo.ports.sandbox import Roots
-from artoo.world.secrets import SECRET_DIRECTORIES, SECRET_FILES
+from artoo.world.closed import Closed
 
 _HOME_PERSISTENCE = re.compile(
     rb"(\.(bash|zsh|ksh|csh|tcsh|fish|mksh)[\w.-]*|\.z(shrc|shenv|profile|login|logout)|\.profile|\.login|\.logout"
@@ -52,6 +52,7 @@ class Places:
     workspace: bytes
     project: bytes
     artoo: bytes
+    closed: Closed = field(compare=False)
 
     @classmethod
     def of(cls, roots: Roots, artoo_home: Path) -> Places:
@@ -59,22 +60,26 @@ class Places:
             os.fsencode(os.path.realpath(path))  # as Path.resolve, without building the path again: once a task
             for path in (roots.home, roots.workspace, roots.project, artoo_home)
         )
-        return cls(home, workspace, project, artoo)
+        return cls(home, workspace, project, artoo, Closed.of(roots))
 
     def classify(self, path: bytes) -> PathClass:
         """The class of a real absolute path, most sensitive first."""
         if _inside(path, self.artoo):
             return PathClass.ARTOO
         below_home = _below(path, self.home)
-        if below_home is not None and _is_secret(below_home):
-            return PathClass.SECRET
         if self._persists(path, below_home):
             return PathClass.PERSISTENCE
+        if self.closed.homes[0].covers(os.fsdecode(path)):
+            return PathClass.SECRET
         if _inside(path, self.workspace) and not _inside(self.home, self.workspace):
             return PathClass.WORKSPACE
         if self._in_project(path, below_home):
             return PathClass.PROJECT
         return PathClass.HOME if below_home is not None else PathClass.OUTSIDE
+
+    def is_closed(self, path: bytes) -> bool:
+        """Whether tools may not read what a real absolute path names (`closed`)."""
+        return _inside(path, self.artoo) or self.closed.covers(os.fsdecode(path))
 
     def within_bounds(self, path: bytes) -> bool:
         """Whether a path lies in project or workspace, whatever its class."""
@@ -106,11 +111,3 @@ def _below(path: bytes, directory: bytes) -> bytes | None:
         return b""
     prefix = directory.rstrip(b"/") + b"/"
     return path[len(prefix) :] if path.startswith(prefix) else None
-
-
-_SECRET_PATHS = frozenset(os.fsencode(path) for path in (*SECRET_DIRECTORIES, *SECRET_FILES))
-_SECRET_PREFIXES = tuple(os.fsencode(directory).rstrip(b"/") + b"/" for directory in SECRET_DIRECTORIES)
-
-
-def _is_secret(below_home: bytes) -> bool:
-    return below_home in _SECRET_PATHS or below_home.startswith(_SECRET_PREFIXES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
@@ -10,16 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.contracts.changes import Node
+from artoo.world.exchange import Place, exchange, put_new
 from artoo.world.files import copy_node, parent_of, set_metadata, set_mode
 from artoo.world.journal import Record, StateRecord, Step, record_bytes
-from artoo.world.nodes import NodeState, read_state
+from artoo.world.nodes import NodeState, at, digest_file, read_state
 
 _WORKING_MODE = 0o700
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One path from `start` to `end`. `content` (on any file system) becomes what is at the path."""
+    """One path from `start` to `end`. `content` (on any file system) becomes what is at the path.
+
+    `aside` is a name beside it, for the moment in which what goes is looked at once more. `sha256` (hex) is that of
+    the content that goes; None: not known.
+    """
 
     root: str
     relative: str
@@ -27,6 +33,8 @@ class Move:
     end: StateRecord | None
     in_place: bool
     content: Path | None
+    aside: str
+    sha256: str | None = None
 
     @property
     def depth(self) -> int:
@@ -37,16 +45,28 @@ class Move:
         return self.relative.rpartition("/")[0]
 
 
-def forward(step: Step) -> Move:
+def forward(step: Step, record: Record) -> Move:
     """The step as it was meant."""
     content = Path(record_bytes(step.source)) if step.source is not None else None
-    return Move(step.root, step.relative, step.before, step.after, step.in_place, content)
+    aside = _aside(step, record)
+    return Move(
+        step.root, step.relative, step.before, step.after, step.in_place, content, aside, step.before_sha256
+    )
 
 
 def backward(step: Step, record: Record) -> Move:
     """The step taken back."""
     content = record.image(step.image) if step.image is not None else None
-    return Move(step.root, step.relative, step.after, step.restored, step.in_place, content)
+    aside = _aside(step, record)
+    return Move(
+        step.root, step.relative, step.after, step.restored, step.in_place, content, aside, step.after_sha256
+    )
+
+
+def _aside(step: Step, record: Record) -> str:
+    """The same after a crash, and no other step's: acts are one at a time, and names in a directory differ."""
+    told = hashlib.sha256(f"{record.name}\0{step.path}".encode("utf-8", "surrogatepass")).hexdigest()
+    return f".artoo-{told[:24]}"
 
 
 def now_at(root: str, relative: str) -> NodeState | None:
@@ -115,6 +135,8 @@ def _remove(move: Move) -> None:
     to_directory = move.end is not None and move.end.node is Node.DIRECTORY
     if move.end is not None and from_directory == to_directory:
         return
+    if not from_directory:
+        _put_back_aside(move)
     now = now_at(move.root, move.relative)
     if now is None or is_state(now, move.end):
         return
@@ -124,7 +146,42 @@ def _remove(move: Move) -> None:
         if from_directory:
             os.rmdir(name, dir_fd=directory)
         else:
-            os.unlink(name, dir_fd=directory)
+            put_new((directory, name), (directory, move.aside))
+            _retire_aside(move, (directory, name))
+
+
+def _put_back_aside(move: Move) -> None:
+    """Ends a removal that a crash cut between its two steps."""
+    try:
+        with parent_of(move.root, move.relative) as (directory, name):
+            if read_state(directory, move.aside) is not None:
+                _retire_aside(move, (directory, name))
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+            raise
+
+
+def _retire_aside(move: Move, place: Place) -> None:
+    """What was taken aside goes if it is what was to go; else it gets its name back. Raises OSError (ESTALE)."""
+    directory, name = place
+    if _is_what_goes(move, directory, move.aside):
+        os.unlink(move.aside, dir_fd=directory)
+        return
+    with suppress(FileExistsError):  # there is a newer one already: this one stays beside it
+        put_new((directory, move.aside), (directory, name))
+    raise _foreign(move)
+
+
+def _is_what_goes(move: Move, directory: int, name: str) -> bool:
+    """Whether this thing, which nobody reaches by its path any more, is what the act was agreed to take away."""
+    if not is_state(read_state(directory, name), move.start):
+        return False
+    if move.sha256 is None or move.start is None or move.start.node is not Node.FILE:
+        return True
+    try:
+        return digest_file(directory, name) == move.sha256
+    except PermissionError:  # its owner may not read it: identity, size and time must do
+        return True
 
 
 def _foreign(move: Move) -> OSError:
@@ -144,26 +201,91 @@ def _put(move: Move) -> None:
         return
     if not os.path.lexists(move.content):  # done before a crash
         return
-    if not is_ours(move):
-        raise _foreign(move)
-    with parent_of(move.root, move.relative) as (directory, name):
-        try:
-            os.rename(move.content, name, dst_dir_fd=directory)
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-            _put_copy(move.content, move.end, directory, name)
-
-
-def _put_copy(content: Path, end: StateRecord, directory: int, name: str) -> None:
-    beside = Path(f"/proc/self/fd/{directory}/.artoo-{content.parent.parent.name[-12:]}-{content.name}")
-    source = os.open(content.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    holder = os.open(move.content.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        copy_node(source, content.name, end, beside)
-        os.rename(beside.name, name, src_dir_fd=directory, dst_dir_fd=directory)
-        content.unlink()
+        with parent_of(move.root, move.relative) as (directory, name):
+            _lay(move, (holder, move.content.name), (directory, name))
     finally:
-        os.close(source)
+        os.close(holder)
+
+
+def _lay(move: Move, content: Place, target: Place) -> None:
+    now = read_state(*target)
+    if is_state(now, move.end, in_place=move.in_place) and move.end is not None:
+        os.unlink(content[1], dir_fd=content[0])  # exchanged before a crash: what is there now is what went
+        return
+    if now is None and (move.start is None or _swaps_kind(move)):
+        _lay_new(move, content, target)
+    elif is_state(now, move.start, in_place=move.in_place):
+        _lay_over(move, content, target)
+    else:
+        raise _foreign(move)
+
+
+def _lay_new(move: Move, content: Place, target: Place) -> None:
+    try:
+        put_new(content, target)
+    except FileExistsError as error:
+        raise _foreign(move) from error
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _lay_new(move, _copied_beside(move, content, target), target)
+        os.unlink(content[1], dir_fd=content[0])
+
+
+def _lay_over(move: Move, content: Place, target: Place) -> None:
+    """What is there at the instant of the exchange is looked at afterwards: nobody can come in between."""
+    mine = read_state(*content)
+    try:
+        exchange(content, target)
+    except NotImplementedError:
+        os.rename(content[1], target[1], src_dir_fd=content[0], dst_dir_fd=target[0])
+        return
+    except FileNotFoundError as error:
+        raise _foreign(move) from error
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _lay_copy_over(move, content, target)
+        return
+    if not _is_what_goes(move, *content):
+        assert mine is not None
+        _give_back(move, mine, content, target)
+        raise _foreign(move)
+    os.unlink(content[1], dir_fd=content[0])
+
+
+def _give_back(move: Move, mine: NodeState, content: Place, target: Place) -> None:
+    """Somebody else's version gets its name again; if there is a newer one by now, that, and it stays beside it."""
+    with suppress(FileNotFoundError):  # it was removed meanwhile: so be it
+        exchange(content, target)
+        out = read_state(*content)
+        if out is not None and out.inode != mine.inode:
+            exchange(content, target)
+            with suppress(FileExistsError):
+                put_new(content, (target[0], move.aside))
+
+
+def _lay_copy_over(move: Move, content: Place, target: Place) -> None:
+    beside = _copied_beside(move, content, target)
+    mine = read_state(*beside)
+    try:
+        _lay_over(move, beside, target)
+    except OSError:
+        left = read_state(*beside)
+        if left is not None and mine is not None and left.inode == mine.inode:
+            os.unlink(beside[1], dir_fd=beside[0])
+        raise
+    os.unlink(content[1], dir_fd=content[0])
+
+
+def _copied_beside(move: Move, content: Place, target: Place) -> Place:
+    assert move.end is not None
+    with suppress(FileNotFoundError):  # of a crash
+        os.unlink(move.aside, dir_fd=target[0])
+    copy_node(*content, move.end, Path(at(target[0], move.aside)))
+    return target[0], move.aside
 
 
 def _finish(move: Move) -> None:
@@ -171,6 +293,9 @@ def _finish(move: Move) -> None:
     if move.end is None or not (move.in_place or move.end.node is Node.DIRECTORY):
         return
     with parent_of(move.root, move.relative) as (directory, name):
+        now = read_state(directory, name)
+        if move.in_place and not is_state(now, move.end, in_place=True):
+            raise _foreign(move)
         set_metadata(directory, name, move.end, times=move.end.node is not Node.DIRECTORY)
 
 

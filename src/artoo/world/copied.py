@@ -14,12 +14,12 @@ from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Captured, Roots, RunStatus, SandboxRequest, TierName
+from artoo.world.closed import LAYER_TREES, closed_paths
 from artoo.world.mirror import CopyLimits, Mirror
 from artoo.world.mounts import MountTable
 from artoo.world.process import Ended
 from artoo.world.readonly import ReadOnlyFirst
 from artoo.world.runner import Over
-from artoo.world.secrets import LAYER_TREES, existing, secret_paths
 from artoo.world.stage import Layer, Stage, overlay_roots
 from artoo.world.unconfined import FOR_REAL, NO_SANDBOX, AskForEverything, ended_for_real
 from artoo.world.view_place import ViewKind
@@ -80,8 +80,7 @@ class CopyRunner:
 
     def _followed(self, request: SandboxRequest, stage: Stage, home: Path) -> list[Mirror]:
         """The copies, equal to what the view shows."""
-        secrets = secret_paths(request.roots.home, self.artoo_home)
-        hidden = frozenset(os.fsencode(path) for path in existing([*secrets, *request.hide]))
+        hidden = frozenset(map(os.fsencode, closed_paths(request.roots, self.artoo_home, request.hide)))
         try:
             return [
                 self._follow(layer, home / "copy" / LAYER_TREES[number], hidden)
@@ -133,7 +132,13 @@ def _moved(request: SandboxRequest, ways: list[tuple[Path, Path]], home: Path) -
         return text
 
     roots = request.roots
-    inside = Roots(roots.home, moved(roots.workspace.resolve()), moved(roots.project.resolve()), layer=home)
+    inside = Roots(
+        roots.home,
+        moved(roots.workspace.resolve()),
+        moved(roots.project.resolve()),
+        layer=home,
+        opened=roots.opened,
+    )
     return replace(
         request,
         argv=tuple(map(named, request.argv)),

@@ -1,55 +1,45 @@
-"""The environment that a command sees: the user's, without keys, sockets to services, or places for history."""
+"""The environment that a command sees: an allow-list of the person's, and what keeps programs quiet.
+
+A list of what is secret is never whole (`MYSQL_PWD`, `SSHPASS`, a connection string under any name), so a variable
+passes when its name is known to say where programs are and how they behave, and its value holds no credential.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
-_KEY_LIKE_NAME = re.compile(
-    r"(^|_)(API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|SIGNING_?KEY|KEY|TOKEN|SECRETS?|PASS|PASSWD|PASSWORD|PASSPHRASE|PAT|PIN"
-    r"|CREDENTIALS?|AUTH|COOKIES?|BEARER|DSN|WEBHOOK|LICENSE_KEY)(_|$|\d)|(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$",
-    re.IGNORECASE,
+from artoo.ports.sandbox import SandboxRequest
+from artoo.redaction import holds_secret
+
+_PASSED = re.compile(
+    # who and where
+    r"PATH|USER|LOGNAME|SHELL|HOSTNAME|PWD|OLDPWD|LANG|LANGUAGE|LC_[A-Z]+|TZ|COLUMNS|LINES|EDITOR|VISUAL|COLORTERM"
+    r"|NO_COLOR|FORCE_COLOR|CLICOLOR|CLICOLOR_FORCE|CI|SOURCE_DATE_EPOCH|DEBIAN_FRONTEND|XDG_(CONFIG|DATA|STATE)_HOME"
+    r"|XDG_(DATA|CONFIG)_DIRS|MANPATH|INFOPATH|TERMINFO|TERMINFO_DIRS|NIX_PATH|NIX_PROFILES"
+    # languages and their tools
+    r"|PYTHON(PATH|HOME|UTF8|IOENCODING|HASHSEED|UNBUFFERED|DONTWRITEBYTECODE|WARNINGS|OPTIMIZE|NOUSERSITE|USERBASE)"
+    r"|VIRTUAL_ENV|CONDA_(PREFIX|DEFAULT_ENV|EXE|PYTHON_EXE)|PYENV_(ROOT|VERSION)|PIPX_(HOME|BIN_DIR)|UV_(PYTHON|TOOL_DIR)"
+    r"|NODE_(PATH|ENV|VERSION)|NVM_(DIR|BIN|INC)|VOLTA_HOME|BUN_INSTALL|DENO_(DIR|INSTALL)|PNPM_HOME|COREPACK_HOME"
+    r"|GO(PATH|ROOT|BIN|OS|ARCH|FLAGS|WORK|TOOLCHAIN|CACHE|MODCACHE|111MODULE)|CGO_ENABLED|CARGO_HOME|CARGO_TARGET_DIR"
+    r"|RUSTUP_(HOME|TOOLCHAIN)|RUSTFLAGS|RUST_BACKTRACE|JAVA_HOME|JDK_HOME|M2_HOME|MAVEN_HOME|GRADLE_HOME|KOTLIN_HOME"
+    r"|ANDROID_(HOME|SDK_ROOT|NDK_HOME)|SDKMAN_DIR|RBENV_(ROOT|VERSION)|GEM_(HOME|PATH)|RUBYLIB|RUBYOPT|BUNDLE_GEMFILE"
+    r"|ASDF_(DIR|DATA_DIR)|PERL5LIB|PERL_(LOCAL_LIB_ROOT|MB_OPT|MM_OPT)|R_(HOME|LIBS|LIBS_USER)|JULIA_DEPOT_PATH"
+    r"|DOTNET_ROOT|DOTNET_CLI_TELEMETRY_OPTOUT|LUA_(PATH|CPATH)|GHCUP_INSTALL_BASE_PREFIX"
+    # building
+    r"|CC|CXX|CPP|LD|AR|AS|NM|RANLIB|STRIP|FC|CFLAGS|CXXFLAGS|CPPFLAGS|LDFLAGS|FFLAGS|LIBS|ARFLAGS|MAKEFLAGS|MAKE"
+    r"|ARCHFLAGS|MACOSX_DEPLOYMENT_TARGET|SDKROOT|DEVELOPER_DIR|PKG_CONFIG(_PATH|_LIBDIR)?|LD_LIBRARY_PATH|LIBRARY_PATH"
+    r"|C_INCLUDE_PATH|CPATH|CPLUS_INCLUDE_PATH|ACLOCAL_PATH|CMAKE_(PREFIX_PATH|GENERATOR|BUILD_TYPE|BUILD_PARALLEL_LEVEL)"
+    r"|OMP_NUM_THREADS|MKL_NUM_THREADS|OPENBLAS_NUM_THREADS|CUDA_(HOME|PATH|VISIBLE_DEVICES)|HIP_VISIBLE_DEVICES"
+    # where packages come from, and whom to believe: addresses, unless they hold a name and a password
+    r"|PIP_(INDEX_URL|EXTRA_INDEX_URL|TRUSTED_HOST|CERT|FIND_LINKS|NO_INDEX|DEFAULT_TIMEOUT|DISABLE_PIP_VERSION_CHECK"
+    r"|CONFIG_FILE|ROOT_USER_ACTION|BREAK_SYSTEM_PACKAGES)|UV_(INDEX_URL|EXTRA_INDEX_URL|DEFAULT_INDEX|INDEX|NATIVE_TLS"
+    r"|LINK_MODE)|npm_config_(registry|cafile|strict_ssl)|NPM_CONFIG_(REGISTRY|CAFILE|STRICT_SSL)|GO(PROXY|SUMDB|NOSUMDB)"
+    r"|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|NODE_EXTRA_CA_CERTS|GIT_SSL_CAINFO"
+    # a name for commits
+    r"|GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|GIT_CONFIG_NOSYSTEM|EMAIL"
 )
-_KEY_LIKE_VALUE = re.compile(
-    r"^(sk-|sk_|rk_|pk_live|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|AKIA|ASIA|AIza|hf_|npm_|pypi-|eyJ[\w-]+\.eyJ)"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY|://[^/\s:@]+:[^/\s@]+@"
-)
-_REMOVED = frozenset(
-    [
-        "DBUS_SESSION_BUS_ADDRESS",
-        "DBUS_SYSTEM_BUS_ADDRESS",
-        "SSH_AUTH_SOCK",
-        "SSH_AGENT_PID",
-        "GPG_AGENT_INFO",
-        "GNOME_KEYRING_CONTROL",
-        "DISPLAY",
-        "WAYLAND_DISPLAY",
-        "WAYLAND_SOCKET",
-        "XAUTHORITY",
-        "XDG_RUNTIME_DIR",
-        "DOCKER_HOST",
-        "CONTAINER_HOST",
-        "NOTIFY_SOCKET",
-        "LD_PRELOAD",
-        "LD_AUDIT",
-        "BASH_ENV",
-        "ENV",
-        "PROMPT_COMMAND",
-        "SHELLOPTS",
-        "BASHOPTS",
-        "TMUX",
-        "STY",
-        "INVOCATION_ID",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "ALL_PROXY",
-        "http_proxy",
-        "https_proxy",
-        "all_proxy",
-    ]
-)
-_REMOVED_PREFIXES = ("ARTOO_", "BRAIN_", "TOOL_", "BASH_FUNC_", "DYLD_", "LISTEN_")
+_WITH_CREDENTIALS = re.compile(r"://[^/\s]*@")
 
 QUIET: Mapping[str, str] = {
     "HISTFILE": "/dev/null",
@@ -58,6 +48,7 @@ QUIET: Mapping[str, str] = {
     "NODE_REPL_HISTORY": "",
     "SQLITE_HISTORY": "/dev/null",
     "XDG_CACHE_HOME": "/tmp/.cache",
+    "npm_config_cache": "/tmp/.cache/npm",
     "TMPDIR": "/tmp",
     "npm_config_logs_max": "0",
     "npm_config_update_notifier": "false",
@@ -70,23 +61,16 @@ QUIET: Mapping[str, str] = {
 """Settings under which ordinary programs leave no history and no cache behind, and ask nothing."""
 
 
-def is_key_like(name: str, value: str) -> bool:
-    """Whether a variable looks like a credential, by its name or by the shape of its value."""
-    return bool(_KEY_LIKE_NAME.search(name) or _KEY_LIKE_VALUE.search(value))
+def passes(name: str, value: str) -> bool:
+    """Whether commands may see a variable of the person's."""
+    return bool(_PASSED.fullmatch(name)) and not _WITH_CREDENTIALS.search(value) and not holds_secret(value)
 
 
-def cleaned(
-    outer: Mapping[str, str], *, home: Path, extra: Mapping[str, str], keep: frozenset[str] = frozenset()
-) -> dict[str, str]:
-    """The environment for a command: `outer` cleaned, quiet settings, then `extra` (cleaned as well)."""
-    merged = {name: value for name, value in outer.items() if _passes(name, value, keep)}
-    merged.update(QUIET)
-    merged["HOME"] = str(home)
-    merged.update({name: value for name, value in extra.items() if _passes(name, value, keep)})
-    return merged
+def cleaned(outer: Mapping[str, str], request: SandboxRequest) -> dict[str, str]:
+    """The environment for a request: what passes of `outer`, quiet settings, then the request's own.
 
-
-def _passes(name: str, value: str, keep: frozenset[str]) -> bool:
-    if name in keep:
-        return True
-    return not (name in _REMOVED or name.startswith(_REMOVED_PREFIXES) or is_key_like(name, value))
+    What a policy line opens, or a person agreed to for this command, passes whatever it holds.
+    """
+    named = request.keep_env | request.roots.opened.variables
+    merged = {name: value for name, value in outer.items() if name in named or passes(name, value)}
+    return {**merged, **QUIET, "HOME": str(request.roots.home), **request.env}

@@ -27,9 +27,9 @@ from artoo.world.nodes import NodeState
 Left = Fingerprint | None
 """What an act left at a path; None: nothing."""
 
-_FORMAT = 2
-_READABLE = (1, 2)
-"""Format 1 had no note."""
+_FORMAT = 3
+_READABLE = (1, 2, 3)
+"""Format 1 had no note, format 2 no digests of contents."""
 
 _JOURNAL, _DONE, _BEFORE, _NEW, _LANDINGS = "journal.json", "done", "before", "new", "landings"
 _PRUNED, _UNDONE = "pruned", "undone"
@@ -79,7 +79,8 @@ class StateRecord(BaseModel):
 class Step(BaseModel):
     """One path's part of an act. `root` and `relative` are printable paths; `relative` is empty for the root.
 
-    `source` holds the new content and is renamed into place; `image` is the number of the before-image.
+    `source` holds the new content and is renamed into place; `image` is the number of the before-image. The digests
+    (sha256, hex) are those of a file's content: what was agreed to be replaced, and what replaces it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -92,6 +93,8 @@ class Step(BaseModel):
     source: str | None = None
     image: int | None = None
     image_inode: int | None = None
+    before_sha256: str | None = None
+    after_sha256: str | None = None
 
     @property
     def restored(self) -> StateRecord | None:

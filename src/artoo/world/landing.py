@@ -21,6 +21,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import ActNote
 from artoo.world.acts import keep_note, move_notes, read_notes
 from artoo.world.base import Base, append_base, bases_of
+from artoo.world.began import Began
 from artoo.world.carry import carry
 from artoo.world.fold import fold
 from artoo.world.journal import record_bytes
@@ -59,19 +60,20 @@ def land(
     effects: Sequence[Effect],
     touched: Sequence[Touched],
     known: Container[str],
+    began: Began,
     *,
     note: ActNote | None,
     still_wanted: Callable[[], None],
 ) -> tuple[Path, tuple[Base, ...]]:
     """Decides that what a command did becomes part of `layer`: what is to be folded, and kept of the real files.
 
-    `note`: how its call ended; it is part of the view if that is.
+    `began`: when it did. `note`: how its call ended; it is part of the view if that is.
     Raises SandboxError when there is no room, or what `still_wanted` raises: nothing of it is in the view then.
     """
     home = place.commands / stage.base.name
     try:
         _bring(stage, home, {effect.layer.root for effect in effects})
-        bases = tuple(bases_of(known, touched))
+        bases = tuple(bases_of(known, touched, began.until(Began.now())))
         place.base_file(layer).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         append_base(place.base_file(layer), bases)
         if note is not None:

@@ -1,11 +1,13 @@
 """A stand-alone program that confines itself and then becomes a command; the standard library only.
 
     python -I -S launcher.py CONFIG_FD STATUS_FD
+    python -I -S launcher.py enter DIRECTORY... "" PROGRAM ARGUMENT...
 
 CONFIG_FD gives one JSON object (`group.LaunchPlan`). STATUS_FD receives JSON lines: `{"child-pid": N}` when the
 command's first process exists, `{"exit-code": N}` after its end if it was ever reached. Modes: `plain` (only
 supervised), `landlock` (files read-only, no sockets), `namespaces` (own view of files, processes and network).
-Whatever the mode, no process of the command is left when this program ends.
+Whatever the mode, no process of the command is left when this program ends. The second form is what `entry.py`
+describes.
 """
 
 from __future__ import annotations
@@ -26,13 +28,14 @@ from typing import Any, NoReturn
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _DEATH_SIGNAL, _SUBREAPER, _NO_NEW_PRIVILEGES, _SECCOMP, _DROP_BOUND = 1, 36, 38, 22, 24
 _NEW_NAMESPACES = 0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000
-_PRIVATE_RECURSIVE, _BIND, _NOSUID, _NODEV, _READ_ONLY = 0x44000, 0x1000, 0x2, 0x4, 0x1
+_PRIVATE_RECURSIVE, _BIND, _NOSUID, _NODEV, _NOEXEC, _READ_ONLY = 0x44000, 0x1000, 0x2, 0x4, 0x8, 0x1
 _MOUNT_SETATTR, _AT_RECURSIVE = 442, 0x8000
 _RECURSIVE, _DETACH = 0x4000, 2
 _RULESET, _RULE, _RESTRICT = 444, 445, 446
-_EXECUTE, _WRITE, _READ, _LIST = 1, 2, 4, 8
+_EXECUTE, _WRITE, _READ, _LIST, _MOVE = 1, 2, 4, 8, 0x2000
 _GIVE_UP_SECONDS = 5.0
 _SET_FLAGS, _UP, _PORT = 0x8914, 0x1 | 0x40, 3128
+_OVER_FILES = 1 << 0 | 1 << 1 | 1 << 3 | 1 << 4  # CHOWN, DAC_OVERRIDE, FOWNER, FSETID
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 
@@ -52,8 +55,9 @@ def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -
     _check(_LIBC.mount(*arguments), f"mount {kind or 'bind'} on {target}")
 
 
-def _set_read_only(target: str, read_only: bool, *, recursive: bool = False) -> None:
-    bits = struct.pack("QQQQ", _READ_ONLY if read_only else 0, 0 if read_only else _READ_ONLY, 0, 0)
+def _mark(target: str, now: int, no_longer: int = 0, *, recursive: bool = False) -> None:
+    """Sets and clears attributes of a mount."""
+    bits = struct.pack("QQQQ", now, no_longer, 0, 0)
     flags = _AT_RECURSIVE if recursive else 0
     result = _LIBC.syscall(_MOUNT_SETATTR, -100, os.fsencode(target), flags, bits, ctypes.c_size_t(len(bits)))
     _check(result, f"mount_setattr on {target}")
@@ -89,6 +93,20 @@ def restrict_files(readable: list[str], listable: list[str], writable: list[str]
     _prctl(_NO_NEW_PRIVILEGES, 1)
     _check(_LIBC.syscall(_RESTRICT, ruleset, 0), "landlock restrict")
     os.close(ruleset)
+
+
+def enter(arguments: list[str]) -> NoReturn:
+    """Holds writing to the directories up to the empty argument, and becomes the program after it."""
+    end = arguments.index("")
+    attributes = struct.pack("Q", _WRITE | _MOVE)
+    ruleset = _LIBC.syscall(_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0)
+    if ruleset < 0:
+        sys.exit("sandbox: Landlock is missing or refuses")
+    for path in arguments[:end]:
+        _allow(ruleset, path, _WRITE | _MOVE)
+    _check(_LIBC.syscall(_RESTRICT, ruleset, 0), "landlock restrict")
+    os.closerange(3, 4096)
+    os.execv(arguments[end + 1], arguments[end + 1 :])
 
 
 def _allow(ruleset: int, path: str, access: int) -> None:
@@ -138,7 +156,7 @@ def _build_view(plan: dict[str, Any]) -> None:
     for place in ("/tmp", "/var/tmp"):
         if os.path.isdir(place):
             _bind(opened[plan["scratch"]], place)
-    _mount("tmpfs", "/run", "tmpfs", _NOSUID | _NODEV, "mode=755")
+    _mount("tmpfs", "/run", "tmpfs", _NOSUID | _NODEV, "mode=755,size=64k")
     _devices(opened, plan["shared_memory"])
     inside = {
         path for path in plan["bound"] for layer in plan["layers"] if (path + "/").startswith(layer["root"] + "/")
@@ -149,10 +167,13 @@ def _build_view(plan: dict[str, Any]) -> None:
     _bind_as_is([path for path in plan["bound"] if path in inside], opened)
     for path in plan["hidden"]:
         _hide(path, opened[plan["empty"]])
-    _set_read_only("/", True, recursive=True)
-    for path in (*plan["writable"], "/dev/shm", "/dev"):
+    _mark("/", _READ_ONLY | _NOSUID | _NODEV, recursive=True)
+    for name in _DEVICES:
+        if os.path.exists(f"/dev/{name}"):
+            _mark(f"/dev/{name}", 0, _NODEV)
+    for path in (*plan["writable"], "/dev/shm"):
         if os.path.isdir(path):
-            _set_read_only(path, False)
+            _mark(path, 0, _READ_ONLY)
     _fresh_proc()
     for descriptor in opened.values():
         os.close(descriptor)
@@ -229,21 +250,21 @@ def _hide(path: str, empty: int) -> None:
 
 
 def _fresh_proc() -> None:
-    _mount("proc", "/proc", "proc", _NOSUID | _NODEV | 0x8)
-    for name in ("sys", "sysrq-trigger", "irq", "bus"):
-        path = f"/proc/{name}"
-        if os.path.exists(path):
-            _mount(path, path, "", _BIND)
-            _set_read_only(path, True)
+    """Nothing in it can be written: what belongs to root there belongs to the machine (`/proc/sys`)."""
+    _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
+    _mark("/proc", _READ_ONLY)
 
 
-def _drop_privileges() -> None:
+def _drop_privileges(kept: int) -> None:
+    """Gives up all capabilities but those of the mask `kept`, and never gets one back."""
     _prctl(_NO_NEW_PRIVILEGES, 1)
     for capability in range(64):
-        if _LIBC.prctl(_DROP_BOUND, capability, 0, 0, 0) < 0:
+        if not kept >> capability & 1 and _LIBC.prctl(_DROP_BOUND, capability, 0, 0, 0) < 0:
             break
-    header, nothing = struct.pack("Ii", 0x20080522, 0), struct.pack("6I", 0, 0, 0, 0, 0, 0)
-    _check(_LIBC.capset(header, nothing), "capset")
+    header, held = struct.pack("Ii", 0x20080522, 0), ctypes.create_string_buffer(24)
+    _check(_LIBC.capget(header, held), "capget")
+    permitted = struct.unpack("6I", held.raw)[1] & kept
+    _check(_LIBC.capset(header, struct.pack("6I", permitted, permitted, 0, 0, 0, 0)), "capset")
 
 
 # --- the command ------------------------------------------------------------------------------------------------
@@ -265,9 +286,11 @@ def _become(plan: dict[str, Any], reached: int) -> NoReturn:
         if plan["mode"] == "namespaces":
             _build_view(plan)
             if landlock_version():
-                restrict_files(["/"], [], [*plan["writable"], "/dev", "/proc"], network=True)
-            _drop_privileges()
+                restrict_files(["/"], [], [*plan["writable"], "/dev"], network=True)
+            _drop_privileges(0)
         elif plan["mode"] == "landlock":
+            if os.geteuid() == 0:
+                _drop_privileges(_OVER_FILES)
             restrict_files(plan["readable"], ["/"], [*plan["writable"], *plan["devices"]], network=False)
         if plan["filter"]:
             _install_filter(bytes.fromhex(plan["filter"]))
@@ -317,6 +340,8 @@ def _terminated(number: int, frame: object) -> None:
 
 
 def main() -> int:
+    if sys.argv[1] == "enter":
+        enter(sys.argv[2:])
     config_fd, status_fd = int(sys.argv[1]), int(sys.argv[2])
     with open(config_fd, "rb") as file:
         plan: dict[str, Any] = json.load(file)

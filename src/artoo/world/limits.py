@@ -15,6 +15,6 @@ def limited(argv: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
     script = (
         f"ulimit -c 0; ulimit -f {limits.disk_bytes // 512}; ulimit -d {limits.memory_bytes // 1024}; "
         f"ulimit -p {limits.processes} 2>/dev/null || ulimit -u {limits.processes} 2>/dev/null; "
-        'echo 1000 2>/dev/null >/proc/self/oom_score_adj; "$@"; exit $?'
+        '"$@"; exit $?'
     )
     return (_SHELL, "-c", script, "sh", *argv)

@@ -40,7 +40,7 @@ def confine(view: View) -> Generator[tuple[Confined, StatusPipe], None, None]:
         empty=str(stage.empty_file),
         shared_memory=min(_SHARED_MEMORY, request.limits.memory_bytes),
     )
-    watched: tuple[Path, ...] = (*(layer.upper for layer in stage.layers), stage.scratch)
+    watched: tuple[Path, ...] = (*(layer.upper for layer in stage.layers), request.scratch or stage.scratch)
     if not request.hosts:
         with launched(plan, request.limits, watched) as pair:
             yield pair

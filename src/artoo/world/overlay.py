@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -17,16 +16,18 @@ from typing import Protocol
 from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots, RunStatus, SandboxRequest, SandboxRun, StagedChanges, TierName
+from artoo.world.began import Began
 from artoo.world.classify import Places
+from artoo.world.closed import closed_paths
 from artoo.world.describe import describe
 from artoo.world.edge.environment import network_environment
 from artoo.world.edge.running import run_with_network
 from artoo.world.environment import cleaned
 from artoo.world.mounts import MountTable, inner_mounts
+from artoo.world.open_settings import EXTRACT, lay_git_extract
 from artoo.world.process import Confined, Ended
 from artoo.world.runner import Over
 from artoo.world.scan import scan
-from artoo.world.secrets import existing, secret_paths
 from artoo.world.stage import Stage, choose_stage_home, make_stage, memory_stage_home, overlay_roots
 from artoo.world.staged import NoChanges, Staged
 from artoo.world.view_place import ViewKind
@@ -96,12 +97,12 @@ class OverlaySandbox:
     async def run(self, request: SandboxRequest) -> SandboxRun:
         view = await asyncio.to_thread(self._prepare, request)
         try:
-            started_ns = time.time_ns()
+            began = Began.now()
             with self._driver(view) as (program, report):
                 ended = await run_with_network(program, request.limits, request.stdin, request.hosts, request.heard)
                 _require_started(ended, report)
             status = _status(ended)
-            staged, notes = await asyncio.to_thread(self._read, view, status, started_ns)
+            staged, notes = await asyncio.to_thread(self._read, view, status, began)
         except BaseException:
             await asyncio.to_thread(view.stage.discard)
             raise
@@ -149,15 +150,15 @@ class OverlaySandbox:
     def _around(self, request: SandboxRequest, stage: Stage) -> View:
         mounts = MountTable.read()
         roots = tuple(layer.root for layer in stage.layers)
-        secrets = secret_paths(request.roots.home, self._artoo_home)
-        hidden = existing([*secrets, *self._stage_homes, *request.hide])
-        env = cleaned(os.environ, home=request.roots.home, extra=request.env, keep=request.keep_env)
+        hidden = closed_paths(request.roots, self._artoo_home, (*self._stage_homes, *request.hide))
+        env = cleaned(os.environ, request)
+        env |= lay_git_extract(str(request.roots.home), request.scratch or stage.scratch, "/tmp")
         env |= network_environment(request.hosts, request.roots.home)
         missed = tuple(map(str, _missed_roots(request, stage)))
         bound = (*_interpreter(roots), *missed, *inner_mounts(roots, mounts))
         return View(request, stage, env, _visible(hidden, roots), bound)
 
-    def _read(self, view: View, status: RunStatus, started_ns: int) -> tuple[StagedChanges, list[str]]:
+    def _read(self, view: View, status: RunStatus, began: Began) -> tuple[StagedChanges, list[str]]:
         request, stage = view.request, view.stage
         notes = _held_read_only(request, stage)
         if request.scratch is None:
@@ -173,7 +174,7 @@ class OverlaySandbox:
             stage,
             effects,
             changes,
-            started_ns=started_ns,
+            meanwhile=began.until(Began.now()),
             undo_home=self._artoo_home / "undo",
         )
         return staged, notes
@@ -233,7 +234,7 @@ def _left_in_scratch(stage: Stage) -> list[str]:
     """What the command left in its own /tmp, which is gone now: nobody may believe that it is there."""
     mount_points = {layer.root.parts[2] for layer in stage.layers if layer.root.parts[:2] == ("/", "tmp")}
     mount_points |= {layer.root.parts[3] for layer in stage.layers if layer.root.parts[:3] == ("/", "var", "tmp")}
-    names = sorted(set(os.listdir(stage.scratch)) - mount_points - {".cache"})
+    names = sorted(set(os.listdir(stage.scratch)) - mount_points - {".cache", EXTRACT})
     if not names:
         return []
     shown = ", ".join(printable_path(os.fsencode(f"/tmp/{name}")) for name in names[:10])

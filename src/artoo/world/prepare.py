@@ -11,6 +11,7 @@ from pathlib import Path
 
 from artoo.contracts.changes import Conflict, Node, printable_path
 from artoo.contracts.errors import SandboxError
+from artoo.world.began import Meanwhile
 from artoo.world.converge import ancestors, is_locked, now_at
 from artoo.world.files import (
     copy_node,
@@ -27,12 +28,12 @@ from artoo.world.scan import Effect
 _SYNC_ONE_BY_ONE = 64
 
 
-def conflicts_of(effects: Sequence[Effect], started_ns: int) -> list[Conflict]:
-    """Paths that are not as the command saw them. `started_ns`: wall clock when it started."""
+def conflicts_of(effects: Sequence[Effect], meanwhile: Meanwhile | None = None) -> list[Conflict]:
+    """Paths that are not as they were seen. `meanwhile`: while a command ran that saw them before that."""
     found: list[Conflict] = []
     going = _children_going(effects)
     for effect in effects:
-        reason = _conflict(effect, started_ns, going)
+        reason = _conflict(effect, meanwhile, going)
         if reason is not None:
             found.append(Conflict(path=printable_path(effect.path), reason=reason))
     return found
@@ -48,7 +49,7 @@ def _children_going(effects: Iterable[Effect]) -> dict[bytes, set[bytes]]:
     return going
 
 
-def _conflict(effect: Effect, started_ns: int, going: dict[bytes, set[bytes]]) -> str | None:
+def _conflict(effect: Effect, meanwhile: Meanwhile | None, going: dict[bytes, set[bytes]]) -> str | None:
     before = effect.before
     now = now_at(*_place(effect))
     if before is None:
@@ -59,7 +60,7 @@ def _conflict(effect: Effect, started_ns: int, going: dict[bytes, set[bytes]]) -
     if now is None:
         return "it is gone, or a directory above it was replaced"
     if not before.is_directory:
-        if before.ctime_ns > started_ns:
+        if meanwhile is not None and before.ctime_ns in meanwhile:
             return "it was changed while the command ran"
         return None if _untouched(before, now) else "it was changed since the command ran"
     if not now.is_directory or (now.inode, now.device) != (before.inode, before.device):
@@ -132,6 +133,8 @@ class Preparation:
             source=source,
             image=image,
             image_inode=self._record.image(image).lstat().st_ino if image is not None else None,
+            before_sha256=effect.before_digest,
+            after_sha256=effect.digest,
         )
 
     def _image(self, number: int, effect: Effect) -> int | None:

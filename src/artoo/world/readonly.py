@@ -20,13 +20,14 @@ from pathlib import Path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import RunStatus, SandboxRequest, SandboxRun, StagedChanges, TierName
 from artoo.world import seccomp
+from artoo.world.closed import closed_paths
 from artoo.world.edge.environment import network_environment
 from artoo.world.environment import cleaned
 from artoo.world.group import LaunchPlan, launched
 from artoo.world.limits import limited
+from artoo.world.open_settings import lay_git_extract
 from artoo.world.process import Confined, Ended, run_confined
 from artoo.world.runner import Over
-from artoo.world.secrets import existing, secret_paths
 from artoo.world.stage import make_stage
 from artoo.world.unconfined import FOR_REAL, ended_for_real, real_result, run_for_real
 from artoo.world.writes import stage_write
@@ -35,6 +36,7 @@ _REFUSED_BY_SYSTEM = re.compile(
     rb"permission denied|operation not permitted|read-only file system|EACCES|EPERM|EROFS", re.I
 )
 _NODES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
+_SOURCES = ("/dev/random", "/dev/urandom")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +106,11 @@ class ReadOnlyFirst:
 
     def _view(self, request: SandboxRequest, own_scratch: Path) -> ReadOnlyView:
         scratch = request.scratch or own_scratch
-        env = cleaned(os.environ, home=request.roots.home, extra=request.env, keep=request.keep_env)
+        env = cleaned(os.environ, request)
         env |= network_environment((), request.roots.home)
         env |= {"TMPDIR": str(scratch), "XDG_CACHE_HOME": str(scratch / ".cache")}
-        secrets = secret_paths(request.roots.home, self._artoo_home, request.roots.layer)
-        hidden = existing([*secrets, *request.hide])
+        env |= lay_git_extract(str(request.roots.home), scratch, str(scratch))
+        hidden = closed_paths(request.roots, self._artoo_home, request.hide)
         return ReadOnlyView(request, scratch, env, tuple(path for path in hidden if path != scratch))
 
 
@@ -136,7 +138,7 @@ def landlock(view: ReadOnlyView) -> Generator[Confined, None, None]:
         env=view.env,
         cwd=str(request.cwd),
         filter=seccomp.filter_program(without_namespaces=True).hex(),
-        readable=tuple(readable_around(view.hidden)),
+        readable=(*readable_around((*view.hidden, Path("/dev"))), *_SOURCES),
         writable=(str(view.scratch), *map(str, view.copies)),
         devices=_NODES,
     )

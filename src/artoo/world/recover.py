@@ -73,7 +73,7 @@ def _settle(record: Record) -> list[Conflict]:
 
 def _settle_opened(record: Record) -> list[Conflict]:
     steps = record.journal().steps
-    moves = [forward(step) for step in steps]
+    moves = [forward(step, record) for step in steps]
     conflicts = [
         Conflict(path=step.path, reason="it was changed after the crash; your version stays")
         for step, move in zip(steps, moves, strict=True)

@@ -38,6 +38,7 @@ class Effect:
     appended: bool = False
     digest: str | None = None
     real: bool = True
+    before_digest: str | None = None
 
     @property
     def path(self) -> bytes:

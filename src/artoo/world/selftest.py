@@ -15,7 +15,7 @@ from pathlib import Path
 
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import Limits, Roots, Sandbox, SandboxRequest
+from artoo.ports.sandbox import MIB, Limits, Roots, Sandbox, SandboxRequest
 from artoo.ports.world import Program
 from artoo.world.opening import OpenedViews
 from artoo.world.overlay import OverlaySandbox
@@ -38,6 +38,15 @@ trial('network', lambda: socket.create_connection(('127.0.0.1', port), 2).close(
 trial('unix socket', lambda: socket.socket(socket.AF_UNIX))
 trial('secret', lambda: open('.ssh/key').read().index('n'))
 trial('signal to artoo', lambda: (os.kill(parent, 0), open('/proc/%d/cmdline' % parent).read().index(sys.argv[3])))
+def opened(path, more=0):
+    os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | more))
+for path in ('/proc/sys/kernel/core_pattern', '/proc/sys/vm/drop_caches', '/proc/sysrq-trigger', '/dev/kmsg',
+             '/sys/kernel/mm/transparent_hugepage/enabled', '/sys/kernel/uevent_helper'):
+    trial('the kernel by ' + path, lambda: opened(path))
+for path in ('/run/artoo-selftest', '/dev/artoo-selftest'):
+    trial('memory by ' + path, lambda: (opened(path, os.O_CREAT), os.unlink(path)))
+trial('a pipe outside', lambda: opened(sys.argv[5]))
+trial('a device', lambda: os.mknod('device', 0o20666, os.makedev(1, 3)))
 try:
     open(sys.argv[4], 'a').write('x')
 except OSError:
@@ -48,6 +57,15 @@ with open('made/file', 'w') as file:
 os.unlink('canary')
 """
 
+
+_HIDDEN_MEMORY = """
+import os, time
+held = os.memfd_create('held')
+for _ in range(96):
+    os.write(held, bytes(1 << 20))
+time.sleep(5)
+"""
+_LITTLE = Limits(wall_seconds=20.0, processes=64, memory_bytes=64 * MIB)
 
 _FIRST = "import os; os.unlink('canary'); os.mkdir('left'); open('left/file', 'w').write('x')"
 _SECOND = "import os; print(sorted(os.listdir('.')), os.listdir('left'))"
@@ -67,6 +85,7 @@ async def prove(sandbox: Sandbox, place: Path) -> Trial:
     try:
         with _prepared(home) as port:
             trial = await _attempt(sandbox, home, port)
+            trial = trial if trial.problem else await _bounded(sandbox, home)
             if trial.problem or not isinstance(sandbox, OverlaySandbox):
                 return trial
             return await _layered(sandbox, home)
@@ -81,9 +100,15 @@ def _outside(home: Path) -> Path:
     return home.with_name(f"{home.name}.outside")
 
 
+def _pipe(home: Path) -> Path:
+    """A named pipe next to the throw-away home, at which somebody listens."""
+    return home.with_name(f"{home.name}.pipe")
+
+
 def _clear(home: Path) -> None:
     shutil.rmtree(home, ignore_errors=True)
     _outside(home).unlink(missing_ok=True)
+    _pipe(home).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -93,16 +118,22 @@ def _prepared(home: Path) -> Generator[int, None, None]:
     (home / ".ssh" / "key").write_bytes(_SECRET)
     (home / "project" / "canary").write_bytes(_CANARY)
     _outside(home).touch()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield server.getsockname()[1]
+    os.mkfifo(_pipe(home))
+    listener = os.open(_pipe(home), os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            yield server.getsockname()[1]
+    finally:
+        os.close(listener)
 
 
 async def _attempt(sandbox: Sandbox, home: Path, port: int) -> Trial:
     project = home / "project"
     marker = f"artoo-selftest-{os.getpid()}"
     script = _ATTEMPT.replace("'.ssh/key'", repr(str(home / ".ssh" / "key")))
+    given = (str(port), str(os.getpid()), marker, str(_outside(home)), str(_pipe(home)))
     request = SandboxRequest(
-        argv=(sys.executable, "-I", "-S", "-c", script, str(port), str(os.getpid()), marker, str(_outside(home))),
+        argv=(sys.executable, "-I", "-S", "-c", script, *given),
         cwd=project,
         roots=Roots(home, project, project),
         task_id="selftest",
@@ -126,6 +157,17 @@ async def _attempt(sandbox: Sandbox, home: Path, port: int) -> Trial:
         found = {(change.kind, change.path.rpartition("/")[2]) for change in run.staged.changes}
         wanted = {(ChangeKind.DELETED, "canary"), (ChangeKind.CREATED, "made"), (ChangeKind.CREATED, "file")}
         return Trial() if found == wanted else Trial(f"the changes were not read rightly: {sorted(found)}")
+
+
+async def _bounded(sandbox: Sandbox, home: Path) -> Trial:
+    """Whether memory counts that belongs to no process and lies in no file system."""
+    argv = (sys.executable, "-I", "-S", "-c", _HIDDEN_MEMORY)
+    project = home / "project"
+    request = SandboxRequest(argv, project, Roots(home, project, project), "selftest", limits=_LITTLE)
+    run = await sandbox.run(request)
+    async with run.staged:
+        held = run.status == "memory_limit"
+        return Trial() if held else Trial(f"hidden memory was not noticed: the attempt ended with {run.status}")
 
 
 async def _layered(sandbox: OverlaySandbox, home: Path) -> Trial:

@@ -9,7 +9,6 @@ Whoever calls holds the view (`ViewPlace.locked`).
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from artoo.world.converge import now_at
 from artoo.world.difference import Difference
 from artoo.world.files import parent_of
 from artoo.world.git_keep import keeping_refs
-from artoo.world.journal import Record, StateRecord, sync_directory
+from artoo.world.journal import Record, StateRecord, records_of, sync_directory
 from artoo.world.nodes import digest_file
 from artoo.world.pending import replace_durably
 from artoo.world.scan import Effect, readable_layers
@@ -85,7 +84,6 @@ def apply_difference(
                 [*chosen, *kept],
                 task_id=place.task_id,
                 undo_home=artoo_home / "undo",
-                started_ns=time.time_ns(),
                 ledger=TaskLedger(),
                 note=ActNote(act=SETTLING, call=digest, outcome=note) if note else None,
                 name=name,
@@ -120,6 +118,18 @@ def finish_cut(place: ViewPlace, artoo_home: Path) -> bool:
     else:
         _forget(place)
     return took_effect
+
+
+def told_of(artoo_home: Path, task_id: str) -> str | None:
+    """The note of the last act with which the task itself was settled; None: it applied nothing by itself.
+
+    So a process that died right after it had applied is told from a person who applied or discarded later.
+    """
+    for record in reversed(records_of(artoo_home / "undo", task_id)):
+        note = record.journal().note if record.done else None
+        if note is not None and note.act == SETTLING:
+            return note.outcome
+    return None
 
 
 def part_of(difference: Difference, paths: Collection[str]) -> list[Effect]:

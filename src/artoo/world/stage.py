@@ -2,6 +2,7 @@
 
 STAGE/ID/0/up    the upper layer of the first root: what the command wrote
 STAGE/ID/0/work  overlayfs needs it
+STAGE/ID/0/over  where bubblewrap mounts the overlay before it binds that to the root
 STAGE/ID/tmp     the command's /tmp
 STAGE/ID/empty   what a hidden file shows
 """
@@ -31,6 +32,11 @@ class Layer:
     upper: Path
     work: Path
     below: tuple[Path, ...] = ()
+
+    @property
+    def over(self) -> Path:
+        """A mount point for the whole, before it is shown at the root."""
+        return self.upper.with_name("over")
 
     @property
     def footing(self) -> tuple[Path, Path] | None:
@@ -166,7 +172,7 @@ def make_stage(
 def _make_layer(home: Path, root: Path, below: tuple[Path, ...]) -> Layer:
     layer = Layer(root, home / "up", home / "work", below)
     layer.work.mkdir(mode=0o700, parents=True)
-    for place in layer.footing or ():
+    for place in (layer.over, *(layer.footing or ())):
         place.mkdir(mode=0o700)
     make_upper(layer.upper, below[0] if below else root)
     return layer

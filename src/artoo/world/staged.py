@@ -12,6 +12,7 @@ from typing import Self
 from artoo.contracts.changes import ApplyReport, Change, Node, digest_of, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import ActNote, SandboxRequest
+from artoo.world.began import Meanwhile
 from artoo.world.nodes import FILE_FLAGS
 from artoo.world.scan import Effect
 from artoo.world.stage import Stage
@@ -78,7 +79,7 @@ class Staged:
         effects: list[Effect],
         changes: tuple[Change, ...],
         *,
-        started_ns: int,
+        meanwhile: Meanwhile,
         undo_home: Path,
     ) -> None:
         self._request = request
@@ -86,7 +87,7 @@ class Staged:
         self._effects = effects
         self._changes = changes
         self._digest = digest_of(changes)
-        self._started_ns = started_ns
+        self._meanwhile = meanwhile
         self._undo_home = undo_home
 
     @property
@@ -136,7 +137,7 @@ class Staged:
             self._with_parents(paths),
             task_id=self._request.task_id,
             undo_home=self._undo_home,
-            started_ns=self._started_ns,
+            meanwhile=self._meanwhile,
             ledger=self._request.ledger,
             note=note,
         )

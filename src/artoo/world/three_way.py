@@ -8,7 +8,7 @@
 | anything else | anything else | a conflict: the person's version stays |
 
 The base is what the view found when it first changed a path; a path without one was not there. Contents are
-compared by what is in them, or by inode, size and change time together, which no program can set.
+compared by what is in them, never by times: a clock may be set, and a tick of it is long.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from artoo.world.scan import Effect
 _APPEARED = "it appeared since the task began"
 _GONE = "it was removed since the task began"
 _CHANGED = "it was changed since the task began"
+_OVERTAKEN = "it was changed while a command of the task ran that changes it too"
 _CHANGED_METADATA = "its mode, owner or attributes were changed since the task began"
 
 
@@ -54,7 +55,8 @@ def compared(effects: Iterable[Effect], bases: Mapping[str, Base]) -> Compared:
         if reason is not None and _already_as_wanted(effect):
             continue
         if reason is None:
-            kept.append(replace(effect, replaced_directory=False))
+            known = None if base is None else base.sha256
+            kept.append(replace(effect, replaced_directory=False, before_digest=known))
         else:
             conflicts.append((effect, Conflict(path=path, reason=reason)))
     return Compared(tuple(kept), tuple(conflicts))
@@ -97,15 +99,17 @@ def _conflict(effect: Effect, base: Base | None) -> str | None:
         return _CHANGED
     if not _same_metadata(real, base.was):
         return _CHANGED_METADATA
+    if base.overtaken:
+        return _OVERTAKEN
     return None if real.is_directory or _same_content(effect, real, base) else _CHANGED
 
 
 def _same_content(effect: Effect, real: NodeState, base: Base) -> bool:
     if real.node is not Node.FILE:
         return _same_thing(real, base.was)
-    if (real.inode, real.size, real.ctime_ns) == (base.was.inode, base.was.size, base.changed_ns):
-        return True
-    return real.size == base.was.size and base.sha256 is not None and real_digest(effect) == base.sha256
+    if base.sha256 is None:  # it can be read neither then nor now
+        return (real.inode, real.size, real.ctime_ns) == (base.was.inode, base.was.size, base.changed_ns)
+    return real.size == base.was.size and real_digest(effect) == base.sha256
 
 
 def real_digest(effect: Effect) -> str | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from artoo.contracts.changes import ApplyReport
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import ActNote, TaskLedger
+from artoo.world.began import Meanwhile
 from artoo.world.converge import backward, converge, forward, is_ours, now_at, opened_up
 from artoo.world.journal import Journal, Left, Note, Record, Step, exclusive
 from artoo.world.nodes import fingerprint
@@ -24,22 +25,23 @@ def apply_effects(
     *,
     task_id: str,
     undo_home: Path,
-    started_ns: int,
     ledger: TaskLedger,
     note: ActNote | None = None,
     name: str | None = None,
     keep_layers: bool = False,
+    meanwhile: Meanwhile | None = None,
 ) -> ApplyReport:
     """Makes the effects, all or none; `note` is in the journal before the first of them. Blocking.
 
-    `name` is the record's (`new_name`); `keep_layers` leaves the contents in their layers too. Conflicts are
-    reported and nothing is changed. Raises SandboxError when the system refuses (disk full, no permission):
-    everything is then as before, or, if even that failed, will be after the next start.
+    `name` is the record's (`new_name`); `keep_layers` leaves the contents in their layers too; `meanwhile` is when
+    a command ran whose effects these are. Conflicts are reported and nothing is changed.
+    Raises SandboxError when the system refuses (disk full, no permission): all is then as before, or, if even
+    that failed, will be after the next start.
     """
     if not effects:
         return ApplyReport(applied=True)
     with exclusive(undo_home), readable_layers(effects):
-        conflicts = conflicts_of(effects, started_ns)
+        conflicts = conflicts_of(effects, meanwhile)
         if conflicts:
             return ApplyReport(applied=False, conflicts=tuple(conflicts))
         record = Record.begin(undo_home, task_id, name or new_name())
@@ -70,7 +72,7 @@ def _prepare(record: Record, preparation: Preparation, task_id: str, note: ActNo
 
 def _carry_out(record: Record, steps: Sequence[Step]) -> Mapping[str, Left]:
     try:
-        converge([forward(step) for step in steps])
+        converge([forward(step, record) for step in steps])
         left = left_by(steps)
         record.mark_done(left)
     except OSError as error:

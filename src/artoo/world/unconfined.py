@@ -62,7 +62,7 @@ async def run_for_real(request: SandboxRequest, tier: TierName) -> SandboxRun:
 
 async def ended_for_real(request: SandboxRequest) -> Ended:
     """Runs a confirmed command with the user's own rights: bounded, its environment cleaned, not contained."""
-    env = cleaned(os.environ, home=request.roots.home, extra=request.env, keep=request.keep_env)
+    env = cleaned(os.environ, request)
     for name in ("TMPDIR", "XDG_CACHE_HOME"):
         env.pop(name, None)
     with launched(plain_plan(request, env), request.limits) as (program, _):

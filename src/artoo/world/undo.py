@@ -25,7 +25,7 @@ from artoo.world.journal import (
     records,
     records_of,
 )
-from artoo.world.nodes import NodeState, open_directory
+from artoo.world.nodes import NodeState, digest_file, open_directory
 from artoo.world.stage import remove_tree
 
 _DAY_SECONDS = 86_400.0
@@ -107,11 +107,22 @@ def _refusal(step: Step, record: Record, modes: Mapping[tuple[str, str], int]) -
         return _metadata_refusal(now, step)
     if is_state(now, step.restored) and not (now is not None and now.is_directory and step.after is None):
         return None
-    if not is_state(now, step.after):
+    if not is_state(now, step.after) or not _same_content(step):
         return "it was changed since" if now is not None else "it was removed since"
     if step.after is None and not _parent_exists(step):
         return None if _parent_comes_back(step, record) else "the directory that held it is gone"
     return _image_refusal(step, record)
+
+
+def _same_content(step: Step) -> bool:
+    """Whether what the act put there is still what is in it, whatever its times say."""
+    if step.after is None or step.after_sha256 is None or step.after.node is not Node.FILE:
+        return True
+    try:
+        with parent_of(step.root, step.relative) as (directory, name):
+            return digest_file(directory, name) == step.after_sha256
+    except PermissionError:  # its own mode keeps us out
+        return True
 
 
 def _metadata_refusal(now: NodeState | None, step: Step) -> str | None:

@@ -15,6 +15,7 @@ from artoo.contracts.changes import Change, Conflict, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import ActNote, Limits, Roots, RunStatus, SandboxRequest, TaskLedger
 from artoo.ports.world import Files, Program, ViewRun, unnoted
+from artoo.world.began import Began
 from artoo.world.classify import Places
 from artoo.world.describe import describe
 from artoo.world.joining import drop_layer, join_layers
@@ -60,6 +61,7 @@ class LayeredView:
 
     async def run(self, program: Program) -> ViewRun:
         async with self._turn:
+            began = Began.now()
             stage = await self._begun(program.limits)
             try:
                 home = self._state.place.layer_home(self._layer)
@@ -67,15 +69,17 @@ class LayeredView:
             except BaseException:
                 await asyncio.to_thread(stage.discard)
                 raise
-            changes = await _to_its_end(lambda gone: self._ended(stage, program, over, gone))
+            changes = await _to_its_end(lambda gone: self._ended(stage, program, began, over, gone))
             return self._outcome(over, changes)
 
-    def _ended(self, stage: Stage, program: Program, over: Over, gone: threading.Event) -> tuple[Change, ...]:
+    def _ended(
+        self, stage: Stage, program: Program, began: Began, over: Over, gone: threading.Event
+    ) -> tuple[Change, ...]:
         def note(changes: tuple[Change, ...]) -> ActNote | None:
             return program.note(self._outcome(over, changes))
 
         try:
-            return () if over.ended.limit is not None else self._end(stage, program, gone, note)
+            return () if over.ended.limit is not None else self._end(stage, program, began, gone, note)
         finally:
             _release(stage)
 
@@ -122,7 +126,9 @@ class LayeredView:
         }
         return make_stage(home, uuid.uuid4().hex, record.real_roots, below)
 
-    def _end(self, stage: Stage, program: Program, gone: threading.Event, note: _Noted) -> tuple[Change, ...]:
+    def _end(
+        self, stage: Stage, program: Program, began: Began, gone: threading.Event, note: _Noted
+    ) -> tuple[Change, ...]:
         effects, touched = scan_touched(stage.layers, program.limits.paths)
         changes = describe(effects, Places.of(self.roots, self._ways.artoo_home), TaskLedger())
         if not effects or program.read_only:
@@ -140,6 +146,7 @@ class LayeredView:
             effects,
             touched,
             known,
+            began,
             note=note(changes),
             still_wanted=still_wanted,
         )
@@ -168,13 +175,14 @@ class LayeredView:
             return await _to_its_end(lambda gone: self._write(path, content, gone, note))
 
     def _write(self, path: Path, content: bytes, gone: threading.Event, note: _Noted) -> tuple[Change, ...]:
+        began = Began.now()
         stage = self._begin(None)
         try:
             real = self.files.resolve(self.roots.project / path)
             layer = stage.layer_of(os.fsencode(real))
             if layer is not None and real != layer.root:
                 put(layer, real, content)
-                return self._end(stage, Program(()), gone, note)
+                return self._end(stage, Program(()), began, gone, note)
             for private in (Path("/tmp"), Path("/var/tmp")):
                 if real.is_relative_to(private) and real != private:
                     put_in_scratch(self._state.place.scratch, real.relative_to(private), content)

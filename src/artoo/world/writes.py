@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-import time
 import uuid
 from pathlib import Path
 
 from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import SandboxRequest, StagedChanges
+from artoo.world.began import Began
 from artoo.world.classify import Places
 from artoo.world.describe import describe
 from artoo.world.mounts import MountTable
@@ -32,7 +32,7 @@ async def stage_write(request: SandboxRequest, path: Path, content: bytes, artoo
 def _stage(request: SandboxRequest, path: Path, content: bytes, artoo_home: Path) -> StagedChanges:
     real = Path(os.path.realpath(request.cwd / path))
     roots = overlay_roots(request.roots, MountTable.read())
-    started_ns = time.time_ns()
+    began = Began.now()
     stage = make_stage(artoo_home / "stage", uuid.uuid4().hex, roots)
     try:
         _lay_down(stage, real, content)
@@ -41,7 +41,9 @@ def _stage(request: SandboxRequest, path: Path, content: bytes, artoo_home: Path
     except BaseException:
         stage.discard()
         raise
-    return Staged(request, stage, effects, changes, started_ns=started_ns, undo_home=artoo_home / "undo")
+    return Staged(
+        request, stage, effects, changes, meanwhile=began.until(Began.now()), undo_home=artoo_home / "undo"
+    )
 
 
 def _lay_down(stage: Stage, real: Path, content: bytes) -> None:

@@ -219,6 +219,16 @@ async def test_rules_and_guesses_are_no_evidence(world: World) -> None:
     assert not world.clusters
 
 
+async def test_dissonance_is_no_evidence(world: World) -> None:
+    """What memory said against a rule by itself never adds up to the opposite rule."""
+    (rule,) = await world.write(GLOB, "accept", level=Level.COMMON_SENSE)
+    await world.write(GLOB, "change_approach")
+    for _ in range(8):
+        world.memory.record_negative_feedback(rule.id, "planned again")
+    await world.memory.flush()
+    assert (await world.dream()).promoted == ()
+
+
 async def test_without_a_model_nothing_is_worded(world: World) -> None:
     """Without a model consolidation is skipped and counted; with one, later, it happens."""
     await world.write(GLOB, "accept", 6)
@@ -315,6 +325,15 @@ async def test_tools_are_guessed_from_similar_intents(world: World) -> None:
     advice = await world.memory.calibrate("find all notes")
     assert "untested" in advice.hypotheses[0] and not advice.should_prefer
     assert not (await world.dream()).hypotheses
+
+
+async def test_what_failed_more_than_it_helped_is_praised_to_nobody(world: World) -> None:
+    """A failing pair that was refined (+.5) has a good word in memory, and bad potentials: it has not worked."""
+    for intent in ("count-words", "count-lines"):
+        await world.write(GLOB, "accept", origin=Origin(intent=intent))
+    await world.write(CURL, "change_approach", times=3)
+    await world.write(CURL, "refine", origin=Origin(intent="count-words"))
+    assert (await world.dream()).hypotheses == ()
 
 
 async def test_what_worked_long_ago_is_taken_off_the_list(world: World) -> None:

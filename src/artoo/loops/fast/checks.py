@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Never
 
@@ -124,6 +124,12 @@ def _is_json(output: str, schema: dict[str, object] | None) -> CheckResult:
     except (ValueError, RecursionError) as problem:
         return _failed(f"the output is not one JSON value ({problem}): {_shown(output)}")
     return _passed("the output is JSON") if schema is None else _fits(value, schema)
+
+
+def misfit(value: object, schema: Mapping[str, object]) -> str | None:
+    """How a value does not fit a schema, or why that cannot be told; None when it fits."""
+    result = _fits(value, dict(schema))
+    return None if result.passed else result.evidence
 
 
 def _fits(value: object, schema: dict[str, object]) -> CheckResult:

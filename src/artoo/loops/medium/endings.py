@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from artoo.contracts.base import Contract
-from artoo.contracts.criteria import CheckAmended
+from artoo.contracts.criteria import Assurance, CheckAmended, weakest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
 from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, assurance_of
+from artoo.contracts.roles import Role
 from artoo.contracts.solution import (
     Cost,
     Directive,
@@ -25,6 +26,7 @@ from artoo.contracts.solution import (
 )
 from artoo.loops.asking import Asker
 from artoo.loops.medium import wording
+from artoo.loops.medium.shaping import Schema, Shaper
 from artoo.prompts.segments import Segment
 
 _EXPLAINED = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
@@ -58,6 +60,7 @@ class Endings:
 
     def __init__(self, asker: Asker, *, ask_for_moves: bool = True) -> None:
         self._asker = asker
+        self._shaper = Shaper(asker)
         self._ask_for_moves = ask_for_moves
 
     def delivered(self, standing: Standing, summary: OutcomeSummary, *, accepted: bool) -> FinalResult:
@@ -69,6 +72,22 @@ class Endings:
         """Near enough: says what is not met."""
         output, unmet = request.merged_output, unmet_of(request)
         return _delivered(standing, Directive.SUCCESS, output, request.outcomes, request.task_verdicts, unmet)
+
+    async def formed(self, standing: Standing, result: FinalResult, schema: Schema, cause: Envelope) -> FinalResult:
+        """The same result with its output as a value of the schema, or with the reason why there is none."""
+        words = wording.wording(standing.language)
+        shaped = await self._shaper.shape(standing.request, result.output, schema, cause)
+        if shaped.problem:
+            missing = UnmetCriterion(criterion=words.form, reason=shaped.problem, accountable=Role.SOLVER)
+            return result.model_copy(update={"unmet": (*result.unmet, missing), "assurance": Assurance.UNVERIFIED})
+        own = (words.own_values.format(fields=", ".join(shaped.own)),) if shaped.own else ()
+        return result.model_copy(
+            update={
+                "value": shaped.value,
+                "facts": (*result.facts, *own),
+                "assurance": weakest((result.assurance, shaped.best)),
+            }
+        )
 
     async def abandon(
         self, standing: Standing, request: ReplanRequest, why: StoppedBy, detail: str, cause: Envelope

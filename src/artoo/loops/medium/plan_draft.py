@@ -61,7 +61,7 @@ def plan_schema(tools: tuple[str, ...], most_subtasks: int) -> type[PlanDraft]:
 
 
 def of_person(text: str, checks: Sequence[Criterion]) -> tuple[Criterion, ...]:
-    """What stands open where no model plans: the person's checks, and the request, of which no judge is asked."""
+    """What a whole is held to of which nobody wrote a criterion: the person's checks, and the request itself."""
     return (*checks, Criterion(text=text, mode=Mode.PLAUSIBLE))
 
 

@@ -235,7 +235,8 @@ def _criteria(
     only = draft.subtasks[0].success_criteria if len(draft.subtasks) == 1 and not this.carried else ()
     drafted = verifiable((*draft.task_criteria, *only))
     if not task.criteria:
-        return merged(task.spec.checks, drafted), ()
+        several = len(draft.subtasks) > 1 and not drafted  # R4b's call, which is made anyhow, judges the whole
+        return (of_person(task.spec.intent, task.spec.checks) if several else merged(task.spec.checks, drafted)), ()
     failed = failed_checks(this.directive) if this.directive is not None else ()
     standing, replaced = amended(task.criteria, draft.amend, failed, task.amended)
     return merged(standing, drafted), replaced

@@ -36,6 +36,7 @@ from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
 from artoo.loops.medium.language import language_of
 from artoo.loops.medium.lessons import Lesson, Lessons, found_things
+from artoo.loops.medium.shaping import Schema
 from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.loops.medium.trajectory import Measurement, Trajectory, delivered
 from artoo.loops.role import listen
@@ -73,6 +74,7 @@ class _Task:
     last: ReplanRequest
     earlier: str | None = None
     project: str = ""
+    returns: Schema | None = None
     lessons: Lessons = field(default_factory=Lessons)
     blocked_tools: tuple[str, ...] = ()
     blocked_targets: tuple[tuple[str, str], ...] = ()
@@ -145,10 +147,10 @@ class Solver:
             case CheckAmended() as amended:
                 task.amended += (amended,)
             case RuleContradicted() as rule:
-                if self._memory is not None:
+                if self._memory is not None and not rule.noted:
                     self._memory.overrule(rule, envelope)
             case OutcomeSummary() as summary:
-                self._deliver(task, summary, envelope)
+                await self._deliver(task, summary, envelope)
             case ReplanRequest() as request:
                 task.last = request
                 task.failed |= {each.subtask_id: each for each in request.outcomes if each.status == "failed"}
@@ -173,6 +175,7 @@ class Solver:
             ReplanRequest(task_id=self._port.task_id),
             earlier=request.history[-1].task_id if request.history else None,
             project=request.project,
+            returns=request.returns,
         )
 
     # --- the control law ------------------------------------------------------------------------------------
@@ -187,7 +190,9 @@ class Solver:
         if decision.state is MacroState.ABANDON:
             await self._abandon(task, decision, measured, cause)
         elif decision.state is MacroState.SUCCESS:
-            result = self._endings.success(self._standing(task, measured), task.last)
+            standing = self._standing(task, measured)
+            result = self._endings.success(standing, task.last)
+            result = await self._formed(task, standing, result, cause)
             self._finish(task, result, cause, self._delivered(task, MegramState.SUCCESS, task.last.outcomes))
         else:
             await self._direct(task, Directive(decision.state.value), measured, cause)
@@ -230,23 +235,29 @@ class Solver:
 
     # --- endings --------------------------------------------------------------------------------------------
 
-    def _deliver(self, task: _Task, summary: OutcomeSummary, cause: Envelope) -> None:
+    async def _deliver(self, task: _Task, summary: OutcomeSummary, cause: Envelope) -> None:
         """Nothing is unmet. What nothing decided keeps it from an accept."""
         open_ones = open_criteria(summary.outcomes, summary.task_verdicts)
         decision = delivered(open_ones)
         measured = self._measure(Gap(0.0, 0, 0, len(summary.task_verdicts), Evidence()))
         self._port.publish(self._trajectory.record(decision, measured), cause=cause)
-        result = self._endings.delivered(self._standing(task, measured), summary, accepted=not open_ones)
+        standing = self._standing(task, measured)
+        result = self._endings.delivered(standing, summary, accepted=not open_ones)
+        result = await self._formed(task, standing, result, cause)
         state = MegramState(decision.state.value)
         self._finish(task, result, cause, self._delivered(task, state, summary.outcomes))
+
+    async def _formed(self, task: _Task, standing: Standing, result: FinalResult, cause: Envelope) -> FinalResult:
+        """In the form that the caller asked for, where one did."""
+        if task.returns is None:
+            return result
+        return self._with_cost(await self._endings.formed(standing, result, task.returns, cause))
 
     async def _abandon(self, task: _Task, decision: Decision, measured: Measurement, cause: Envelope) -> None:
         why = _why(task, decision)
         detail = task.halted.reason if task.halted is not None else ""
         result = await self._endings.abandon(self._standing(task, measured), task.last, why, detail, cause)
-        # Its next moves may have cost a call.
-        cost = self._cost().model_copy(update={"tool_calls": result.cost.tool_calls})
-        result = result.model_copy(update={"cost": cost})
+        result = self._with_cost(result)
         tried = (*task.failed.values(), *task.last.outcomes)
         lessons = [] if why.is_infrastructure else task.lessons.abandoned(task.spec.intent, why.value, tried)
         self._finish(task, result, cause, lessons)
@@ -259,6 +270,11 @@ class Solver:
             *task.lessons.delivered(state, task.spec.intent, outcomes),
             *found_things(mentions(task.spec.raw_input), outcomes, task.project),
         ]
+
+    def _with_cost(self, result: FinalResult) -> FinalResult:
+        """Next moves and forms may have cost a call after the ending was written."""
+        cost = self._cost().model_copy(update={"tool_calls": result.cost.tool_calls})
+        return result.model_copy(update={"cost": cost})
 
     def _cost(self) -> Cost:
         return self._spent().model_copy(update={"elapsed_ms": round(self._watch.elapsed_ms())})

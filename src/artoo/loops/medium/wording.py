@@ -25,6 +25,8 @@ class Wording:
     unlooked: str
     open: str
     failing: str
+    form: str
+    own_values: str
     stopped: dict[StoppedBy, str]
     moves: dict[StoppedBy, str]
     default_move: str
@@ -41,6 +43,8 @@ ENGLISH = Wording(
     unlooked="Unverified: this is what the model knows; nothing was looked up.",
     open="Not verified: {criterion}",
     failing="Failed last: {command}",
+    form="the result has the form that was asked for",
+    own_values="Put in by the model, not found in the answer: {fields}",
     stopped={
         StoppedBy.COST: "its budget of rounds and time is nearly spent",
         StoppedBy.DIVERGENCE: "the results were getting worse",
@@ -78,6 +82,8 @@ CHINESE = Wording(
     unlooked="未经验证：这是模型自己的知识，没有查证。",
     open="未验证：{criterion}",
     failing="最后失败的命令：{command}",
+    form="结果符合所要求的格式",
+    own_values="由模型填入，答案中没有：{fields}",
     stopped={
         StoppedBy.COST: "轮次和时间预算即将用尽",
         StoppedBy.DIVERGENCE: "结果越来越差",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from artoo.contracts.base import Contract
-from artoo.tasklog.redact import MARK
+from artoo.redaction import MARK
 
 _VOLATILE: Mapping[str, frozenset[str]] = {
     "ReplanRequest": frozenset({"elapsed_ms"}),

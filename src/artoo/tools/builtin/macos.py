@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from artoo.ports.sandbox import Limits, Roots, RunStatus
+from artoo.ports.sandbox import Limits, Roots, RunStatus, SandboxRequest
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.shell import unfenced
 from artoo.tools.commands import outcome_of
@@ -34,7 +34,7 @@ class Real:
     async def run(self, argv: tuple[str, ...], stdin: bytes | None = None) -> Outcome:
         """Raises SandboxError when it cannot be started."""
         limits = replace(self.limits, wall_seconds=self.seconds)
-        env = cleaned(os.environ, home=self.roots.home, extra={}, keep=frozenset())
+        env = cleaned(os.environ, SandboxRequest(argv, self.roots.project, self.roots, task_id=""))
         leaders: list[int] = []
         program = Confined(argv, env, self.roots.project, (), _end, _watch, leaders.append)
         try:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from artoo.contracts.changes import PathClass
 from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
@@ -16,7 +15,7 @@ from artoo.ports.tools import Parameter, ToolSpec
 from artoo.ports.world import Files
 from artoo.tools.nearby import explain_missing
 from artoo.tools.output import head_tail
-from artoo.tools.paths import existing, printable, shown
+from artoo.tools.paths import closed_reason, existing, printable, shown
 from artoo.tools.seeing import Look
 from artoo.tools.text_file import NotPlainFile, Text, decode, kind_of_bytes, open_plain
 from artoo.tools.threads import in_thread
@@ -84,9 +83,8 @@ class ReadFile:
             raise ToolError(f"{shown(path, self.roots)} cannot be read: {error.strerror}") from error
 
     def _refusal(self, path: Path, real: Path) -> str | None:
-        where = self.places.classify(os.fsencode(real))
-        if where in (PathClass.SECRET, PathClass.ARTOO):
-            return f"{shown(path, self.roots)} holds credentials or artoo's own records; tools cannot read it"
+        if self.places.is_closed(os.fsencode(real)):
+            return closed_reason(path, self.roots)
         if any(str(real).startswith(place + "/") for place in _NO_FILES_THERE):
             return f"{shown(path, self.roots)} is not a file on a disk; tools cannot read it"
         return None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from artoo.world.edge.hosts import Permits, plain_host
 from artoo.world.edge.inside import PORT
-from artoo.world.environment import is_key_like
+from artoo.world.environment import passes
 
 NO_NETWORK = "commands-have-no-network.call-again-with-hosts.invalid"
 """The name of a proxy that is none (RFC 6761: `invalid` is never resolved)."""
@@ -57,5 +57,5 @@ def npm_settings(home: Path) -> Mapping[str, str]:
     return {
         f"npm_config_{name}": found[name]
         for name in _NPM_SETTINGS
-        if name in found and not is_key_like(f"npm_config_{name}", found[name])
+        if name in found and passes(f"npm_config_{name}", found[name])
     }

@@ -126,6 +126,11 @@ def _by_sign() -> tuple[_Sign, ...]:
     )
 
 
+def holds_secret(text: str) -> bool:
+    """Whether a text has the form of a secret, or names one."""
+    return next(_secrets_in(text.encode("utf-8", "surrogatepass")), None) is not None
+
+
 class Redactor:
     """Replaces secrets by `[redacted]`, keeping the names before them.
 

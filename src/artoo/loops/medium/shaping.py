@@ -1,0 +1,144 @@
+"""An answer in the form that the caller asked for: JSON that fits a schema, made of what was delivered.
+
+    the output is such a value ──► as it is, no call
+    else ──► one call (the client asks once more when it does not fit) ──► every leaf looked for in the output
+
+What a model put in of its own is named, and then nothing confirms the result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from pydantic import JsonValue, field_validator
+
+from artoo.contracts.base import Contract
+from artoo.contracts.criteria import Assurance
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
+from artoo.loops.asking import Asker
+from artoo.loops.fast.checks import misfit
+from artoo.loops.fast.grounding import Seen
+from artoo.loops.fast.numerals import numbers_in
+from artoo.loops.fast.tokens import folded
+from artoo.prompts.segments import Segment
+
+Schema = Mapping[str, object]
+
+_MOST_TOKENS = 2_048
+_MOST_OUTPUT = 24_000
+"""Characters of an output that are put into form."""
+_MOST_NAMED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """`value` fits the schema; None with the `problem` when there is none. `own`: the fields that the output does
+    not hold, as paths (`$.age`). `best`: how far the form itself may be relied on, whatever confirms the output.
+    """
+
+    value: JsonValue = None
+    problem: str = ""
+    own: tuple[str, ...] = ()
+    best: Assurance = Assurance.CHECKED
+
+
+class StructuredResult(Contract):
+    """The answer of the one call. The schema that a model sees has the caller's in the place of `value`."""
+
+    value: JsonValue
+
+
+class Shaper:
+    """Puts outputs into forms."""
+
+    def __init__(self, asker: Asker) -> None:
+        self._asker = asker
+
+    async def shape(self, request: str, output: str, schema: Schema, cause: Envelope) -> Shaped:
+        """The output as a value of the schema."""
+        given = _as_it_is(output, schema)
+        return given if given is not None else await self._asked(request, output, schema, cause)
+
+    async def _asked(self, request: str, output: str, schema: Schema, cause: Envelope) -> Shaped:
+        segments = {
+            Segment.TASK: request,
+            Segment.EVIDENCE: output[:_MOST_OUTPUT],
+            Segment.CLOSING: f"JSON schema of value:\n{json.dumps(schema, ensure_ascii=False)}",
+        }
+        try:
+            answer = await self._asker.ask(
+                "StructuredResult", _contract(schema), segments, cause=cause, max_tokens=_MOST_TOKENS
+            )
+        except (ModelError, BudgetExhausted, IdentityRefused) as error:
+            return Shaped(problem=str(error))
+        own = tuple(_own_words(answer.value, schema, Seen((output, request))))
+        best = Assurance.UNVERIFIED if own else Assurance.JUDGED
+        return Shaped(answer.value, own=own[:_MOST_NAMED], best=best)
+
+
+def _as_it_is(output: str, schema: Schema) -> Shaped | None:
+    try:
+        value = cast(JsonValue, json.loads(output))
+    except (ValueError, RecursionError):
+        return None
+    return Shaped(value) if misfit(value, schema) is None else None
+
+
+def _contract(schema: Schema) -> type[StructuredResult]:
+    """StructuredResult with this schema for its value, for the server and for the validation."""
+
+    class Formed(StructuredResult):
+        @field_validator("value")
+        @classmethod
+        def fits(cls, value: JsonValue) -> JsonValue:
+            problem = misfit(value, schema)
+            if problem is not None:
+                raise ValueError(problem)
+            return value
+
+        @classmethod
+        def model_json_schema(cls, *_: object, **__: object) -> dict[str, object]:
+            return {
+                "type": "object",
+                "properties": {"value": {name: part for name, part in schema.items() if name != "$defs"}},
+                "required": ["value"],
+                "additionalProperties": False,
+                "$defs": schema.get("$defs", {}),
+            }
+
+    return Formed
+
+
+def _own_words(value: JsonValue, schema: Schema, seen: Seen, path: str = "$") -> Iterator[str]:
+    """The places of texts and numbers that were not seen. A word of the schema's own (`enum`) is a choice, and so
+    is a truth value: nothing can be looked up of it.
+    """
+    match value:
+        case dict():
+            for name, part in value.items():
+                yield from _own_words(part, schema, seen, f"{path}.{name}")
+        case list():
+            for number, part in enumerate(value):
+                yield from _own_words(part, schema, seen, f"{path}[{number}]")
+        case str() if value.strip() and not _is_choice(value, schema) and folded(value) not in seen.folded:
+            yield path
+        case int() | float() if not isinstance(value, bool):
+            if not all(seen.numbers.has(number) for number in numbers_in(f"{abs(value)}")):
+                yield path
+        case _:
+            return
+
+
+def _is_choice(word: str, schema: object) -> bool:
+    """Whether the schema itself names this word as one that may be chosen."""
+    if isinstance(schema, dict):
+        named = cast("dict[str, object]", schema)
+        chosen = named.get("enum")
+        if named.get("const") == word or (isinstance(chosen, list) and word in cast("list[object]", chosen)):
+            return True
+        return any(_is_choice(word, part) for part in named.values())
+    return isinstance(schema, list) and any(_is_choice(word, part) for part in cast("list[object]", schema))

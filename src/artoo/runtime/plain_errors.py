@@ -1,0 +1,41 @@
+"""One error, and not the groups in which parts that run side by side raise it.
+
+Whoever writes `except ConfigurationError` or `except TimeoutError` around artoo means the error, wherever it
+was raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterator
+from typing import TypeVar, cast
+
+T = TypeVar("T")
+
+
+def plain(group: BaseExceptionGroup[BaseException], meant: BaseException | None = None) -> BaseException:
+    """The one error that a group stands for: `meant` when it is in there, else the first of them.
+
+    What else was raised is told in its notes (PEP 678), so that nothing is lost.
+    """
+    errors = list(_leaves(group))
+    one = next((error for error in errors if error is meant), errors[0])
+    for other in errors:
+        if other is not one:
+            one.add_note(f"at the same time: {type(other).__name__}: {other}")
+    return one
+
+
+async def alone(playing: Coroutine[None, None, T]) -> T:
+    """Awaits something that runs in task groups, and raises what it raises by itself."""
+    try:
+        return await playing
+    except BaseExceptionGroup as group:
+        raise plain(group) from None
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(cast("BaseExceptionGroup[BaseException]", error))
+        else:
+            yield error

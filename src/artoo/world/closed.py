@@ -1,0 +1,214 @@
+"""What of the machine is out of reach: the one rule by which commands and tools may read.
+
+    home          documents are open; its hidden part (dot names, application data) is closed but for programs,
+                  harmless settings, project and workspace, and what a policy opens
+    other homes   their hidden parts likewise
+    artoo's home  closed, but for the trees of a layer
+    as root       closed is also what another user of the machine could not read (`restricted`)
+
+`Closed.covers` decides about one path, for whoever reads files itself; `Closed.paths` names the same as the fewest
+places, for whoever confines a command.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from artoo.ports.sandbox import Roots
+from artoo.world.open_places import open_in_home, program_places
+from artoo.world.restricted import is_restricted, may_everybody_read, restricted
+
+LAYER_TREES = ("project", "workspace")
+"""The directories of a layer that commands may see; the rest of it is artoo's record."""
+
+_APPLICATION_DATA = frozenset({"library", "appdata", "application data", "local settings", "snap"})
+"""Where macOS, Windows and snap keep what programs store, without a dot; file systems there fold case."""
+
+
+def is_hidden_name(name: str) -> bool:
+    """Whether an entry of a home belongs to its hidden part."""
+    return name.startswith(".") or name.casefold() in _APPLICATION_DATA
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedHome:
+    """The hidden part of one home and what of it is open; `targets`: where its hidden links lead. Real paths."""
+
+    home: str
+    opened: tuple[str, ...]
+    targets: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, roots: Roots, home: Path | None = None) -> ClosedHome:
+        """That of `roots`, or another one of this machine, of which only programs are open."""
+        own = os.path.realpath(roots.home if home is None else home)
+        meant = (roots.project, roots.workspace, *roots.opened.paths)
+        chosen = {os.path.realpath(path) for path in meant}
+        return cls(own, tuple(sorted({*open_in_home(own), *_below(own, chosen)})), tuple(_targets(own, roots)))
+
+    def covers(self, path: str) -> bool:
+        """Whether a real path lies in the hidden part and is not open."""
+        if any(_inside(path, one) for one in self.targets):
+            return True
+        name = first_below(path, self.home)
+        return bool(name) and is_hidden_name(name) and not any(_inside(path, one) for one in self.opened)
+
+    def paths(self) -> Iterator[str]:
+        """The places that are closed, outermost only."""
+        yield from self._in(self.home, hidden_only=True)
+
+    def _in(self, directory: str, *, hidden_only: bool) -> Iterator[str]:
+        try:
+            names = sorted(os.listdir(directory))
+        except OSError:  # not there, or not to be read by anybody that we start
+            return
+        for name in names:
+            path = f"{directory.rstrip('/')}/{name}"
+            if hidden_only and not is_hidden_name(name):
+                continue
+            if path in self.opened:
+                continue
+            if any(_inside(one, path) for one in self.opened):
+                yield from self._in(path, hidden_only=False)
+            else:
+                yield path
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What is out of reach of one task, but for artoo's own home. `homes`: the person's own first."""
+
+    roots: Roots
+    homes: tuple[ClosedHome, ...]
+
+    @classmethod
+    def of(cls, roots: Roots) -> Closed:
+        own = ClosedHome.of(roots)
+        return cls(roots, (own, *(ClosedHome.of(roots, other) for other in _other_homes(own.home))))
+
+    def covers(self, path: str) -> bool:
+        """Whether a real path is out of reach."""
+        if any(home.covers(path) for home in self.homes):
+            return True
+        return is_restricted(path) and not any(_inside(path, one) for one in _ways(self.roots))
+
+    def paths(self) -> Iterator[Path]:
+        """The real places that are closed, outermost only."""
+        ways = _ways(self.roots)
+        for home in self.homes:
+            plain = (path for path in home.paths() if not os.path.islink(path))
+            yield from existing(map(Path, (*plain, *home.targets)))
+        for place in restricted():
+            yield from _around(str(place), ways)
+
+
+def closed_paths(roots: Roots, artoo_home: Path, hide: Iterable[Path] = ()) -> tuple[Path, ...]:
+    """Everything on this machine that a command must not read: real paths, links followed.
+
+    With `roots.layer` project and workspace are copies in artoo's own home: then everything beside the way to its
+    trees is named instead of the whole.
+    """
+    artoo = (artoo_home,) if roots.layer is None else _beside(artoo_home.resolve(), roots.layer)
+    return tuple(dict.fromkeys((*existing([*artoo, *hide]), *Closed.of(roots).paths())))
+
+
+def _around(path: str, ways: tuple[str, ...]) -> Iterator[Path]:
+    """`path`, or everything in it beside the ways to what must stay open."""
+    if any(_inside(path, one) for one in ways):
+        return
+    if not any(_inside(one, path) for one in ways):
+        yield Path(path)
+        return
+    try:
+        names = sorted(os.listdir(path))
+    except OSError:
+        return
+    for name in names:
+        yield from _around(f"{path}/{name}", ways)
+
+
+def _ways(roots: Roots) -> tuple[str, ...]:
+    """Where a task works, what was opened to it, and programs: what belongs to it is not looked at for modes."""
+    return (*_never_closed(roots), *map(os.path.realpath, roots.opened.paths), *program_places())
+
+
+def _targets(home: str, roots: Roots) -> Iterator[str]:
+    """Where links lead that are hidden names of a home, but for what is open by its own place."""
+    try:
+        entries = [one for one in os.scandir(home) if is_hidden_name(one.name) and one.is_symlink()]
+    except OSError:
+        return
+    for entry in entries:
+        real = os.path.realpath(entry.path)
+        if not _is_open_itself(real, home, roots):
+            yield real
+
+
+def _is_open_itself(real: str, home: str, roots: Roots) -> bool:
+    """Whether to close what a link leads to would close what a task needs, or what everybody may read."""
+    if any(_inside(one, real) for one in _never_closed(roots)):
+        return True
+    own = (roots.project, roots.workspace)
+    if any(_inside(real, os.path.realpath(one)) for one in own if os.path.realpath(one) != home):
+        return True
+    return not _inside(real, home) and may_everybody_read(real)
+
+
+def _never_closed(roots: Roots) -> tuple[str, ...]:
+    """What a command cannot do without: to close what holds one of these would close it too."""
+    return tuple(os.path.realpath(path) for path in (roots.home, roots.project, roots.workspace))
+
+
+@lru_cache(maxsize=8)
+def _other_homes(own: str) -> tuple[Path, ...]:
+    """The homes of people (and root) in the machine's own list, but for this one."""
+    try:
+        import pwd
+    except ImportError:  # a system without such a list
+        return ()
+    homes = {os.path.realpath(one.pw_dir) for one in pwd.getpwall() if one.pw_uid == 0 or one.pw_uid >= 1000}
+    return tuple(Path(home) for home in sorted(homes) if home not in (own, "/") and os.path.isdir(home))
+
+
+def _beside(artoo_home: Path, layer: Path) -> Iterator[Path]:
+    """What is in artoo's home (real, as is the layer) and not in the layer's trees."""
+    way = {layer, *layer.parents}
+    for directory in sorted(place for place in way if place == artoo_home or artoo_home in place.parents):
+        for child in sorted(directory.iterdir()):
+            if child not in way and not _is_tree(child, layer):
+                yield child
+
+
+def _is_tree(child: Path, layer: Path) -> bool:
+    return child.parent == layer and child.name in LAYER_TREES
+
+
+def existing(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """The real paths of those that exist; links are resolved, so that what they lead to is meant."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        try:
+            mode = os.lstat(path).st_mode
+            found[path.resolve(strict=True) if stat.S_ISLNK(mode) else Path(os.path.realpath(path))] = None
+        except (OSError, RuntimeError):
+            continue
+    return tuple(found)
+
+
+def first_below(path: str, directory: str) -> str:
+    """The first name of a path below a directory; empty when it lies elsewhere, or is the directory."""
+    prefix = directory.rstrip("/") + "/"
+    return path[len(prefix) :].partition("/")[0] if path.startswith(prefix) else ""
+
+
+def _below(directory: str, paths: Iterable[str]) -> Iterator[str]:
+    return (path for path in paths if first_below(path, directory))
+
+
+def _inside(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(directory.rstrip("/") + "/")

@@ -1,0 +1,106 @@
+"""What a running command holds that no directory and no process size shows: files without a name, shared memory,
+buffers of the kernel.
+
+A file that was removed while it is open, a `memfd`, shared memory that nobody has mapped in full: each is found by
+its holder, in the table of open files or in the map of the address space. What neither shows (a file of which only
+one page is mapped, a descriptor that is on its way through a socket) leaves a trace there, and makes free space go:
+`Held.trace` says that such a thing exists, and the watch then believes the file system (see `watch`).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_SOCKET_BYTES = 512 * 1024
+_PIPE_BYTES = 8 * 1024
+"""What one can hold at most without being read: two default buffers of a socket; a pipe beyond a user's share."""
+_IN_MEMORY = ("/memfd:", "/dev/zero", "/SYSV", "/dev/shm/")
+
+
+@dataclass(slots=True)
+class Held:
+    """Sizes by device and inode, so that what several processes hold is counted once. In bytes."""
+
+    memory: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    disk: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    buffers: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    trace: bool = False
+
+    @property
+    def memory_bytes(self) -> int:
+        return sum(self.memory.values()) + sum(self.buffers.values())
+
+    @property
+    def disk_bytes(self) -> int:
+        return sum(self.disk.values())
+
+    def add(self, identity: tuple[int, int], size: int, name: str) -> None:
+        kind = self.memory if name.startswith(_IN_MEMORY) else self.disk
+        kind[identity] = max(size, kind.get(identity, 0))
+
+
+def held_by(members: Iterable[int], proc: Path = Path("/proc")) -> Held:
+    """What these processes hold. One that hides its tables counts as a trace."""
+    held = Held()
+    for pid in members:
+        place = f"{proc}/{pid}"
+        try:
+            _open_files(place, held)
+            _mapped(place, held)
+        except (FileNotFoundError, ProcessLookupError):  # it has ended
+            continue
+        except PermissionError:
+            held.trace = True
+    return held
+
+
+def _open_files(place: str, held: Held) -> None:
+    for number in os.listdir(f"{place}/fd"):
+        link = f"{place}/fd/{number}"
+        try:
+            seen = os.stat(link)
+            identity = (seen.st_dev, seen.st_ino)
+            if stat.S_ISREG(seen.st_mode):
+                if seen.st_nlink == 0:
+                    held.add(identity, seen.st_blocks * 512, os.readlink(link))
+            elif stat.S_ISSOCK(seen.st_mode):
+                held.buffers[identity] = _SOCKET_BYTES
+                held.trace |= _sends_descriptors(f"{place}/fdinfo/{number}")
+            elif stat.S_ISFIFO(seen.st_mode):
+                held.buffers[identity] = _PIPE_BYTES
+        except FileNotFoundError:  # closed meanwhile
+            continue
+        except OSError:  # of another user's file system, or a server that is gone
+            held.trace = True
+
+
+def _sends_descriptors(path: str) -> bool:
+    with open(path, "rb") as file:
+        return any(line.startswith(b"scm_fds:") and line.split()[1] != b"0" for line in file)
+
+
+def _mapped(place: str, held: Held) -> None:
+    """Mapped files without a name: their real size where we may ask for it, else as far as they are mapped."""
+    with open(f"{place}/maps", "rb") as file:
+        text = file.read()
+    if b"(deleted)" not in text and b"/SYSV" not in text:
+        return
+    for line in text.splitlines():
+        if not line.endswith(b"(deleted)"):
+            continue
+        span, _, offset, device, inode, name = line.split(None, 5)
+        major, minor = (int(part, 16) for part in device.split(b":"))
+        start, end = (int(part, 16) for part in span.split(b"-"))
+        identity, size = (os.makedev(major, minor), int(inode)), int(offset, 16) + end - start
+        try:
+            seen = os.stat(f"{place}/map_files/{start:x}-{end:x}")
+            identity, size = (seen.st_dev, seen.st_ino), seen.st_blocks * 512
+        except PermissionError:
+            held.trace = True
+        except FileNotFoundError:
+            continue
+        held.add(identity, size, os.fsdecode(name))

@@ -1,0 +1,174 @@
+"""What settling makes of acts that lose something, issued in whole tasks with nobody to ask."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from own_cases import BENIGN, BENIGN_IN_REPOSITORY, HISTORY, HOME, LOSES, OUT_OF_REACH, REPOSITORY, Case
+from whole_task import Acted, Person, acted, command, written
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "world"))
+from sandbox_snapshots import Entry, snapshot
+
+from artoo.contracts.settling import ApplyMode, ChangeClass
+from artoo.runtime.pending import find_pending, pendings
+from artoo.world.choose import open_sandbox
+from artoo.world.undo import undo
+
+TOLD = "git for-each-ref; git reflog; git status --short; git log --all --format=%H; git stash list; git fsck"
+
+
+def _home(place: Path, *scripts: str) -> Person:
+    home = place.resolve() / "home"
+    (home / "ws").mkdir(parents=True)
+    for directory, script in zip((home, home / "ws"), scripts, strict=False):
+        subprocess.run(["bash", "-ec", script], cwd=directory, env=os.environ | {"HOME": str(home)}, check=True)
+    return Person(home, home / "ws")
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Person:
+    """One home for all cases: each of them must leave it as it was."""
+    return _opened(_home(tmp_path_factory.mktemp("house"), HOME))
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Person:
+    """The same with a repository as its project."""
+    return _opened(_home(tmp_path_factory.mktemp("repository"), HOME, REPOSITORY))
+
+
+def _opened(person: Person) -> Person:
+    person.artoo_home.mkdir(mode=0o700)
+    if asyncio.run(open_sandbox(person.artoo_home)).tier not in ("bubblewrap", "namespaces"):
+        pytest.skip("no tier that stages changes works here")
+    return person
+
+
+@pytest.fixture(autouse=True)
+def at_home(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """The person's own home is that of the case."""
+    name = "repository" if "repository" in request.fixturenames else "house"
+    person: Person = request.getfixturevalue(name)
+    monkeypatch.setenv("HOME", str(person.home))
+    monkeypatch.chdir(person.project)
+    yield
+
+
+def seen(person: Person) -> dict[str, Entry]:
+    """Every path of the home but artoo's own: kind, mode, owner, content."""
+    return snapshot(person.home)
+
+
+def git_says(person: Person) -> str:
+    """What git itself tells of the repository."""
+    done = subprocess.run(
+        ["bash", "-ec", TOLD],
+        cwd=person.project,
+        env=os.environ | {"GIT_OPTIONAL_LOCKS": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def classes(done: Acted) -> list[ChangeClass]:
+    """The classes of all that the task changed, most dangerous first."""
+    return [each.change_class for each in done.result.changes.counts]
+
+
+@pytest.mark.parametrize("case", LOSES, ids=lambda case: case.name)
+async def test_what_loses_something_waits(house: Person, case: Case) -> None:
+    """Not a byte changes; `apply` in another process makes it real; `undo` puts every byte back."""
+    before = seen(house)
+    done = await acted(house, [command(case.command)])
+    assert done.calls[0].status == "ok", done.calls
+    assert (done.state, classes(done)[0]) == ("pending", case.meant), done.result.changes
+    assert seen(house) == before
+    assert (await find_pending(house.config, done.result.task_id).apply()).state == "applied"
+    assert seen(house) != before
+    assert undo(house.artoo_home, done.result.task_id).refused == ()
+    assert seen(house) == before
+
+
+@pytest.mark.parametrize("case", HISTORY, ids=lambda case: case.name)
+async def test_history_waits_and_undo_brings_it_back(repository: Person, case: Case) -> None:
+    """`--apply edits` does not cover it; applied with consent, undo brings the old commits back."""
+    before, told = seen(repository), git_says(repository)
+    done = await acted(repository, [command(case.command)], apply=ApplyMode.EDITS)
+    assert done.calls[0].status == "ok", done.calls
+    assert done.state == "pending" and case.meant in classes(done), done.result.changes
+    assert seen(repository) == before
+    assert (await find_pending(repository.config, done.result.task_id).apply()).state == "applied"
+    assert git_says(repository) != told
+    assert undo(repository.artoo_home, done.result.task_id).refused == ()
+    assert (seen(repository), git_says(repository)) == (before, told)
+
+
+async def _goes_through(person: Person, case: Case) -> None:
+    before = seen(person)
+    done = await acted(person, [command(case.command)])
+    assert done.calls[0].status == "ok", done.calls
+    assert (done.state, classes(done)) == ("applied", [case.meant]), done.result.changes
+    after = seen(person)
+    assert after != before
+    assert undo(person.artoo_home, done.result.task_id).refused == ()
+    assert seen(person) == before
+
+
+@pytest.mark.parametrize("case", BENIGN, ids=lambda case: case.name)
+async def test_what_loses_nothing_is_applied_unasked(house: Person, case: Case) -> None:
+    """Nobody is asked, it is there, and undo takes it back."""
+    await _goes_through(house, case)
+
+
+@pytest.mark.parametrize("case", BENIGN_IN_REPOSITORY, ids=lambda case: case.name)
+async def test_git_that_loses_nothing_is_applied_unasked(repository: Person, case: Case) -> None:
+    """The same for git's bookkeeping, beside work that was not committed."""
+    await _goes_through(repository, case)
+
+
+@pytest.mark.parametrize("text", OUT_OF_REACH)
+async def test_artoos_own_files_are_out_of_reach(house: Person, text: str) -> None:
+    """Whatever is tried, nothing of them changes, and nothing of it can be applied."""
+    before = {path.name for path in house.artoo_home.iterdir()}
+    done = await acted(house, [command(text)])
+    assert done.state in ("none", "pending")
+    if done.state == "pending":
+        assert (await find_pending(house.config, done.result.task_id).apply()).state == "pending"
+        await find_pending(house.config, done.result.task_id).discard()
+    assert before <= {path.name for path in house.artoo_home.iterdir()}
+    assert not (house.artoo_home / "config.yaml").exists()
+
+
+async def test_what_the_task_made_is_free(house: Person) -> None:
+    """Files of the task's own are written again, appended to and removed, by any tool, without a question."""
+    before = seen(house)
+    steps = [
+        written("own.md", "one\n"),
+        written("own.md", "two\n"),
+        command("echo three >> own.md; rm -f own.md; echo four > own.md"),
+    ]
+    done = await acted(house, steps)
+    assert done.state == "applied"
+    assert (house.project / "own.md").read_text() == "four\n"
+    assert undo(house.artoo_home, done.result.task_id).refused == ()
+    assert seen(house) == before
+
+
+@pytest.mark.parametrize("path", ["plan.md", "photos/../plan.md", "../.profile", "../Documents/letter.txt"])
+async def test_a_file_tool_is_no_way_around(house: Person, path: str) -> None:
+    """What `write_file` overwrites waits like any command's; after `discard` nothing is left of it."""
+    before = seen(house)
+    done = await acted(house, [written(path, "other\n")])
+    assert (done.state, done.calls[0].status) == ("pending", "ok"), done.calls
+    assert (await find_pending(house.config, done.result.task_id).discard()).state == "discarded"
+    assert seen(house) == before
+    assert pendings(house.config) == ()

@@ -1,0 +1,134 @@
+"""The edge of the sandbox, attacked from inside: nothing but the view can be written, nothing held beyond bounds.
+
+Every attempt of `edge_attempts.py` runs in every tier, as root and as a plain user, also read-only.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from edge_attempts import BOUNDS, EDGE
+from sandbox_world import World, first, require_tier
+
+from artoo.contracts.changes import ChangeKind
+from artoo.ports.sandbox import Sandbox
+from artoo.world import bubblewrap
+from artoo.world.entry import native_entry
+
+_HERE = Path(__file__).parent
+_PLAIN = 65534
+_EVERYWHERE = ["bubblewrap", "bubblewrap+", "namespaces", "landlock"]
+
+_DEVICES = {f"device {where}" for where in ("in the home", "in the project", "outside")}
+_NOT_CLOSED = {("landlock", "root"): _DEVICES | {f"{name} (read-only)" for name in _DEVICES}}
+"""Without a mount namespace nothing keeps root from reading a device that root has put among documents."""
+
+
+@contextmanager
+def _place() -> Generator[Path]:
+    """A directory that no private /tmp covers, and that a plain user can reach."""
+    place = Path(tempfile.mkdtemp(prefix=".edge-", dir=_HERE.parents[1]))
+    try:
+        place.chmod(0o755)
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+@functools.cache
+def _got(tier: str, user: str, which: str) -> dict[str, str]:
+    """What the attempts of one kind reached; skips when the tier does not work for this user."""
+    library = next(path for path in sys.path if path.endswith("site-packages"))
+    path = os.pathsep.join((str(_HERE), str(_HERE.parents[1] / "src"), library))
+    with _place() as place:
+        if user == "plain" and os.geteuid() == 0:
+            os.chown(place, _PLAIN, _PLAIN)
+        other = _PLAIN if user == "plain" and os.geteuid() == 0 else None
+        done = subprocess.run(
+            ("/usr/bin/python3", str(_HERE / "edge_victim.py"), tier, str(place), which),
+            env={
+                "PATH": os.defpath,
+                "HOME": str(place / "home"),
+                "PYTHONPATH": path,
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
+            capture_output=True,
+            check=False,
+            timeout=400,
+            user=other,
+            group=other,
+            extra_groups=None if other is None else (),
+        )
+    if done.returncode != 0:
+        pytest.skip(f"the system's Python cannot run artoo here: {done.stderr[-300:]!r}")
+    found: dict[str, dict[str, str]] = json.loads(done.stdout)
+    if "problem" in found:
+        pytest.skip(f"{tier} does not work here for this user: {found['problem']}")
+    return found["got"]
+
+
+def _users() -> list[str]:
+    return ["root", "plain"] if os.geteuid() == 0 else ["plain"]
+
+
+@pytest.mark.parametrize("tier", _EVERYWHERE)
+@pytest.mark.parametrize("user", _users())
+def test_nothing_gets_out(tier: str, user: str) -> None:
+    """No file, pipe, socket, device, process or setting outside the view is written, read-only or not."""
+    if tier.endswith("+") and user == "plain":
+        pytest.skip("there is one variant for a plain user")
+    through = {name for name, said in _got(tier, user, "edge").items() if said}
+    assert through - _NOT_CLOSED.get((tier, user), set()) == set(), len(EDGE)
+
+
+@pytest.mark.parametrize("tier", ["bubblewrap", "namespaces"])
+@pytest.mark.parametrize("user", _users())
+def test_nothing_is_held_beyond_the_bounds(tier: str, user: str) -> None:
+    """Memory, disk, paths and tasks count wherever they are held: without a name, without a process, hidden."""
+    through = {name: said for name, said in _got(tier, user, "bounds").items() if said}
+    assert through == {}, len(BOUNDS)
+
+
+async def test_a_command_is_given_no_descriptor(any_overlay: Sandbox, world: World) -> None:
+    """Nothing that artoo had open is open inside, in the command or in the first process."""
+    run = await any_overlay.run(world.bash("cd /proc; echo self/fd/* 1/fd/*"))
+    assert run.stdout.text.split() == [
+        *(f"self/fd/{number}" for number in (0, 1, 2)),
+        "self/fd/3",  # of the shell that lists
+        *(f"1/fd/{number}" for number in (0, 1, 2)),
+    ]
+
+
+@pytest.mark.skipif(native_entry() is None, reason="no machine code for this processor")
+async def test_the_entry_in_python_holds_as_the_native_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no machine code, the launcher does the same: pipes are closed, work in the view is not."""
+    require_tier("bubblewrap")
+    world.artoo_home.mkdir(mode=0o700)
+    candidate = first("bubblewrap", world.artoo_home)
+    script = (
+        "mkdir a b; echo 1 > a/f; mv a/f b/g; echo 2 > /tmp/t; echo 3 > /dev/null; echo 4 >> %s; ls /proc/self/fd"
+    )
+    with _place() as place:
+        os.mkfifo(place / "pipe")
+        reader = os.open(place / "pipe", os.O_RDWR)
+        said: list[str] = []
+        for program in (native_entry(), None):
+            monkeypatch.setattr(bubblewrap, "native_entry", lambda program=program: program)
+            sandbox = candidate.build(candidate.stage_homes)
+            run = await sandbox.run(world.bash(script % (place / "pipe")))
+            async with run.staged:
+                assert {change.kind for change in run.staged.changes} == {ChangeKind.CREATED}
+                said.append(run.stdout.text + run.stderr.text)
+        os.close(reader)
+    assert said[0] == said[1]
+    assert "Permission denied" in said[0]
