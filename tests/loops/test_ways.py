@@ -67,7 +67,7 @@ async def test_every_language_takes_the_same_way(world: World, request_: str, an
 
 
 async def test_a_plan_without_criteria_is_asked_for_some(world: World) -> None:
-    """Code writes none in its place: the planner mends its plan, and no judge is asked about the request's words."""
+    """Code writes none in its place: the planner mends its plan, and no judge reads the request's words."""
     script = {
         "Plan": [plan(subtask("page"), criteria=()), plan(subtask("page"), criteria=[exists("a.html")])],
         "ExecutorStep": write("a.html", PAGE),
