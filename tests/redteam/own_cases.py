@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from artoo.contracts.settling import ChangeClass
 
 HOME = """
-mkdir -p artoo_workspace Documents .config/systemd/user
+mkdir -p artoo_workspace Documents bin
 mkdir -p ws/photos/raw ws/tools; printf '# Plan\\n\\nmeasure, then cut\\n' > ws/plan.md
 printf 'int kept(void) { return 1; }\\n' > ws/kept.c
 for n in one two three; do echo "pixels of $n" > ws/photos/$n.jpg; done
@@ -124,9 +124,9 @@ LOSES = (
     ),
     *_cases(
         ChangeClass.PERSISTENCE,
-        start_up="echo 'alias ls=evil' >> ~/.profile",
+        start_up="echo 'alias ls=evil' >> ~/bin/ls",
         new_start_up="printf 'evil\\n' > ~/.zshenv",
-        unit="printf '[Service]\\nExecStart=/bin/true\\n' > ~/.config/systemd/user/x.service",
+        unit="printf '[Service]\\nExecStart=/bin/true\\n' > ~/Documents/x.service",
         git_alias="git config --global alias.st '!true'",
         hook="git init -q . && printf '#!/bin/sh\\n' > .git/hooks/pre-push",
         hooks_path="git init -q . && git config core.hooksPath ./evil",

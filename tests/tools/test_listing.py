@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -76,19 +77,62 @@ def test_the_listing_stays_within_its_budget(named: list[tuple[str, Kind]], requ
 
 
 async def test_heads_of_named_files_are_shown(source: ProjectLook, roots: Roots) -> None:
-    """Small ones whole, of others a header and two rows; cut lines, no control characters; no text is described."""
+    """A header and two rows, cut lines, no control characters; empty and binary files are described."""
     (roots.project / "p.csv").write_text("name,age\nAna,34\n\x1b[31mBo\x1b[0m,22\nCy,50\n")
     (roots.project / "long.txt").write_text("w" * 5_000)
     (roots.project / "e.txt").write_text("")
     (roots.project / "i.png").write_bytes(b"\x89PNG\0\0")
     listing = (await source.look("Look at p.csv, long.txt, e.txt and i.png")).listing
-    (roots.project / "q.csv").write_text("name,age\n" + "Ana,34\n" * 100)
-    assert "All of p.csv:\nname,age\nAna,34\n [31mBo [0m,22\nCy,50" in listing
-    larger = (await source.look("Look at q.csv")).listing
-    assert "First lines of q.csv:\nname,age\nAna,34\nAna,34" in larger and larger.count("Ana") == 2
+    assert "First lines of p.csv (columns: name, age):\nname,age\nAna,34\n [31mBo [0m,22" in listing
+    assert "Cy" not in listing
     assert "w" * 120 + "..." in listing
     assert "e.txt: is empty" in listing
     assert "i.png: is a PNG image, not text" in listing
+
+
+async def test_small_files_are_shown_whole_to_a_capable_model(source: ProjectLook, roots: Roots) -> None:
+    """Where whole files are wanted, up to some lines; of a larger one the first."""
+    (roots.project / "p.csv").write_text("name,age\nAna,34\nBo,22\nCy,50\n")
+    (roots.project / "q.csv").write_text("name,age\n" + "Ana,34\n" * 100)
+    listing = (await replace(source, whole_files=True).look("Look at p.csv and q.csv")).listing
+    assert "All of p.csv (columns: name, age):\nname,age\nAna,34\nBo,22\nCy,50" in listing
+    assert "First lines of q.csv (columns: name, age):\nname,age\nAna,34\nAna,34" in listing
+    assert listing.count("Ana") == 3
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ("id,amount", " (columns: id, amount)"),
+        ("nr;datum", " (columns split by ';': nr, datum)"),
+        ("a b\tc", " (columns split by '\\t': a b, c)"),
+        ("7,12", ""),  # no heading
+        ("a,,b", ""),
+        ("one", ""),
+    ],
+)
+async def test_a_tables_columns_are_told_from_its_rows(
+    source: ProjectLook, roots: Roots, first: str, said: str
+) -> None:
+    """The heading of a table is named as one, with what separates it."""
+    (roots.project / "t.csv").write_text(f"{first}\n1,2\n")
+    assert f"First lines of t.csv{said}:\n{first}\n" in (await source.look("Add up t.csv")).listing
+
+
+async def test_what_may_stand_for_a_named_file_that_shows_nothing_is_shown(
+    source: ProjectLook, roots: Roots
+) -> None:
+    """The first files of a directory, what is most like a broken link, and like a file that is no text."""
+    for name in ("months/a.csv", "months/b.csv", "months/c.csv", "old/sales.csv", "copy/app.log", "other.log"):
+        (roots.project / name).parent.mkdir(exist_ok=True)
+        (roots.project / name).write_text(f"top of {name}\n")
+    (roots.project / "sales.csv").symlink_to("/nowhere/sales.csv")
+    (roots.project / "app.log.gz").write_bytes(b"\x1f\x8b\x08\0")
+    listing = (await source.look("Add up all files in months.")).listing
+    assert "top of months/a.csv\n" in listing and "top of months/b.csv" in listing
+    assert "top of months/c.csv" not in listing and "other" not in listing.partition("First lines")[2]
+    listing = (await source.look("Compare sales.csv with app.log.gz.")).listing
+    assert "top of old/sales.csv" in listing and "top of copy/app.log" in listing
 
 
 async def test_a_file_that_names_another_is_followed(source: ProjectLook, roots: Roots) -> None:
@@ -100,8 +144,8 @@ async def test_a_file_that_names_another_is_followed(source: ProjectLook, roots:
     (roots.project / "data" / "best.txt").write_text("./feb.txt\n\n")
     found = await source.look("latest.txt contains a name. What is the sum in that file? See data/best.txt.")
     assert found.listing.splitlines()[-2:] == ["latest.txt names data/mar.txt", "data/best.txt names data/feb.txt"]
-    assert "All of data/mar.txt:\nmar\n1\n2\n" in found.listing
-    assert "All of data/mar.txt:\nmar" in found.listing
+    assert "First lines of data/mar.txt:\nmar\n1\n2\n" in found.listing
+    assert "First lines of data/mar.txt:\nmar" in found.listing
 
 
 @pytest.mark.parametrize(
@@ -153,8 +197,10 @@ async def test_broken_links_copies_and_ignored_files(source: ProjectLook, roots:
         "All files in the project directory:",
         "data/sales.csv (link to /mnt/nowhere/sales.csv, broken)",
         "data/archive/sales.csv.bak (10 B)",
-        "All of x.log:",
+        "First lines of x.log:",
         "log",
+        "First lines of data/archive/sales.csv.bak:",
+        "id,amount",
         "BROKEN LINK: data/sales.csv points to /mnt/nowhere/sales.csv, which does not exist."
         " Nearest: data/archive/sales.csv.bak",
     ]
@@ -165,8 +211,8 @@ async def test_a_named_file_elsewhere_is_shown(source: ProjectLook, roots: Roots
     (roots.home / "notes.md").write_text("# Notes\n")
     (roots.workspace / "result.txt").write_text("42\n")
     listing = (await source.look(f"Compare ~/notes.md, result.txt and {roots.home}/none.md.")).listing
-    assert f"All of {roots.home}/notes.md:\n# Notes" in listing
-    assert f"All of {roots.workspace}/result.txt:\n42" in listing
+    assert f"First lines of {roots.home}/notes.md:\n# Notes" in listing
+    assert f"First lines of {roots.workspace}/result.txt:\n42" in listing
     assert "none.md" not in listing
 
 

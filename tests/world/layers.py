@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import stat
@@ -15,7 +14,7 @@ from artoo.contracts.changes import Node, printable_path
 from artoo.world.base import Base, append_base
 from artoo.world.files import parent_of
 from artoo.world.journal import StateRecord
-from artoo.world.nodes import read_state
+from artoo.world.nodes import digest_file, read_state
 from artoo.world.view_place import TRUNK, ViewKind, ViewPlace, Views
 
 
@@ -112,7 +111,7 @@ def _bases(path: Path) -> Iterator[Base]:
 def _base(path: Path) -> Base:
     with parent_of(str(path.parent), printable_path(os.fsencode(path.name))) as (directory, name):
         state = read_state(directory, name)
-    was = StateRecord.of(state)
-    assert state is not None and was is not None
-    digest = hashlib.sha256(path.read_bytes()).hexdigest() if state.node is Node.FILE else None
+        was = StateRecord.of(state)
+        assert state is not None and was is not None
+        digest = digest_file(directory, name) if state.node is Node.FILE else None
     return Base(path=printable_path(os.fsencode(path)), was=was, changed_ns=state.ctime_ns, sha256=digest)

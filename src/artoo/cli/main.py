@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from artoo.cli.group import LazyGroup
+from artoo.cli.outward import outward
 from artoo.contracts.errors import ArtooError, ConfigurationError, ModelError
 
 USAGE, NO_MODEL, INTERRUPTED, FAILED = 2, 3, 130, 1
@@ -134,7 +135,7 @@ def _leaves(group: BaseExceptionGroup[ArtooError | OSError]) -> Iterator[ArtooEr
 def _report(errors: Sequence[ArtooError]) -> int:
     """Shows each error once. Returns the exit code of the first."""
     for message in dict.fromkeys(str(error) for error in errors):
-        click.echo(f"artoo: {message}", err=True)
+        click.echo(f"artoo: {outward(message)}", err=True)
     return _code_of(errors[0])
 
 

@@ -19,6 +19,7 @@ from artoo.cli.fetching import Fetch
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.marks import marks_for
 from artoo.cli.outcome import INTERRUPTED, as_json, exit_code
+from artoo.cli.outward import outward
 from artoo.cli.paint import Paint
 from artoo.cli.printable import show, show_as_it_is
 from artoo.cli.task_names import short_name
@@ -183,7 +184,7 @@ async def on_terminal(play: Callable[[Terminal], Awaitable[tuple[FinalResult, Ta
 def print_result(result: FinalResult, view: TaskView, home: Path, output: Output) -> None:
     """Prints a result on standard output, as it was wanted."""
     if output.json or output.events:
-        show(as_json(result, view.verdicts))
+        show(outward(as_json(result, view.verdicts)))
         return
     from artoo.world.view_place import Views
 
@@ -197,4 +198,4 @@ def print_result(result: FinalResult, view: TaskView, home: Path, output: Output
 def _print_message(envelope: Envelope) -> None:
     from artoo.contracts.codec import encode
 
-    show(encode(envelope).decode("utf-8"))
+    show(outward(encode(envelope).decode("utf-8")))

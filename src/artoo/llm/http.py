@@ -19,6 +19,7 @@ from yarl import URL
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.llm import guard
 from artoo.llm.transport import Json, TransportReply
+from artoo.redaction import Redactor
 
 MAX_REPLY_BYTES = 32 * 1024 * 1024
 _CONNECT_SECONDS = 15.0
@@ -47,6 +48,8 @@ class HttpTransport:
         self._headers = {"Content-Type": "application/json", "Accept": "application/json", **(headers or {})}
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
+        self._own = Redactor([api_key] if api_key else [])
+        """Servers repeat the key that they refuse; it is taken out before anybody quotes them."""
         self._limit = limit
         self._proxy = proxy_for(self._base)
         self._pool: tuple[asyncio.AbstractEventLoop, aiohttp.ClientSession, asyncio.Semaphore] | None = None
@@ -90,7 +93,7 @@ class HttpTransport:
                     proxy=self._proxy,
                     allow_redirects=False,
                 ) as response:
-                    return _reply(response, await self._read(response))
+                    return _reply(response, self._own.known(await self._read(response)))
             except aiohttp.ConnectionTimeoutError as error:
                 raise ModelUnreachable(
                     f"no connection to {self._base} within {limits.connect:g} s; "

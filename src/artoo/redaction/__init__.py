@@ -1,5 +1,6 @@
 """Secrets out of every text that leaves the process: logs, events, results, messages to the terminal."""
 
 from artoo.redaction.redactor import MARK, Redactor, holds_secret
+from artoo.redaction.values import secret_values
 
-__all__ = ["MARK", "Redactor", "holds_secret"]
+__all__ = ["MARK", "Redactor", "holds_secret", "secret_values"]

@@ -9,102 +9,22 @@ No replaced value ever holds a quote or a backslash, so a line of JSON stays one
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
+
+from artoo.redaction.formats import RULES
+from artoo.redaction.known import Known
+from artoo.redaction.signless import signless
 
 if TYPE_CHECKING:
     from ahocorasick_rs import BytesAhoCorasick
 
 MARK = "[redacted]"
 _MARK = MARK.encode()
-_SHORTEST_EXACT = 6
 _MOST_PASSES = 8
 """Taking one secret out can lay bare that what stood beside it is one too."""
-
-_QUOTE = rb"\\{0,7}+[\"']?"
-_GAP = rb"[ \t]{0,8}+"
-_SPACE = rb"[ \t]{1,8}+"
-_NEW = rb"(?!\[redacted\])"
-_NOT_IN_WORD = rb"(?<![A-Za-z0-9])"
-_SCHEME = rb"(?:(?:basic|bearer|token|digest|negotiate|apikey|aws4-hmac-sha256)[ \t]{1,8}+)?+"
-_NAME = (
-    rb"(?:pass(?:word|wd|phrase)[\w-]{0,32}|(?<=[_-])pass|pwd|secret[\w-]{0,32}|credentials?"
-    rb"|(?:(?<=api)|(?<=api[_-])|(?<=access)|(?<=access[_-])|(?<=secret[_-])|(?<=private)|(?<=private[_-]))key[\w-]{0,32}"
-    rb"|(?:(?<![A-Za-z0-9])|(?<=access)|(?<=auth)|(?<=refresh)|(?<=session))token)"
-)
-_ASSIGNMENT = rb"(?![\w-])" + _QUOTE + _GAP + rb"(?:=>|:=|[:=](?!=))" + _GAP
-_OPTION = (
-    rb"(?:(?<=--)(?:pass(?:word|wd|phrase)?|pwd|secret|token)|(?<=--api-)key|(?<=--access-)key|(?<=--auth-)token)"
-    + _SPACE
-    + rb"(?!-)"
-)
-# What stands where a value stands in code, templates and type annotations is not a secret.
-_NOT_A_WORD_OF_CODE = (
-    rb"(?!(?:None|null|true|false|str|string|int|bytes|bool|undefined|required|optional)(?![\w-])"
-    rb"|os\.|process\.|\$|%|\*{3}|\\{0,7}[\"']?\[redacted\])"
-)
-# A quote before one of `,}]:` ends a string of the line's own JSON: what follows is the next one, and no value.
-_VALUE = (
-    rb"(?:\\{0,7}\"(?![,}\]:])(?P<double>[^\"\\\r\n]{1,4096})|\\{0,7}'(?P<single>[^\"'\\\r\n]{1,4096})"
-    rb"|(?P<value>[^\s\"'\\,;&|(){}<>\[\]]{1,4096}+)(?!\())"
-)
-
-
-class _Rule(NamedTuple):
-    """Where one of `signs` (lower case) occurs, `pattern` is matched there; its group is the secret.
-
-    A `|` in a sign is where the match begins; what stands before it is looked back at.
-    """
-
-    signs: tuple[bytes, ...]
-    pattern: bytes
-
-
-def _rule(signs: str, pattern: bytes) -> _Rule:
-    return _Rule(tuple(signs.encode().split()), pattern)
-
-
-# As much of the context as tells most lines apart: `prompt_tokens`, `keyboard`, `passed` are in nearly all of them.
-_NAME_SIGNS = (
-    *(b"password", b"passwd", b"passphrase", b"_|pass", b"-|pass", b"pwd", b"secret", b"credential"),
-    *(b"api|key", b"api_|key", b"api-|key", b"access|key", b"access_|key", b"access-|key"),
-    *(b"secret_|key", b"secret-|key", b"private|key", b"private_|key", b"private-|key"),
-    *(b"token" + after for after in (b"\\", b'"', b"'", b" ", b"\t", b":", b"=")),
-)
-
-
-_RULES = (
-    _rule(
-        "-----begin",
-        rb"(?P<value>-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^\"\\]|\\[^\"])*?"
-        rb"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|(?=\\?\")|\Z))",
-    ),
-    _rule(
-        "authorization",
-        rb"authorization" + _QUOTE + _GAP + rb"[:=]" + _GAP + _QUOTE + _SCHEME + _NEW
-        + rb"(?P<value>[^\s\"'\\,;]{1,8192})",
-    ),
-    _rule("cookie", rb"cookie" + _GAP + rb":" + _GAP + _NEW + rb"(?P<value>[^\"'\\\r\n]{1,8192})"),
-    _rule(
-        "bearer",
-        _NOT_IN_WORD + rb"bearer" + _SPACE + rb"(?=[\w.~+/=-]{0,512}[0-9._~+/])(?P<value>[\w.~+/-]{8,8192}={0,2})",
-    ),
-    _rule(
-        "sk- gho_ ghp_ ghr_ ghs_ ghu_ github_pat_ glpat- hf_ npm_ pypi- gsk_",
-        _NOT_IN_WORD + rb"(?P<value>(?:sk-|gh[oprsu]_|github_pat_|glpat-|hf_|npm_|pypi-|gsk_)[\w-]{16,512})",
-    ),
-    _rule("k_live_ k_test_", rb"(?<=[rs])(?P<value>k_(?:live|test)_\w{16,512})"),
-    _rule("xox", _NOT_IN_WORD + rb"(?P<value>xox[abeprs]-[A-Za-z0-9-]{10,256})"),
-    _rule("akia asia aiza", rb"(?P<value>(?:AKIA|ASIA)[0-9A-Z]{16}(?![\w-])|AIza[\w-]{30,64})"),
-    _rule("eyj", _NOT_IN_WORD + rb"(?P<value>eyJ[\w-]{8,4096}+\.[\w-]{8,8192}+\.[\w-]{4,4096})"),
-    _rule("://", rb"://[^\s/:@\"'\\]{0,256}+:" + _NEW + rb"(?P<value>[^\s/@\"'\\]{1,512}+)@"),
-    _Rule(
-        _NAME_SIGNS, rb"(?:" + _NAME + _ASSIGNMENT + rb"|" + _OPTION + rb")" + _NOT_A_WORD_OF_CODE + _VALUE
-    ),
-)  # fmt: skip
 
 
 class _Sign(NamedTuple):
@@ -118,7 +38,7 @@ class _Sign(NamedTuple):
 @cache
 def _by_sign() -> tuple[_Sign, ...]:
     """Every sign with what is matched where it stands. Compiled by the first line: an opening is 3 ms cheaper."""
-    compiled = ((rule.signs, re.compile(rule.pattern, re.IGNORECASE)) for rule in _RULES)
+    compiled = ((rule.signs, re.compile(rule.pattern, re.IGNORECASE)) for rule in RULES)
     return tuple(
         _Sign(sign.replace(b"|", b""), max(0, sign.find(b"|")), pattern)
         for signs, pattern in compiled
@@ -139,27 +59,27 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        exact = {form for s in secrets if len(s) >= _SHORTEST_EXACT for form in (s, json.dumps(s)[1:-1])}
-        longest_first = sorted((e.encode("utf-8", "surrogatepass") for e in exact), key=len, reverse=True)
-        self._exact = tuple(longest_first)
+        self._known = Known.of(secrets)
 
     def lines(self, lines: Sequence[bytes]) -> Sequence[bytes]:
         """Each line without its secrets; they are searched together first, because nearly all have none."""
         together = b"\n".join(lines)
-        suspicious = any(secret in together for secret in self._exact) or _may_hold_secrets(together)
+        suspicious = self._known.may_be_in(together) or _may_hold_secrets(together)
         return [self.line(line) for line in lines] if suspicious else lines
 
     def line(self, line: bytes) -> bytes:
         """`line` (UTF-8 text or one line of JSON) without its secrets; the same object when it has none."""
-        for secret in self._exact:
-            if secret in line:
-                line = line.replace(secret, _MARK)
+        line = self._known.taken_out(line, _MARK)
         for _ in range(_MOST_PASSES):
-            found = sorted(_secrets_in(line))
+            found = sorted((*_secrets_in(line), *signless(line)))
             if not found:
                 break
             line = _without(line, found)
         return line
+
+    def known(self, text: bytes) -> bytes:
+        """`text` without the exact values alone: for what may well look like a secret and is none."""
+        return self._known.taken_out(text, _MARK)
 
     def text(self, text: str) -> str:
         """`text` without its secrets."""
@@ -168,7 +88,7 @@ class Redactor:
 
 def _may_hold_secrets(text: bytes) -> bool:
     """Whether any sign occurs. A line end is in none, so this holds for lines together as for each of them."""
-    return bool(_signs().find_matches_as_indexes(text.lower()))
+    return next(signless(text), None) is not None or bool(_signs().find_matches_as_indexes(text.lower()))
 
 
 def _without(line: bytes, found: list[tuple[int, int]]) -> bytes:

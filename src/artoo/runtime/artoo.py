@@ -17,8 +17,10 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 from artoo.prompts.library import require_shipped
+from artoo.redaction import secret_values
 from artoo.runtime.auditing import Auditing, audited
 from artoo.runtime.config import Config
+from artoo.runtime.config_endpoints import key_variables
 from artoo.runtime.models import open_models
 from artoo.runtime.options import RunOptions
 from artoo.runtime.plain_errors import plain
@@ -107,7 +109,7 @@ class Artoo:
         group = await self._resources.enter_async_context(asyncio.TaskGroup())
         auditing = audited(self._bus, self._config.home, self._clock)
         self._auditing = await self._resources.enter_async_context(auditing)
-        secrets, grown = _secrets(self._environ), self._auditing.note_log
+        secrets, grown = secret_values(self._environ, key_variables(self._config)), self._auditing.note_log
         recording = recorded(self._bus, self._config.home, secrets, grown)
         self._log = await self._resources.enter_async_context(recording)
         given = self._given_model is not None
@@ -316,11 +318,6 @@ class Artoo:
         if self._shop is None:
             raise ConfigurationError("Artoo is not open; use it as `async with Artoo() as artoo:`")
         return self._shop
-
-
-def _secrets(environ: Mapping[str, str]) -> list[str]:
-    """Values that must never stand in a log: whatever the environment calls a key, a token or a password."""
-    return [value for name, value in environ.items() if name.endswith(("_KEY", "_TOKEN", "_SECRET", "_PASSWORD"))]
 
 
 def _made_tools(functions: Sequence[Callable[..., object]]) -> tuple[UserTool, ...]:

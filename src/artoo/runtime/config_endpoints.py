@@ -55,6 +55,12 @@ def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> Endp
     )
 
 
+def key_variables(config: Config) -> tuple[str, ...]:
+    """The variables that the configuration names as keys of a model."""
+    named = (config.models.brain.api_key_env, config.models.tool.api_key_env)
+    return tuple(name for name in named if name is not None)
+
+
 def _section(config: Config, tier: TierName) -> ModelEndpoint:
     return config.models.brain if tier == "brain" else config.models.tool
 

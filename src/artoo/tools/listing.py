@@ -12,6 +12,7 @@ import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from artoo.ports.surroundings import Surroundings
 from artoo.tools.nearby import nearby
@@ -26,18 +27,26 @@ MAX_REQUEST = 20_000
 """Characters of a request that are looked at."""
 
 _FEW_LINES = 3
+_MOST_INSIDE = 2
+"""Files of a named directory that are looked into: they are mostly alike."""
 _LINE_CHARACTERS = 120
+_TABLES = (".csv", ".tsv")
+_MARKS = (",", ";", "\t", "|")
 _MOST_TREE_LINES = 50
 _ENDING = re.compile(r"[^.]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """All lines of a small file, the first of a larger one, or in words why there are none."""
+    """The first lines of a file, more than three only if they are all, or in words why there are none.
+
+    `whole`: the file has no other lines. `unreadable`: it is empty or no text: another file may stand for it.
+    """
 
     lines: tuple[str, ...] = ()
     instead: str | None = None
     whole: bool = False
+    unreadable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +120,21 @@ def pointers(snapshot: Snapshot, named: Iterable[str]) -> tuple[tuple[str, str],
     return tuple(dict.fromkeys((path, target) for path, target in found if target is not None and target != path))
 
 
+def standing_in(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
+    """Files to look into for named ones that show nothing: what a directory holds, what is like a broken link or
+    like a file that is no text.
+    """
+    kinds = {entry.path: entry.kind for entry in snapshot.entries}
+    usable = [entry for entry in snapshot.entries if entry.kind is Kind.FILE]
+    for path in named:
+        head = snapshot.heads.get(path)
+        if kinds.get(path) is Kind.DIRECTORY:
+            inside = (entry.path for entry in usable if posixpath.dirname(entry.path) == path)
+            yield from islice(inside, _MOST_INSIDE)
+        elif path in snapshot.broken or (head is not None and head.unreadable):
+            yield from nearby(path, usable).best
+
+
 def _names_in(path: str, snapshot: Snapshot) -> Iterator[str]:
     """Lines of a file of few lines which could be the name of a file."""
     head = snapshot.heads.get(path, Head())
@@ -145,7 +169,21 @@ def _heads(heads: Mapping[str, Head]) -> Iterator[str]:
             yield f"{printable(path)}: {head.instead}"
         else:
             lines = "\n".join(map(_one_line, head.lines))
-            yield f"{'All' if head.whole else 'First lines'} of {printable(path)}:\n{lines}"
+            shown = "All" if len(head.lines) > _FEW_LINES else "First lines"
+            yield f"{shown} of {printable(path)}{_columns(path, head)}:\n{lines}"
+
+
+def _columns(path: str, head: Head) -> str:
+    """The columns that the first line of a table names, by the table's format: what is no row, and how to split."""
+    if not path.lower().endswith(_TABLES) or not head.lines:
+        return ""
+    first = _one_line(head.lines[0])
+    mark = max(_MARKS, key=first.count)
+    columns = [name.strip() for name in first.split(mark)]
+    if len(columns) < 2 or not all(columns) or any(name[0].isdigit() for name in columns):
+        return ""
+    split = "" if mark == "," else f" split by {mark!r}"
+    return f" (columns{split}: {', '.join(columns)})"
 
 
 def _one_line(line: str) -> str:

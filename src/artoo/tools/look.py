@@ -26,6 +26,7 @@ from artoo.tools.listing import (
     named_in,
     place_in,
     pointers,
+    standing_in,
 )
 from artoo.tools.output import head_tail
 from artoo.tools.paths import absolute, entry_at, existing, place_of, shown
@@ -44,7 +45,7 @@ _HEAD_BYTES = 8_192
 _MOST_HEADS = 4
 _HEAD_LINES = 3
 _WHOLE_LINES, _WHOLE_BYTES = 30, 1_000
-"""A file up to here is shown whole."""
+"""Where whole files are wanted, one up to here is shown whole."""
 _MOST_PATHS = 500
 _MOST_CHANGED = 20
 _PATH = re.compile(r"(?<![\w./~:-])(?:~?/|\./)?[\w.+@%=~-]+(?:/[\w.+@%=~-]+)*(?<![.-])", re.ASCII)
@@ -55,13 +56,17 @@ _ENDING = re.compile(r"[^./]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 
 @dataclass(frozen=True, slots=True)
 class ProjectLook:
-    """Implements `ports.surroundings.SurroundingsSource` over a view's files. `changes`: what the view changes."""
+    """Implements `ports.surroundings.SurroundingsSource` over a view's files.
+
+    `whole_files`: small files that are named are shown whole. `changes`: what the view changes.
+    """
 
     roots: Roots
     places: Places
     files: Look = RealFiles
     characters: int = LISTING_CHARACTERS
     limits: WalkLimits = field(default_factory=lambda: _LOOK)
+    whole_files: bool = False
     changes: Callable[[], Awaitable[tuple[Change, ...]]] | None = None
 
     async def look(self, request: str) -> Surroundings:
@@ -83,8 +88,9 @@ class ProjectLook:
         snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in named))
         snapshot = replace(snapshot, missing=self._missing(files, snapshot, request))
         snapshot = self._with_heads(files, snapshot, self._named_outside(files, request))
-        pointed = ((path, self.roots.project / path) for _, path in pointers(snapshot, named))
-        return describe(self._with_heads(files, snapshot, pointed), request, self.characters)
+        further = (*(path for _, path in pointers(snapshot, named)), *standing_in(snapshot, named))
+        snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in further))
+        return describe(snapshot, request, self.characters)
 
     def _with_heads(self, files: Files, snapshot: Snapshot, named: Iterable[tuple[str, Path]]) -> Snapshot:
         """With the heads of these files too, as far as so many are shown."""
@@ -148,12 +154,13 @@ class ProjectLook:
         except OSError as error:
             return Head(instead=f"cannot be read: {error.strerror}")
         if not data:
-            return Head(instead="is empty")
+            return Head(instead="is empty", unreadable=True)
         text = decode(data, whole=size <= _HEAD_BYTES)
         if text is None:
-            return Head(instead=f"is {kind_of_bytes(data)}, not text")
+            return Head(instead=f"is {kind_of_bytes(data)}, not text", unreadable=True)
         lines = text.text.splitlines()
-        whole = size <= _WHOLE_BYTES and len(lines) <= _WHOLE_LINES
+        most = _WHOLE_LINES if self.whole_files and size <= _WHOLE_BYTES else _HEAD_LINES
+        whole = size <= _HEAD_BYTES and len(lines) <= most
         return Head(lines=tuple(lines if whole else lines[:_HEAD_LINES]), whole=whole)
 
     def _guide(self, files: Files) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from artoo.contracts.changes import Node
 from artoo.ports.sandbox import Fingerprint
+from artoo.world.git_index import LARGEST, SIGNATURE, staged
 
 _CHUNK = 1 << 20
 _OVERLAY_PREFIXES = ("user.overlay.", "trusted.overlay.")
@@ -144,17 +146,30 @@ def open_directory(directory: int, name: str) -> int:
 
 
 def digest_file(directory: int, name: str, length: int | None = None) -> str:
-    """sha256 (hex) of a regular file, or of its first `length` bytes. Raises OSError."""
-    total = hashlib.sha256()
+    """sha256 (hex) of a regular file, or of its first `length` bytes. Raises OSError.
+
+    Of git's index it is that of what it stages (`git_index`): the rest git writes anew by itself.
+    """
     descriptor = os.open(name, FILE_FLAGS, dir_fd=directory)
     try:
-        left = length
-        while left is None or left > 0:
-            data = os.read(descriptor, _CHUNK if left is None else min(_CHUNK, left))
-            if not data:
-                break
+        chunks = _chunks(descriptor, length)
+        first = next(chunks, b"")
+        if length is None and first.startswith(SIGNATURE) and os.fstat(descriptor).st_size <= LARGEST:
+            content = first + b"".join(chunks)
+            said = staged(content)
+            return hashlib.sha256(content if said is None else said).hexdigest()
+        total = hashlib.sha256(first)
+        for data in chunks:
             total.update(data)
-            left = None if left is None else left - len(data)
+        return total.hexdigest()
     finally:
         os.close(descriptor)
-    return total.hexdigest()
+
+
+def _chunks(descriptor: int, left: int | None) -> Iterator[bytes]:
+    while left is None or left > 0:
+        data = os.read(descriptor, _CHUNK if left is None else min(_CHUNK, left))
+        if not data:
+            return
+        yield data
+        left = None if left is None else left - len(data)

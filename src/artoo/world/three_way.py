@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from artoo.contracts.changes import Conflict, Node, printable_path
 from artoo.world.base import Base
 from artoo.world.files import parent_of
+from artoo.world.git_index import INDEX
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import NodeState, digest_file
 from artoo.world.scan import Effect
@@ -109,7 +110,12 @@ def _same_content(effect: Effect, real: NodeState, base: Base) -> bool:
         return _same_thing(real, base.was)
     if base.sha256 is None:  # it can be read neither then nor now
         return (real.inode, real.size, real.ctime_ns) == (base.was.inode, base.was.size, base.changed_ns)
-    return real.size == base.was.size and real_digest(effect) == base.sha256
+    return (real.size == base.was.size or _is_index(effect)) and real_digest(effect) == base.sha256
+
+
+def _is_index(effect: Effect) -> bool:
+    """Whether it may be git's, which says the same in other bytes (`git_index`)."""
+    return effect.path.endswith(b"/" + INDEX.encode())
 
 
 def real_digest(effect: Effect) -> str | None:

@@ -76,7 +76,7 @@ def _undo_opened(
 ) -> dict[str, str | None]:
     verdicts = {step.path: _refusal(step, record, modes) for step in steps}
     _refuse_full_directories(steps, verdicts)
-    moves = [backward(step, record) for step in steps if verdicts[step.path] is None]
+    moves = [_taken_back(step, record) for step in steps if verdicts[step.path] is None]
     try:
         converge([move for move in moves if not _is_restored(move)])
     except OSError as error:
@@ -107,11 +107,25 @@ def _refusal(step: Step, record: Record, modes: Mapping[tuple[str, str], int]) -
         return _metadata_refusal(now, step)
     if is_state(now, step.restored) and not (now is not None and now.is_directory and step.after is None):
         return None
-    if not is_state(now, step.after) or not _same_content(step):
+    if not (is_state(now, step.after) or _written_anew(now, step)) or not _same_content(step):
         return "it was changed since" if now is not None else "it was removed since"
     if step.after is None and not _parent_exists(step):
         return None if _parent_comes_back(step, record) else "the directory that held it is gone"
     return _image_refusal(step, record)
+
+
+def _taken_back(step: Step, record: Record) -> Move:
+    """The way back, from what is there now if that only was written anew."""
+    move = backward(step, record)
+    now = None if step.in_place else now_at(step.root, step.relative)
+    return replace(move, start=StateRecord.of(now)) if _written_anew(now, step) else move
+
+
+def _written_anew(now: NodeState | None, step: Step) -> bool:
+    """Whether it is another file with the same metadata, as `git status` leaves an index: its content counts."""
+    if now is None or step.after is None or step.after_sha256 is None or is_state(now, step.after):
+        return False
+    return now.node is step.after.node is Node.FILE and _same_metadata(now, step.after)
 
 
 def _same_content(step: Step) -> bool:

@@ -17,6 +17,7 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.plan import SubTask
 from artoo.loops.asking import Asker
+from artoo.loops.fast.failure import failed_by_itself
 from artoo.loops.fast.record import Key, Record, room_for_record
 from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
 from artoo.loops.heuristics import Heuristics
@@ -32,7 +33,7 @@ _STEP_TOKENS = 4_000
 _SMALL_STEP_TOKENS = 700
 _MOST_REPEATS = 2
 """Repeated calls of one attempt that are answered from the record, before the attempt ends."""
-_SMALL_STEPS = 5
+_SMALL_STEPS = 6
 """Steps of a small model for a subtask, all attempts together: what it has not done by then it will not do."""
 
 _PREPARED = (
@@ -66,6 +67,7 @@ class _Work:
     attempt: int = 1
     first: int = 0
     repeats: int = 0
+    mended: bool = False
     note: str = ""
     said: str = ""
     stale: bool = False
@@ -128,6 +130,7 @@ class Executor:
                 self._work.attempt = correction.attempt + 1
                 self._work.first = len(self._work.record.calls)
                 self._work.repeats = 0
+                self._work.mended = False
                 self._work.record.correct(correction, self._work.said)
             case _:
                 return
@@ -174,7 +177,10 @@ class Executor:
             if step.is_final and call.withheld_by is not None:
                 return work.result("uncertain", call.reason or "")  # a no is not worked around
             if step.is_final and self._asker.known.small and self._heuristics.other_language:
-                return work.result("uncertain", "the program did not end well")
+                mended = work.mended or not self._heuristics.mending
+                if mended or not failed_by_itself(call):
+                    return work.result("uncertain", "the program did not end well")
+                work.mended = True
             if work.repeats > _MOST_REPEATS:
                 return work.result("uncertain", "the same call was made again and again")
         return work.result("uncertain", "no answer within the steps that a subtask has")
@@ -264,11 +270,14 @@ class Executor:
 
     def _closing(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
         note, work.note = work.note, ""
-        other = ""
-        if self._asker.known.small and self._heuristics.other_language and work.attempt > 1:
-            before = work.record.calls[: work.first]
-            other = other_language(specs, before[-1].tool) if before else ""
-        return "\n".join(filter(None, (note, f"Write it in {other} this time." if other else "")))
+        way = ""
+        if self._asker.known.small and work.mended:
+            way = "Write the whole program again, with what broke it mended."
+        elif self._asker.known.small and self._heuristics.other_language and work.attempt > 1:
+            calls = work.record.calls
+            other = other_language(specs, calls[-1].tool if calls else "shell")
+            way = f"Write it in {other} this time." if other else ""
+        return "\n".join(filter(None, (note, way)))
 
 
 def _left_of(limit: asyncio.Timeout) -> float:

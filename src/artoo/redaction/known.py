@@ -1,0 +1,104 @@
+"""Values that are known to be secret: taken out however they are written.
+
+As they are, in a JSON string, in an address, in base64 or hex, in other letters' case, backwards, or pulled apart
+by blanks and line ends: whoever wants a key to pass writes it differently.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import quote
+
+_SHORTEST = 6
+_SHORTEST_LOOSE = 10
+"""A shorter value is looked for as it is and no other way: the letters of a word stand in many texts."""
+
+_DROPPED = b" \t\r\n\\\"'"
+_LOWER = bytes(range(256)).lower()
+_ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})|\\{1,7}u00([0-9A-Fa-f]{2})")
+_BETWEEN = rb"(?:[ \t\r\n]|\\{1,7}[nrt])*"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """`exact` forms, longest first, and `loose` ones: folded, with what finds them in a text as it is written."""
+
+    exact: tuple[bytes, ...]
+    loose: tuple[tuple[bytes, str], ...]
+
+    @classmethod
+    def of(cls, secrets: Iterable[str]) -> Known:
+        """Those shorter than six characters are ignored: they would redact ordinary words."""
+        long = {one for one in secrets if len(one) >= _SHORTEST}
+        exact = {form for one in long for form in _forms(one)}
+        loose = {part for one in long for form in (one, one[::-1]) for part in _parts(form)}
+        folded = ((_folded(one.encode("utf-8", "surrogatepass")), one) for one in loose)
+        longest = sorted(folded, key=lambda pair: (len(pair[0]), pair), reverse=True)
+        return cls(tuple(sorted(exact, key=len, reverse=True)), tuple(longest))
+
+    def may_be_in(self, text: bytes) -> bool:
+        """Whether any of them may stand in `text`."""
+        if any(form in text for form in self.exact):
+            return True
+        folded = _folded(text) if self.loose else b""
+        return any(form in folded for form, _ in self.loose)
+
+    def taken_out(self, text: bytes, mark: bytes) -> bytes:
+        """`text` with `mark` in their place; the same object when there is none."""
+        for form in self.exact:
+            if form in text:
+                text = text.replace(form, mark)
+        folded = _folded(text) if self.loose else b""
+        for form, secret in self.loose:
+            if form in folded:
+                text = _finder(secret).sub(mark, text)
+        return text
+
+
+def _parts(secret: str) -> Iterable[str]:
+    """The whole and its longer parts: what is left of a key that was cut is a key to guess."""
+    most = max(_SHORTEST_LOOSE, len(secret) * 3 // 5 + 1)
+    if len(secret) >= _SHORTEST_LOOSE:
+        yield from (secret, secret[:most], secret[-most:])
+
+
+def _forms(secret: str) -> Iterable[bytes]:
+    """Ways of writing it that change its letters, or that JSON makes of it."""
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield from (raw, json.dumps(secret)[1:-1].encode(), quote(raw, safe="").encode(), raw.hex().encode())
+    if len(raw) < _SHORTEST_LOOSE:
+        return
+    for offset in range(3):
+        # What stands before it decides the grouping; the letters at the ends belong to its neighbours as well.
+        coded = base64.b64encode(bytes(offset) + raw)
+        inner = coded[(0, 2, 3)[offset] : len(coded) // 4 * 4 - (4 if (offset + len(raw)) % 3 else 0)]
+        yield from (inner, inner.translate(bytes.maketrans(b"+/", b"-_")))
+
+
+def _folded(text: bytes) -> bytes:
+    """Small letters, without blanks, quotes and the escapes of line ends; what is escaped, written out."""
+    if b"%" in text or b"\\u00" in text:
+        text = _ESCAPED.sub(_written_out, text)
+    if b"\\" in text:
+        text = text.replace(b"\\n", b"").replace(b"\\r", b"").replace(b"\\t", b"")
+    return text.translate(_LOWER, _DROPPED)
+
+
+def _written_out(match: re.Match[bytes]) -> bytes:
+    return bytes([int(match[1] or match[2], 16)])
+
+
+@lru_cache(maxsize=64)
+def _finder(secret: str) -> re.Pattern[bytes]:
+    letters = (one for one in secret.encode("utf-8", "surrogatepass") if one not in _DROPPED)
+    return re.compile(_BETWEEN.join(map(_letter, letters)), re.IGNORECASE)
+
+
+def _letter(code: int) -> bytes:
+    hexadecimal = b"%02x" % code
+    return rb"(?:%b|%%%b|\\{1,7}u00%b)" % (re.escape(bytes([code])), hexadecimal, hexadecimal)

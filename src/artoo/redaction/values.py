@@ -1,0 +1,18 @@
+"""Which values are secret because of where they stand: in the environment, under a name that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from artoo.redaction.redactor import holds_secret
+
+_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_PWD", "_PASS", "PASSWD", "_AUTH")
+
+
+def secret_values(environ: Mapping[str, str], named: Collection[str] = ()) -> list[str]:
+    """Values of variables that are named as secrets, look like one, or are `named` by the configuration."""
+    return [
+        value
+        for name, value in environ.items()
+        if value and (name in named or name.endswith(_ENDINGS) or holds_secret(f"{name}={value}"))
+    ]
