@@ -130,7 +130,7 @@ class AgentValidator:
         left = [each for index, each in enumerate(criteria) if index not in decided]
         if fact is not None:
             verdicts = (*decided.values(), *judging.against(left, fact))
-            again = fact.asked_once and self._second_time(record, "tokens")
+            again = fact.asked_once and not result.small_model and self._second_time(record, "tokens")
             return _Judged(verdicts, final=again)
         if any(verdict.verdict == "fail" for verdict in decided.values()):
             reason = "not judged: a check failed"

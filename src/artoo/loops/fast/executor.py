@@ -22,7 +22,14 @@ from artoo.loops.fast.record import Key, Record, room_for_record
 from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
 from artoo.loops.heuristics import Heuristics
 from artoo.loops.role import listen
-from artoo.loops.tool_text import arguments_for, describe_tools, known_arguments, other_language, prohibitions
+from artoo.loops.tool_text import (
+    arguments_for,
+    describe_tools,
+    known_arguments,
+    other_language,
+    program_in,
+    prohibitions,
+)
 from artoo.ports.bus import Port
 from artoo.ports.surroundings import SurroundingsSource
 from artoo.ports.tools import Departure, Ticket, Toolbox, ToolSpec
@@ -276,7 +283,7 @@ class Executor:
         elif self._asker.known.small and self._heuristics.other_language and work.attempt > 1:
             calls = work.record.calls
             other = other_language(specs, calls[-1].tool if calls else "shell")
-            way = f"Write it in {other} this time." if other else ""
+            way = program_in(other) if other else ""
         return "\n".join(filter(None, (note, way)))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from artoo.contracts.execution import CallStatus, ExecutionResult, FailureClass, ToolCall
+from artoo.contracts.shortened import last_part, shortened
 from artoo.loops.fast.failure import failure_class_of, names_system_error
 from artoo.loops.fast.grounding import Seen, Ungrounded, own_words, seen_in, ungrounded
 from artoo.loops.fast.tokens import paths_in, words_of
@@ -65,10 +66,10 @@ def broken_act(result: ExecutionResult) -> Fact | None:
 def _no_result(result: ExecutionResult) -> Fact:
     call = result.tool_calls[-1] if result.tool_calls else None
     if call is None or call.status is CallStatus.OK:
-        return Fact(result.output[:_SAID] or "there is no result", contradicts=False)
+        return Fact(shortened(result.output, _SAID) or "there is no result", contradicts=False)
     said = (call.error_output or call.reason or call.output).strip()
     code = "" if call.exit_code is None else f" with {call.exit_code}"
-    message = f"{call.tool} ended{code}: {said[-_SAID:]}" if not call.dropped else _kept_back(call)
+    message = f"{call.tool} ended{code}: {last_part(said, _SAID)}" if not call.dropped else _kept_back(call)
     return Fact(message, failure_class_of(call), call.identity, contradicts=bool(call.dropped))
 
 
@@ -91,20 +92,20 @@ def _how_it_ended(call: ToolCall, *, cited: bool) -> str:
         case CallStatus.TIMEOUT | CallStatus.INTERRUPTED:
             return f"was cut short ({call.status})"
         case CallStatus.REFUSED:
-            return f"did not run: {(call.reason or '')[:_SAID]}"
+            return f"did not run: {shortened(call.reason or '', _SAID)}"
         case CallStatus.ERROR:
             if cited and call.exit_code == 1 and (call.output.strip() or not call.error_output.strip()):
                 return ""
             said = (call.error_output or call.reason or call.output).strip()
-            return f"failed: {said[-_SAID:] or f'exit {call.exit_code}'}"
+            return f"failed: {last_part(said, _SAID) or f'exit {call.exit_code}'}"
         case _:
             printed = set(words_of(call.output)) - set(words_of(call.input))
             hidden = not printed and not call.changes and names_system_error(call.error_output)
-            return f"says only: {call.error_output.strip()[-_SAID:]}" if hidden else ""
+            return f"says only: {last_part(call.error_output.strip(), _SAID)}" if hidden else ""
 
 
 def _kept_back(call: ToolCall) -> str:
-    what = ", ".join(call.dropped[:3]) or call.target[:80] or call.tool
+    what = ", ".join(call.dropped[:3]) or shortened(call.target, 80) or call.tool
     return f"was withheld: {what}"
 
 
