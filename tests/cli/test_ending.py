@@ -8,6 +8,7 @@ import pytest
 from review_cases import change
 
 from artoo.cli.ending import Ending
+from artoo.cli.fold import take
 from artoo.cli.marks import ASCII, UNICODE
 from artoo.cli.outcome import as_json, exit_code
 from artoo.cli.paint import Paint
@@ -16,6 +17,7 @@ from artoo.cli.task_names import named, short_name
 from artoo.cli.text import CHINESE, ENGLISH, Text
 from artoo.cli.view import TaskView
 from artoo.contracts.changes import Conflict
+from artoo.contracts.confirmation import NOBODY, AskedAct, ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.execution import CriterionVerdict, DecidedBy
@@ -177,3 +179,21 @@ def test_names_of_tasks_are_short_and_unique() -> None:
         named("0198", ids, "no", "look")
     with pytest.raises(ConfigurationError, match="nothing waits of a task '5'; look"):
         named("5", ids, "nothing waits of a task", "look")
+
+
+def test_an_act_that_was_not_allowed_is_named_as_the_option_that_allows_it() -> None:
+    """The policy line is quoted for the shell; an act that no policy covers, and a review, have none."""
+    view = TaskView(text=ENGLISH)
+    acts = (
+        AskedAct(verb="network", target="example.com:443"),
+        AskedAct(verb="unconfined", target="make"),
+        AskedAct(verb="tool", target="mcp:notes:add something"),
+    )
+    asked = ConfirmationRequest(digest="d", title="may it?", acts=acts)
+    take(asked, view)
+    take(ConfirmationAnswer(digest="d", consent=Consent.NO, by=NOBODY), view)
+    lines = Ending(ended(), view, ASCII, "0198", HERE).lines().splitlines()
+    assert [line for line in lines if "--allow" in line] == [
+        "To allow it: --allow 'network example.com:443'",
+        "To allow it: --allow 'tool mcp:notes:add'",
+    ]

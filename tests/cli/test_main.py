@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -122,7 +123,7 @@ def test_errors_become_messages_and_exit_codes(
 def test_a_mistake_of_ours_is_not_hidden(
     home: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An error that nobody foresaw is a line for the person, and its traceback is in the file that the line names."""
+    """An error that nobody foresaw is a line for the person; its traceback is in the file that it names."""
 
     def fail(*_: object) -> None:
         raise ExceptionGroup("several", [ToolError("known"), ZeroDivisionError()])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import zlib
 
 import pytest
 from aiohttp import web
@@ -125,3 +126,31 @@ async def test_real_endpoints_are_forbidden_in_tests():
     transport = HttpTransport("http://127.0.0.1:9/v1")
     with pytest.raises(ConfigurationError, match="forbid_real_models"):
         await transport.post(BODY, timeout=1)
+
+
+async def _packed(request: web.Request) -> web.Response:
+    """64 MiB of nothing, in 64 kB with their length."""
+    packed = zlib.compressobj(9, wbits=31 if request.query.get("how") != "deflate" else 15)
+    body = b"".join((packed.compress(bytes(64 << 20)), packed.flush()))
+    return web.Response(body=body, headers={"Content-Encoding": request.query.get("how", "gzip")})
+
+
+@pytest.mark.parametrize("how", ["gzip", "deflate"])
+async def test_a_packed_reply_is_bounded_unpacked(how: str):
+    """A reply of 64 kB that unpacks to 64 MiB is refused, though its announced length is small."""
+    application = web.Application()
+    application.router.add_post("/v1/chat/completions", _packed)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    address = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    guard.admit(address)
+    transport = HttpTransport(address)
+    transport._completions = transport._completions.with_query(how=how)  # pyright: ignore[reportPrivateUsage]
+    try:
+        with pytest.raises(ModelUnreachable, match="sent more than"):
+            await transport.post(BODY, timeout=20)
+    finally:
+        await transport.close()
+        await runner.cleanup()
+        guard.retract(address)

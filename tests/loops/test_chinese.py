@@ -118,7 +118,7 @@ async def test_a_request_in_chinese_or_mixed(world: World, asked: Asked) -> None
 
 
 async def test_a_failure_is_told_in_chinese(world: World) -> None:
-    """Why it stopped, what is unmet, what was tried and what comes next: all in Chinese."""
+    """Why it stopped, what is unmet, what was tried and what comes next in Chinese; a tool's words as they are."""
     script = {
         "Plan": plan(subtask("看一看这个文件", matches("好"), tool="shell")),
         "ExecutorStep": [read("没有.txt", final=False), gives_up("没有.txt 不存在")],
@@ -129,7 +129,8 @@ async def test_a_failure_is_told_in_chinese(world: World) -> None:
     ended = await world.play("没有.txt 里写了什么？", script, config=config)
     assert ended.result.summary == (
         "任务未能完成：轮次和时间预算即将用尽。\n未满足：the output matches 好（没有.txt 不存在）\n"
-        "尝试过：read_file: 没有.txt → error\n您可以：\n- 告诉我文件在哪里"
+        "尝试过：read_file: 没有.txt → "
+        "there is no 没有.txt; nothing with a similar name is in the project\n您可以：\n- 告诉我文件在哪里"
     )
 
 

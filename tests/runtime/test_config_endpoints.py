@@ -63,6 +63,15 @@ def test_a_tier_can_stay_on_this_machine() -> None:
     assert endpoint(Config(), "tool", {**OPENAI, "TOOL_BASE_URL": "embedded"}) is None
 
 
+@pytest.mark.parametrize(
+    ("given", "said"), [("127.0.0.1:8080", "as in http://127.0.0.1:8080"), ("ftp://x", "write it like")]
+)
+def test_an_address_that_is_none_is_a_mistake_with_its_place(given: str, said: str) -> None:
+    """Before anything is started, with who named it and how it should be."""
+    with pytest.raises(ConfigurationError, match=rf"^BRAIN_\*: the base URL '{given}' is no .*{said}"):
+        endpoint(Config(), "brain", {"BRAIN_BASE_URL": given, "BRAIN_MODEL": "m"})
+
+
 def test_keys_are_not_shown() -> None:
     """The representation of an endpoint does not hold its key."""
     assert "shared-key" not in repr(endpoint(Config(), "brain", OPENAI))

@@ -114,7 +114,7 @@ async def test_a_misfit_is_asked_for_once_more(config: Config, tmp_path: Path) -
 
 
 async def test_a_model_that_cannot_leaves_no_value_and_the_reason(config: Config, tmp_path: Path) -> None:
-    """The answer is delivered all the same, unverified, and the form stands among what is not met."""
+    """The answer is delivered all the same, unverified, and a fact says what did not fit."""
     spoken = script("tail -1 people.csv", {"who": "Alan"}, {"who": "Alan"})
     with ScriptedModel(spoken) as model:
         async with Artoo(config, environ={}, model=model) as artoo:
@@ -122,8 +122,7 @@ async def test_a_model_that_cannot_leaves_no_value_and_the_reason(config: Config
     assert returned.value is None
     assert returned.result.output == "Alan Turing,41"
     assert returned.result.assurance is Assurance.UNVERIFIED
-    [unmet] = returned.result.unmet
-    assert "'name' is a required property" in unmet.reason
+    assert "'name' is a required property" in returned.result.facts[-1]
 
 
 async def test_a_validator_of_the_types_own_decides_too(config: Config, tmp_path: Path) -> None:
@@ -132,7 +131,7 @@ async def test_a_validator_of_the_types_own_decides_too(config: Config, tmp_path
         async with Artoo(config, environ={}, model=model) as artoo:
             returned = await artoo.run("How old?", returns=Picky, options=options(tmp_path))
     assert returned.value is None
-    assert "age: Value error, must be odd" in returned.result.unmet[0].reason
+    assert "age: Value error, must be odd" in returned.result.facts[-1]
 
 
 async def test_an_abandoned_task_has_no_value(config: Config, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import json
 import socket
 import sys
@@ -11,7 +12,9 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import httpx2
 import pytest
+from aiohttp import web
 from gate_world import Person
 from tool_doubles import StillClock
 
@@ -20,6 +23,7 @@ from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.tools.gate import Gate
+from artoo.tools.mcp.bounded import LARGEST_ANSWER, bounded_client
 from artoo.tools.mcp.connection import KEPT_OUTPUT, McpConnection
 from artoo.tools.mcp.pool import McpPool
 from artoo.tools.mcp.servers import McpServer, read_servers, servers_of
@@ -181,6 +185,55 @@ async def test_streamable_http() -> None:
     finally:
         process.kill()
         await process.wait()
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [({"Content-Encoding": "gzip"}, gzip.compress(bytes(64 << 20))), ({}, b" " * (LARGEST_ANSWER + 1))],
+    ids=["packed", "plain"],
+)
+async def test_an_answer_over_http_is_bounded(headers: dict[str, str], body: bytes) -> None:
+    """A server that answers with a packed flood, or with a plain one, is no good, and little of it is kept."""
+
+    async def answer(request: web.Request) -> web.Response:
+        await request.read()
+        return web.Response(body=body, headers={"Content-Type": "application/json", **headers})
+
+    application = web.Application()
+    application.router.add_post("/mcp", answer)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/mcp"
+        async with connected(McpServer("web", url=url)) as connection:
+            with pytest.raises(ToolError, match="the MCP server web"):
+                await connection.call("total", {"a": 4, "b": 5})
+    finally:
+        await runner.cleanup()
+
+
+async def _bounded_reply(response: httpx2.Response) -> bytes:
+    client = bounded_client({})
+    async with client:
+        for hook in client.event_hooks["response"]:
+            await hook(response)
+        return await response.aread()
+
+
+async def test_the_bound_is_on_what_is_read() -> None:
+    """Up to the bound an answer is read whole; a byte more, or a packing, ends it."""
+
+    async def pieces(count: int) -> AsyncGenerator[bytes]:
+        for _ in range(count):
+            yield bytes(1 << 20)
+
+    whole = await _bounded_reply(httpx2.Response(200, content=pieces(LARGEST_ANSWER >> 20)))
+    assert len(whole) == LARGEST_ANSWER
+    with pytest.raises(httpx2.ReadError, match="longer than"):
+        await _bounded_reply(httpx2.Response(200, content=pieces((LARGEST_ANSWER >> 20) + 1)))
+    with pytest.raises(httpx2.DecodingError, match="compressed"):
+        await _bounded_reply(httpx2.Response(200, headers={"Content-Encoding": "br"}, content=pieces(1)))
 
 
 async def _listening(port: int) -> None:

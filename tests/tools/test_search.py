@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Sequence
 
 import pytest
@@ -57,13 +58,15 @@ async def test_offline_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_google_when_its_key_is_set() -> None:
-    """With key and engine in the environment Google is asked, and the key is in no address."""
+    """With key and engine in the environment Google is asked, the key is in no address, its answers are bounded."""
     asked: list[web.Request] = []
 
     async def answer(request: web.Request) -> web.Response:
         asked.append(request)
         if request.query["q"] == "too much":
             return web.Response(status=429)
+        if request.query["q"] == "packed":
+            return web.Response(body=gzip.compress(bytes(64 << 20)), headers={"Content-Encoding": "gzip"})
         if request.query["q"] == "odd":
             return web.Response(text="<html>")
         return web.json_response({"items": [{"title": "T", "link": "https://x.example", "snippet": "S"}]})
@@ -78,7 +81,7 @@ async def test_google_when_its_key_is_set() -> None:
         engine = Google("s3cret", "my-engine", f"http://127.0.0.1:{runner.addresses[0][1]}/").search
         assert list(await engine("q")) == [Hit("T", "https://x.example", "S")]
         assert (asked[0].query["cx"], "s3cret" in str(asked[0].url)) == ("my-engine", False)
-        for query, problem in (("too much", "HTTP 429"), ("odd", "no JSON")):
+        for query, problem in (("too much", "HTTP 429"), ("odd", "no JSON"), ("packed", "more than")):
             with pytest.raises(ToolError, match=problem):
                 await engine(query)
     finally:

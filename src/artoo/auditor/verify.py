@@ -14,14 +14,13 @@ from typing import Literal, cast
 
 import orjson
 
-from artoo.auditor.chain import NOTHING, Head, Link, link_of
-from artoo.auditor.files import last_line, lines_of, open_for_reading
+from artoo.auditor.chain import NOTHING, Link
+from artoo.auditor.files import last_line, open_for_reading
 from artoo.auditor.layout import ANCHORS, STATS, chains_in
 from artoo.auditor.logged import Logged
 from artoo.auditor.stats import CHANGED, is_as_sealed
 from artoo.auditor.trail import is_being_written
-
-What = Literal["changed", "removed", "reordered", "duplicated", "cut", "missing", "added"]
+from artoo.auditor.walk import Placed, Read, Walk, What
 
 MOST_PROBLEMS = 1_000
 
@@ -67,15 +66,6 @@ class Verification:
             self.problems.append(Problem(file, line, what, detail))
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """A line of a chain and where it stands."""
-
-    file: Path
-    line: int
-    link: Link | None
-
-
 @dataclass(slots=True)
 class _Anchored:
     """What the anchors say of one chain: hashes by count, and the last event."""
@@ -84,8 +74,11 @@ class _Anchored:
     last: str = ""
 
 
-def verify(directory: Path, tasks: Path) -> Verification:
+def verify(directory: Path, tasks: Path, read: Read = bool) -> Verification:
     """Looks at all chains in `directory`, its anchors, and the task logs below `tasks`. Raises OSError.
+
+    `read` hears how many bytes of the chains it has gone through. Of a chain two lines are in memory at a time, and
+    what it holds of the task logs.
 
     A chain or a task log that cannot be read is a problem, and keeps nobody from looking at the others.
     """
@@ -95,7 +88,7 @@ def verify(directory: Path, tasks: Path) -> Verification:
     chains = chains_in(directory)
     for chain, parts in chains.items():
         try:
-            _chain(chain, parts, anchored.get(chain), heads, logs, found)
+            _chain(chain, Walk(parts, found.add, read), parts, anchored.get(chain), heads, logs, found)
         except OSError as error:
             found.add(parts[0], None, "missing", f"this chain cannot be read: {error.strerror}")
     for chain, known in anchored.items():
@@ -146,7 +139,7 @@ def _anchors(directory: Path, found: Verification) -> tuple[dict[int, str], dict
         if chains_in(directory):
             found.add(path, None, "missing", "there are chains and no anchors")
         return heads, anchored
-    for placed in _linked([path], found)[0]:
+    for placed in Walk([path], found.add):
         link = placed.link
         if link is None:
             continue
@@ -196,6 +189,7 @@ def _seen_head(seen: object, who: str, anchors: Path, heads: dict[int, str], fou
 
 def _chain(
     chain: str,
+    walk: Walk,
     parts: Sequence[Path],
     anchored: _Anchored | None,
     heads: dict[int, str],
@@ -204,22 +198,27 @@ def _chain(
 ) -> None:
     state = ChainState(chain)
     running = is_being_written(parts[-1])
-    placed, state.torn = _linked(parts, found)
-    state.records = sum(each.link is not None for each in placed)
     if running:
         state.ended = "running"
-    for each in placed:
-        if each.link is not None and each.link.sound:
+    there: dict[int, Placed] = {}
+    for each in walk:
+        if each.link is None:
+            continue
+        state.records += 1
+        if anchored is not None and each.link.number in anchored.heads:
+            there[each.link.number] = each
+        if each.link.sound:
             _take(each, each.link, state, logs, heads, found)
+    state.torn = walk.torn
     if state.ended == "closed" and state.torn:
-        found.add(parts[-1], placed[-1].line + 1, "added", "it stands behind the closing record")
+        found.add(parts[-1], walk.last.line + 1 if walk.last else 1, "added", "it stands behind the closing record")
     found.chains.append(state)
     if anchored is not None:
-        _against_anchors(state, placed, parts, anchored, found)
+        _against_anchors(state, walk, there, parts, anchored, found)
 
 
 def _take(
-    each: _Placed, link: Link, state: ChainState, logs: Logged, heads: dict[int, str], found: Verification
+    each: Placed, link: Link, state: ChainState, logs: Logged, heads: dict[int, str], found: Verification
 ) -> None:
     """What one sound record says."""
     record, anchors = link.record, each.file.parent / ANCHORS
@@ -241,65 +240,23 @@ def _take(
 
 
 def _against_anchors(
-    state: ChainState, placed: Sequence[_Placed], parts: Sequence[Path], anchored: _Anchored, found: Verification
+    state: ChainState,
+    walk: Walk,
+    there: Mapping[int, Placed],
+    parts: Sequence[Path],
+    anchored: _Anchored,
+    found: Verification,
 ) -> None:
     """What was anchored must be there; a chain that was written anew hangs together and still shows here."""
-    by_number = {each.link.number: each for each in placed if each.link is not None}
-    last, most = max(by_number, default=0), max(anchored.heads, default=0)
-    readable = not placed or (placed[-1].link is not None and placed[-1].link.sound)
-    if last < most and readable:
-        place = placed[-1].line + 1 if placed else 1
-        found.add(parts[-1], place, "cut", f"{most} records were anchored, {last} are there")
+    end, most = walk.last, max(anchored.heads, default=0)
+    readable = end is None or (end.link is not None and end.link.sound)
+    if walk.most < most and readable:
+        place = end.line + 1 if end else 1
+        found.add(parts[-1], place, "cut", f"{most} records were anchored, {walk.most} are there")
     for count, head in sorted(anchored.heads.items()):
-        each = by_number.get(count)
+        each = there.get(count)
         if each is not None and each.link is not None and each.link.sound and each.link.hash != head:
             found.add(each.file, each.line, "changed", f"record {count} is not the one that was anchored")
             break
-    if anchored.last == "closed" and state.ended == "died" and last >= most and readable:
-        found.add(parts[-1], placed[-1].line if placed else None, "changed", "it was closed, and does not say so")
-
-
-def _linked(parts: Sequence[Path], found: Verification) -> tuple[list[_Placed], bool]:
-    """Every line of the files, each checked against the one before; whether the last one is unfinished."""
-    placed: list[_Placed] = []
-    torn = False
-    for path in parts:
-        for number, (line, whole) in enumerate(lines_of(path), 1):
-            if whole:
-                placed.append(_Placed(path, number, link_of(line)))
-            else:
-                torn = True
-    numbers = {each.link.number for each in placed if each.link is not None and each.link.sound}
-    seen: set[int] = set()
-    head = Head()
-    for index, each in enumerate(placed):
-        follows = placed[index + 1].link if index + 1 < len(placed) else None
-        head = _check(each, head, follows, numbers, seen, found)
-    return placed, torn
-
-
-def _check(
-    each: _Placed, head: Head, follows: Link | None, numbers: set[int], seen: set[int], found: Verification
-) -> Head:
-    """One line after `head`; what the next one has to follow."""
-    link, due = each.link, head.count + 1
-    if link is None or not link.sound:
-        found.add(each.file, each.line, "changed", "its hash is not that of what it says")
-        # Goes on with what the line was, as far as the next one tells.
-        return Head(due, follows.previous if follows is not None else NOTHING)
-    if link.number in seen:
-        found.add(each.file, each.line, "duplicated", f"record {link.number} stands in the file before")
-        return head
-    seen.add(link.number)
-    if link.number == due:
-        if link.previous != head.hash:
-            found.add(
-                each.file, max(1, each.line - 1), "changed", f"record {due} follows another one than is there"
-            )
-        return Head(link.number, link.hash)
-    if link.number < due or any(number in numbers for number in range(due, link.number) if number not in seen):
-        found.add(each.file, each.line, "reordered", f"record {link.number} stands where {due} has its place")
-    else:
-        gone = f"record {due}" if link.number == due + 1 else f"records {due} to {link.number - 1}"
-        found.add(each.file, each.line, "removed", f"{gone} stood before this line")
-    return Head(max(link.number, head.count), link.hash if link.number > head.count else head.hash)
+    if anchored.last == "closed" and state.ended == "died" and walk.most >= most and readable:
+        found.add(parts[-1], end.line if end else None, "changed", "it was closed, and does not say so")

@@ -54,13 +54,17 @@ def report(context: click.Context, earlier: int, as_json: bool) -> None:
 @click.pass_context
 def verify(context: click.Context, as_json: bool) -> None:
     """Prove the audit log and the task logs whole, or name file and line of what is not. Exits with 1 then."""
-    from artoo.auditor.layout import audit_directory
+    from artoo.auditor.layout import audit_directory, chains_in
     from artoo.auditor.verify import verify as verified
     from artoo.cli.audit_view import verification_lines, verification_object
+    from artoo.cli.progress import Progress
     from artoo.tasklog.layout import tasks_directory
 
     home = home_of(context)
-    found = verified(audit_directory(home), tasks_directory(home))
+    directory = audit_directory(home)
+    total = sum(path.stat().st_size for parts in chains_in(directory).values() for path in parts)
+    with Progress("audit", total) as progress:
+        found = verified(directory, tasks_directory(home), progress)
     if as_json:
         _print_json(verification_object(found))
     else:

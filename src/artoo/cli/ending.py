@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +14,9 @@ from artoo.cli.printable import one_line, printable
 from artoo.cli.settled_lines import SettledLines
 from artoo.cli.text import Text, role_name, stop_reason
 from artoo.cli.view import TaskView
+from artoo.contracts.confirmation import AskedAct
 from artoo.contracts.criteria import Assurance
+from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 
 LISTED = 20
@@ -99,6 +102,7 @@ class Ending:
             unfinished=abandoned,
         )
         lines = [self._assurance(), *map(one_line, self.result.facts), *settled.lines()]
+        lines += [self.text.allow.format(line=line) for line in allowing(self.view.not_allowed)]
         if self.result.stopped_by is not None and self.result.stopped_by.is_infrastructure:
             lines.append(self.text.go_on.format(task=self.name))
         lines.append(cost_line(self.result.cost, self.marks, self.text, rounds=max(1, len(self.view.rounds))))
@@ -113,3 +117,18 @@ class Ending:
         tone = Tone.WAITS if result.assurance is Assurance.UNVERIFIED else Tone.MADE
         line = self.paint(self.text.assurance[result.assurance.value], tone)
         return f"{line} {self.text.success_with_gaps}" if result.unmet else line
+
+
+def allowing(acts: Iterable[AskedAct]) -> list[str]:
+    """The options that would have allowed these acts, as they are typed. Acts that no policy covers have none."""
+    from artoo.runtime.options import check_policy_line
+
+    lines: list[str] = []
+    for act in acts:
+        line = f"{act.verb} {act.target.partition(' ')[0] if act.verb == 'tool' else act.target}"
+        try:
+            check_policy_line(line)
+        except ConfigurationError:
+            continue
+        lines.append(f"--allow {shlex.quote(line)}")
+    return list(dict.fromkeys(lines))[:LISTED]

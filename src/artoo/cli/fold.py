@@ -190,12 +190,16 @@ def question(payload: ConfirmationRequest, view: TaskView) -> None:
     """Law 1 asks."""
     head = payload.title if payload.review is None else review_words(payload.language).head
     view.question = view.text.asking.format(title=one_line(head))
+    view.asked[payload.digest] = payload
 
 
 @take.register
 def answer(payload: ConfirmationAnswer, view: TaskView) -> None:
     """Law 1 was answered."""
     view.question = ""
+    asked = view.asked.pop(payload.digest, None)
+    if asked is not None and asked.review is None and not payload.consent.is_yes:
+        view.not_allowed += [act for act in asked.acts if act not in view.not_allowed]
 
 
 @take.register

@@ -68,11 +68,19 @@ def list_(context: click.Context, limit: int, as_json: bool) -> None:
 @as_json_option
 @click.pass_context
 def show(context: click.Context, task_id: str | None, full: bool, as_json: bool) -> None:
-    """Show a task: rounds, subtasks, calls with their cost, verdicts with evidence, the loss."""
+    """Show a task: rounds, subtasks, calls with their cost, verdicts with evidence, the loss.
+
+    Of a very long log the first and the last events are shown, and how many there are between them; `artoo log
+    export` writes all of it.
+    """
     from artoo.cli import log_view
     from artoo.cli.log_story import told
+    from artoo.cli.progress import Progress
+    from artoo.tasklog.reader import TaskLogReader
 
-    story = told(_reader(context, task_id))
+    reader = _reader(context, task_id)
+    with Progress("log", reader.bytes) as progress:
+        story = told(TaskLogReader(reader.directory, progress), whole=full or as_json)
     if as_json:
         _print_json(log_view.story_object(story))
     else:

@@ -1,8 +1,12 @@
-"""A task's log folded into what a person asks about: rounds, subtasks, calls, verdicts, decisions."""
+"""A task's log folded into what a person asks about: rounds, subtasks, calls, verdicts, decisions.
+
+However long a log is, what is kept of it is bounded: the first events and the last ones, by their weight.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -32,13 +36,31 @@ SHOWN = (
 """What appears as a line of its own, in order."""
 
 
+KEPT_CHARACTERS = 32_000_000
+"""Weight of the events that are kept, the first and the last half each."""
+_EVENT_CHARACTERS = 2_000
+"""What an event weighs besides its long texts."""
+
+
+@dataclass(slots=True)
+class Events:
+    """What happened at one place, in order: `first`, then `left_out` that are not kept, then `last`."""
+
+    first: list[Contract] = field(default_factory=list[Contract])
+    left_out: int = 0
+    last: deque[Contract] = field(default_factory=deque[Contract])
+
+    def __iter__(self) -> Iterator[Contract]:
+        return iter((*self.first, *self.last))
+
+
 @dataclass(slots=True)
 class SubTaskStory:
     """One subtask: what it was to do, what happened in it, how it ended (None: it did not)."""
 
     subtask_id: str
     intent: str
-    events: list[Contract] = field(default_factory=list[Contract])
+    events: Events = field(default_factory=Events)
     outcome: SubTaskOutcome | None = None
 
 
@@ -47,7 +69,7 @@ class RoundStory:
     """One turn of the medium loop. `events` belong to no subtask."""
 
     number: int
-    events: list[Contract] = field(default_factory=list[Contract])
+    events: Events = field(default_factory=Events)
     subtasks: list[SubTaskStory] = field(default_factory=list[SubTaskStory])
     decided: Decided | None = None
 
@@ -64,9 +86,9 @@ class TaskStory:
     missing: int = 0
 
 
-def told(items: Iterable[Envelope | Gap]) -> TaskStory:
-    """Folds a log, in order, into its story."""
-    teller = _Teller()
+def told(items: Iterable[Envelope | Gap], *, whole: bool = True) -> TaskStory:
+    """Folds a log, in order, into its story. `whole`: with prompts, answers and outputs."""
+    teller = _Teller(whole=whole)
     for item in items:
         if isinstance(item, Gap):
             teller.story.missing += item.count
@@ -75,9 +97,33 @@ def told(items: Iterable[Envelope | Gap]) -> TaskStory:
     return teller.story
 
 
+def details(event: Contract) -> list[tuple[str, str]]:
+    """The long texts of an event, each with its name."""
+    if isinstance(event, ModelCalled):
+        return [("system", event.system), ("user", event.user), ("answer", event.answer)]
+    if isinstance(event, ToolCalled):
+        call = event.call
+        found = [("output", call.output), ("errors", call.error_output), ("reason", call.reason or "")]
+        return [(name, text) for name, text in found if text]
+    if isinstance(event, CorrectionSignal):
+        return [("to do", event.what_to_do)]
+    return []
+
+
+def _without_details(event: Contract) -> Contract:
+    if isinstance(event, ModelCalled):
+        return event.model_copy(update={"system": "", "user": "", "answer": ""})
+    if isinstance(event, ToolCalled):
+        return event.model_copy(update={"call": event.call.model_copy(update={"output": "", "error_output": ""})})
+    return event
+
+
 class _Teller:
-    def __init__(self) -> None:
+    def __init__(self, *, whole: bool) -> None:
         self.story = TaskStory()
+        self._whole = whole
+        self._weight = 0
+        self._latest: deque[tuple[Events, int]] = deque()
         self._subtasks: dict[str, SubTaskStory] = {}
 
     def hear(self, envelope: Envelope) -> None:
@@ -90,7 +136,7 @@ class _Teller:
             story.result = payload
         elif isinstance(payload, TaskResumed):
             story.result = None
-            self._place(None).append(payload)
+            self._keep(self._place(None), payload)
         elif isinstance(payload, PlanDirective):
             story.rounds.append(RoundStory(payload.round))
         elif isinstance(payload, Decided):
@@ -101,9 +147,28 @@ class _Teller:
         elif isinstance(payload, SubTaskOutcome) and payload.subtask_id in self._subtasks:
             self._subtasks[payload.subtask_id].outcome = payload
         elif isinstance(payload, SHOWN):
-            self._place(envelope.subtask_id).append(payload)
+            self._keep(self._place(envelope.subtask_id), payload)
 
-    def _place(self, subtask_id: str | None) -> list[Contract]:
+    def _keep(self, place: Events, event: Contract) -> None:
+        """Keeps an event; the first half for good, of the others the latest."""
+        kept = event if self._whole else _without_details(event)
+        weight = _EVENT_CHARACTERS + sum(len(text) for _, text in details(kept))
+        if not self._latest and self._weight + weight <= KEPT_CHARACTERS // 2:
+            self._weight += weight
+            place.first.append(kept)
+            return
+        if not self._latest:
+            self._weight = 0
+        place.last.append(kept)
+        self._latest.append((place, weight))
+        self._weight += weight
+        while self._weight > KEPT_CHARACTERS // 2 and len(self._latest) > 1:
+            oldest, less = self._latest.popleft()
+            oldest.last.popleft()
+            oldest.left_out += 1
+            self._weight -= less
+
+    def _place(self, subtask_id: str | None) -> Events:
         subtask = self._subtasks.get(subtask_id or "")
         return self._round().events if subtask is None else subtask.events
 

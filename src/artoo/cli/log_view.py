@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from artoo.cli.log_story import RoundStory, SubTaskStory, TaskStory
+from artoo.cli.log_story import Events, RoundStory, SubTaskStory, TaskStory, details
 from artoo.cli.marks import Marks, cost_line, loss_line, marks_for
 from artoo.cli.printable import one_line, printable
 from artoo.cli.text import Text as Sentences
@@ -90,11 +90,13 @@ def story_object(story: TaskStory) -> object:
         {
             "number": part.number,
             "events": [_event_object(event) for event in part.events],
+            "left_out": part.events.left_out,
             "subtasks": [
                 {
                     "subtask_id": subtask.subtask_id,
                     "intent": subtask.intent,
                     "events": [_event_object(event) for event in subtask.events],
+                    "left_out": subtask.events.left_out,
                     "outcome": subtask.outcome,
                 }
                 for subtask in part.subtasks
@@ -169,8 +171,7 @@ class _View:
 
     def add_round(self, tree: Tree, part: RoundStory) -> None:
         branch = tree.add(Text(f"round {part.number}", style="bold"))
-        for event in part.events:
-            self._add_event(branch, event)
+        self._add_events(branch, part.events)
         for subtask in part.subtasks:
             self._add_subtask(branch, subtask)
         if part.decided is not None:
@@ -182,15 +183,22 @@ class _View:
             (self._marks.waiting, "yellow") if outcome is None else self._verdict(outcome.status == "matched")
         )
         node = branch.add(Text.assemble((f"{mark} ", style), _short(subtask.intent)))
-        for event in subtask.events:
-            self._add_event(node, event)
+        self._add_events(node, subtask.events)
         if outcome is not None and outcome.failure_reason:
             node.add(Text(_short(outcome.failure_reason), style="red"))
+
+    def _add_events(self, branch: Tree, events: Events) -> None:
+        for event in events.first:
+            self._add_event(branch, event)
+        if events.left_out:
+            branch.add(Text(f"[{events.left_out:,} events are not shown; artoo log export]", style="yellow"))
+        for event in events.last:
+            self._add_event(branch, event)
 
     def _add_event(self, branch: Tree, event: Contract) -> None:
         node = branch.add(self._line(event))
         if self._full:
-            for name, text in _details(event):
+            for name, text in details(event):
                 node.add(Text(f"{name}:\n{printable(text)}", style="dim"))
 
     def _line(self, event: Contract) -> Text:
@@ -255,18 +263,6 @@ def _other_line(event: Contract) -> str:
     if isinstance(event, MemoryWritten):
         return f"memory written: {event.space} {event.entity} {event.sigma:+g}"
     return event.kind()
-
-
-def _details(event: Contract) -> list[tuple[str, str]]:
-    if isinstance(event, ModelCalled):
-        return [("system", event.system), ("user", event.user), ("answer", event.answer)]
-    if isinstance(event, ToolCalled):
-        call = event.call
-        found = [("output", call.output), ("errors", call.error_output), ("reason", call.reason or "")]
-        return [(name, text) for name, text in found if text]
-    if isinstance(event, CorrectionSignal):
-        return [("to do", event.what_to_do)]
-    return []
 
 
 def _show_result(console: Console, result: FinalResult, cost: str) -> None:

@@ -9,6 +9,7 @@ from typing import TextIO
 from artoo.cli.marks import Marks, loss_line
 from artoo.cli.text import count
 from artoo.cli.view import Stage, SubtaskView, TaskView
+from artoo.contracts.shortened import shortened
 
 LONGEST = 160
 """Characters of a line; a reason may be long, and the whole of it is in the result."""
@@ -37,7 +38,7 @@ class PlainDisplay:
         for key, line in self._facts():
             if key not in self._said:
                 self._said.add(key)
-                short = line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+                short = shortened(line, LONGEST)
                 encoding = self._stream.encoding or "ascii"
                 safe = short.encode(encoding, "replace").decode(encoding)
                 self._stream.write(f"artoo: {safe}\n")

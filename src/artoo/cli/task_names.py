@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from pathlib import Path
 
 from artoo.contracts.errors import ConfigurationError
 
@@ -18,6 +19,14 @@ def short_name(task_id: str, among: Collection[str]) -> str:
         if not any(other.startswith(task_id[:length]) for other in others):
             return task_id[:length]
     return task_id
+
+
+def name_at(home: Path, task_id: str) -> str:
+    """The shortest that names it to every command: no other task that waits or can be undone begins so."""
+    from artoo.world.undo import acted
+    from artoo.world.view_place import Views
+
+    return short_name(task_id, [*acted(home), *(place.task_id for place in Views(home).listed())])
 
 
 def named(beginning: str, known: Sequence[str], nothing: str, where: str) -> str:

@@ -66,6 +66,7 @@ class Text:
     cached_cost: str
     unpriced_cost: str
     go_on: str
+    allow: str
     tools_cost: str
     # the conversation
     banner: str
@@ -129,6 +130,7 @@ ENGLISH: Final = Text(
     cached_cost="{share} cached",
     unpriced_cost="without price: {count} calls",
     go_on="To go on with it: artoo resume {task}",
+    allow="To allow it: {line}",
     tools_cost="{count} tool calls",
     banner="artoo {version}. Say what you want done; /help lists commands, Ctrl-D leaves.",
     unknown_slash="There is no {name}; /help lists what there is.",
@@ -197,6 +199,7 @@ CHINESE: Final = Text(
     cached_cost="{share} 命中缓存",
     unpriced_cost="另有 {count} 次调用没有价格",
     go_on="继续执行：artoo resume {task}",
+    allow="允许它：{line}",
     tools_cost="{count} 次工具调用",
     banner="artoo {version}。请直接说出您的需求；/help 查看命令，Ctrl-D 退出。",
     unknown_slash="没有 {name} 这个命令；/help 查看可用命令。",

@@ -10,6 +10,7 @@ from enum import Enum, auto
 from artoo.cli.fetching import Fetch
 from artoo.cli.printable import one_line
 from artoo.cli.text import ENGLISH, Text, in_language, language_of
+from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.execution import CriterionVerdict
 from artoo.contracts.solution import Cost, Decided, FinalResult
 
@@ -72,6 +73,7 @@ class RoundView:
 class TaskView:
     """A task as a person watches it. `clock` gives seconds, for how long something has been going on.
 
+    `asked` are Law 1's questions by digest, `not_allowed` the acts that were not agreed to, reviews left out.
     `verdicts` are those that the last decision rests on: of the subtasks, then of the task.
     """
 
@@ -81,6 +83,8 @@ class TaskView:
     text: Text = ENGLISH
     phase: str = ""
     question: str = ""
+    asked: dict[str, ConfirmationRequest] = field(default_factory=dict[str, "ConfirmationRequest"])
+    not_allowed: list[AskedAct] = field(default_factory=list[AskedAct])
     rounds: list[RoundView] = field(default_factory=list[RoundView])
     verdicts: tuple[CriterionVerdict, ...] = ()
     corrections: int = 0

@@ -183,7 +183,7 @@ class FinalResult(Contract):
     `assurance` is that of the weakest criterion, `open` are the criteria that nothing decided, `amended` the checks
     that were replaced. `facts` is what code knows, whatever the words say, a line each: files made, changed or
     removed; commands that failed last; what was withheld. `value` is the output in the form that was asked for
-    (UserRequest.returns); None where nobody asked, or where none could be made, which `unmet` says then.
+    (UserRequest.returns); None where nobody asked, or where none could be made, which `facts` says then.
     """
 
     task_id: str

@@ -16,8 +16,9 @@ import aiohttp
 import orjson
 from yarl import URL
 
-from artoo.contracts.errors import ConfigurationError, ModelUnreachable
+from artoo.contracts.errors import ModelUnreachable
 from artoo.llm import guard
+from artoo.llm.address import normalise_base_url
 from artoo.llm.transport import Json, TransportReply
 from artoo.redaction import Redactor
 
@@ -136,8 +137,9 @@ class HttpTransport:
         return self._pool[1], self._pool[2]
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        """The bytes count as they are when unpacked; the length that is announced is that of the packed ones."""
         length = response.content_length
-        if length is not None and length <= MAX_REPLY_BYTES:
+        if length is not None and length <= MAX_REPLY_BYTES and "Content-Encoding" not in response.headers:
             return await response.read()
         kept = bytearray()
         async for chunk in response.content.iter_any():
@@ -162,26 +164,6 @@ def _reply(response: aiohttp.ClientResponse, raw: bytes) -> TransportReply:
         text = raw[:_ERROR_TEXT_KEPT].decode(errors="replace")
         return TransportReply(response.status, headers, None, text)
     return TransportReply(response.status, headers, body)
-
-
-def normalise_base_url(base_url: str) -> str:
-    """The URL up to, and without, `/chat/completions` or a final slash. Raises ConfigurationError."""
-    url = base_url.strip().rstrip("/").removesuffix("/chat/completions")
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigurationError(
-            f"the base URL {_without_credentials(url)!r} is no http(s) address; "
-            "write it like https://api.openai.com/v1 or http://127.0.0.1:8080/v1"
-        )
-    if parts.username or parts.password:
-        raise ConfigurationError(
-            f"the base URL of {parts.hostname} contains a user or password; put the key into *_API_KEY instead"
-        )
-    return url
-
-
-def _without_credentials(url: str) -> str:
-    return url.rpartition("@")[2]
 
 
 def is_loopback(url: str) -> bool:

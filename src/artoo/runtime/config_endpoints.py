@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.llm.address import normalise_base_url
 from artoo.llm.settings import model_settings
 from artoo.runtime.config import Config, ModelEndpoint
 
@@ -43,15 +44,19 @@ def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> Endp
     chosen = settings.brain if tier == "brain" else settings.tool
     if chosen.base_url is None:
         return None
-    written = _section(config, tier)
+    written, source = _section(config, tier), _source(tier, filed, environ)
+    try:
+        address = normalise_base_url(chosen.base_url)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{source}: {error}") from None
     return EndpointSettings(
-        base_url=chosen.base_url.rstrip("/"),
+        base_url=address,
         model=chosen.model,
         api_key=chosen.api_key or "",
         timeout=written.timeout,
         concurrency=written.concurrency,
         context=written.context,
-        source=_source(tier, filed, environ),
+        source=source,
     )
 
 

@@ -10,8 +10,7 @@ from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.roles import Role
-from artoo.contracts.solution import FinalResult, UnmetCriterion
+from artoo.contracts.solution import FinalResult
 
 T = TypeVar("T")
 
@@ -20,8 +19,8 @@ T = TypeVar("T")
 class Returned(Generic[T]):
     """What `Artoo.run(text, returns=…)` gives: the value, and the whole result beside it.
 
-    `value` is None when the task was abandoned or its answer could not be put into the form; `result.unmet` says
-    why. `result.assurance` says how far the value can be relied on, `result.facts` which parts the model put in.
+    `value` is None when the task was abandoned or its answer could not be put into the form. `result.facts`
+    say why, and which parts the model put in; `result.assurance` says how far the value can be relied on.
     """
 
     value: T | None
@@ -52,10 +51,6 @@ class Form(Generic[T]):
         except ValidationError as error:
             problem = error.errors(include_url=False, include_context=False)[0]
             where = ".".join(map(str, problem["loc"])) or "the value"
-            unmet = UnmetCriterion(
-                criterion="the value passes the validators of its type",
-                reason=f"{where}: {problem['msg']}",
-                accountable=Role.SOLVER,
-            )
-            changed = {"value": None, "unmet": (*result.unmet, unmet), "assurance": Assurance.UNVERIFIED}
+            refused = f"Refused by a validator of its type: {where}: {problem['msg']}"
+            changed = {"value": None, "facts": (*result.facts, refused), "assurance": Assurance.UNVERIFIED}
             return Returned(None, result.model_copy(update=changed))

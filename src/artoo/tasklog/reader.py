@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -50,15 +50,22 @@ class TaskSummary:
 class TaskLogReader:
     """One task's log. Raises ConfigurationError when there is none."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, read: Callable[[int], object] = bool) -> None:
+        """`read` hears how many more bytes were read while it is gone through."""
         if not part_path(directory, 0).exists():
             raise ConfigurationError(f"there is no task log in {directory}; `artoo log list` shows those there are")
-        self._directory = directory
+        self.directory = directory
+        self._read = read
         self._blobs = BlobStore(directory)
+
+    @property
+    def bytes(self) -> int:
+        """The size of its parts."""
+        return sum(path.stat().st_size for path in parts_of(self.directory))
 
     def task_id(self) -> str:
         """Whose log it is, as its first line says. Raises MessageUnreadable."""
-        path = part_path(self._directory, 0)
+        path = part_path(self.directory, 0)
         for line in _whole_lines(path):
             fields = codec.fields_of(line)
             _check_header(fields, f"{path}, line 1")
@@ -83,9 +90,10 @@ class TaskLogReader:
 
     def fields(self) -> Iterator[tuple[str, dict[str, object]]]:
         """Every line but the headers as parsed JSON, long strings put back, each with its place in words."""
-        for path in parts_of(self._directory):
+        for path in parts_of(self.directory):
             for number, line in enumerate(_whole_lines(path), 1):
                 place = f"{path}, line {number}"
+                self._read(len(line) + 1)
                 try:
                     fields = codec.fields_of(line)
                 except MessageUnreadable as error:

@@ -39,6 +39,12 @@ class Keep:
     total_bytes: int = 4 << 30
 
 
+def acted(artoo_home: Path) -> list[str]:
+    """The ids of all tasks of which acts are kept."""
+    undo_home = artoo_home / "undo"
+    return [unquote(task.name) for task in undo_home.iterdir() if task.is_dir()] if undo_home.is_dir() else []
+
+
 def undo(artoo_home: Path, task_id: str) -> UndoReport:
     """Puts back what the task changed, newest act first. Blocking; may be repeated, also after a crash.
 

@@ -11,8 +11,8 @@ from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Assurance, CheckAmended, weakest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
-from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, assurance_of
-from artoo.contracts.roles import Role
+from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, ToolCall, assurance_of
+from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import (
     Cost,
     Directive,
@@ -31,6 +31,10 @@ from artoo.prompts.segments import Segment
 
 _EXPLAINED = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
 """Endings for which a model may be asked for next moves; the others have run out of something or say it all."""
+
+_INPUT, _REASON = 80, 300
+_MOST_TRIED = 8
+"""Characters of an input and of a reason that a person is shown, and lines of what was tried."""
 
 
 class FailureReport(Contract):
@@ -70,7 +74,7 @@ class Endings:
 
     def success(self, standing: Standing, request: ReplanRequest) -> FinalResult:
         """Near enough: says what is not met."""
-        output, unmet = request.merged_output, unmet_of(request)
+        output, unmet = request.merged_output, unmet_of(request, standing.failed)
         return _delivered(standing, Directive.SUCCESS, output, request.outcomes, request.task_verdicts, unmet)
 
     async def formed(self, standing: Standing, result: FinalResult, schema: Schema, cause: Envelope) -> FinalResult:
@@ -78,8 +82,8 @@ class Endings:
         words = wording.wording(standing.language)
         shaped = await self._shaper.shape(standing.request, result.output, schema, cause)
         if shaped.problem:
-            missing = UnmetCriterion(criterion=words.form, reason=shaped.problem, accountable=Role.SOLVER)
-            return result.model_copy(update={"unmet": (*result.unmet, missing), "assurance": Assurance.UNVERIFIED})
+            facts = (*result.facts, words.unformed.format(reason=shaped.problem))
+            return result.model_copy(update={"facts": facts, "assurance": Assurance.UNVERIFIED})
         own = (words.own_values.format(fields=", ".join(shaped.own)),) if shaped.own else ()
         return result.model_copy(
             update={
@@ -94,9 +98,9 @@ class Endings:
     ) -> FinalResult:
         """Honest partial delivery."""
         words = wording.wording(standing.language)
-        unmet = unmet_of(request)
-        tried = _tried(standing.failed)
-        moves = await self._moves(standing, request, why, cause) or (words.moves.get(why, words.default_move),)
+        unmet = unmet_of(request, standing.failed)
+        tried = _tried(standing.failed, " ".join(each.reason for each in unmet))
+        moves = await self._moves(standing, request, why, cause) or _moves_for(words, why, request)
         withheld = _withheld(request.outcomes)
         summary = wording.abandoned(words, why, detail, request.merged_output, unmet, tried, moves, withheld)
         return _result(
@@ -108,12 +112,13 @@ class Endings:
             unmet=unmet,
             moves=moves,
             why=why,
+            tried=tried,
         )
 
     def bare(self, standing: Standing, failure: RoleFailure) -> FinalResult:
         """When even the ending failed: that it did, and nothing else."""
         words = wording.wording(standing.language)
-        moves = (words.moves.get(failure.stopped_by, words.default_move),)
+        moves = words.moves.get(failure.stopped_by, ())
         summary = wording.abandoned(words, failure.stopped_by, failure.reason, "", (), (), moves, ())
         return _result(
             standing,
@@ -143,16 +148,41 @@ class Endings:
         return tuple(move.strip() for move in report.next_moves if move.strip())
 
 
-def unmet_of(request: ReplanRequest) -> tuple[UnmetCriterion, ...]:
-    """Every unmet criterion once, with its reason and the role that answers for it."""
+def _moves_for(words: wording.Wording, why: StoppedBy, request: ReplanRequest) -> tuple[str, ...]:
+    """What the person can do. Where nothing could even be planned, other words of theirs would not help."""
+    return words.moves.get(why, ()) if request.outcomes or why not in _EXPLAINED else ()
+
+
+def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> tuple[UnmetCriterion, ...]:
+    """Every unmet criterion once, with its reason and the role that answers for it.
+
+    `failed`: outcomes of all rounds. Where all calls of the last round were turned away because they had failed
+    before, the reason is that of the round in which they ran: it has the tool's own words.
+    """
+    known = {
+        verdict.criterion: verdict.evidence
+        for outcome in reversed(failed)
+        if any(not call.never_ran for call in outcome.tool_calls)
+        for verdict in outcome.criteria_verdicts
+        if verdict.verdict == "fail"
+    }
+    turned_away = {
+        verdict.criterion
+        for outcome in request.outcomes
+        if outcome.tool_calls and all(call.never_ran for call in outcome.tool_calls)
+        for verdict in outcome.criteria_verdicts
+    }
     unmet: dict[str, UnmetCriterion] = {}
     for verdict in last_verdicts(request.outcomes, request.task_verdicts):
         if verdict.verdict == "fail":
+            reason = verdict.evidence
+            if verdict.criterion in turned_away:
+                reason = known.get(verdict.criterion, reason)
             unmet.setdefault(
                 verdict.criterion,
                 UnmetCriterion(
                     criterion=verdict.criterion,
-                    reason=verdict.evidence[:300],
+                    reason=shortened(reason, _REASON),
                     failure_class=verdict.failure_class,
                     accountable=verdict.accountable,
                 ),
@@ -202,6 +232,7 @@ def _result(
     unmet: tuple[UnmetCriterion, ...],
     moves: tuple[str, ...] = (),
     why: StoppedBy | None = None,
+    tried: tuple[str, ...] = (),
 ) -> FinalResult:
     every = {outcome.subtask_id: outcome for outcome in (*standing.failed, *outcomes)}
     calls = sum(len(outcome.tool_calls) for outcome in every.values())
@@ -217,7 +248,7 @@ def _result(
             "directive": directive,
             "unmet": unmet,
             "done": tuple(outcome.intent for outcome in outcomes if outcome.status == "matched"),
-            "tried": _tried(standing.failed),
+            "tried": tried,
             "next_moves": moves,
             "stopped_by": why,
             "withheld": _withheld(outcomes),
@@ -227,19 +258,38 @@ def _result(
     )
 
 
-def _tried(failed: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
+def _tried(failed: Sequence[SubTaskOutcome], told: str = "") -> tuple[str, ...]:
+    """What was done and how it ended, in the tool's own words unless `told` has them already.
+
+    A call that was turned away because the same one had failed is no other way.
+    """
+    calls = [call for outcome in failed for call in outcome.tool_calls]
+    ran = {(call.tool, call.input) for call in calls if not call.never_ran}
     lines = (
-        f"{call.tool}: {' '.join(call.input.split())[:80]} → {call.status}"
-        for outcome in failed
-        for call in outcome.tool_calls
+        f"{call.tool}: {_shown(call.input)} → {_how_it_ended(call, told)}"
+        for call in calls
+        if not call.never_ran or (call.tool, call.input) not in ran
     )
-    return tuple(dict.fromkeys(lines))[:8]
+    return tuple(dict.fromkeys(lines))[:_MOST_TRIED]
+
+
+def _how_it_ended(call: ToolCall, told: str) -> str:
+    said = (call.error_output or call.reason or "").strip()
+    last = said.splitlines()[-1].strip() if said else ""
+    kept_back = call.withheld_by is not None or bool(call.dropped)  # which is told by itself
+    if call.status is CallStatus.OK or kept_back or not last or last in told:
+        return call.status.value
+    return shortened(last, _REASON)
+
+
+def _shown(text: str) -> str:
+    return shortened(" ".join(text.split()), _INPUT)
 
 
 def _failing(outcomes: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
     """Commands that were the last act of a subtask which stands, and failed."""
     last = (outcome.tool_calls[-1] for outcome in outcomes if outcome.status == "matched" and outcome.tool_calls)
-    return tuple(" ".join(call.input.split())[:80] for call in last if call.status is CallStatus.ERROR)
+    return tuple(_shown(call.input) for call in last if call.status is CallStatus.ERROR)
 
 
 def _withheld(outcomes: Sequence[SubTaskOutcome]) -> tuple[str, ...]:

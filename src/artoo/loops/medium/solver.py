@@ -66,7 +66,7 @@ class _Closing:
 class _Task:
     """What R7 keeps of its task beside the trajectory. `earlier`: the task that a correction would be about.
 
-    Blocks are those of all rounds so far.
+    Blocks are those of all rounds so far. `refusal`: why there is no plan, while there is none.
     """
 
     spec: TaskSpec
@@ -81,6 +81,7 @@ class _Task:
     amended: tuple[CheckAmended, ...] = ()
     failed: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome])
     halted: Halt | None = None
+    refusal: str = ""
     ended: bool = False
     closing: _Closing | None = None
 
@@ -143,6 +144,7 @@ class Solver:
                 if spec.corrects and task.earlier is not None and self._memory is not None:
                     await self._memory.retract(task.earlier, spec, envelope)
             case Plan() as plan:
+                task.refusal = ""
                 self._cap_budget(task, plan)
             case CheckAmended() as amended:
                 task.amended += (amended,)
@@ -156,7 +158,8 @@ class Solver:
                 task.failed |= {each.subtask_id: each for each in request.outcomes if each.status == "failed"}
                 await self._decide(task, measure(request), request.recommendation == "replan", envelope)
             case PlanRefused() as refused:
-                task.last = task.last.model_copy(update={"gap_summary": "; ".join(refused.reasons)})
+                task.refusal = "; ".join(refused.reasons)
+                task.last = task.last.model_copy(update={"gap_summary": task.refusal})
                 await self._decide(task, WRONG_APPROACH, True, envelope)
             case Interrupt() as interrupt:
                 self._halt(task, StoppedBy.INTERRUPTED, interrupt.reason, envelope)
@@ -204,7 +207,7 @@ class Solver:
             return
         if directive in (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH):
             task.blocked_tools = tools_to_block(outcomes, self._tools.specs, task.blocked_tools)
-        task.blocked_targets = targets_to_block(outcomes, task.blocked_targets)
+            task.blocked_targets = targets_to_block(outcomes, task.blocked_targets)
         previous = self._trajectory.directive
         credit = task.lessons.after_break(previous, outcomes)
         self._trajectory.advance(measured, directive)
@@ -255,7 +258,7 @@ class Solver:
 
     async def _abandon(self, task: _Task, decision: Decision, measured: Measurement, cause: Envelope) -> None:
         why = _why(task, decision)
-        detail = task.halted.reason if task.halted is not None else ""
+        detail = task.halted.reason if task.halted is not None else task.refusal
         result = await self._endings.abandon(self._standing(task, measured), task.last, why, detail, cause)
         result = self._with_cost(result)
         tried = (*task.failed.values(), *task.last.outcomes)

@@ -25,11 +25,10 @@ class Wording:
     unlooked: str
     open: str
     failing: str
-    form: str
+    unformed: str
     own_values: str
     stopped: dict[StoppedBy, str]
-    moves: dict[StoppedBy, str]
-    default_move: str
+    moves: dict[StoppedBy, tuple[str, ...]]
 
 
 ENGLISH = Wording(
@@ -43,7 +42,7 @@ ENGLISH = Wording(
     unlooked="Unverified: this is what the model knows; nothing was looked up.",
     open="Not verified: {criterion}",
     failing="Failed last: {command}",
-    form="the result has the form that was asked for",
+    unformed="Not in the form that was asked for: {reason}",
     own_values="Put in by the model, not found in the answer: {fields}",
     stopped={
         StoppedBy.COST: "its budget of rounds and time is nearly spent",
@@ -60,15 +59,17 @@ ENGLISH = Wording(
         StoppedBy.INTERNAL: "a part of artoo failed",
     },
     moves={
-        StoppedBy.MISSING_INPUT: "check the name, or say where it is",
-        StoppedBy.TIME: "give it more time (--budget seconds=…)",
-        StoppedBy.CALLS: "allow more model calls (--budget calls=…)",
-        StoppedBy.TOKENS: "allow more tokens (--budget tokens=…)",
-        StoppedBy.MONEY: "allow it to cost more (--budget money=…)",
-        StoppedBy.NO_MODEL: "check the model settings with `artoo doctor`",
-        StoppedBy.INTERNAL: "look at the whole record with `artoo log show`",
+        StoppedBy.COST: ("say more precisely what is wanted, or where it is",),
+        StoppedBy.DIVERGENCE: ("say more precisely what is wanted, or where it is",),
+        StoppedBy.REPLANS: ("say more precisely what is wanted, or where it is",),
+        StoppedBy.MISSING_INPUT: ("check the name, or say where it is",),
+        StoppedBy.TIME: ("give it more time (--budget seconds=…)",),
+        StoppedBy.CALLS: ("allow more model calls (--budget calls=…)",),
+        StoppedBy.TOKENS: ("allow more tokens (--budget tokens=…)",),
+        StoppedBy.MONEY: ("allow it to cost more (--budget money=…)",),
+        StoppedBy.NO_MODEL: ("check the model settings with `artoo doctor`",),
+        StoppedBy.INTERNAL: ("look at the whole record with `artoo log show`",),
     },
-    default_move="say more precisely what is wanted, or where it is",
 )
 
 CHINESE = Wording(
@@ -82,7 +83,7 @@ CHINESE = Wording(
     unlooked="未经验证：这是模型自己的知识，没有查证。",
     open="未验证：{criterion}",
     failing="最后失败的命令：{command}",
-    form="结果符合所要求的格式",
+    unformed="未能转换成所要求的格式：{reason}",
     own_values="由模型填入，答案中没有：{fields}",
     stopped={
         StoppedBy.COST: "轮次和时间预算即将用尽",
@@ -99,15 +100,17 @@ CHINESE = Wording(
         StoppedBy.INTERNAL: "artoo 的某个部分出错",
     },
     moves={
-        StoppedBy.MISSING_INPUT: "检查名称，或说明它在哪里",
-        StoppedBy.TIME: "给它更多时间（--budget seconds=…）",
-        StoppedBy.CALLS: "允许更多模型调用（--budget calls=…）",
-        StoppedBy.TOKENS: "允许使用更多 token（--budget tokens=…）",
-        StoppedBy.MONEY: "允许更高的费用（--budget money=…）",
-        StoppedBy.NO_MODEL: "用 `artoo doctor` 检查模型设置",
-        StoppedBy.INTERNAL: "用 `artoo log show` 查看完整记录",
+        StoppedBy.COST: ("更具体地说明想要什么，或它在哪里",),
+        StoppedBy.DIVERGENCE: ("更具体地说明想要什么，或它在哪里",),
+        StoppedBy.REPLANS: ("更具体地说明想要什么，或它在哪里",),
+        StoppedBy.MISSING_INPUT: ("检查名称，或说明它在哪里",),
+        StoppedBy.TIME: ("给它更多时间（--budget seconds=…）",),
+        StoppedBy.CALLS: ("允许更多模型调用（--budget calls=…）",),
+        StoppedBy.TOKENS: ("允许使用更多 token（--budget tokens=…）",),
+        StoppedBy.MONEY: ("允许更高的费用（--budget money=…）",),
+        StoppedBy.NO_MODEL: ("用 `artoo doctor` 检查模型设置",),
+        StoppedBy.INTERNAL: ("用 `artoo log show` 查看完整记录",),
     },
-    default_move="更具体地说明想要什么，或它在哪里",
 )
 
 
@@ -145,7 +148,7 @@ def abandoned(
     withheld: Sequence[str],
 ) -> str:
     """The summary of an abandoned task: why, what was reached, what is missing, what was tried, what now."""
-    reason = words.stopped[stopped_by] + (f" ({detail})" if detail else "")
+    reason = words.stopped[stopped_by] + (f" ({detail})" if detail not in ("", stopped_by.value) else "")
     lines = [words.not_completed.format(reason=reason)]
     if output:
         lines += [words.delivered, output]

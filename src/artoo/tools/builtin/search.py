@@ -45,7 +45,7 @@ def engine_for(environ: Mapping[str, str]) -> Engine:
 
 _SPEC = ToolSpec(
     name="search",
-    description="search the web; for files on this computer use find_files or find_text",
+    description="search the web, not this computer",
     parameters=(Parameter("query", "what to look for"),),
     priority=90,
 )
@@ -119,13 +119,19 @@ class Google:
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS)) as session,
                 session.get(self.address, params=parameters, headers={"X-goog-api-key": self.key}) as answer,
             ):
-                body = await answer.content.read(LARGEST_ANSWER)
+                body = bytearray()
+                async for piece in answer.content.iter_any():
+                    body += piece
+                    if len(body) > LARGEST_ANSWER:
+                        raise ToolError(
+                            f"Google Custom Search sent more than {LARGEST_ANSWER} bytes; try again later"
+                        )
                 if answer.status != 200:
                     raise ToolError(f"Google Custom Search refused: HTTP {answer.status}; check its key and quota")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             why = str(error) or type(error).__name__
             raise ToolError(_OFFLINE.format(what="Google Custom Search", why=why)) from error
-        return await asyncio.to_thread(_google_hits, body)
+        return await asyncio.to_thread(_google_hits, bytes(body))
 
 
 def _google_hits(body: bytes) -> list[Hit]:

@@ -135,10 +135,11 @@ class McpConnection:
                 yield client
             return
         from mcp.client.streamable_http import streamable_http_client
-        from mcp.shared._httpx_utils import create_mcp_http_client
+
+        from artoo.tools.mcp.bounded import bounded_client
 
         async with (
-            create_mcp_http_client(dict(server.headers)) as http,
+            bounded_client(server.headers) as http,
             Client(streamable_http_client(server.url, http_client=http), cache=None) as client,
         ):
             yield client

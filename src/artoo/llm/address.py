@@ -1,0 +1,32 @@
+"""A server's address as a person wrote it, and what is wrong with it."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from artoo.contracts.errors import ConfigurationError
+
+
+def normalise_base_url(base_url: str) -> str:
+    """The URL up to, and without, `/chat/completions` or a final slash. Raises ConfigurationError."""
+    url = base_url.strip().rstrip("/").removesuffix("/chat/completions")
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigurationError(
+            f"the base URL {_without_credentials(url)!r} is no http(s) address; {_as_it_should_be(url)}"
+        )
+    if parts.username or parts.password:
+        raise ConfigurationError(
+            f"the base URL of {parts.hostname} contains a user or password; put the key into *_API_KEY instead"
+        )
+    return url
+
+
+def _as_it_should_be(url: str) -> str:
+    if "://" in url or not url:
+        return "write it like https://api.openai.com/v1 or http://127.0.0.1:8080/v1"
+    return f"begin it with http:// or https://, as in http://{_without_credentials(url)}"
+
+
+def _without_credentials(url: str) -> str:
+    return url.rpartition("@")[2]

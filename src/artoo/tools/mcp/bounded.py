@@ -1,0 +1,48 @@
+"""Answers of an MCP server over HTTP, in bounds: the SDK gathers an answer however long it is."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING
+
+import httpx2
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+LARGEST_ANSWER = 32 << 20
+"""Bytes of one answer, or of one stream of events; a longer stream is opened anew by the SDK."""
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream, limit: int) -> None:
+        self._stream = stream
+        self._left = limit
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        pieces: AsyncIterator[bytes] = aiter(self._stream)
+        async for piece in pieces:
+            self._left -= len(piece)
+            if self._left < 0:
+                raise httpx2.ReadError(f"the answer is longer than {LARGEST_ANSWER} bytes")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _bound(response: httpx2.Response) -> None:
+    """Nothing is unpacked: a megabyte that was asked for plainly and comes packed may hold a thousand."""
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise httpx2.DecodingError("the answer is compressed, which was not asked for")
+    assert isinstance(response.stream, httpx2.AsyncByteStream)
+    response.stream = _Bounded(response.stream, LARGEST_ANSWER)
+
+
+def bounded_client(headers: Iterable[tuple[str, str]]) -> httpx2.AsyncClient:
+    """A client as the SDK makes it, of which no answer is larger than `LARGEST_ANSWER`."""
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
+    client = create_mcp_http_client({**dict(headers), "accept-encoding": "identity"})
+    client.event_hooks = {"request": [], "response": [_bound]}
+    return client
