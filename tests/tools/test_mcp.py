@@ -78,7 +78,7 @@ async def test_a_servers_tools_are_tools(tmp_path: Path) -> None:
         assert (await box.call("notes_note", {"text": "hello"})).output == "kept"
         assert (await box.call("notes_note", {"text": "other"})).status is CallStatus.REFUSED
     assert (tmp_path / "notes").read_text() == "hello\n"
-    assert len(person.asked) == 3
+    assert len(person.asked) == 2
     assert "does not say that it only reads" in person.asked[0].details[-1]
     assert "its name says delete" in person.asked[2].details[-1]
 
