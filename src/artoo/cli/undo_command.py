@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import click
 
+from artoo.cli.outward import outward
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line, show
 from artoo.cli.task_names import local_time, named, short_name
@@ -31,12 +32,14 @@ def undo(context: click.Context, task: str | None, list_: bool, as_json: bool) -
     from artoo.tasklog.lock import not_running
     from artoo.tasklog.reader import request_of
     from artoo.world.recover import recover
+    from artoo.world.undo import damaged, undoable
     from artoo.world.undo import undo as put_back
-    from artoo.world.undo import undoable
 
     config = load_config()
     recover(config.home)
     known = undoable(config.home, keep_of(config))
+    for cause in damaged(config.home):
+        click.echo(f"artoo: {outward(one_line(cause))}", err=True)
     if list_ or task is None:
         _print_list(known, {one.task_id: request_of(config.home, one.task_id) for one in known}, as_json)
         return
