@@ -20,7 +20,7 @@ from artoo.cli.places import Here
 from artoo.cli.printable import printable, show
 from artoo.cli.review.layout import Layout
 from artoo.cli.settled_lines import SettledLines
-from artoo.cli.task_names import short_name
+from artoo.cli.task_names import name_of
 from artoo.cli.text import ENGLISH
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.errors import ConfigurationError, ToolError
@@ -154,7 +154,7 @@ def _say(outcome: Outcome) -> None:
 
 def _tell(settled: Settled, task_id: str) -> None:
     """What became of its changes, and how to take them back."""
-    name = short_name(task_id, ())
+    name = name_of(task_id)
     paint = Paint(colours=not is_plain(sys.stderr, os.environ))
     lines = [*SettledLines(settled, task_id, ENGLISH, marks_for(sys.stderr.encoding), name, Here(), paint).lines()]
     if settled.state in ("applied", "partly"):

@@ -20,7 +20,7 @@ from artoo.cli.review.layout import Layout, counts_line
 from artoo.cli.review.pager import page
 from artoo.cli.review.words import review_words
 from artoo.cli.screen import Screen
-from artoo.cli.task_names import local_time, short_name
+from artoo.cli.task_names import local_time, name_of
 from artoo.cli.waiting import all_waiting, begins_one, the_task, waiting_object
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import BY_NAME, Review, Settled, counts_of
@@ -62,7 +62,7 @@ def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         show(_dump({**waiting_object(pending), "review": review.model_dump(mode="json")}))
         return
-    asyncio.run(_show(_told(pending, review, [one.task_id for one in found])))
+    asyncio.run(_show(_told(pending, review)))
 
 
 @click.command(context_settings=HELP)
@@ -162,7 +162,7 @@ def _applied(pending: Pending, settled: Settled) -> list[str]:
     if settled.state not in ("applied", "partly"):
         clashes = [f"  {here.short(one.path)}: {one_line(one.reason)}" for one in settled.conflicts]
         return [words.nothing_applied.format(reason=one_line(settled.reason)), *clashes]
-    name = short_name(pending.task_id, ())
+    name = name_of(pending.task_id)
     if settled.state == "applied":
         named = [layout.line(one) for one in settled.changes if one.change_class in BY_NAME]
         others = [layout.line(one) for one in settled.changes if one.change_class not in BY_NAME]
@@ -175,10 +175,10 @@ def _applied(pending: Pending, settled: Settled) -> list[str]:
     return [*lines, words.undo_hint.format(command=f"artoo undo {name}")]
 
 
-def _told(pending: Pending, review: Review, ids: list[str]) -> list[str]:
+def _told(pending: Pending, review: Review) -> list[str]:
     """A review with what it is about, and the commands that settle it."""
     layout = _layout(review, pending.language, Here())
-    words, name = layout.words, short_name(pending.task_id, ids)
+    words, name = layout.words, name_of(pending.task_id)
     until = words.until.format(date=local_time(pending.expires_at))
     about = [f"{name}  {one_line(pending.request)}" if pending.request else name]
     how = [words.apply_hint.format(command=f"artoo apply {name}")]
@@ -211,7 +211,7 @@ def _is_asked() -> bool:
 
 def _ask_about(pending: Pending) -> None:
     if pending.request:
-        click.echo(f"{short_name(pending.task_id, ())}  {one_line(pending.request)}", err=True)
+        click.echo(f"{name_of(pending.task_id)}  {one_line(pending.request)}", err=True)
 
 
 def _agreed(question: str) -> bool:

@@ -9,7 +9,7 @@ import click
 
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line, show
-from artoo.cli.task_names import local_time, named, short_name
+from artoo.cli.task_names import local_time, name_of, named
 from artoo.contracts.changes import UndoableTask, UndoReport
 from artoo.runtime.config_file import load_config
 
@@ -57,7 +57,7 @@ def _print_list(known: tuple[UndoableTask, ...], requests: Mapping[str, str], as
         show("Nothing can be undone: no task has changed anything that is still kept.")
     for one in known:
         last, until = local_time(one.last_at), local_time(one.until)
-        name = short_name(one.task_id, requests)
+        name = name_of(one.task_id)
         show(f"{name}  {last}  {one_line(requests[one.task_id]) or '(its log is gone)'}")
         show(f"{' ' * len(name)}  {one.paths} paths in {one.transactions} acts, until {until}: artoo undo {name}")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from artoo.cli.printable import one_line
 from artoo.cli.review.layout import counts_line
 from artoo.cli.review.words import ENGLISH
-from artoo.cli.task_names import local_time, named, short_name
+from artoo.cli.task_names import local_time, name_of, named
 from artoo.contracts.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -49,10 +49,9 @@ def begins_one(word: str, found: tuple[Pending, ...]) -> bool:
 
 def waiting_lines(found: tuple[Pending, ...]) -> list[str]:
     """For each that waits: its name, what was asked, what it would change, since when, until when, what to type."""
-    ids = [one.task_id for one in found]
     lines: list[str] = []
     for one in found:
-        name = short_name(one.task_id, ids)
+        name = name_of(one.task_id)
         asked = one_line(one.request) or "(a task that was cut off)"
         what = counts_line(one.counts, ENGLISH)
         until = f"{'expires soon: ' if one.warned else ''}until {local_time(one.expires_at)}"
