@@ -115,7 +115,7 @@ def _merge(user: str) -> str:
 
 
 def _step(user: str) -> str:
-    """artoo's executor, which is told its tools in words: in a chain a call, then an answer that rests on it; a part
+    """artoo's executor, told its tools in words: in a chain a call, then an answer that rests on it; a part
     of a fan-out is one call that is final.
     """
     part = _PART.search(user)

@@ -12,7 +12,7 @@ from artoo.contracts.execution import ToolCalled
 from artoo.testing import ScriptedModel, with_body
 
 SCRIPT = {
-    "Plan": {"subtasks": [{"intent": "count them", "tool": "shell"}]},
+    "Plan": {"subtasks": [{"intent": "count them", "tool": "shell"}], "task_criteria": ["They are counted."]},
     "ExecutorStep": with_body({"tool": "shell", "is_final": True}, "wc -l < a.txt"),
 }
 

@@ -99,9 +99,33 @@ def test_a_part_is_applied_and_the_rest_waits(artoo: Run, wait: Wait, project: P
     assert "gone.txt" in shown
     assert "a.txt" not in shown
     ended = artoo("discard", "0198")
-    assert (ended.returncode, ended.stdout) == (0, "Discarded. Your files are as they were.\n")
+    assert ended.returncode == 0
+    assert (
+        ended.stdout == "Discarded what still waited. What was applied before stays; put it back: artoo undo 0198\n"
+    )
     assert (project / "gone.txt").read_text() == "here\n"
     assert artoo("diff", "--json").stdout == "null\n"
+
+
+def test_a_path_alone_is_one_of_the_latest(artoo: Run, wait: Wait, project: Path) -> None:
+    """`artoo apply PATH`, as `artoo diff PATH`: what begins no id is a path."""
+    wait()
+    assert artoo("apply", "a.txt").returncode == 0
+    assert (project / "a.txt").read_text() == "new\n"
+    assert (project / "gone.txt").exists()
+    wrong = artoo("apply", "nothing.txt")
+    assert (wrong.returncode, "'nothing.txt' is not among" in wrong.stderr) == (2, True)
+
+
+def test_the_name_that_is_shown_is_enough(artoo: Run, wait: Wait, project: Path) -> None:
+    """Also beside tasks that were applied before: each command that is told can be typed as it stands."""
+    wait("echo one > a.txt", task_id=FIRST)
+    assert "put it back: artoo undo 0198\n" in artoo("apply", "0198").stdout
+    wait("rm gone.txt", task_id=SECOND)
+    assert "artoo apply 0198f000-2" in artoo("status").stdout
+    assert "put it back: artoo undo 0198f000-2\n" in artoo("apply", "gone.txt").stdout
+    assert artoo("undo", "0198f000-2").returncode == 0
+    assert (project / "gone.txt").exists()
 
 
 def test_discard_leaves_every_byte(artoo: Run, wait: Wait, project: Path) -> None:

@@ -193,7 +193,7 @@ class Conspiracy:
     def __init__(self, story: Told, *, checked: bool = True) -> None:
         """`checked`: a check holds for any answer, so that only facts can stop it."""
         self._story = story
-        self._criteria = None if checked else ()
+        self._criteria = None if checked else ("The answer is right.",)
         self._steps: deque[Scripted] = deque()
         self._plans = 0
 

@@ -39,6 +39,7 @@ GRAMMARS: dict[str, str] = {
     "loops/fast/grounding.py _ELLIPSIS": "where a quotation leaves something out",
     "loops/fast/json_schema.py _pattern": "the expression of a JSON schema",
     "loops/fast/numerals.py _NUMBER": "a numeral with separators, exponent, percent or unit of size",
+    "loops/fast/numerals.py _DURATION": "durations as the shell prints them: 1m30.5s",
     "loops/fast/numerals.py _SEPARATOR": "what separates digits",
     "loops/fast/numerals.py _POINT": "what separates digits",
     "loops/fast/tokens.py _CODE_BLOCK": "a fenced block (Markdown)",

@@ -34,7 +34,7 @@ async def test_two_ways_agree(world: World) -> None:
     outcome = ended.one(SubTaskOutcome)
     assert (outcome.output, outcome.assurance, outcome.open) == ("516", Assurance.AGREED, ())
     _, second = ended.asked("ExecutorStep")
-    assert "Write it in bash this time" in second.user and "open('mar.txt')" not in second.user
+    assert "a whole program in a ```bash block" in second.user and "open('mar.txt')" not in second.user
 
 
 async def test_a_third_way_decides(world: World) -> None:
@@ -101,5 +101,5 @@ async def test_words_about_a_file_that_is_here_are_answered_with_a_program(world
     world.file("mar.txt", "500\n10\n6\n")
     steps = ["The sum is 1000.", added_up("mar.txt"), shell("awk '{s += $1} END {print s}' mar.txt")]
     ended = await world.play(SUM, {"ExecutorStep": steps})
-    assert "Write it in python this time" in ended.asked("ExecutorStep")[1].user
+    assert "a whole program in a ```python block" in ended.asked("ExecutorStep")[1].user
     assert ended.one(SubTaskOutcome).output == "516"

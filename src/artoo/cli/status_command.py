@@ -37,7 +37,8 @@ def status(context: click.Context, as_json: bool) -> None:
         return
     from artoo.cli.printable import show
 
-    show("\n".join(["changes that wait for your yes:", *waiting_lines(waiting)] if waiting else [NOTHING_WAITS]))
+    waits = ["changes that wait for your yes:", *waiting_lines(waiting, config.home)]
+    show("\n".join(waits if waiting else [NOTHING_WAITS]))
     from artoo.cli.team_view import show_lines
 
     show_lines(status_lines(found))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -13,23 +12,6 @@ SHORTEST = 4
 """Characters of an id that are shown at least."""
 
 
-def known_tasks(home: Path) -> frozenset[str]:
-    """The ids of all tasks that any command could mean: those with a log, and those that wait."""
-    from artoo.tasklog.layout import tasks_directory
-    from artoo.world.view_place import Views
-
-    logs = tasks_directory(home)
-    logged = (entry.name for entry in logs.iterdir()) if logs.is_dir() else ()
-    return frozenset((*logged, *(place.task_id for place in Views(home).listed())))
-
-
-def name_of(task_id: str) -> str:
-    """How a task is named to a person: good for every command, as no other task of this home begins so."""
-    from artoo.runtime.home import default_home
-
-    return short_name(task_id, known_tasks(default_home(os.environ)))
-
-
 def short_name(task_id: str, among: Collection[str]) -> str:
     """The shortest beginning of an id that no other of these ids has: enough to name it now."""
     others = [other for other in among if other != task_id]
@@ -37,6 +19,17 @@ def short_name(task_id: str, among: Collection[str]) -> str:
         if not any(other.startswith(task_id[:length]) for other in others):
             return task_id[:length]
     return task_id
+
+
+def name_at(home: Path, task_id: str) -> str:
+    """The shortest that names it to every command: no other task that waits, has a log or can be undone."""
+    from artoo.tasklog.layout import tasks_directory
+    from artoo.world.undo import acted
+    from artoo.world.view_place import Views
+
+    logs = tasks_directory(home)
+    logged = [entry.name for entry in logs.iterdir()] if logs.is_dir() else []
+    return short_name(task_id, [*acted(home), *(place.task_id for place in Views(home).listed()), *logged])
 
 
 def named(beginning: str, known: Sequence[str], nothing: str, where: str) -> str:

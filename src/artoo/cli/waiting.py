@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from artoo.cli.printable import one_line
 from artoo.cli.review.layout import counts_line
 from artoo.cli.review.words import ENGLISH
-from artoo.cli.task_names import local_time, name_of, named
+from artoo.cli.task_names import local_time, name_at, named
 from artoo.contracts.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -42,16 +43,20 @@ def the_task(task: str | None, found: tuple[Pending, ...], *, only: bool = False
     return by_id[named(task, list(by_id), "nothing waits of a task", _WHERE)]
 
 
-def begins_one(word: str, found: tuple[Pending, ...]) -> bool:
-    """Whether a word names something that waits, and not a path."""
-    return any(one.task_id.startswith(word) for one in found)
+def task_and_paths(
+    task: str | None, paths: tuple[str, ...], found: tuple[Pending, ...]
+) -> tuple[str | None, tuple[str, ...]]:
+    """What was typed: a first word that begins no id of what waits is a path, and the task was left out."""
+    if task is None or not found or any(one.task_id.startswith(task) for one in found):
+        return task, paths
+    return None, (task, *paths)
 
 
-def waiting_lines(found: tuple[Pending, ...]) -> list[str]:
+def waiting_lines(found: tuple[Pending, ...], home: Path) -> list[str]:
     """For each that waits: its name, what was asked, what it would change, since when, until when, what to type."""
     lines: list[str] = []
     for one in found:
-        name = name_of(one.task_id)
+        name = name_at(home, one.task_id)
         asked = one_line(one.request) or "(a task that was cut off)"
         what = counts_line(one.counts, ENGLISH)
         until = f"{'expires soon: ' if one.warned else ''}until {local_time(one.expires_at)}"

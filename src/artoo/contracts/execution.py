@@ -119,7 +119,8 @@ class ExecutionResult(Contract):
 
     `tool_calls` are the calls of all attempts of the subtask, in order; a call's number is its index + 1, and
     `attempt_from` the index of this attempt's first one. `sources` are the numbers of the calls that the answer
-    rests on. `verbatim`: the output is what the last call put out, word for word (or what it made).
+    rests on, `failures` those that did not end well and of which the answer says so. `verbatim`: the output is what
+    the last call put out, word for word (or what it made).
     `cannot`: it says that this cannot be done; `output` is why. `uncertain`: no step led to a result.
     `infrastructure` names a failure that no retry in the fast loop can mend (timeout, cancelled, network).
     `small_model`: the steps came from a model that is known to be small.
@@ -130,6 +131,7 @@ class ExecutionResult(Contract):
     status: Literal["completed", "cannot", "uncertain", "failed"]
     output: str = ""
     sources: tuple[int, ...] = ()
+    failures: tuple[int, ...] = ()
     verbatim: bool = False
     tool_calls: tuple[ToolCall, ...] = ()
     attempt_from: int = Field(default=0, ge=0)

@@ -33,6 +33,11 @@ def other_language(specs: Sequence[ToolSpec], tool: str) -> str:
     return next((spec.languages[0] for spec in running if spec.name != tool), "")
 
 
+def program_in(language: str) -> str:
+    """What a small model is told that has to write a program, and in this language."""
+    return f"Write a whole program in a ```{language} block."
+
+
 def _line(spec: ToolSpec) -> str:
     parts = [f"- {spec.name}: {spec.description}"]
     inline = next((parameter for parameter in spec.parameters if parameter.name != spec.body), None)

@@ -9,12 +9,14 @@ from typing import Protocol
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """`listing`: the project as it is now, with heads of the files that are named. `guide`: the operator's standing
-    instructions. `missing`: what has the form of a file's path in the request and is nowhere.
+    instructions. `missing`: what has the form of a file's path in the request and is nowhere. `changed`: what was
+    created, changed and deleted in the view, a line for each; empty where nobody is to be told.
     """
 
     listing: str = ""
     missing: tuple[str, ...] = ()
     guide: str = ""
+    changed: str = ""
 
 
 class SurroundingsSource(Protocol):

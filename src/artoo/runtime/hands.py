@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from artoo.contracts.changes import Conflict
@@ -103,12 +104,15 @@ def open_hands(
     durable: Durable = nothing_to_keep,
     past: Past | None = None,
     settle: SettleBy | None = None,
+    *,
+    whole_files: bool = False,
 ) -> Hands:
     """Built-in tools over the task's view, and the user's own behind the gate.
 
     `port` is the gate's place on the stream; without one nobody can be asked. `environ` holds the keys of search
     engines, `mcp` the servers of others. `durable` waits for the task log; `past` is that of a resumed task, whose
-    answers and calls under way are taken up. `settle` makes what settles the view at the end.
+    answers and calls under way are taken up. `settle` makes what settles the view at the end. `whole_files`:
+    listings show small files whole.
     """
     roots = view.roots
     places, forks = Places.of(roots, artoo_home), Forks(view)
@@ -126,10 +130,12 @@ def open_hands(
     def working_in(subtask_id: str) -> Iterable[Tool]:
         return builtin_tools(forks.of(subtask_id), gate, artoo_home, network, places=places)
 
+    look = partial(ProjectLook, roots, places, whole_files=whole_files)
+
     def sight(subtask_id: str) -> Sight:
         fork = forks.of(subtask_id)
         looked_at = EvidenceInView(fork, places, view, lambda: view.files, _trial_of(subtask_id))
-        return Sight(looked_at, ProjectLook(roots, places, lambda: fork.files))
+        return Sight(looked_at, look(lambda: fork.files, changes=fork.changes))
 
     registry = Registry(
         (
@@ -146,7 +152,7 @@ def open_hands(
     )
     return Hands(
         tools=registry,
-        whole=Sight(EvidenceInView(view, places, view), ProjectLook(roots, places, lambda: view.files)),
+        whole=Sight(EvidenceInView(view, places, view), look(lambda: view.files)),
         sight=sight,
         joining=forks,
         questions=questions,

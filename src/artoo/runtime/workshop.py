@@ -14,6 +14,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
+from artoo.ports.model import Tier
 from artoo.runtime.config import Config
 from artoo.runtime.options import Budgets, RunOptions
 from artoo.tasklog.lock import TaskLock
@@ -122,6 +123,7 @@ class Workshop:
         from artoo.tools.settler import Settler
 
         mcp, home, keeping = self._mcp_tools(), self.config.home, keeping_of(self.config)
+        capable = not (await self.model.known(Tier.TOOL)).small
 
         def settle(went_out: Callable[[], tuple[str, ...]]) -> Settling:
             again = past is not None
@@ -140,6 +142,7 @@ class Workshop:
             self.durable,
             past,
             settle,
+            whole_files=capable,
         )
 
     async def durable(self) -> None:

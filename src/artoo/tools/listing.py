@@ -20,13 +20,13 @@ from artoo.tools.paths import printable, size_text
 from artoo.tools.walk import Entry, Kind
 
 LISTING_CHARACTERS = 1_200
-"""The whole listing; a third at most for heads, a third for facts about named files, the rest for the tree."""
+"""The tree and the facts about named files, of which a third is for these; the text of files has as much again."""
 
 MOST_NAMED = 8
 MAX_REQUEST = 20_000
 """Characters of a request that are looked at."""
 
-_HEAD_LINES = 3
+_FEW_LINES = 3
 _MOST_INSIDE = 2
 """Files of a named directory that are looked into: they are mostly alike."""
 _LINE_CHARACTERS = 120
@@ -38,8 +38,9 @@ _ENDING = re.compile(r"[^.]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first lines of a file, or in words why there are none. `whole`: the file has no other lines.
-    `unreadable`: it is empty or no text, so that another file may stand for it.
+    """The first lines of a file, more than three only if they are all, or in words why there are none.
+
+    `whole`: the file has no other lines. `unreadable`: it is empty or no text: another file may stand for it.
     """
 
     lines: tuple[str, ...] = ()
@@ -92,13 +93,13 @@ def place_in(token: str, text: str) -> int | None:
 
 
 def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACTERS) -> Surroundings:
-    """The surroundings of a request, the listing in at most `characters`."""
+    """The surroundings of a request: the tree in at most `characters`, the text of named files in as many."""
     named = named_in(snapshot, request)
     points_to = tuple((printable(name), printable(path)) for name, path in pointers(snapshot, named))
     third = characters // 3
     facts = _joined((*_broken(snapshot, named), *(f"{name} names {path}" for name, path in points_to)), third)
-    heads = _joined(_heads(snapshot.heads), third)
-    tree = _tree(snapshot, named, characters - len(facts) - len(heads) - 2)
+    heads = _joined(_heads(snapshot.heads), characters)
+    tree = _tree(snapshot, named, characters - len(facts) - 1)
     return Surroundings(
         listing="\n".join(filter(None, (tree, heads, facts))),
         missing=tuple(map(printable, snapshot.missing)),
@@ -135,9 +136,9 @@ def standing_in(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
 
 
 def _names_in(path: str, snapshot: Snapshot) -> Iterator[str]:
-    """Lines of a file that is shown whole which could be the name of a file."""
+    """Lines of a file of few lines which could be the name of a file."""
     head = snapshot.heads.get(path, Head())
-    for line in head.lines if head.whole else ():
+    for line in head.lines if head.whole and len(head.lines) <= _FEW_LINES else ():
         text = line.strip()
         if len(text) <= _LINE_CHARACTERS and ("/" in text or _ENDING.search(text)):
             yield text
@@ -167,8 +168,9 @@ def _heads(heads: Mapping[str, Head]) -> Iterator[str]:
         if head.instead is not None:
             yield f"{printable(path)}: {head.instead}"
         else:
-            lines = "\n".join(_one_line(line) for line in head.lines[:_HEAD_LINES])
-            yield f"First lines of {printable(path)}{_columns(path, head)}:\n{lines}"
+            lines = "\n".join(map(_one_line, head.lines))
+            shown = "All" if len(head.lines) > _FEW_LINES else "First lines"
+            yield f"{shown} of {printable(path)}{_columns(path, head)}:\n{lines}"
 
 
 def _columns(path: str, head: Head) -> str:

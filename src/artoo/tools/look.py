@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from artoo.contracts.errors import ToolError
+from artoo.contracts.changes import Change, path_bytes
+from artoo.contracts.errors import ArtooError
 from artoo.ports.sandbox import Roots
 from artoo.ports.surroundings import Surroundings
 from artoo.ports.world import Files
+from artoo.tools.commands import meant_changes
 from artoo.tools.listing import (
     LISTING_CHARACTERS,
     MAX_REQUEST,
@@ -42,7 +44,10 @@ _WALL_SECONDS = 6.0
 _HEAD_BYTES = 8_192
 _MOST_HEADS = 4
 _HEAD_LINES = 3
+_WHOLE_LINES, _WHOLE_BYTES = 30, 1_000
+"""Where whole files are wanted, one up to here is shown whole."""
 _MOST_PATHS = 500
+_MOST_CHANGED = 20
 _PATH = re.compile(r"(?<![\w./~:-])(?:~?/|\./)?[\w.+@%=~-]+(?:/[\w.+@%=~-]+)*(?<![.-])", re.ASCII)
 """A path with ordinary names, without the full stop of a sentence."""
 
@@ -51,22 +56,29 @@ _ENDING = re.compile(r"[^./]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 
 @dataclass(frozen=True, slots=True)
 class ProjectLook:
-    """Implements `ports.surroundings.SurroundingsSource` over a view's files."""
+    """Implements `ports.surroundings.SurroundingsSource` over a view's files.
+
+    `whole_files`: small files that are named are shown whole. `changes`: what the view changes.
+    """
 
     roots: Roots
     places: Places
     files: Look = RealFiles
     characters: int = LISTING_CHARACTERS
     limits: WalkLimits = field(default_factory=lambda: _LOOK)
+    whole_files: bool = False
+    changes: Callable[[], Awaitable[tuple[Change, ...]]] | None = None
 
     async def look(self, request: str) -> Surroundings:
         """What is there that matters for `request`. Never raises; what cannot be seen is said in the listing."""
         try:
             async with asyncio.timeout(_WALL_SECONDS):
-                return await in_thread(self._look, request)
+                seen = await in_thread(self._look, request)
+                changes = () if self.changes is None else await self.changes()
+                return replace(seen, changed=_by_kind(changes, self.roots))
         except TimeoutError:
             return Surroundings(listing="The project directory did not answer in time; it is not listed.")
-        except (ToolError, OSError) as error:
+        except (ArtooError, OSError) as error:
             return Surroundings(listing=f"The project directory is not listed: {error}")
 
     def _look(self, request: str) -> Surroundings:
@@ -147,7 +159,9 @@ class ProjectLook:
         if text is None:
             return Head(instead=f"is {kind_of_bytes(data)}, not text", unreadable=True)
         lines = text.text.splitlines()
-        return Head(lines=tuple(lines[:_HEAD_LINES]), whole=size <= _HEAD_BYTES and len(lines) <= _HEAD_LINES)
+        most = _WHOLE_LINES if self.whole_files and size <= _WHOLE_BYTES else _HEAD_LINES
+        whole = size <= _HEAD_BYTES and len(lines) <= most
+        return Head(lines=tuple(lines if whole else lines[:_HEAD_LINES]), whole=whole)
 
     def _guide(self, files: Files) -> str:
         """The operator's standing instructions, which lie in the workspace: a project may be anybody's."""
@@ -160,6 +174,22 @@ class ProjectLook:
             return ""
         text = decode(data, whole=False)
         return "" if text is None else head_tail(text.text.strip(), GUIDE_CHARACTERS)
+
+
+def _by_kind(changes: tuple[Change, ...], roots: Roots) -> str:
+    """What somebody may have meant of these changes: `created: a, b`, `changed: c`, `deleted: d`, a line each."""
+    meant = frozenset(meant_changes(changes))
+    lines = {"created": list[str](), "changed": list[str](), "deleted": list[str]()}
+    for change in changes:
+        if change.path in meant:
+            kind = change.kind.value if change.kind.value in lines else "changed"
+            lines[kind].append(shown(Path(os.fsdecode(path_bytes(change.path))), roots))
+    return "\n".join(f"{kind}: {_some(paths)}" for kind, paths in lines.items() if paths)
+
+
+def _some(paths: list[str]) -> str:
+    more = len(paths) - _MOST_CHANGED
+    return ", ".join(paths[:_MOST_CHANGED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _paths_in(request: str) -> Iterator[str]:

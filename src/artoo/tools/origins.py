@@ -15,7 +15,14 @@ from artoo.contracts.execution import ToolCall
 MOST_NAMES = 20_000
 """Names that one task remembers; later ones are not indexed."""
 
+MOST_WORDS = 200_000
+"""Words of files that one task remembers."""
+
+_OUTSIDE = frozenset({"search"})
+"""Tools whose output came from outside: to send it there again tells nobody anything."""
+
 _LONGEST_NAME = 300
+_WORD = re.compile(r"[^\W_]{2,64}")
 _PATH = re.compile(r"[\w@%+=~.-]*(?:/[\w@%+=.-]+)+/?|[\w@%+=-][\w@%+=.-]*\.[A-Za-z0-9]{1,8}\b")
 _MAIL = re.compile(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}")
 _HOST = re.compile(
@@ -38,12 +45,21 @@ class Foreign:
     source: str
 
 
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Words that stood in a file and not in the request. `name` is them, in the order of the act."""
+
+    name: str
+    source: str
+
+
 @dataclass(slots=True)
 class Origins:
     """The index of one task. `request` is the person's own text; its language is the one to ask in."""
 
     request: str = ""
     _sources: dict[str, str] = field(default_factory=dict[str, str])
+    _words: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def language(self) -> str:
@@ -53,6 +69,8 @@ class Origins:
     def observe(self, call: ToolCall) -> None:
         """Remembers the names in a call's output, each with the first source that said it."""
         source = _source(call)
+        if not _OUTSIDE.intersection(call.identity):
+            self._keep_words(f"{call.output}\n{call.error_output}", source)
         lists = set(call.identity) <= _LISTING
         for name in _names(f"{call.output}\n{call.error_output}", paths=not lists):
             if len(self._sources) >= MOST_NAMES:
@@ -77,6 +95,29 @@ class Origins:
                 if source is not None:
                     found.setdefault(name, Foreign(kind, name, source))
         return tuple(found.values())
+
+    def _keep_words(self, text: str, source: str) -> None:
+        for word in _WORD.findall(text.casefold()):
+            if len(self._words) >= MOST_WORDS:
+                return
+            self._words.setdefault(word, source)
+
+    def carried(self, texts: Iterable[str]) -> tuple[Carried, ...]:
+        """What an act would carry out of files: two words of one, or one with a digit, that the request has not.
+
+        A single plain word is in too many texts to have come from one.
+        """
+        own = set(_WORD.findall(self.request.casefold()))
+        found: dict[str, dict[str, None]] = {}
+        for text in texts:
+            for word in _WORD.findall(text.casefold()):
+                if word not in own and word in self._words:
+                    found.setdefault(self._words[word], {})[word] = None
+        return tuple(
+            Carried(" ".join(words), source)
+            for source, words in found.items()
+            if len(words) > 1 or any(one.isdigit() for word in words for one in word)
+        )
 
     def _asked_for(self, part: str) -> bool:
         return len(part) > 2 and part.casefold() in self.request.casefold()

@@ -16,6 +16,7 @@ from artoo.contracts.changes import Node, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.world.began import Meanwhile
 from artoo.world.files import parent_of
+from artoo.world.git_index import INDEX
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import digest_file
 from artoo.world.scan import Touched
@@ -98,7 +99,8 @@ def bases_of(known: Container[str], touched: Iterable[Touched], meanwhile: Meanw
         if path not in known and was is not None:
             digest = _digest(root, relative) if was.node is Node.FILE else None
             changed = one.state.ctime_ns
-            overtaken = not one.state.is_directory and changed in meanwhile
+            index = path.endswith(f"/{INDEX}")  # git writes it at every look; what it stages is compared
+            overtaken = not one.state.is_directory and not index and changed in meanwhile
             yield Base(path=path, was=was, changed_ns=changed, sha256=digest, overtaken=overtaken)
 
 

@@ -15,9 +15,9 @@
 
 from __future__ import annotations
 
-from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait
+from artoo.contracts.changes import Change, ChangeKind, PathClass, Trait
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
-from artoo.world.git_history import GitSays
+from artoo.world.verdict import Verdict
 
 Meaning = tuple[ChangeClass, str]
 
@@ -32,15 +32,16 @@ _ELSEWHERE = "outside project and workspace"
 
 
 def classified(
-    change: Change, *, within: bool, moved_to: str | None = None, git: GitSays | None = None
+    change: Change, *, within: bool, moved_to: str | None = None, says: Verdict | None = None
 ) -> ClassifiedChange:
     """The change with its class. `within`: it lies in project or workspace, whatever its class of path.
 
-    `moved_to`: where its old content stands in the same difference. `git`: what `git_history` says of it.
+    `moved_to`: where its old content stands in the same difference. `says`: what somebody says who knows such files
+    (`git_history`, `git_configured`, `caches`).
     """
-    if git is not None and git.change_class is ChangeClass.SILENT and not within:
-        git = None
-    meaning, reason = _meaning(change, moved_to, git)
+    if says is not None and says.change_class is ChangeClass.SILENT and not within:
+        says = None
+    meaning, reason = _meaning(change, moved_to, says)
     return ClassifiedChange(
         path=change.path,
         change_class=meaning,
@@ -52,15 +53,15 @@ def classified(
     )
 
 
-def _meaning(change: Change, moved_to: str | None, git: GitSays | None) -> Meaning:
+def _meaning(change: Change, moved_to: str | None, says: Verdict | None) -> Meaning:
     if change.path_class is PathClass.ARTOO:
         return ChangeClass.PERSISTENCE, _SENSITIVE[PathClass.ARTOO]
     if change.has(Trait.PRIVILEGED):
         return ChangeClass.SPECIAL, "gives a program the rights of its owner"
     if change.kind is ChangeKind.SPECIAL:
         return ChangeClass.SPECIAL, "a special file (pipe, socket or device)"
-    if git is not None:
-        return git.change_class, git.reason
+    if says is not None:
+        return says.change_class, says.reason
     if change.sensitive:
         return ChangeClass.PERSISTENCE, _SENSITIVE[change.path_class]
     return _within(change, moved_to) if change.path_class in _BOUNDS else _outside(change)
@@ -106,6 +107,4 @@ def _metadata(change: Change) -> Meaning:
 def _overwritten(change: Change) -> Meaning:
     if change.node is not change.before:
         return ChangeClass.DELETION, f"the {change.before} is replaced by a {change.node}"
-    if change.has(Trait.DERIVED) and change.node is Node.FILE:
-        return _SILENT
     return ChangeClass.EDIT, "what is there now is overwritten"

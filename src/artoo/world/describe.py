@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
-from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait, printable_path
+from artoo.contracts.changes import Change, ChangeKind, Node, Trait, printable_path
 from artoo.ports.sandbox import TaskLedger
+from artoo.ports.world import Files
 from artoo.world.classify import Places
 from artoo.world.git_layout import is_bookkeeping
+from artoo.world.links import leads_out
 from artoo.world.nodes import NodeState, fingerprint
 from artoo.world.scan import Effect
+from artoo.world.union import RealFiles
 
 _DERIVED = frozenset({b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache", b".hypothesis"})
 _SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE})
 
 
-def describe(effects: Iterable[Effect], places: Places, ledger: TaskLedger) -> tuple[Change, ...]:
-    """One change a path, in the order given."""
-    return tuple(_change(effect, places, ledger) for effect in effects)
+def describe(
+    effects: Iterable[Effect], places: Places, ledger: TaskLedger, files: Files | None = None
+) -> tuple[Change, ...]:
+    """One change a path, in the order given. `files`: where links are followed (default: on the disk)."""
+    seen = files or RealFiles()
+    return tuple(_change(effect, places, ledger, seen) for effect in effects)
 
 
-def _change(effect: Effect, places: Places, ledger: TaskLedger) -> Change:
+def _change(effect: Effect, places: Places, ledger: TaskLedger, files: Files) -> Change:
     before, after = effect.before, effect.after
     here = after or before
     assert here is not None
@@ -35,7 +40,7 @@ def _change(effect: Effect, places: Places, ledger: TaskLedger) -> Change:
         size_after=after.size if after is not None and after.node is Node.FILE else None,
         content_sha256=effect.digest,
         detail=_detail(effect),
-        traits=tuple(sorted({*_traits(effect, places), *_own(effect, ledger)})),
+        traits=tuple(sorted({*_traits(effect, places, files), *_own(effect, ledger)})),
     )
 
 
@@ -53,7 +58,7 @@ def _kind(effect: Effect) -> ChangeKind:
     return ChangeKind.CREATED if effect.before is None else ChangeKind.OVERWRITTEN
 
 
-def _traits(effect: Effect, places: Places) -> Iterable[Trait]:
+def _traits(effect: Effect, places: Places, files: Files) -> Iterable[Trait]:
     before, after = effect.before, effect.after
     if effect.appended:
         yield Trait.APPENDED
@@ -71,7 +76,7 @@ def _traits(effect: Effect, places: Places) -> Iterable[Trait]:
         yield Trait.EXECUTABLE
     if after.node is not Node.LINK and _grants_privilege(before, after):
         yield Trait.PRIVILEGED
-    if after.node is Node.LINK and _points_outside(effect.path, after.target, places):
+    if after.node is Node.LINK and leads_out(effect.path, after.target, places, files):
         yield Trait.POINTS_OUTSIDE
 
 
@@ -88,20 +93,6 @@ def _grants_privilege(before: NodeState | None, after: NodeState) -> bool:
     bits = 0o4000 if after.node is Node.DIRECTORY else 0o6000
     new_bits = after.mode & bits & ~(before.mode if before is not None else 0)
     return gains_capability or bool(new_bits)
-
-
-def _points_outside(path: bytes, target: bytes, places: Places) -> bool:
-    """Whether a link leads out of project and workspace, or to a sensitive path in them.
-
-    A link to a program of the system is none: virtual environments are made of them, nobody writes through them by
-    accident, and whoever does is asked about the program.
-    """
-    joined = os.path.join(os.path.dirname(path), target)
-    real = os.path.realpath(os.path.normpath(joined))
-    where = places.classify(real)
-    if where in (PathClass.HOME, PathClass.OUTSIDE) and os.path.isfile(real) and os.access(real, os.X_OK):
-        return False
-    return where not in (PathClass.PROJECT, PathClass.WORKSPACE)
 
 
 def _detail(effect: Effect) -> str:

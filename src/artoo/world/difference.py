@@ -25,13 +25,16 @@ from artoo.contracts.changes import (
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
 from artoo.ports.sandbox import MIB, TaskLedger
 from artoo.world.base import Base, read_base
+from artoo.world.caches import judge_caches
 from artoo.world.classes import classified
 from artoo.world.classify import Places
 from artoo.world.describe import describe
-from artoo.world.git_history import Lost, Repositories, judge_repositories
+from artoo.world.git_configured import judge_configured
+from artoo.world.git_history import Lost, judge_repositories
 from artoo.world.scan import Effect, scan
 from artoo.world.three_way import compared
 from artoo.world.union import RealFiles, Union
+from artoo.world.verdict import Verdict
 from artoo.world.view_place import ViewPlace
 
 MOST_PATHS = 500_000
@@ -80,15 +83,19 @@ def difference_of(place: ViewPlace, artoo_home: Path) -> Difference:
     bases = read_base(place.base_file())
     found = compared(scan(layers, MOST_PATHS), bases)
     places = Places.of(roots, artoo_home)
-    described = list(zip(found.effects, describe(found.effects, places, TaskLedger()), strict=True))
+    real, wanted = RealFiles(), Union(place.strata())
+    caches = judge_caches(found.effects, real, wanted)
+    effects = [effect for effect in found.effects if effect.path not in caches.left_out]
+    described = list(zip(effects, describe(effects, places, TaskLedger(), wanted), strict=True))
     reachable = [effect for effect, change in described if change.path_class is not PathClass.ARTOO]
     changes = tuple(change for _, change in described if change.path_class is not PathClass.ARTOO)
     conflicts = [conflict for _, conflict in found.conflicts]
     conflicts += [
         Conflict(path=change.path, reason=_OWN) for _, change in described if change.path_class is PathClass.ARTOO
     ]
-    git = judge_repositories(reachable, RealFiles(), Union(place.strata()))
-    classes = _classes(reachable, changes, places, bases, git)
+    git = judge_repositories(reachable, real, wanted)
+    configured = judge_configured(reachable, Path(os.fsdecode(places.home)))
+    classes = _classes(reachable, changes, places, bases, {**caches.says, **configured, **git.says})
     return Difference(
         effects=tuple(reachable),
         changes=changes,
@@ -105,7 +112,7 @@ def _classes(
     changes: Sequence[Change],
     places: Places,
     bases: Mapping[str, Base],
-    git: Repositories,
+    says: Mapping[bytes, Verdict],
 ) -> tuple[ClassifiedChange, ...]:
     moved = moves(changes, bases)
     return tuple(
@@ -113,7 +120,7 @@ def _classes(
             change,
             within=places.within_bounds(effect.path),
             moved_to=moved.get(change.path),
-            git=git.says.get(effect.path),
+            says=says.get(effect.path),
         )
         for effect, change in zip(effects, changes, strict=True)
     )

@@ -10,6 +10,7 @@ still there, a branch moved forward at most; every reflog that only grew; every 
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,11 +20,23 @@ from pathlib import Path
 from artoo.contracts.changes import Node
 from artoo.contracts.settling import ChangeClass
 from artoo.ports.world import Files
-from artoo.world.git_layout import Part, is_index, part_of, plain_settings, read_file, repository_of
+from artoo.world.git_layout import (
+    Part,
+    is_gits_node,
+    is_loose_object,
+    is_packed_refs,
+    part_of,
+    plain_settings,
+    read_file,
+    repository_of,
+    without_worktree,
+)
 from artoo.world.git_shadow import CannotJudge, Shadow, shadow_of
+from artoo.world.git_staged import Staged, compared_index
 from artoo.world.scan import Effect
+from artoo.world.verdict import PROGRAMS, SILENT, Verdict
 
-_FREE_NAMES = ("HEAD", "refs/remotes/", "refs/stash", "refs/artoo/")
+_FREE_NAMES = ("HEAD", "worktrees/", "refs/remotes/", "refs/stash", "refs/artoo/")
 """Names that may go or jump as long as what they reached is reachable."""
 
 _SHOWN = 5
@@ -32,39 +45,35 @@ _MOST_NAMES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class GitSays:
-    """What a path of a repository is, and why. `programs` for settings and hooks: a persistence path anywhere."""
-
-    change_class: ChangeClass
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Lost:
-    """What a repository loses: `tips` are commits and tags that nothing would name any more, still to be had."""
+    """What a repository loses: `tips` are objects that nothing would name any more, still to be had.
+
+    `staged`: what is wrong with the index.
+    """
 
     reasons: tuple[str, ...] = ()
     tips: tuple[str, ...] = ()
+    staged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Repositories:
     """The verdict over all repositories of a difference. `says` by path; `lost` by a repository's directory."""
 
-    says: Mapping[bytes, GitSays] = field(default_factory=dict[bytes, GitSays])
+    says: Mapping[bytes, Verdict] = field(default_factory=dict[bytes, Verdict])
     lost: Mapping[Path, Lost] = field(default_factory=dict[Path, Lost])
 
 
 def judge_repositories(effects: Sequence[Effect], before: Files, after: Files) -> Repositories:
     """Asks git about every repository that the effects touch. Blocking. Says nothing of paths outside of one."""
-    says: dict[bytes, GitSays] = {}
+    says: dict[bytes, Verdict] = {}
     lost: dict[Path, Lost] = {}
     for number, (repository, members) in enumerate(_by_repository(effects, before, after).items()):
         if before.at(repository) is None:
             says |= _of_new_one(repository, members)
             continue
         found = _lost(repository, members, before, after) if number < _MOST_REPOSITORIES else _UNKNOWN
-        if found.reasons:
+        if found.reasons or found.staged:
             lost[repository] = found
         for one in members:
             verdict = _of_known_one(one, _inner(one, repository), found)
@@ -100,19 +109,20 @@ def _inner(effect: Effect, repository: Path) -> str:
     return "" if path == repository else str(path.relative_to(repository))
 
 
-def _of_new_one(repository: Path, members: Iterable[Effect]) -> dict[bytes, GitSays]:
-    """A repository that the task made: silent, but for what starts programs."""
-    says: dict[bytes, GitSays] = {}
-    for one in members:
-        inner = _inner(one, repository)
-        if part_of(inner) is not Part.PROGRAMS or _harmless_setting(one, inner, new=True):
-            says[one.path] = GitSays(ChangeClass.SILENT)
-        else:
-            says[one.path] = _PROGRAMS
-    return says
+def _of_new_one(repository: Path, members: Iterable[Effect]) -> dict[bytes, Verdict]:
+    """A repository that the task made: silent, but for what starts programs and what git does not make."""
+    return {one.path: _in_new_one(one, _inner(one, repository)) for one in members}
 
 
-_PROGRAMS = GitSays(ChangeClass.PERSISTENCE, "runs or configures programs later")
+def _in_new_one(one: Effect, inner: str) -> Verdict:
+    part = part_of(inner)
+    if part is Part.PROGRAMS:
+        return SILENT if _harmless_setting(one, inner, new=True) else PROGRAMS
+    if not _plain(one, inner):
+        return _strange(one)
+    if part in (Part.OPERATION, Part.LOCK, Part.UNKNOWN):
+        return _UNDER_WAY[part]
+    return SILENT
 
 
 def _harmless_setting(one: Effect, inner: str, *, new: bool) -> bool:
@@ -121,6 +131,8 @@ def _harmless_setting(one: Effect, inner: str, *, new: bool) -> bool:
         return False
     if inner == "hooks" or (inner.startswith("hooks/") and inner.endswith(".sample")):
         return one.after.node in (Node.FILE, Node.DIRECTORY)
+    if inner == "info/exclude" and new:
+        return one.after.node is Node.FILE
     if inner == "config" and new and one.after.node is Node.FILE:
         content = read_file(_upper(one))
         return content is not None and plain_settings(content)
@@ -131,40 +143,57 @@ def _upper(effect: Effect) -> bytes:
     return os.fsencode(effect.layer.upper) + b"/" + effect.relative
 
 
-def _of_known_one(one: Effect, inner: str, lost: Lost) -> GitSays | None:
+_UNDER_WAY = {
+    Part.OPERATION: Verdict(
+        ChangeClass.PERSISTENCE, "an operation of git is under way: it goes on with what stands there, and runs it"
+    ),
+    Part.LOCK: Verdict(ChangeClass.HISTORY, "a lock of git: while it is there git refuses to work"),
+    Part.UNKNOWN: Verdict(
+        ChangeClass.HISTORY, "it is in a repository, and not part of the layout that git documents"
+    ),
+}
+
+
+def _of_known_one(one: Effect, inner: str, lost: Lost) -> Verdict | None:
     """None: the path is judged like any other."""
     if one.in_place and not one.replaced_directory:
         assert one.before is not None and one.after is not None
-        return GitSays(ChangeClass.SILENT) if one.before.same_metadata(one.after) else None
+        return SILENT if one.before.same_metadata(one.after) else None
     part = part_of(inner)
+    if part is Part.TEXT:
+        return None
     if part is Part.PROGRAMS:
-        return GitSays(ChangeClass.SILENT) if _harmless_setting(one, inner, new=False) else _PROGRAMS
-    if part is Part.STATE:
-        why = "; ".join(lost.reasons)
-        return GitSays(ChangeClass.HISTORY, why) if why else GitSays(ChangeClass.SILENT)
-    if not _plain(one):
-        return None
-    if part is Part.SCRATCH:
-        return GitSays(ChangeClass.SILENT)
-    if part is Part.INDEX and one.after is not None:
-        content = read_file(_upper(one))
-        return GitSays(ChangeClass.SILENT) if content is not None and is_index(content) else None
-    if one.before is None:
-        return None
-    return GitSays(ChangeClass.HISTORY, "it is in a repository, and not part of the layout that git documents")
+        return SILENT if _harmless_setting(one, inner, new=False) else PROGRAMS
+    if not _plain(one, inner):
+        return _strange(one)
+    if part in _UNDER_WAY:
+        return _UNDER_WAY[part]
+    if part in (Part.STATE, Part.INDEX):
+        why = "; ".join(lost.reasons if part is Part.STATE else (*lost.staged, *lost.reasons))
+        return Verdict(ChangeClass.HISTORY, why) if why else SILENT
+    return SILENT
 
 
-def _plain(one: Effect) -> bool:
-    """Files and directories only: what else git does not make."""
-    states = [state for state in (one.before, one.after) if state is not None]
-    return all(state.node in (Node.FILE, Node.DIRECTORY) for state in states)
+def _strange(one: Effect) -> Verdict:
+    link = one.after is not None and one.after.node is Node.LINK
+    return Verdict(ChangeClass.LINK if link else ChangeClass.HISTORY, "git does not make such a thing there")
+
+
+def _plain(one: Effect, inner: str) -> bool:
+    """What git makes: a file that its owner can read, or a directory. Only objects may have several names."""
+    if one.after is None:
+        return True
+    if not is_gits_node(inner, one.after.node) or not one.after.mode & 0o400:
+        return False
+    return one.after.node is Node.DIRECTORY or one.after.links == 1 or inner.startswith("objects/")
 
 
 # --- what is lost -------------------------------------------------------------------------------------------------
 
 
 def _lost(repository: Path, members: Sequence[Effect], before: Files, after: Files) -> Lost:
-    touched = [(one, inner) for one in members if part_of(inner := _inner(one, repository)) is Part.STATE]
+    parts = (Part.STATE, Part.INDEX)
+    touched = [(one, inner) for one in members if part_of(inner := _inner(one, repository)) in parts]
     if not touched:
         return Lost()
     if any(after.at(repository / name) is None for name in ("HEAD", "objects", "refs")):
@@ -176,9 +205,52 @@ def _lost(repository: Path, members: Sequence[Effect], before: Files, after: Fil
             was = shadow_of(repository, before, Path(place) / "before")
             will_be = shadow_of(repository, after, Path(place) / "after", borrowed=not removed)
             found = _compared(was, will_be, removed=removed)
+            unsound = tuple(_unsound(repository, touched, will_be, after))
+            staged = _staged(repository, touched, (was, will_be), (before, after))
     except (CannotJudge, OSError) as error:
         return Lost((*doubts, f"git cannot judge what would be lost ({error})"))
-    return Lost((*doubts, *found.reasons), found.tips)
+    return Lost((*doubts, *unsound, *found.reasons), (*found.tips, *staged.tips), staged.reasons)
+
+
+def _staged(
+    repository: Path,
+    touched: Sequence[tuple[Effect, str]],
+    shadows: tuple[Shadow, Shadow],
+    looks: tuple[Files, Files],
+) -> Staged:
+    """What is wrong with each index that the effects touch."""
+    reasons: list[str] = []
+    tips: list[str] = []
+    for one, inner in touched:
+        if part_of(inner) is not Part.INDEX or (one.in_place and not one.appended and one.after is not None):
+            continue
+        worktree = repository.parent if inner == "index" and repository.name == ".git" else None
+        found = compared_index(repository, inner, worktree, shadows, looks)
+        reasons += found.reasons
+        tips += found.tips
+    return Staged(tuple(dict.fromkeys(reasons)), tuple(dict.fromkeys(tips)))
+
+
+def _unsound(
+    repository: Path, touched: Sequence[tuple[Effect, str]], will_be: Shadow, after: Files
+) -> Iterator[str]:
+    """New objects that are not what their names say: git believes names."""
+    made = [(one, inner) for one, inner in touched if one.before is None and one.after is not None]
+    loose = [one for one, inner in made if _LOOSE.fullmatch(inner)]
+    if any(not is_loose_object(read_file(_upper(one)), one.path) for one in loose if one.after and one.after.size):
+        yield "an object is not what its name says"
+    if any(inner.startswith("objects/pack/") for _, inner in made) and not will_be.packs_hold():
+        yield "a pack is not what it says"
+    changed = [inner for one, inner in touched if one.after is not None and not one.after.is_directory]
+    graphs = any(inner.startswith("objects/info/commit-graph") for inner in changed)
+    if graphs and not will_be.graph_holds(repository / "objects" / "info", after):
+        yield "the graph of commits is not what the commits say"
+    if any(_BELIEVED.fullmatch(inner) for inner in changed):
+        yield "what git would believe about its packs cannot be checked"
+
+
+_LOOSE = re.compile(r"objects/[0-9a-f]{2}/[0-9a-f]{38,62}")
+_BELIEVED = re.compile(r"objects/pack/(.*\.(bitmap|promisor)|multi-pack-index.*)")
 
 
 def _removes(one: Effect) -> bool:
@@ -187,8 +259,8 @@ def _removes(one: Effect) -> bool:
 
 def _doubt(one: Effect, inner: str) -> str | None:
     """What git cannot be asked about, because it would believe it."""
-    within = inner.partition("/")[2].partition("/")[2] if inner.startswith("worktrees/") else inner
-    if within in ("shallow", "info/grafts", "objects/info/alternates"):
+    within = without_worktree(inner)
+    if within in ("shallow", "info/grafts", "objects/info/alternates", "objects/info/http-alternates"):
         return f"{inner} hides or borrows history"
     if within.startswith("logs/") and one.before is not None and not one.before.is_directory:
         return (
@@ -197,7 +269,9 @@ def _doubt(one: Effect, inner: str) -> str | None:
     if within.startswith("objects/") and not within.startswith("objects/info/"):
         changed = one.before is not None and one.after is not None and not _is_directory(one) and not one.in_place
         return "an object is overwritten" if changed else None
-    return None if _plain(one) or within == "HEAD" else f"{inner} becomes something that git does not make"
+    if within == "packed-refs" and one.after is not None and not is_packed_refs(read_file(_upper(one))):
+        return "the packed names are not in the order that git relies on"
+    return None if _plain(one, inner) else f"{inner} becomes something that git does not make"
 
 
 def _compared(was: Shadow, will_be: Shadow, *, removed: bool) -> Lost:
@@ -230,6 +304,11 @@ def _compared(was: Shadow, will_be: Shadow, *, removed: bool) -> Lost:
 def _names_lost(names: Mapping[str, str], new: Mapping[str, str], will_be: Shadow) -> Iterator[str]:
     moved: list[str] = []
     removed: list[str] = []
+    if any(names.get(name) != oid for name, oid in new.items() if name.startswith("refs/replace/")):
+        yield "objects are replaced by others"
+    below = [name for name in new if name not in names and any(str(above) in names for above in Path(name).parents)]
+    if below:
+        yield f"{', '.join(below[:_SHOWN])} lies below another name"
     for name, oid in names.items():
         if name.startswith(_FREE_NAMES) or new.get(name) == oid:
             continue

@@ -1,8 +1,12 @@
-"""What lies where in a git repository (gitrepository-layout(5)), and what a change there can cost.
+"""What lies where in a git repository, and what a change there can cost: the table of docs/design/git-layout.md.
 
-state    where commits, names of commits and the record of their moves are kept: `git_history` judges it
-programs settings and hooks: from there git starts programs, or is led to other settings
-scratch  what git writes for itself and makes again
+state     where commits, names of commits and the record of their moves are kept: `git_history` judges it
+index     what is staged: `git_staged` judges it
+programs  settings and hooks: from there git starts programs, or is led to other settings, remotes, ignored files
+operation a merge, rebase or the like that is under way: git goes on with it, and a rebase runs what it says
+lock      while it is there git refuses to work
+scratch   what git writes for itself and makes again
+text      for people: judged like any other file
 """
 
 from __future__ import annotations
@@ -10,9 +14,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import zlib
 from enum import StrEnum
 from pathlib import Path
 
+from artoo.contracts.changes import Node
 from artoo.ports.world import Files
 
 
@@ -20,24 +26,42 @@ class Part(StrEnum):
     """Of what use a path in a repository is. `unknown`: not in the layout that git documents."""
 
     STATE = "state"
-    PROGRAMS = "programs"
-    SCRATCH = "scratch"
     INDEX = "index"
+    PROGRAMS = "programs"
+    OPERATION = "operation"
+    LOCK = "lock"
+    SCRATCH = "scratch"
+    TEXT = "text"
     UNKNOWN = "unknown"
 
 
 _PARTS: tuple[tuple[Part, str], ...] = (
-    (Part.PROGRAMS, r"hooks(/.*)?|config|config\.worktree|info/attributes|commondir|gitdir"),
+    (Part.LOCK, r"(.*/)?[^/]+\.lock|gc\.pid"),
+    (
+        Part.PROGRAMS,
+        r"hooks(/.*)?|config|config\.worktree|commondir|gitdir|remotes(/.*)?|branches/.+|rr-cache(/.*)?"
+        r"|info/(attributes|exclude|sparse-checkout)",
+    ),
     (Part.STATE, r"HEAD|packed-refs|shallow|refs(/.*)?|logs(/.*)?|reftable(/.*)?|objects(/.*)?|info/grafts"),
-    (Part.INDEX, r"index"),
+    (Part.INDEX, r"index|sharedindex\.[0-9a-f]+"),
+    (
+        Part.OPERATION,
+        r"MERGE_(HEAD|MSG|MODE|RR|AUTOSTASH)|SQUASH_MSG|CHERRY_PICK_HEAD|REVERT_HEAD|REBASE_HEAD|BISECT_[A-Z_]+"
+        r"|NOTES_MERGE_[A-Z]+(/.*)?|rebase-(merge|apply)(/.*)?|sequencer(/.*)?",
+    ),
     (
         Part.SCRATCH,
-        r"[A-Z][A-Z_]*|[A-Z_]+_EDITMSG|[\w./-]+\.lock|sharedindex\.[0-9a-f]+|gitk\.cache|gc\.(log|pid)|description"
-        r"|info(/exclude|/refs|/sparse-checkout)?|branches|rr-cache(/.*)?|rebase-(merge|apply)(/.*)?|sequencer(/.*)?"
-        r"|fsmonitor--daemon(/.*|\.ipc)?|worktrees|modules",
+        r"(COMMIT|TAG|NOTES)_EDITMSG|EDIT_DESCRIPTION|ADD_EDIT\.patch|addp-hunk-edit\.diff|ORIG_HEAD|FETCH_HEAD"
+        r"|AUTO_MERGE|gc\.log|gitk\.cache|info(/refs)?|branches|lost-found(/.*)?|fsmonitor--daemon(/.*)?"
+        r"|worktrees|modules(/.*)?",
     ),
+    (Part.TEXT, r"description"),
 )
 _TABLE = tuple((part, re.compile(pattern)) for part, pattern in _PARTS)
+_DIRECTORIES = re.compile(
+    r"(hooks|refs|logs|reftable|objects|remotes|rr-cache|rebase-(merge|apply)|sequencer|lost-found|modules"
+    r"|fsmonitor--daemon|NOTES_MERGE_WORKTREE)(/.*)?|info|branches|worktrees"
+)
 _WORKTREE = re.compile(r"worktrees/[^/]+/?")
 
 _SECTION = re.compile(rb'\[\s*([A-Za-z]+)(?:\s+"[^"\n]*")?\s*\]')
@@ -55,36 +79,50 @@ _SAFE_URL = re.compile(rb"(https?://|ssh://|git://|file://|/|\./|\.\./|[\w.-]+@[
 
 def part_of(inner: str) -> Part:
     """What the path below a repository's directory is. Of a linked worktree the same names mean the same."""
-    within = _WORKTREE.sub("", inner, count=1) if inner.startswith("worktrees/") else inner
+    within = without_worktree(inner)
     if not within:
         return Part.SCRATCH
     return next((part for part, pattern in _TABLE if pattern.fullmatch(within)), Part.UNKNOWN)
 
 
+def without_worktree(inner: str) -> str:
+    """The path below the directory of a linked worktree, if it is in one."""
+    return _WORKTREE.sub("", inner, count=1) if inner.startswith("worktrees/") else inner
+
+
+def is_gits_node(inner: str, node: Node) -> bool:
+    """Whether git makes things of this kind there: files, and directories where it has some."""
+    if node is Node.DIRECTORY:
+        within = without_worktree(inner)
+        return not within or _DIRECTORIES.fullmatch(within) is not None
+    return node is Node.FILE
+
+
 def is_bookkeeping(path: bytes) -> bool:
     """Whether a path is one of those in which git keeps its own notes: for records of single commands, which tell
-    what was meant. What a difference loses is judged by `git_history`."""
+    what was meant, and for links. What a difference loses is judged by `git_history`."""
     _, found, inner = os.fsdecode(path).partition("/.git/")
-    return bool(found) and part_of(inner) in (Part.STATE, Part.INDEX, Part.SCRATCH)
+    return bool(found) and part_of(inner) not in (Part.PROGRAMS, Part.UNKNOWN, Part.TEXT)
 
 
 def repository_of(path: Path, *looks: Files) -> Path | None:
     """The directory of the innermost repository that holds `path`, as any of the looks sees it.
 
-    A repository is what git takes for one: a directory with HEAD, objects and refs, however it is called.
+    A repository is what git may take for one: a directory with HEAD, and with objects or the name of another
+    directory that has them; however it is called, and whether or not it is whole.
     """
     for above in (path, *path.parents):
         if any(_is_repository(above, files) for files in looks):
-            return above
+            linked = above.parent.parent if above.parent.name == "worktrees" else None
+            within = linked is not None and any(_is_repository(linked, files) for files in looks)
+            return linked if within else above
     return None
 
 
 def _is_repository(directory: Path, files: Files) -> bool:
-    places = [files.at(directory / name) for name in ("HEAD", "objects", "refs")]
-    if any(place is None for place in places):
+    if files.at(directory / "HEAD") is None:
         return False
-    _, objects, refs = places
-    return objects is not None and refs is not None and objects.is_dir() and refs.is_dir()
+    return any(files.at(directory / name) is not None for name in ("objects", "commondir"))
 
 
 def plain_settings(text: bytes) -> bool:
@@ -114,6 +152,34 @@ def is_index(content: bytes) -> bool:
     if body.startswith(b"DIRC") and content[-20:] in ends:
         return True
     return content.startswith(b"DIRC") and content[-32:] in (hashlib.sha256(content[:-32]).digest(), bytes(32))
+
+
+def is_packed_refs(content: bytes | None) -> bool:
+    """Whether packed names stand in order: where they say so, git searches without looking at all of them."""
+    if content is None:
+        return False
+    names = [line.partition(b" ")[2] for line in content.splitlines() if line and line[:1] not in (b"#", b"^")]
+    return names == sorted(names)
+
+
+def is_loose_object(content: bytes | None, path: bytes) -> bool:
+    """Whether an object file holds what the last two names of its path say."""
+    if content is None:
+        return False
+    name = b"".join(path.split(b"/")[-2:]).decode("ascii", "replace")
+    total = hashlib.sha1(usedforsecurity=False) if len(name) == 40 else hashlib.sha256()
+    unpack = zlib.decompressobj()
+    try:
+        data = content
+        while data or not unpack.eof:
+            piece = unpack.decompress(data, 1 << 20)
+            total.update(piece)
+            data = unpack.unconsumed_tail
+            if unpack.eof or (not piece and not data):
+                break
+    except zlib.error:
+        return False
+    return unpack.eof and total.hexdigest() == name
 
 
 def read_file(place: bytes | Path, length: int = 64 << 20) -> bytes | None:

@@ -41,8 +41,14 @@ class Shadow:
         """Full name to object, HEAD among them when it names a commit."""
         lines = self.git("for-each-ref", "--format=%(objectname) %(refname)").splitlines()
         found = {name: oid for oid, _, name in (line.partition(" ") for line in lines)}
-        head = self.git("rev-parse", "--verify", "--quiet", "HEAD", accept=(0, 1)).strip()
-        return found | ({"HEAD": head} if head else {})
+        for name in ("HEAD", *self._heads()):
+            head = self.git("rev-parse", "--verify", "--quiet", name, accept=(0, 1)).strip()
+            found |= {name: head} if head else {}
+        return found
+
+    def _heads(self) -> tuple[str, ...]:
+        """Those of linked worktrees: names like others, for whoever works there."""
+        return tuple(f"worktrees/{head.parent.name}/HEAD" for head in self.place.glob("worktrees/*/HEAD"))
 
     def logged(self) -> tuple[str, ...]:
         """Every commit that stands in a reflog and is there, the stash among them."""
@@ -58,10 +64,8 @@ class Shadow:
         asked = "".join(f"{tip}\n" for tip in dict.fromkeys(tips))
         if not asked:
             return ()
-        reflog = ("--reflog",) if logs else ()
-        return tuple(
-            self.git("rev-list", "--max-count=1000", "--stdin", "--not", "--all", *reflog, text=asked).split()
-        )
+        kept = ("--not", "--all", *self._heads(), *(("--reflog",) if logs else ()))
+        return tuple(self.git("rev-list", "--max-count=1000", "--stdin", *kept, text=asked).split())
 
     def follows(self, old: str, new: str) -> bool:
         """Whether `new` is `old`, or a commit that has it among its ancestors."""
@@ -87,14 +91,31 @@ class Shadow:
 
     def whole(self) -> bool:
         """Whether every pack that is here is what it says, and everything that has a name is complete."""
-        packs = [str(pack) for pack in (self.place / "objects" / "pack").glob("*.idx")]
-        if packs and self._status("verify-pack", *packs) != 0:
-            return False
-        return self._status("fsck", "--connectivity-only", "--no-dangling", "--no-progress") == 0
+        fsck = ("fsck", "--connectivity-only", "--no-dangling", "--no-progress")
+        return self.packs_hold() and self._status(*fsck) == 0
 
-    def git(self, *arguments: str, text: str = "", accept: tuple[int, ...] = (0,)) -> str:
-        """What git prints. Raises CannotJudge."""
-        done = self._run(arguments, text)
+    def packs_hold(self) -> bool:
+        """Whether every pack that lies here itself is what its index says."""
+        packs = [str(pack) for pack in (self.place / "objects" / "pack").glob("*.idx")]
+        return not packs or self._status("verify-pack", *packs) == 0
+
+    def graph_holds(self, info: Path, files: Files) -> bool:
+        """Whether the graph of commits that `files` shows in `info` says what the commits say."""
+        copier = _Copier(files)
+        for name in ("commit-graph", "commit-graphs"):
+            copier.tree(info / name, self.place / "objects" / "info" / name)
+        return self._status("-c", "core.commitGraph=true", "commit-graph", "verify", "--no-progress") == 0
+
+    def everything(self) -> frozenset[str]:
+        """Every object that a name or a reflog reaches."""
+        lines = self.git("rev-list", "--objects", "--all", *self._heads(), "--reflog").splitlines()
+        return frozenset(line.partition(" ")[0] for line in lines)
+
+    def git(
+        self, *arguments: str, text: str = "", accept: tuple[int, ...] = (0,), index: Path | None = None
+    ) -> str:
+        """What git prints. `index`: where the index is that it reads. Raises CannotJudge."""
+        done = self._run(arguments, text, index)
         if done.returncode not in accept:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines()
             raise CannotJudge(said[-1][:200] if said else f"git {arguments[0]} failed")
@@ -103,7 +124,9 @@ class Shadow:
     def _status(self, *arguments: str) -> int:
         return self._run(arguments, "").returncode
 
-    def _run(self, arguments: tuple[str, ...], text: str) -> subprocess.CompletedProcess[bytes]:
+    def _run(
+        self, arguments: tuple[str, ...], text: str, index: Path | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
         settings = ("core.commitGraph=false", "core.multiPackIndex=false", "safe.directory=*", "gc.auto=0")
         options = [part for setting in settings for part in ("-c", setting)]
         try:
@@ -112,7 +135,7 @@ class Shadow:
                 input=text.encode(),
                 capture_output=True,
                 timeout=_SECONDS,
-                env=_environment(self.place),
+                env=_environment(self.place) | ({"GIT_INDEX_FILE": str(index)} if index is not None else {}),
                 cwd=self.place,
                 check=False,
             )

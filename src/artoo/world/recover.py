@@ -15,7 +15,7 @@ from artoo.world.prepare import remove_landings
 from artoo.world.settle import finish_cut
 from artoo.world.stage import memory_stage_home, remove_orphans, remove_tree
 from artoo.world.transaction import left_by, take_back
-from artoo.world.view_place import ViewPlace
+from artoo.world.view_place import ViewInUse, ViewPlace
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +35,8 @@ def recover(artoo_home: Path) -> RecoveryReport:
                 if not record.committed:
                     remove_landings(record.landings())
                     remove_tree(record.place)
+                elif not record.done and (damage := record.damage()) is not None:
+                    logger.warning("%s; the other tasks are not concerned", damage)
                 elif not record.done:
                     found = _settle(record)
                     conflicts += found
@@ -60,6 +62,8 @@ def _finish_views(artoo_home: Path) -> list[str]:
                     place.remove()
                 elif finish_cut(place, artoo_home):
                     finished.append(f"{place.task_id} (its view)")
+        except ViewInUse:
+            continue
         except SandboxError as error:
             logger.warning("the view of task %s is left as it is: %s", place.task_id, error)
     return finished

@@ -38,6 +38,10 @@ TRUNK = "task"
 _FORMAT = 1
 
 
+class ViewInUse(SandboxError):
+    """Another process holds the view."""
+
+
 class ViewKind(StrEnum):
     """How commands see the layers: laid over the real files, or in a copy of project and workspace.
 
@@ -240,7 +244,7 @@ class ViewPlace:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
-            raise SandboxError(
+            raise ViewInUse(
                 f"task {self.task_id} is at work in another process: wait for its end, or stop it"
             ) from None
         return descriptor

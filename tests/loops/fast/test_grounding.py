@@ -59,6 +59,12 @@ def missing(answer: str, *outputs: str, request: str = "") -> list[str]:
         ("invoice A-1042 of ann@ex.org", "A-1042;ann@ex.org"),
         ("commit 4f3a9c1", "4f3a9c1d22"),
         ("encoded as UTF-8, O(n log n), SHA-1", "x"),
+        ("90.5 seconds", "real 1m30.5s"),
+        ("more than 20 of them", "23"),
+        ("about 8 GB", "Mem: 7982 3012"),
+        ("17 are gone, 8 are left", "25\n8"),
+        ("3 at 4.50 make 13.50", "3 pieces, 4.50 each"),
+        ("10 of 40 are 25 %", "py 10\nall 40"),
     ],
 )
 def test_what_was_seen_may_be_said(answer: str, output: str) -> None:

@@ -39,6 +39,16 @@ def test_nothing_is_erased_and_nothing_is_said_twice() -> None:
     assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
 
 
+def test_a_refused_answer_stands_beside_its_correction() -> None:
+    """Once, cut to a bound, before what was wrong with it."""
+    record = Record()
+    record.add(call("4", exit_code=0))
+    record.correct(correction("stands nowhere: 5"), f"There are 5 {'x' * 5_000} of them.")
+    text = record.text(10_000)
+    assert text.count("There are 5") == 1 and len(text) < 1_000
+    assert text.index("4") < text.index("There are 5") < text.index("Not accepted: stands nowhere: 5")
+
+
 def test_how_a_call_ended_is_said_as_it_was() -> None:
     """A program that ended with 1 after useful output is `exit 1` and no error; what never ran says why."""
     record = Record("/p")
@@ -47,10 +57,9 @@ def test_how_a_call_ended_is_said_as_it_was() -> None:
     record.add(call(status=CallStatus.REFUSED, reason="no right to use it"))
     record.add(call(exit_code=0))
     text = record.text(10_000)
-    assert "exit 1\n1 failed, 3 passed" in text and "error" not in text
-    assert "ok; changed site/index.html, /q/x" in text
+    assert "1 failed, 3 passed\nexit 1" in text and "error" not in text
+    assert "ok; touched site/index.html, /q/x" in text
     assert "refused; no right to use it" in text and "ok; printed nothing" in text
-    assert record.changed == ("site/index.html", "/q/x")
 
 
 def test_the_same_call_is_known_until_something_changes() -> None:

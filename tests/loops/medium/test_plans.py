@@ -30,12 +30,14 @@ NUMBER = Criterion(text="a number", mode=Mode.VERIFIABLE, check=OutputMatches(re
 MADE = Criterion(text="out.txt exists", mode=Mode.VERIFIABLE, check=FileExists(path="out.txt"))
 
 
-def test_a_single_subtask_is_the_request_itself() -> None:
-    """One subtask that does the whole gets the person's words, every criterion, and the limits of the request."""
+def test_a_single_subtask_carries_the_whole() -> None:
+    """One subtask keeps what the plan says of it, and gets the person's words, every criterion and the limits."""
     draft = SubTaskDraft(intent="count with wc", tool="shell", success_criteria=(MADE,))
     (only,) = subtasks_of((draft,), [NUMBER], Whole("How many?", scope="src"))
-    assert (only.intent, only.success_criteria, only.tool) == ("How many?", (NUMBER, MADE), "shell")
-    assert only.context == "Only within: src"
+    assert (only.intent, only.success_criteria, only.tool) == ("count with wc", (NUMBER, MADE), "shell")
+    assert only.context == "The request: How many?\nOnly within: src"
+    (same,) = subtasks_of((SubTaskDraft(intent="How many?"),), [NUMBER], Whole("How many?"))
+    assert same.context == ""
 
 
 def test_beside_what_stands_a_subtask_is_what_it_says() -> None:
@@ -46,8 +48,8 @@ def test_beside_what_stands_a_subtask_is_what_it_says() -> None:
 
 
 def test_code_writes_no_criteria() -> None:
-    """What nobody wrote a criterion for is held to the person's own words; a model's claim to be the person is not
-    believed, and only a check makes a criterion verifiable."""
+    """Where no model plans the request itself stands open beside the person's checks; a model's claim to be the
+    person is not believed, and only a check makes a criterion verifiable."""
     check = by_command("make test")
     assert of_person("Make a web page site/index.html", [check]) == (
         check,
@@ -118,8 +120,7 @@ def refused(
     *subtasks: PlannedSubTask, must_not: MustNot | None = None, tried: tuple[str, ...] = (), most: int = 8
 ) -> list[str]:
     rules = PlanRules(("shell", "read_file"), must_not or MustNot(), tried, most)
-    steps = [(each.sequence, each.tool, each.intent) for each in subtasks]
-    return objections(subtasks, [NUMBER], rules, steps)
+    return objections(subtasks, [NUMBER], rules)
 
 
 def test_a_good_plan_has_no_objections() -> None:
@@ -141,8 +142,8 @@ def test_a_plan_without_criteria_is_refused() -> None:
     """Nobody could tell that its result is right."""
     bare = PlannedSubTask(intent="do it", tool=None)
     rules = PlanRules(("shell",), MustNot())
-    found = objections([bare], [], rules, [(1, None, "do it")])
-    assert "the plan has no criteria; say how to tell that the result is right" in found
+    found = objections([bare], [], rules)
+    assert "the plan has no task_criteria; say how one can tell that the request is fulfilled" in found
 
 
 def test_an_unknown_tool_is_refused() -> None:

@@ -28,9 +28,9 @@ Answering = Callable[[Asked], Scripted]
 
 
 def plan(intent: str, *criteria: Mapping[str, object] | str, tool: str = "write_file") -> dict[str, object]:
-    """A Plan of one subtask."""
+    """A Plan of one subtask; without criteria of its own there is one that a judge decides."""
     step = {"sequence": 1, "intent": intent, "tool": tool, "success_criteria": list(criteria)}
-    return {"subtasks": [step], "task_criteria": []}
+    return {"subtasks": [step], "task_criteria": [] if criteria else ["It is done."]}
 
 
 def exists(path: str) -> dict[str, object]:

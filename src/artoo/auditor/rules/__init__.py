@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from artoo.auditor.rules import ending, envelopes, execution, fan_in, guards, judging, planning, settling, solving
+from artoo.auditor.rules import (
+    ending,
+    envelopes,
+    execution,
+    fan_in,
+    guards,
+    judging,
+    outcomes,
+    planning,
+    settling,
+    solving,
+)
 from artoo.auditor.rules.rule import Rule
 
 ALL_RULES: tuple[Rule, ...] = (
@@ -10,6 +21,7 @@ ALL_RULES: tuple[Rule, ...] = (
     *planning.RULES,
     *execution.RULES,
     *judging.RULES,
+    *outcomes.RULES,
     *fan_in.RULES,
     *solving.RULES,
     *ending.RULES,

@@ -50,6 +50,7 @@ class ReviewWords:
     undo_hint: str
     is_applied: str
     is_discarded: str
+    rest_discarded: str
     nothing_applied: str
     nothing_waits: str
 
@@ -99,6 +100,7 @@ ENGLISH: Final = ReviewWords(
     undo_hint="put it back: {command}",
     is_applied="Applied:",
     is_discarded="Discarded. Your files are as they were.",
+    rest_discarded="Discarded what still waited. What was applied before stays;",
     nothing_applied="Nothing was applied: {reason}",
     nothing_waits="Nothing waits for you.",
 )
@@ -148,6 +150,7 @@ CHINESE: Final = ReviewWords(
     undo_hint="撤销：{command}",
     is_applied="已应用：",
     is_discarded="已放弃。您的文件保持原样。",
+    rest_discarded="已放弃其余更改。之前应用的更改保留；",
     nothing_applied="没有应用任何更改：{reason}",
     nothing_waits="没有等待您处理的内容。",
 )

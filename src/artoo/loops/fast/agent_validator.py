@@ -47,7 +47,6 @@ class _Record:
     trajectory: list[GapPoint] = field(default_factory=list[GapPoint])
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
     asked: set[str] = field(default_factory=set[str])
-    listing: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +130,7 @@ class AgentValidator:
         left = [each for index, each in enumerate(criteria) if index not in decided]
         if fact is not None:
             verdicts = (*decided.values(), *judging.against(left, fact))
-            again = fact.asked_once and self._second_time(record, "tokens")
+            again = fact.asked_once and not result.small_model and self._second_time(record, "tokens")
             return _Judged(verdicts, final=again)
         if any(verdict.verdict == "fail" for verdict in decided.values()):
             reason = "not judged: a check failed"
@@ -159,12 +158,11 @@ class AgentValidator:
     async def _floating(self, record: _Record, result: ExecutionResult) -> Fact | None:
         subtask = record.subtask
         request = (subtask.intent, subtask.context, *(each.text for each in subtask.success_criteria))
-        return await floating_tokens(result, request, await self._listing(record), self._source)
 
-    async def _listing(self, record: _Record) -> str:
-        if record.listing is None:
-            record.listing = (await self._surroundings.look(record.subtask.intent)).listing
-        return record.listing
+        async def around() -> str:
+            return (await self._surroundings.look(subtask.intent)).listing
+
+        return await floating_tokens(result, request, around, self._source)
 
     async def _looked_at_twice(
         self, record: _Record, result: ExecutionResult, left: Sequence[Criterion], cause: Envelope

@@ -22,7 +22,14 @@ from artoo.loops.fast.record import Key, Record, room_for_record
 from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
 from artoo.loops.heuristics import Heuristics
 from artoo.loops.role import listen
-from artoo.loops.tool_text import arguments_for, describe_tools, known_arguments, other_language, prohibitions
+from artoo.loops.tool_text import (
+    arguments_for,
+    describe_tools,
+    known_arguments,
+    other_language,
+    program_in,
+    prohibitions,
+)
 from artoo.ports.bus import Port
 from artoo.ports.surroundings import SurroundingsSource
 from artoo.ports.tools import Departure, Ticket, Toolbox, ToolSpec
@@ -35,6 +42,11 @@ _MOST_REPEATS = 2
 """Repeated calls of one attempt that are answered from the record, before the attempt ends."""
 _SMALL_STEPS = 6
 """Steps of a small model for a subtask, all attempts together: what it has not done by then it will not do."""
+
+_PREPARED = (
+    "What was there before is changed or deleted for good only when the person, or a rule of theirs, agrees after "
+    "the task: until then say that it is prepared."
+)
 
 Status = Literal["completed", "cannot", "uncertain", "failed"]
 
@@ -52,7 +64,9 @@ class ExecutorLimits:
 
 @dataclass(slots=True)
 class _Work:
-    """The subtask under way. `first` is where this attempt begins in the record; `listing` is of now."""
+    """The subtask under way. `first` is where this attempt begins in the record; `listing` is of now; `said`: the
+    last attempt's own words.
+    """
 
     subtask: SubTask
     listing: str
@@ -62,17 +76,20 @@ class _Work:
     repeats: int = 0
     mended: bool = False
     note: str = ""
+    said: str = ""
     stale: bool = False
 
     def result(
-        self, status: Status, output: str, *, verbatim: bool = False, sources: tuple[int, ...] = ()
+        self, status: Status, output: str, *, verbatim: bool = False, told: ExecutorStep | None = None
     ) -> ExecutionResult:
+        self.said = told.words if told is not None else ""
         return ExecutionResult(
             subtask_id=self.subtask.subtask_id,
             attempt=self.attempt,
             status=status,
             output=output,
-            sources=sources,
+            sources=told.sources if told is not None else (),
+            failures=told.failures if told is not None else (),
             verbatim=verbatim,
             tool_calls=tuple(self.record.calls),
             attempt_from=self.first,
@@ -121,7 +138,7 @@ class Executor:
                 self._work.first = len(self._work.record.calls)
                 self._work.repeats = 0
                 self._work.mended = False
-                self._work.record.correct(correction)
+                self._work.record.correct(correction, self._work.said)
             case _:
                 return
         result = await self._bounded(self._work, envelope)
@@ -157,9 +174,9 @@ class Executor:
                 break
             step = await self._ask(work, specs, cause)
             if step.tool == ANSWER:
-                return work.result("completed" if step.words else "uncertain", step.words, sources=step.sources)
+                return work.result("completed" if step.words else "uncertain", step.words, told=step)
             if step.tool == CANNOT:
-                return work.result("cannot", step.words)
+                return work.result("cannot", step.words, told=step)
             call = await self._made(work, by_name[step.tool], step, cause)
             answer = work.record.answer_of(call) if step.is_final else ""
             if answer:
@@ -252,9 +269,11 @@ class Executor:
             return ""
         if work.stale:
             work.stale = False
-            work.listing = (await self._surroundings.look(work.subtask.intent)).listing
-        changed = ", ".join(work.record.changed)
-        return "\n".join(filter(None, (work.listing, f"Changed in this task: {changed}" if changed else "")))
+            seen = await self._surroundings.look(work.subtask.intent)
+            done = f"Done in this task so far:\n{seen.changed}" if seen.changed else ""
+            waits = _PREPARED if any(not line.startswith("created") for line in seen.changed.splitlines()) else ""
+            work.listing = "\n".join(filter(None, (seen.listing, done, waits)))
+        return work.listing
 
     def _closing(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
         note, work.note = work.note, ""
@@ -264,7 +283,7 @@ class Executor:
         elif self._asker.known.small and self._heuristics.other_language and work.attempt > 1:
             calls = work.record.calls
             other = other_language(specs, calls[-1].tool if calls else "shell")
-            way = f"Write it in {other} this time." if other else ""
+            way = program_in(other) if other else ""
         return "\n".join(filter(None, (note, way)))
 
 

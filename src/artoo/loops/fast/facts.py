@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from artoo.contracts.execution import CallStatus, ExecutionResult, FailureClass, ToolCall
@@ -17,6 +17,14 @@ _NAMED = 4
 _LOOKED_FOR = 12
 """Names in a text that are looked for on disk."""
 _SAID = 160
+
+Around = Callable[[], Awaitable[str]]
+"""Lists what is on disk, when that is wanted."""
+
+
+async def nothing_around() -> str:
+    """Where nothing is looked at."""
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +48,15 @@ def broken_act(result: ExecutionResult) -> Fact | None:
     if result.status == "uncertain":
         return _no_result(result)
     count = len(result.tool_calls)
-    unknown = [number for number in result.sources if not 1 <= number <= count]
+    unknown = [number for number in (*result.sources, *result.failures) if not 1 <= number <= count]
     if unknown:
         return Fact(f"the answer rests on call {unknown[0]}, and {count} calls were made")
     last = _last_act(result)
-    if last is not None:
+    if last is not None and last[0] not in result.failures:
         number, call = last
         ended = _how_it_ended(call, cited=number in result.sources)
         if ended:
-            way_out = "" if result.small_model else ". If that is how it ends, end with cannot"
+            way_out = "" if result.small_model else f'. An answer that tells of it says "failures": [{number}]'
             return Fact(f"{call.tool} (call {number}) {ended}{way_out}", failure_class_of(call), call.identity)
     if not result.output.strip():
         return Fact("the answer is empty", contradicts=False)
@@ -75,8 +83,8 @@ def _last_act(result: ExecutionResult) -> tuple[int, ToolCall] | None:
 def _how_it_ended(call: ToolCall, *, cited: bool) -> str:
     """What is wrong with a last call; empty when an answer may rest on it.
 
-    A command that ended badly and printed something may be what the answer reports, if it names it as a source; so
-    may one that ended with 1 and said nothing, as searches and comparisons do.
+    A command that ended with 1 and says no more on its error output is a search, a test or a comparison that says
+    no: it may be what the answer reports, if it names it as a source.
     """
     if call.dropped or call.withheld_by is not None:
         return _kept_back(call)
@@ -86,8 +94,7 @@ def _how_it_ended(call: ToolCall, *, cited: bool) -> str:
         case CallStatus.REFUSED:
             return f"did not run: {shortened(call.reason or '', _SAID)}"
         case CallStatus.ERROR:
-            reports = bool(call.output.strip()) or (call.exit_code == 1 and not call.error_output.strip())
-            if cited and reports:
+            if cited and call.exit_code == 1 and (call.output.strip() or not call.error_output.strip()):
                 return ""
             said = (call.error_output or call.reason or call.output).strip()
             return f"failed: {last_part(said, _SAID) or f'exit {call.exit_code}'}"
@@ -103,7 +110,7 @@ def _kept_back(call: ToolCall) -> str:
 
 
 async def floating_tokens(
-    result: ExecutionResult, request: Sequence[str], around: str, source: EvidenceSource
+    result: ExecutionResult, request: Sequence[str], around: Around, source: EvidenceSource
 ) -> Fact | None:
     """Tokens of the answer that stand nowhere; what costs a look is looked at only when something is missing.
 
@@ -121,7 +128,9 @@ async def floating_tokens(
     if not missing:
         return None
     named = "; ".join(str(each) for each in missing[:_NAMED])
-    return Fact(f"in no call's output, no change, not in the request: {named}", asked_once=True)
+    worked_out = any(each.token.number is not None for each in missing)
+    hint = " (a figure that is worked out needs the numbers that it is worked out from beside it)" * worked_out
+    return Fact(f"in no call's output, no change, not in the request: {named}{hint}", asked_once=True)
 
 
 async def _own_knowledge(answer: str, request: Sequence[str], source: EvidenceSource) -> Fact | None:
@@ -139,11 +148,11 @@ async def _own_knowledge(answer: str, request: Sequence[str], source: EvidenceSo
 
 
 async def _still_missing(
-    result: ExecutionResult, seen: Seen, around: str, source: EvidenceSource
+    result: ExecutionResult, seen: Seen, around: Around, source: EvidenceSource
 ) -> tuple[Ungrounded, ...]:
     """The same after a look at what this subtask changed, at the listing, and at the paths that are named."""
     changed = any(call.changes for call in result.tool_calls)
-    wider = seen.wider(await source.difference() if changed else "", around)
+    wider = seen.wider(await source.difference() if changed else "", await around())
     missing = ungrounded(result.output, wider)
     gone = [each for each in missing if each.token.kind == "path" and not await _is_there(each.token.text, source)]
     return tuple(each for each in missing if each.token.kind != "path" or each in gone)

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
-from itertools import combinations
+from itertools import permutations, product
 
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.loops.fast.numerals import Number, Shown, numbers_in, plain_digits, written_in
+from artoo.loops.fast.numerals import Number, Shown, durations_in, numbers_in, plain_digits, written_in
 from artoo.loops.fast.tokens import Token, folded, tokens_of, words_of
 
 _SHOWN_LINE = 140
@@ -27,7 +27,7 @@ _REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import
 _DIGITS = re.compile(r"\d+")
 _ELLIPSIS = re.compile(r"\.{3}|\u2026|\[.*?\]")
 _MOST_LINES = 4_000
-_MOST_ADDED = 12
+_MOST_ADDED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,8 @@ class Seen:
     @cached_property
     def numbers(self) -> Shown:
         """Every number in it."""
-        return Shown(number for text in self.texts for number in (*numbers_in(text), *written_in(text)))
+        readers = (numbers_in, written_in, durations_in)
+        return Shown(number for text in self.texts for reader in readers for number in reader(text))
 
     @cached_property
     def digits(self) -> frozenset[int]:
@@ -137,11 +138,11 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:
     each = {token.text: token for token in reversed(tokens)}
     missing = {text: token for text, token in each.items() if not _stands(token, answer, seen)}
     said = [token.number for token in tokens if token.number is not None and token.text not in missing]
-    sums = _sums(said)
+    worked_out = _worked_out(said, seen)
     missing = {
         text: token
         for text, token in missing.items()
-        if token.number is None or not sums & set(token.number.values)
+        if token.number is None or not worked_out.equals(token.number)
     }
     return tuple(
         Ungrounded(token, _nearest(token, answer, seen))
@@ -149,15 +150,25 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:
     )
 
 
-def _sums(numbers: Sequence[Number]) -> set[Decimal]:
-    """Sums and differences of the grounded numbers that an answer states itself: anybody can add them up."""
-    values = [number.values[0] for number in numbers if number.values and not number.is_zero][:_MOST_ADDED]
-    if len(values) < 2:
-        return set()
-    return {
-        sum(values, Decimal(0)),
-        *(one + sign * other for one, other in combinations(values, 2) for sign in (1, -1)),
-    }
+def _worked_out(said: Sequence[Number], seen: Seen) -> Shown:
+    """What follows from grounded numbers that the answer states beside it: anybody can work it out.
+
+    Sums, differences, products and ratios of two of them, the sum of all; a sum or difference with one of the few
+    numbers that were shown. Only of few: from many, everything follows.
+    """
+    stated = _few(said)
+    shown = _few([number for text in seen.texts[: seen.outputs] for number in numbers_in(text)])
+    found = {sum(stated, Decimal(0))} if len(stated) > 1 else set[Decimal]()
+    for one, other in permutations(stated, 2):
+        found |= {one + other, one - other, one * other, one / other}
+    pairs = ((one, other) for one, other in product(stated, shown) if one != other)
+    found.update(result for one, other in pairs for result in (one + other, other - one))
+    return Shown(Number(0, 0, "", (value,)) for value in found)
+
+
+def _few(numbers: Sequence[Number]) -> list[Decimal]:
+    values = dict.fromkeys(number.values[0] for number in numbers if number.values and not number.is_zero)
+    return list(values) if len(values) <= _MOST_ADDED else []
 
 
 def _stands(token: Token, answer: str, seen: Seen) -> bool:

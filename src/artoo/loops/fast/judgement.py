@@ -45,7 +45,7 @@ async def judge(
     shown = facts_of(result, difference)
     segments = {
         Segment.TASK: intent,
-        Segment.SUBTASK: f"Criteria:\n{numbered(criteria)}\nClaim: {_cut(result.output, _CLAIM_SHOWN)}",
+        Segment.CONTEXT: f"Criteria:\n{numbered(criteria)}\n\nClaim: {_cut(result.output, _CLAIM_SHOWN)}",
         Segment.EVIDENCE: shown,
     }
     try:

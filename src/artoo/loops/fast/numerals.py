@@ -30,13 +30,17 @@ _NUMBER = re.compile(
     r"(?<![\w.])(?P<digits>\d+(?:[.,'_]\d+|[ ]\d{3}(?!\d))*)(?P<exponent>[eE][-+]?\d{1,3}(?!\w))?"
     r"(?:\s?(?P<percent>%)|\s?(?P<prefix>[kKMGTPE])(?:i?B)\b|\s?(?P<bytes>B|bytes?)\b|(?P<bare>[KMGTP])(?!\w))?"
 )
+_DURATION = re.compile(r"(?<!\w)(?:(\d+)h)?(\d+)m(\d+(?:\.\d+)?)s(?!\w)")
+"""As `time` prints one."""
 _SEPARATOR = re.compile(r"\D")
 _POINT = re.compile(r"[.,]")
 _POWERS = {letter: power for power, letter in enumerate("KMGTPE", 1)}
 _MYRIAD = 10_000
-_PRECISE = 100
-"""A whole number of so many digits may be a rounded one of a larger scale."""
+_PRECISE = 10
+"""A whole number from here on may be a rounded one of a larger scale."""
 _ONE = Decimal(1)
+_UNITS = tuple(Decimal(base) ** power for base in (1000, 1024) for power in (1, 2))
+"""What a bare number may have to be divided by to be in the unit that is said: its column has one of its own."""
 _SCALES = tuple(Decimal(10) ** power for power in (3, 4, 6, 8, 9))
 """What a scale that is written beside a number multiplies it by, in whatever language it is written."""
 
@@ -123,6 +127,13 @@ def _composed(signs: Sequence[int]) -> int:
     return total + section + digits
 
 
+def durations_in(text: str) -> Iterator[Number]:
+    """Durations of the form 1m30.5s, in seconds."""
+    for found in _DURATION.finditer(text):
+        hours, minutes, seconds = (Decimal(part or 0) for part in found.groups())
+        yield Number(found.start(), found.end(), found.group(), (hours * 3600 + minutes * 60 + seconds,))
+
+
 def _readings(digits: str, exponent: str) -> Iterator[Decimal]:
     """The values that a literal of digits and separators may have; none for a dotted row such as a version."""
     bare = digits.translate({ord(each): None for each in " '_"})
@@ -170,11 +181,19 @@ class Shown:
         self._values = plain | sized
         self._rounded: dict[tuple[int, int, Decimal], frozenset[Decimal]] = {}
 
+    def equals(self, said: Number) -> bool:
+        """Whether it is one of these values, perhaps rounded."""
+        return self._equal(self._values, said.values)
+
     def has(self, said: Number) -> bool:
         """Whether it was shown, after formatting, rounding, percent, scale and units of size."""
         if said.sizes:
             bare = (*said.sizes, *said.values)
-            return self._equal(self._sizes, said.sizes) or self._equal(self._plain, bare)
+            if self._equal(self._sizes, said.sizes) or self._equal(self._plain, bare):
+                return True
+            return any(
+                value in self._at(self._plain, _exponent(value), unit) for unit in _UNITS for value in said.values
+            )
         return (
             self._equal(self._values, said.values)
             or self._equal(self._sizes, said.values)
@@ -217,7 +236,7 @@ def same(said: Number, shown: Number) -> bool:
 def _places(said: Decimal) -> tuple[int, ...]:
     """The places that a number may have been rounded to: its decimals, or its zeros at the end."""
     short = said.normalize()
-    zeros = len(short.as_tuple().digits) > 1 and _exponent(short) > 0
+    zeros = _exponent(short) > 0
     return (_exponent(said), _exponent(short)) if zeros else (_exponent(said),)
 
 

@@ -1,11 +1,12 @@
 """What an executor remembers of its subtask: every call of every attempt, numbered, and each correction in between.
 
     [1] shell: pytest -q
-    exit 1
     FAILED test_cart.py::test_total
+    exit 1
+    Your answer: …
     Not accepted: …
     [2] edit_file: cart.py
-    ok; changed cart.py
+    ok; touched cart.py
 
 Nothing is taken away. Where all of it is more than the model's window has room for, the newest call is whole and
 older ones keep head and tail.
@@ -25,6 +26,8 @@ _BYTES_A_TOKEN = 3
 _SMALL_BYTES = 6_000
 """A small model reads slowly and loses the thread in much text."""
 _LEAST = 300
+_ANSWER_BYTES = 600
+"""Of a refused answer, head and tail."""
 
 Key = tuple[str, ...]
 
@@ -41,7 +44,7 @@ class Record:
 
     project: str = ""
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
-    corrections: list[tuple[int, CorrectionSignal]] = field(default_factory=list[tuple[int, CorrectionSignal]])
+    corrections: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     _keys: list[Key] = field(default_factory=list[Key])
 
     def add(self, call: ToolCall, key: Key = ()) -> None:
@@ -49,9 +52,9 @@ class Record:
         self.calls.append(call)
         self._keys.append(key)
 
-    def correct(self, correction: CorrectionSignal) -> None:
-        """What was said about everything so far."""
-        self.corrections.append((len(self.calls), correction))
+    def correct(self, correction: CorrectionSignal, answer: str = "") -> None:
+        """What was said about everything so far; `answer` is what was said in own words, and refused."""
+        self.corrections.append((len(self.calls), _correction_text(correction, answer)))
 
     def same(self, key: Key) -> int | None:
         """The number of the same call, if nothing has changed since it was made: it would put out the same."""
@@ -61,11 +64,6 @@ class Record:
             if self.calls[number - 1].changes:
                 return None
         return None
-
-    @property
-    def changed(self) -> tuple[str, ...]:
-        """What the calls created or changed, in order, each path once."""
-        return tuple(dict.fromkeys(near for call in self.calls for near in self._near(call.changes)))
 
     def answer_of(self, call: ToolCall) -> str:
         """What a call gives that was announced as the answer: its output, or the names of what it made."""
@@ -87,16 +85,17 @@ class Record:
     def _said(self) -> dict[int, list[str]]:
         said: dict[int, list[str]] = {}
         for after, correction in self.corrections:
-            said.setdefault(after, []).append(_correction_text(correction))
+            said.setdefault(after, []).append(correction)
         return said
 
     def _call_text(self, number: int, call: ToolCall) -> str:
         given = call.input if "\n" not in call.input else f"\n{call.input}"
         ending = _ending(call, self._near(call.changes))
-        parts = [f"[{number}] {call.tool}: {given}", ending, call.output.rstrip("\n")]
-        if call.error_output.strip():
-            parts.append(f"stderr: {call.error_output.strip()}")
-        return "\n".join(part for part in parts if part)
+        error = call.error_output.strip()
+        printed = [call.output.rstrip("\n"), f"stderr: {error}" if error else ""]
+        ended_badly = call.exit_code and any(printed)  # what it printed may be what was wanted
+        parts = [*printed, ending] if ended_badly else [ending, *printed]
+        return "\n".join(filter(None, (f"[{number}] {call.tool}: {given}", *parts)))
 
     def _near(self, paths: Sequence[str]) -> list[str]:
         prefix = f"{self.project.rstrip('/')}/"
@@ -114,15 +113,16 @@ def _ending(call: ToolCall, changed: Sequence[str]) -> str:
     if call.reason:
         parts.append(call.reason)
     if changed:
-        parts.append(f"changed {', '.join(changed)}")
+        parts.append(f"touched {', '.join(changed)}")
     if call.status is CallStatus.OK and not (call.output.strip() or call.error_output.strip() or call.changes):
         parts.append("printed nothing")
     return "; ".join(parts)
 
 
-def _correction_text(correction: CorrectionSignal) -> str:
-    to_do = correction.what_to_do.strip()
-    return f"Not accepted: {correction.what_was_wrong.strip()}" + (f"\n{to_do}" if to_do else "")
+def _correction_text(correction: CorrectionSignal, answer: str) -> str:
+    said = f"Your answer: {_cut(answer.strip(), _ANSWER_BYTES)}" if answer.strip() else ""
+    wrong = f"Not accepted: {correction.what_was_wrong.strip()}"
+    return "\n".join(filter(None, (said, wrong, correction.what_to_do.strip())))
 
 
 def _fitted(parts: list[str], room: int) -> list[str]:

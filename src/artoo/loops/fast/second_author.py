@@ -10,6 +10,7 @@ from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.plan import SubTask
 from artoo.loops.asking import Asker
 from artoo.loops.fast.step import ExecutorStep
+from artoo.loops.tool_text import program_in
 from artoo.ports.evidence import Language
 from artoo.prompts.library import procedural
 from artoo.prompts.segments import Segment
@@ -50,7 +51,7 @@ class SecondAuthor:
             Segment.SURROUNDINGS: self.listing,
             Segment.CONTEXT: self.subtask.context,
             Segment.SUBTASK: self.subtask.intent,
-            Segment.CLOSING: f"Write it in {language} this time.",
+            Segment.CLOSING: program_in(language),
         }
         try:
             step = await self.asker.ask(

@@ -28,7 +28,8 @@ CANNOT = "cannot"
 
 class ExecutorStep(Contract):
     """`is_final`: the call's output is the answer, word for word. `sources`: numbers of the calls that an answer
-    rests on. `body` is the text of the fenced block; `languages` maps a block's info string to its tool.
+    rests on; `failures`: those that did not end well, and of which it says so. `body` is the text of the fenced
+    block; `languages` maps a block's info string to its tool.
     """
 
     languages: ClassVar[tuple[tuple[str, str], ...]] = ()
@@ -38,6 +39,7 @@ class ExecutorStep(Contract):
     more: dict[str, str] = Field(default_factory=dict[str, str])
     is_final: bool = False
     sources: tuple[int, ...] = Field(default=(), max_length=64)
+    failures: tuple[int, ...] = Field(default=(), max_length=64)
     body: str = ""
 
     @property

@@ -68,7 +68,7 @@ async def merge(
     for variant in range(_TRIES):
         segments = {
             Segment.TASK: request,
-            Segment.SUBTASK: f"Criteria:\n{numbered(criteria)}" if criteria else "",
+            Segment.CONTEXT: f"Criteria:\n{numbered(criteria)}" if criteria else "",
             Segment.EVIDENCE: shown,
             Segment.CLOSING: objection,
         }

@@ -13,7 +13,7 @@ from artoo.contracts.request import TaskSpec
 from artoo.contracts.solution import Halt, OutcomeSummary, ReplanRequest, StoppedBy
 from artoo.loops.asking import Asker
 from artoo.loops.fast.checks import CheckResult, run_check
-from artoo.loops.fast.facts import floating_tokens
+from artoo.loops.fast.facts import floating_tokens, nothing_around
 from artoo.loops.medium.merge import (
     FanIn,
     answering,
@@ -152,7 +152,7 @@ class MetaValidator:
     async def _reply(self, reply: str, criteria: Sequence[Criterion]) -> tuple[str, tuple[CriterionVerdict, ...]]:
         """An answer for which nothing on this machine was needed. It may not speak of what is here."""
         result = ExecutionResult(subtask_id="", attempt=1, status="completed", output=reply)
-        fact = await floating_tokens(result, (self._intent,), "", self._source)
+        fact = await floating_tokens(result, (self._intent,), nothing_around, self._source)
         if fact is not None:
             return reply, tuple(contradicted(each, fact.message) for each in criteria)
         checks = await self._checks(criteria, None, reply)

@@ -27,12 +27,10 @@ class PlanRules:
     most_subtasks: int = 8
 
 
-def objections(
-    subtasks: Sequence[PlannedSubTask], task_criteria: Sequence[object], rules: PlanRules, drafted: Sequence[Step]
-) -> list[str]:
-    """All objections to a plan, none when it may run. `drafted` is each subtask in the planner's own words."""
-    found = list(_objections(subtasks, task_criteria, rules, drafted))
-    words = fingerprint(drafted)
+def objections(subtasks: Sequence[PlannedSubTask], task_criteria: Sequence[object], rules: PlanRules) -> list[str]:
+    """All objections to a plan, none when it may run."""
+    found = list(_objections(subtasks, task_criteria, rules))
+    words = fingerprint((each.sequence, each.tool, each.intent) for each in subtasks)
     if any(similarity(words, earlier) >= NEARLY_SAME for earlier in rules.tried):
         found.append("the plan is nearly the same as one that failed; use another kind of tool or another method")
     return found
@@ -50,7 +48,7 @@ def similarity(one: str, other: str) -> float:
 
 
 def _objections(
-    subtasks: Sequence[PlannedSubTask], task_criteria: Sequence[object], rules: PlanRules, drafted: Sequence[Step]
+    subtasks: Sequence[PlannedSubTask], task_criteria: Sequence[object], rules: PlanRules
 ) -> Iterator[str]:
     if not subtasks:
         yield "the plan has no subtasks"
@@ -58,18 +56,18 @@ def _objections(
     if len(subtasks) > rules.most_subtasks:
         yield f"the plan has {len(subtasks)} subtasks; at most {rules.most_subtasks} are allowed"
     if not task_criteria:
-        yield "the plan has no criteria; say how to tell that the result is right"
-    for number, (subtask, (_, _, intent)) in enumerate(zip(subtasks, drafted, strict=True), 1):
-        yield from _objections_to(number, subtask, intent, rules)
+        yield "the plan has no task_criteria; say how one can tell that the request is fulfilled"
+    for number, subtask in enumerate(subtasks, 1):
+        yield from _objections_to(number, subtask, rules)
 
 
-def _objections_to(number: int, subtask: PlannedSubTask, intent: str, rules: PlanRules) -> Iterator[str]:
+def _objections_to(number: int, subtask: PlannedSubTask, rules: PlanRules) -> Iterator[str]:
     if subtask.tool is not None and subtask.tool not in rules.tools:
         yield f"subtask {number} names the tool {subtask.tool!r}; there are: {', '.join(rules.tools)}"
     if subtask.tool is not None and subtask.tool in rules.must_not.tools:
         yield f"subtask {number} uses {subtask.tool!r}, which must not be used now"
     for identity, target in rules.must_not.targets:
-        if target and subtask.tool in (identity, identity.partition(":")[0]) and _mentions(intent, target):
+        if target and subtask.tool in (identity, identity.partition(":")[0]) and _mentions(subtask.intent, target):
             yield f"subtask {number} uses {target!r} with {identity}, which failed before"
 
 

@@ -61,7 +61,7 @@ def plan_schema(tools: tuple[str, ...], most_subtasks: int) -> type[PlanDraft]:
 
 
 def of_person(text: str, checks: Sequence[Criterion]) -> tuple[Criterion, ...]:
-    """The criteria of a request for which nobody wrote any but the person: its own words."""
+    """What a whole is held to of which nobody wrote a criterion: the person's checks, and the request itself."""
     return (*checks, Criterion(text=text, mode=Mode.PLAUSIBLE))
 
 
@@ -79,22 +79,27 @@ def subtasks_of(
 ) -> tuple[PlannedSubTask, ...]:
     """The drafted subtasks with criteria and context.
 
-    A single subtask that does the whole is the request itself, in the person's words, and carries every criterion,
-    so that its own loop can correct it and R4b need not ask again. The drafted intent is then how to go about it,
-    and worth saying when another way was tried before. A part without criteria is judged with the whole.
+    A single subtask that does the whole carries every criterion, so that its own loop can correct it and R4b need
+    not ask again. A part without criteria is judged with the whole.
     """
-    scope = f"Only within: {whole.scope}" if whole.scope else ""
-    if len(drafted) == 1 and whole.fresh:
-        only = drafted[0]
-        return (_planned(only, whole.text, merged(criteria, verifiable(only.success_criteria)), scope),)
-    around = "\n".join(filter(None, (f"This is a part of the request: {whole.text}", scope)))
-    return tuple(_planned(each, each.intent, verifiable(each.success_criteria), around) for each in drafted)
-
-
-def _planned(draft: SubTaskDraft, intent: str, criteria: tuple[Criterion, ...], context: str) -> PlannedSubTask:
-    return PlannedSubTask(
-        sequence=draft.sequence, intent=intent, context=context, success_criteria=criteria, tool=draft.tool
+    alone = len(drafted) == 1 and whole.fresh
+    return tuple(
+        PlannedSubTask(
+            sequence=each.sequence,
+            intent=each.intent,
+            context=_context(each.intent, whole, alone=alone),
+            success_criteria=merged(criteria if alone else (), verifiable(each.success_criteria)),
+            tool=each.tool,
+        )
+        for each in drafted
     )
+
+
+def _context(intent: str, whole: Whole, *, alone: bool) -> str:
+    """The request in the person's words, where the intent is not just that, and the limits of the work."""
+    request = f"{'The request' if alone else 'This is a part of the request'}: {whole.text}"
+    scope = f"Only within: {whole.scope}" if whole.scope else ""
+    return "\n".join(filter(None, ("" if intent == whole.text else request, scope)))
 
 
 def merged(*groups: Iterable[Criterion]) -> tuple[Criterion, ...]:

@@ -177,10 +177,6 @@ class Planner:
         subtasks = subtasks_of(
             draft.subtasks, criteria, Whole(task.spec.intent, fresh=not this.carried, scope=scope)
         )
-        if this.directive is not None and len(subtasks) == 1 and not this.carried:
-            way = f"Go about it this way: {draft.subtasks[0].intent}"
-            context = "\n".join(filter(None, (subtasks[0].context, way)))
-            subtasks = (subtasks[0].model_copy(update={"context": context}),)
         must_differ = this.directive is not None and this.directive.directive is Directive.BREAK_SYMMETRY
         rules = PlanRules(
             tools=names,
@@ -188,8 +184,8 @@ class Planner:
             tried=tuple(task.tried) if must_differ else (),
             most_subtasks=self._most_subtasks,
         )
-        drafted = [(each.sequence, each.tool, each.intent) for each in draft.subtasks]
-        found = objections(subtasks, criteria, rules, drafted)
+        drafted = [(each.sequence, each.tool, each.intent) for each in subtasks]
+        found = objections(subtasks, criteria, rules)
         against, cautions = await self._counsel.on_draft(drafted, cause)
         if found or against:
             return None, [*found, *against]
@@ -234,14 +230,13 @@ def _criteria(
 ) -> tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]:
     """What stood before, less checks that could not hold, then what this draft adds; and what was replaced.
 
-    The criteria of an only subtask that does the whole are the task's. Where nobody wrote any, the request's own
-    words are the criterion.
+    The criteria of an only subtask that does the whole are the task's.
     """
     only = draft.subtasks[0].success_criteria if len(draft.subtasks) == 1 and not this.carried else ()
     drafted = verifiable((*draft.task_criteria, *only))
     if not task.criteria:
-        spec = task.spec
-        return (merged(spec.checks, drafted) if drafted else of_person(spec.intent, spec.checks)), ()
+        several = len(draft.subtasks) > 1 and not drafted  # R4b's call, which is made anyhow, judges the whole
+        return (of_person(task.spec.intent, task.spec.checks) if several else merged(task.spec.checks, drafted)), ()
     failed = failed_checks(this.directive) if this.directive is not None else ()
     standing, replaced = amended(task.criteria, draft.amend, failed, task.amended)
     return merged(standing, drafted), replaced

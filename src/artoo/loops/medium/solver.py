@@ -207,7 +207,7 @@ class Solver:
             return
         if directive in (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH):
             task.blocked_tools = tools_to_block(outcomes, self._tools.specs, task.blocked_tools)
-        task.blocked_targets = targets_to_block(outcomes, task.blocked_targets)
+            task.blocked_targets = targets_to_block(outcomes, task.blocked_targets)
         previous = self._trajectory.directive
         credit = task.lessons.after_break(previous, outcomes)
         self._trajectory.advance(measured, directive)

@@ -45,7 +45,7 @@ def engine_for(environ: Mapping[str, str]) -> Engine:
 
 _SPEC = ToolSpec(
     name="search",
-    description="search the web; for files on this computer use find_files or find_text",
+    description="search the web, not this computer",
     parameters=(Parameter("query", "what to look for"),),
     priority=90,
 )

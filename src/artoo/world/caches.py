@@ -1,0 +1,208 @@
+"""Caches of compiled Python, and of tools: what they are is decided by what is in them, not by their names.
+
+| a file in `__pycache__` | becomes |
+|---|---|
+| what its source compiles to, with the header of that source | silent |
+| Python would run it in place of its source, and it is something else | foreign code: asked |
+| Python would not run it (stale, no source), or it cannot be checked (another Python, a tool's own) | left out |
+
+What is left out stays as it was in the person's files: a cache is made again by whoever needs it.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from artoo.contracts.changes import Node
+from artoo.contracts.settling import ChangeClass
+from artoo.ports.world import Files
+from artoo.world.git_layout import read_file
+from artoo.world.marshalled import NotCode, Reader
+from artoo.world.scan import Effect
+from artoo.world.verdict import SILENT, Verdict
+
+_NAME = re.compile(r"(?P<stem>.+?)\.(?P<tag>[^.]+)(\.opt-(?P<level>[12]))?\.pyc")
+_HEADER = 16
+_LONGEST = 8 << 20
+_MOST = 300
+_SECONDS = 30.0
+_TOOLS = frozenset({".pytest_cache", ".mypy_cache", ".ruff_cache"})
+_TAG = "CACHEDIR.TAG"
+_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
+"""https://bford.info/cachedir: what a directory of a cache holds."""
+
+_COMPILE = """
+import base64, json, marshal, sys
+for line in sys.stdin:
+    source, name, level = json.loads(line)
+    try:
+        code = compile(base64.b64decode(source), name, "exec", dont_inherit=True, optimize=level)
+        print(base64.b64encode(marshal.dumps(code)).decode(), flush=True)
+    except Exception:
+        print("", flush=True)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """The verdict over all caches of a difference. `left_out`: paths that are not taken over."""
+
+    says: dict[bytes, Verdict] = field(default_factory=dict[bytes, Verdict])
+    left_out: frozenset[bytes] = frozenset()
+
+
+def judge_caches(effects: Sequence[Effect], before: Files, after: Files) -> Caches:
+    """Compiles what is needed for it, in a process of its own. Blocking."""
+    says: dict[bytes, Verdict] = {}
+    left_out: set[bytes] = set()
+    waiting: list[tuple[Effect, _Claim]] = []
+    for effect in effects:
+        if _is_compiled(effect):
+            claim = _claim(effect, after) if len(waiting) < _MOST else None
+            if claim is None:
+                left_out.add(effect.path)
+            else:
+                waiting.append((effect, claim))
+        elif (verdict := _of_tools(effect, before)) is not None:
+            says[effect.path] = verdict
+    for (effect, claim), right in zip(waiting, _compiled([claim for _, claim in waiting]), strict=True):
+        if right is None:
+            left_out.add(effect.path)
+        else:
+            says[effect.path] = SILENT if right else _foreign(claim)
+    left_out |= _left_empty(effects, left_out)
+    return Caches(says, frozenset(left_out))
+
+
+def _is_compiled(effect: Effect) -> bool:
+    path = Path(os.fsdecode(effect.path))
+    ordinary = effect.after is not None and effect.after.node is Node.FILE
+    was = effect.before is None or effect.before.node is Node.FILE
+    return path.parent.name == "__pycache__" and path.suffix == ".pyc" and ordinary and was
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """What a cache says of itself: this source, compiled at this level under this file name, has this digest."""
+
+    source_path: Path
+    source: bytes
+    level: int
+    filename: str | None
+    digest: bytes | None
+
+
+def _foreign(claim: _Claim) -> Verdict:
+    reason = f"foreign code: Python would run it in place of {claim.source_path.name}, which says something else"
+    return Verdict(ChangeClass.PERSISTENCE, reason)
+
+
+def _claim(effect: Effect, after: Files) -> _Claim | None:
+    """None: this Python would not run it, or cannot tell."""
+    path = Path(os.fsdecode(effect.path))
+    name = _NAME.fullmatch(path.name)
+    if name is None or name["tag"] != sys.implementation.cache_tag:
+        return None
+    source_path = path.parent.parent / f"{name['stem']}.py"
+    source_place = after.at(after.resolve(source_path))
+    content = read_file(os.fsencode(effect.layer.upper) + b"/" + effect.relative, _LONGEST)
+    source = None if source_place is None else read_file(source_place, _LONGEST)
+    if source_place is None or content is None or source is None:
+        return None
+    if not _runs(content, source, source_place.stat()):
+        return None
+    reader = Reader(content[_HEADER:])
+    try:
+        digest = reader.digest()
+    except (NotCode, UnicodeDecodeError):
+        digest = None
+    return _Claim(source_path, source, int(name["level"] or 0), reader.filename, digest)
+
+
+def _runs(content: bytes, source: bytes, seen: os.stat_result) -> bool:
+    """Whether the header (PEP 552) makes Python run the cache and not the source."""
+    if len(content) < _HEADER or content[:4] != importlib.util.MAGIC_NUMBER:
+        return False
+    flags, one, two = struct.unpack("<III", content[4:_HEADER])
+    if flags == 0:
+        return (one, two) == (int(seen.st_mtime) & 0xFFFFFFFF, seen.st_size & 0xFFFFFFFF)
+    if flags == 0b11:
+        return content[8:_HEADER] == importlib.util.source_hash(source)
+    return flags == 0b01
+
+
+def _compiled(claims: Sequence[_Claim]) -> Iterator[bool | None]:
+    """For each whether it is right; None when that cannot be found out."""
+    if not claims:
+        return
+    lines = [
+        json.dumps([base64.b64encode(claim.source).decode(), claim.filename or "", claim.level]) for claim in claims
+    ]
+    command = [sys.executable, "-I", "-S", "-W", "ignore", "-c", _COMPILE]
+    try:
+        done = subprocess.run(
+            command,
+            input="\n".join(lines).encode(),
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+            env={},
+            cwd="/",
+        )
+        answers = done.stdout.split(b"\n")
+    except (OSError, subprocess.TimeoutExpired):
+        answers = []
+    for number, claim in enumerate(claims):
+        if number >= len(answers) - 1:  # it died before
+            yield None
+            continue
+        yield _equal(answers[number], claim)
+
+
+def _equal(answer: bytes, claim: _Claim) -> bool:
+    if not answer or claim.digest is None:
+        return False
+    try:
+        return Reader(base64.b64decode(answer)).digest() == claim.digest
+    except NotCode:
+        return False
+
+
+def _left_empty(effects: Sequence[Effect], left_out: set[bytes]) -> set[bytes]:
+    """New directories in which nothing would be."""
+    holding = {effect.path.rpartition(b"/")[0] for effect in effects if effect.path not in left_out}
+    return {
+        effect.path
+        for effect in effects
+        if effect.before is None
+        and effect.after is not None
+        and effect.after.is_directory
+        and effect.path.endswith(b"/__pycache__")
+        and effect.path not in holding
+        and any(path.startswith(effect.path + b"/") for path in left_out)
+    }
+
+
+def _of_tools(effect: Effect, before: Files) -> Verdict | None:
+    """Data that a tool made in a directory which was marked as its cache before the task began."""
+    path = Path(os.fsdecode(effect.path))
+    cache = next((above for above in path.parents if above.name in _TOOLS), None)
+    if cache is None or effect.after is None or before.at(cache) is None:
+        return None
+    if path == cache / _TAG and not effect.in_place:
+        return Verdict(ChangeClass.EDIT, "what is in this directory would be taken for a cache")
+    tag = before.at(cache / _TAG)
+    marked = tag is not None and (read_file(tag, 1 << 16) or b"").startswith(_SIGNATURE)
+    states = [state for state in (effect.before, effect.after) if state is not None]
+    data = all(state.node is Node.FILE and not state.mode & 0o111 for state in states)
+    return SILENT if marked and data and effect.before is not None and not effect.in_place else None

@@ -1,0 +1,125 @@
+"""No attack on what a path means takes effect unasked: as root, as a plain user, and in a team's merge."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from layers import view_of
+from path_attacks import ATTACKS, PREPARED
+from sandbox_world import World
+from test_git_history import run
+
+from artoo.contracts.errors import ArtooError
+from artoo.world.difference import difference_of
+from artoo.world.settle import apply_difference
+
+_CACHES = "__pycache__"
+_PLAIN_USER = 65534
+
+
+def prepared(world: World) -> World:
+    """A person's home with a project in which all kinds of things stand."""
+    (world.home / ".bashrc").write_text("# mine\n")
+    (world.home / "backup.sh").write_text("#!/bin/sh\n")
+    (world.home / "backup.sh").chmod(0o755)
+    (world.home / ".gitconfig").write_text(
+        "[core]\n\tpager = tools/pager\n[init]\n\ttemplateDir = ~/project/tools/global\n"
+    )
+    run(world.project, PREPARED)
+    return world
+
+
+def caches(world: World) -> dict[str, bytes]:
+    """What Python would run in place of sources."""
+    return {str(path): path.read_bytes() for path in world.project.rglob(f"{_CACHES}/*.pyc")}
+
+
+def gets_through(world: World, script: str, task_id: str = "task-1") -> str:
+    """What took effect unasked; empty when nothing did. A cache that is left out takes no effect."""
+    before = caches(world)
+    told = script.replace("@HOME@", str(world.home))
+    place = view_of(world, lambda home: run(home / "project", told), task_id)
+    try:
+        found = difference_of(place, world.artoo_home)
+        if not found.silent:
+            return ""
+        paths = [one.path for one in found.changes]
+        if found.effects:
+            apply_difference(place, world.artoo_home, found, digest=found.digest)
+        harmless = _CACHES in script and caches(world) == before
+        return "" if harmless else f"took effect: {paths}"
+    finally:
+        place.remove()
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Prepared once."""
+    home = tmp_path_factory.mktemp("attacked").resolve() / "home"
+    (home / "project").mkdir(parents=True)
+    return prepared(World(home))
+
+
+@pytest.fixture
+def attacked(template: World, tmp_path: Path) -> World:
+    """A copy for one attack, with the times that it had."""
+    home = tmp_path.resolve() / "home"
+    shutil.copytree(template.home, home, symlinks=True)
+    return World(home)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_no_attack_takes_effect_unasked(attacked: World, name: str) -> None:
+    """It needs consent, or leaves nothing."""
+    assert gets_through(attacked, ATTACKS[name]) == ""
+
+
+@pytest.fixture
+def open_place() -> Iterator[Path]:
+    """A directory that another user may work in."""
+    place = Path(tempfile.mkdtemp(prefix="artoo-attacks-")).resolve()
+    yield place
+    shutil.rmtree(place)
+
+
+@pytest.mark.torture
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_no_attack_takes_effect_unasked_for_a_plain_user(open_place: Path) -> None:
+    """All of them again, by a process without root's rights."""
+    os.chown(open_place, _PLAIN_USER, _PLAIN_USER)
+    report = open_place / "report"
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.setgroups([])
+            os.setresgid(_PLAIN_USER, _PLAIN_USER, _PLAIN_USER)
+            os.setresuid(_PLAIN_USER, _PLAIN_USER, _PLAIN_USER)
+            report.write_text("\n".join(_all_through(open_place)))
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert report.read_text() == ""
+
+
+def _all_through(place: Path) -> Iterator[str]:
+    template = World(place / "template")
+    template.project.mkdir(parents=True)
+    prepared(template)
+    for number, (name, script) in enumerate(ATTACKS.items()):
+        home = place / str(number) / "home"
+        shutil.copytree(template.home, home, symlinks=True)
+        try:
+            through = gets_through(World(home), script)
+        except (OSError, AssertionError, ArtooError) as error:
+            through = f"broke: {error!r}"
+        if through:
+            yield f"{name}: {through}"
+        shutil.rmtree(home.parent, ignore_errors=True)

@@ -1,0 +1,95 @@
+# ruff: noqa: E501 - scripts are easier to read in one line
+"""Ordinary work on the project of the attacks asks nothing that the table of git does not make a question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from layers import view_of
+from path_attacks import PREPARED
+from sandbox_world import World
+from test_git_history import run
+
+from artoo.contracts.settling import ChangeClass
+from artoo.world.difference import Difference, difference_of
+from artoo.world.settle import apply_difference
+from artoo.world.view_place import TRUNK
+
+GIT = {
+    "a commit": "echo x > new; git add new; git commit -qm new",
+    "a branch": "git checkout -q -b fresh; echo x > new; git add new; git commit -qm new",
+    "a merge": "git commit -q -m p; git merge -q --no-edit side",
+    "a fetch": "git fetch -q . side",
+    "a rebase of own commits": "git checkout -q -b fresh; for n in a b; do echo $n > $n; git add $n; git commit -qm $n; done;"
+    "git rebase -q --force-rebase main; git commit -q --amend -m c",
+    "a collection": "git commit -q -m p; git repack -q -a -d; git prune-packed",
+    "names packed": "git pack-refs --all",
+    "looks": "git status; git log --all; git fsck; git diff; git stash list",
+    "a graph": "git commit-graph write --reachable",
+    "a repository": "git init -q made; cd made; echo a > a; git add a; git commit -qm a; git commit -q --amend -m b",
+    "a clone": "git clone -q . copy",
+}
+PYTHON = {
+    "caches": "touch main.py; python3 -m compileall -q main.py",
+    "caches made again": "python3 -m compileall -q -f lib.py",
+    "optimized ones": "python3 -OO -m compileall -q lib.py main.py",
+    "checked by hashes": "python3 -m compileall -q -f --invalidation-mode checked-hash lib.py",
+    "constants of all kinds": 'printf \'A = (1, 2.5, 1j, b"x", "\\u00e9", None, ..., 10**30, {1, 2} , frozenset({3}))\\n'
+    "def g(*a, k=1, **z):\\n    return [x in {1, 2, 3} for x in a if k]\\nclass C:\\n    x: int = 1\\n' > kinds.py;"
+    "python3 -m compileall -q kinds.py",
+    "a package": "mkdir pack; echo > pack/__init__.py; echo 'x = 1' > pack/m.py; python3 -c 'import pack.m'",
+    "links to a program": "ln -s $(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))') python",
+    "links inside": "ln -s lib.py other; mkdir d; ln -s ../lib.py d/l; ln -s d/../lib.py round",
+}
+
+
+@pytest.fixture
+def prepared(world: World) -> World:
+    run(world.project, PREPARED)
+    run(world.project, "git add p; git config --unset-all core.editor")
+    return world
+
+
+def after(world: World, script: str) -> Difference:
+    return difference_of(view_of(world, lambda home: run(home / "project", script)), world.artoo_home)
+
+
+def loud(found: Difference) -> list[tuple[str, str]]:
+    """What needs consent, edits and moves of files of the project aside."""
+    classes = (one for one in found.classes if one.change_class not in (ChangeClass.SILENT, ChangeClass.EDIT))
+    return [(Path(one.path).name, one.reason) for one in classes]
+
+
+@pytest.mark.parametrize("name", GIT)
+def test_ordinary_work_with_git_is_silent(prepared: World, name: str) -> None:
+    """New commits, names that move forward, objects packed anew: nothing of it is lost."""
+    assert loud(after(prepared, GIT[name])) == []
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_ordinary_work_with_python_is_silent(prepared: World, name: str) -> None:
+    """What its source compiles to is a cache, whoever made it and in whatever order."""
+    found = after(prepared, PYTHON[name])
+    assert loud(found) == []
+    assert found.silent and not found.empty
+
+
+def test_a_cache_that_nobody_can_check_is_left_out(prepared: World) -> None:
+    """Another Python's, a test runner's: it is not taken over, and needs no consent."""
+    made = "mkdir -p pack/__pycache__; echo x > pack/__pycache__/m.cpython-399.pyc; echo x > __pycache__/m.cpython-311-pytest-8.pyc"
+    found = after(prepared, f"{made}; echo y > note")
+    assert [Path(one.path).name for one in found.changes] == ["note", "pack"]
+    place = view_of(prepared, lambda home: run(home / "project", f"{made}; echo y > note"), "task-2")
+    again = difference_of(place, prepared.artoo_home)
+    assert apply_difference(place, prepared.artoo_home, again, digest=again.digest).whole
+    assert not list(prepared.project.rglob("*-399*")) and not list(prepared.project.rglob("*pytest*"))
+
+
+def test_two_names_of_one_file_with_gits_message(prepared: World) -> None:
+    """The next commit would write into the other one."""
+    place = view_of(prepared, lambda home: run(home / "project", "echo n > n; echo n > .git/COMMIT_EDITMSG"))
+    upper = place.upper(TRUNK, 0) / "project"
+    (upper / ".git/COMMIT_EDITMSG").unlink()
+    (upper / ".git/COMMIT_EDITMSG").hardlink_to(upper / "n")
+    assert [name for name, _ in loud(difference_of(place, prepared.artoo_home))] == ["COMMIT_EDITMSG"]
