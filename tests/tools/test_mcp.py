@@ -80,7 +80,6 @@ async def test_a_servers_tools_are_tools(tmp_path: Path) -> None:
     assert (tmp_path / "notes").read_text() == "hello\n"
     assert len(person.asked) == 2
     assert "does not say that it only reads" in person.asked[0].details[-1]
-    assert "its name says delete" in person.asked[2].details[-1]
 
 
 async def test_a_server_that_dies_is_started_once_more() -> None:
