@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -119,15 +120,29 @@ def test_errors_become_messages_and_exit_codes(
     assert "Traceback" not in captured.err
 
 
-def test_a_mistake_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error that nobody foresaw keeps its traceback."""
+def test_a_mistake_of_ours_is_not_hidden(
+    home: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An error that nobody foresaw is a line for the person; its traceback is in the file that it names."""
 
     def fail(*_: object) -> None:
         raise ExceptionGroup("several", [ToolError("known"), ZeroDivisionError()])
 
     monkeypatch.setattr(running, "open_runtime", fail)
-    with pytest.raises(ExceptionGroup):
-        main(["do something"])
+    assert main(["do something"]) == 1
+    said = capsys.readouterr().err
+    assert "Traceback" not in said and said.startswith("artoo: a defect in artoo, ExceptionGroup")
+    assert "ZeroDivisionError" in Path(said.partition("stands in ")[2].partition(";")[0]).read_text()
+
+
+@pytest.mark.parametrize("name", ["../x", "A", "", "a b", "x" * 65, "é", "-x", "a\u3164"])
+def test_a_letter_to_nobodys_name_is_refused_in_words(
+    home: object, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever stands where a name belongs: a sentence, and no traceback."""
+    assert main(["mail", "send", "--", name, "hi"]) != 0
+    said = capsys.readouterr().err
+    assert said and "Traceback" not in said and "defect" not in said
 
 
 def test_configuration_errors_are_shown_with_their_line(

@@ -106,8 +106,8 @@ def _act_elsewhere(action: Mapping[str, Any], confirm: Ask) -> Answer:
             action["server"],
             action["name"],
             action["arguments"],
+            trusted=False,
             read_only_hint=bool(hints.get("readOnlyHint")),
-            destructive_hint=bool(hints.get("destructiveHint")) and not hints.get("readOnlyHint"),
         )
         argv = [str(programs / "mcp"), action["server"], action["name"], json.dumps(action["arguments"])]
     elif tool == "applescript":

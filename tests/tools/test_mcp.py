@@ -35,7 +35,7 @@ PROGRAM = Path(__file__).with_name("mcp_server.py")
 
 def server(*arguments: str, name: str = "notes", notes: Path | None = None) -> McpServer:
     env = (("NOTES", str(notes)),) if notes is not None else ()
-    return McpServer(name, command=(sys.executable, str(PROGRAM), *arguments), env=env)
+    return McpServer(name, command=(sys.executable, str(PROGRAM), *arguments), env=env, trust_read_only=True)
 
 
 @asynccontextmanager
@@ -77,11 +77,9 @@ async def test_a_servers_tools_are_tools(tmp_path: Path) -> None:
         assert person.asked == []
         assert (await box.call("notes_note", {"text": "hello"})).output == "kept"
         assert (await box.call("notes_note", {"text": "other"})).status is CallStatus.REFUSED
-        assert (await box.call("notes_delete_note", {"name": "x"})).status is CallStatus.REFUSED
     assert (tmp_path / "notes").read_text() == "hello\n"
-    assert len(person.asked) == 3
+    assert len(person.asked) == 2
     assert "does not say that it only reads" in person.asked[0].details[-1]
-    assert "its name says delete" in person.asked[2].details[-1]
 
 
 async def test_a_server_that_dies_is_started_once_more() -> None:

@@ -253,16 +253,25 @@ async def test_a_virtual_environment_is_silent(sandbox: Sandbox, world: World) -
         await out.staged.drop()
 
 
-def test_mcp_hint_is_no_proof() -> None:
-    """A read-only hint counts only when neither name nor input says otherwise."""
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("list_events", {"day": "monday"}),
+        ("query", {"sql": "UPDATE ONLY users SET name='x'"}),
+        ("query", {"sql": "DELETE/**/FROM users"}),
+        ("query", {"sql": "SELECT setval('s',1)"}),
+        ("command", {"c": "FLUSHALL"}),
+        ("rm", {"path": "/"}),
+        ("sendmail", {"to": "x"}),
+        ("deleteall", {}),
+    ],
+)
+def test_only_the_persons_word_makes_an_mcp_tool_silent(name: str, arguments: dict[str, object]) -> None:
+    """The server's hint counts where the person trusts it; neither name nor input proves anything."""
     ask = gate_rules.ask_about_mcp
-    assert ask("calendar", "list_events", {"day": "monday"}, read_only_hint=True) is None
-    assert ask("calendar", "list_events", {}, read_only_hint=False)
-    assert "DROP" in (ask("pg", "query", {"sql": "DROP TABLE users"}, read_only_hint=True) or "")
-    assert ask("pg", "query", {"sql": "select count(*) from users"}, read_only_hint=True) is None
-    assert ask("pg", "query", {"batch": [{"sql": "delete from t"}]}, read_only_hint=True)
-    assert ask("files", "deleteFile", {"path": "x"}, read_only_hint=True)
-    assert ask("files", "read", {}, read_only_hint=True, destructive_hint=True)
+    assert ask("s", name, arguments, trusted=False, read_only_hint=True)
+    assert ask("s", name, arguments, trusted=True, read_only_hint=False)
+    assert ask("s", name, arguments, trusted=True, read_only_hint=True) is None
 
 
 def test_hosts_and_recipients() -> None:

@@ -22,6 +22,7 @@ from artoo.ports.sandbox import MIB, Limits
 from artoo.ports.world import View
 from artoo.world import fold
 from artoo.world.base import read_base
+from artoo.world.difference import difference_of
 from artoo.world.view_place import ViewPlace
 
 
@@ -169,3 +170,21 @@ async def test_locked_directories_keep_their_modes(any_view: View, world: World)
     top = place_of(world).upper("task", 0) / "project" / "d"
     assert stat.S_IMODE(top.stat().st_mode) == 0
     assert await out(any_view, "stat -c %a d; chmod 700 d; stat -c %a d/e; cat d/y") == "0\n0\ny\n"
+
+
+async def test_a_full_tmp_ends_one_command_and_no_other(view: View) -> None:
+    """The task's /tmp counts against the disk limit; when it is what was full, it is emptied."""
+    limits = Limits(disk_bytes=32 * MIB)
+    fill = "for n in 1 2 3 4 5 6; do head -c 10M /dev/zero > /tmp/f$n; done; sleep 5"
+    assert (await bash(view, fill, limits=limits)).status == "disk_limit"
+    run = await bash(view, "echo x > made; ls -d /tmp/f* 2>/dev/null; sleep 0.4", limits=limits)
+    assert (run.status, run.stdout.text) == ("ok", "")
+
+
+async def test_a_flood_in_parts_is_asked_about(view: View, world: World) -> None:
+    """What a task makes is counted for the task: three commands below the bound are one flood above it."""
+    for part in range(3):
+        run = await bash(view, f"mkdir d{part}; cd d{part}; seq 1 1700 | xargs touch")
+        assert run.status == "ok"
+        found = difference_of(place_of(world), world.artoo_home)
+        assert (found.flood is not None, found.silent) == (part == 2, part < 2)

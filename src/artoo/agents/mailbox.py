@@ -8,6 +8,7 @@ with; a process that dies in between gives it back (`recover`). To answer is to 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -43,6 +44,9 @@ MOST_ATTEMPTS = 10
 
 
 FORGOTTEN_AT_ONCE = 500
+
+_ACTOR = re.compile(r"[a-z][a-z0-9_:-]{0,63}")
+"""As the contract has it (`contracts.agents.Actor`)."""
 
 
 class Mailbox:
@@ -91,7 +95,9 @@ class Mailbox:
         in_reply_to: str | None = None,
         mail_id: str | None = None,
     ) -> Mail:
-        """A letter that is not sent yet. Raises MailRefused when it is empty or too long."""
+        """A letter that is not sent yet. Raises MailRefused when it is empty or too long, or goes to no name."""
+        if _ACTOR.fullmatch(recipient) is None:
+            raise MailRefused(f"{recipient!r} is nobody's name: it has lower-case letters, digits, - and _ only.")
         text = storable(text)
         if not text.strip():
             raise MailRefused(f"The letter of {sender} to {recipient} is empty; write what is wanted.")

@@ -30,6 +30,8 @@ from artoo.contracts.base import Contract
 logger = logging.getLogger(__name__)
 
 VERSION = 1
+CHANGED = ".changed"
+"""How the name of a file ends that is kept because the Auditor did not write it."""
 _SEALED = re.compile(rb'(.*),"sha256":"([0-9a-f]{64})"\}', re.DOTALL)
 
 Trigger = Literal["periodic", "on-demand"]
@@ -141,12 +143,23 @@ class Stats:
     def _read(self, at: datetime) -> Stored:
         """A file that is not there, or that nobody can read, is an empty one."""
         try:
-            return Stored.model_validate_json(self._path.read_bytes())
+            text = self._path.read_bytes()
         except FileNotFoundError:
             return Stored(window=StoredWindow(start=at))
+        try:
+            stored = Stored.model_validate_json(text)
         except ValidationError:
             logger.warning("audit: %s is not what the Auditor wrote; its figures begin anew", self._path)
-            return Stored(window=StoredWindow(start=at))
+            stored = None
+        if stored is None or not is_as_sealed(text):
+            self._set_aside(text)
+        return Stored(window=StoredWindow(start=at)) if stored is None else stored
+
+    def _set_aside(self, text: bytes) -> None:
+        """Keeps what somebody else wrote: the next writing would hide that it was ever there."""
+        kept = self._directory / f"{STATS}.{hashlib.sha256(text).hexdigest()[:16]}{CHANGED}"
+        if not kept.exists():
+            kept.write_bytes(text)
 
     def _write(self, stored: Stored, anchors: Head) -> None:
         if anchors.count > stored.anchors.count:

@@ -18,7 +18,7 @@ from artoo.auditor.chain import NOTHING, Link
 from artoo.auditor.files import last_line, open_for_reading
 from artoo.auditor.layout import ANCHORS, STATS, chains_in
 from artoo.auditor.logged import Logged
-from artoo.auditor.stats import is_as_sealed
+from artoo.auditor.stats import CHANGED, is_as_sealed
 from artoo.auditor.trail import is_being_written
 from artoo.auditor.walk import Placed, Read, Walk, What
 
@@ -157,6 +157,8 @@ def _anchors(directory: Path, found: Verification) -> tuple[dict[int, str], dict
 
 def _witness(directory: Path, heads: dict[int, str], found: Verification) -> None:
     """The statistics hold the head that the anchors had when they were written last."""
+    for kept in sorted(directory.glob(f"{STATS}.*{CHANGED}")):
+        found.add(kept, None, "changed", "the statistics were this once, and the Auditor had not written it")
     path = directory / STATS
     if not path.exists():
         if any(state.ended == "closed" for state in found.chains):

@@ -87,6 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _report([_refused_by_system(error)])
     except BaseExceptionGroup as group:
         return _settle(group)
+    except Exception as error:  # noqa: BLE001 (the edge: what comes here is a defect, kept whole and said in a line)
+        return _defect(error)
     return code if isinstance(code, int) else 0
 
 
@@ -98,13 +100,13 @@ def _open_what_is_closed() -> None:
 
 
 def _settle(group: BaseExceptionGroup) -> int:
-    """What parts that ran side by side failed of. Raises what is no message for a person: a defect."""
+    """What parts that ran side by side failed of."""
     gone, others = group.split(BrokenPipeError)
     if gone is not None and others is None:
         return _reader_gone()
     known, unknown = group.split((ArtooError, OSError))
     if known is None or unknown is not None:
-        raise group
+        return _defect(group)
     leaves = list(_leaves(known))
     return _report([_refused_by_system(leaf) if isinstance(leaf, OSError) else leaf for leaf in leaves])
 
@@ -137,6 +139,24 @@ def _report(errors: Sequence[ArtooError]) -> int:
     for message in dict.fromkeys(str(error) for error in errors):
         click.echo(f"artoo: {outward(message)}", err=True)
     return _code_of(errors[0])
+
+
+def _defect(error: BaseException) -> int:
+    """What artoo did not foresee: one line for the person, the rest in a file for whoever mends it."""
+    import traceback
+
+    from artoo.runtime.home import default_home
+
+    place = default_home(os.environ) / "defects" / f"{os.getpid()}.txt"
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place.write_text(outward("".join(traceback.format_exception(error))), encoding="utf-8")
+        where = f"where it happened stands in {place}; report it"
+    except OSError:
+        where = "report what you did"
+    said = str(error).partition("\n")[0][:300]
+    click.echo(f"artoo: a defect in artoo, {type(error).__name__}: {outward(said)}; {where}", err=True)
+    return FAILED
 
 
 def _code_of(error: ArtooError) -> int:

@@ -65,6 +65,8 @@ class SettledLines:
         ):
             if paths or rest:
                 yield f"{head} {self._paths(paths, rest)}"
+        if settled.changes:
+            yield "  " + self.text.undo.format(command=self.paint(f"artoo undo {self.name}", Tone.HEAD))
 
     def _paths(self, paths: Sequence[str], rest: int) -> str:
         shown = ", ".join(map(self.here.short, paths[:PATHS_SHOWN]))

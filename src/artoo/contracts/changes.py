@@ -20,6 +20,27 @@ _ESCAPE = re.compile(rb"\\(\\|n|t|x[0-9a-f]{2})")
 _PLAIN_ASCII = re.compile(rb"[ -\[\]-~]*")
 
 
+_DEFAULT_IGNORABLE = (
+    (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
+    (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+)  # fmt: skip
+"""Unicode's property Default_Ignorable_Code_Point, by ranges: what a font shows as nothing."""
+
+_BLANK = frozenset("\u2800\U0001d159")
+"""Symbols whose picture is empty, which no property says."""
+
+
+def is_visible(character: str) -> bool:
+    """Whether a person sees that a character is there: no control, no blank but the space, nothing ignorable."""
+    if character.isascii():
+        return character.isprintable()
+    if not character.isprintable() or character in _BLANK:
+        return False
+    number = ord(character)
+    return not any(first <= number <= last for first, last in _DEFAULT_IGNORABLE)
+
+
 def printable_path(raw: bytes) -> str:
     """`raw` as printable text: identity for ordinary names, else `\\\\`, `\\n`, `\\t` and `\\xNN` per byte."""
     if _PLAIN_ASCII.fullmatch(raw):
@@ -31,7 +52,7 @@ def _printable_character(character: str) -> str:
     known = {"\\": "\\\\", "\n": "\\n", "\t": "\\t"}.get(character)
     if known is not None:
         return known
-    if character.isprintable():
+    if is_visible(character):
         return character
     return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
 

@@ -212,6 +212,7 @@ class McpEntry(Section):
     headers: dict[str, str] | None = None
     type: str | None = None
     disabled: bool | None = None
+    trustReadOnly: bool | None = None  # noqa: N815 (the key of the file, beside those of the usual JSON)
 
 
 class Config(Section):

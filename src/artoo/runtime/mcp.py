@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -40,7 +41,8 @@ def own_servers(config: Config) -> tuple[McpServer, ...]:
 async def agreed_servers(project: Path, own: tuple[McpServer, ...], gate: Gate) -> tuple[McpServer, ...]:
     """`own`, and those of the project's file when a person agrees to start them.
 
-    A project's file is somebody's data: one that cannot be read is logged and left alone.
+    A project's file is somebody's data: one that cannot be read is logged and left alone, and whom to trust is not
+    for it to say.
     """
     try:
         found = await in_thread(read_servers, project / PROJECT_FILE)
@@ -48,7 +50,7 @@ async def agreed_servers(project: Path, own: tuple[McpServer, ...], gate: Gate) 
         logger.warning("%s; its servers are not started", error)
         return own
     names = {server.name for server in own}
-    fresh = tuple(server for server in found if server.name not in names)
+    fresh = tuple(replace(server, trust_read_only=False) for server in found if server.name not in names)
     if not fresh or await gate.refusal(_question(project, fresh, gate.origins.language)) is not None:
         return own
     return (*own, *fresh)

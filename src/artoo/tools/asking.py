@@ -11,7 +11,7 @@ from artoo.contracts.execution import CallEffects, CallStatus
 from artoo.ports.tools import ToolSpec
 from artoo.tools.gate import Gate, digest_of_act
 from artoo.tools.gate_words import word
-from artoo.tools.origins import Foreign
+from artoo.tools.origins import Carried, Foreign
 from artoo.tools.tool import Arguments, Outcome, Tool
 from artoo.tools.under_way import Announcing, goes_out
 from artoo.tools.unified import plain
@@ -35,14 +35,16 @@ class Asking(Announcing):
     """A tool that asks before calls that need it: because of what they do, or of whom they would reach.
 
     A host or recipient that a file, page or tool named first, and not the request, is always asked about.
-    `reads_only`: a call that `why` does not object to has no effects, and may be repeated after a crash; anything
-    else may have happened as soon as it is out.
+    `outward`: what it is given leaves this machine, so words of files that the request does not hold are asked
+    about, and shown. `reads_only`: a call that `why` does not object to has no effects, and may be repeated after a
+    crash; anything else may have happened as soon as it is out.
     """
 
     inner: Tool
     gate: Gate = field(default_factory=Gate)
     why: Why = always
     reads_only: bool = False
+    outward: bool = False
 
     @property
     def spec(self) -> ToolSpec:
@@ -62,8 +64,9 @@ class Asking(Announcing):
         """The inner tool's outcome, or a refusal that says whose no it was."""
         reason = self.why(arguments)
         foreign = self.gate.origins.foreign(arguments.values())
-        if reason is not None or foreign:
-            refusal = await self.gate.refusal(self._question(arguments, reason, foreign))
+        carried = self.gate.origins.carried(arguments.values()) if self.outward else ()
+        if reason is not None or foreign or carried:
+            refusal = await self.gate.refusal(self._question(arguments, reason, foreign, carried))
             if refusal is not None:
                 return Outcome(
                     status=CallStatus.REFUSED,
@@ -80,13 +83,21 @@ class Asking(Announcing):
         return await self.inner.run(arguments)
 
     def _question(
-        self, arguments: Arguments, reason: str | None, foreign: tuple[Foreign, ...]
+        self,
+        arguments: Arguments,
+        reason: str | None,
+        foreign: tuple[Foreign, ...],
+        carried: tuple[Carried, ...],
     ) -> ConfirmationRequest:
         identity = self.identities(arguments)[0]
         act = json.dumps(dict(sorted(arguments.items())), ensure_ascii=True)
         reached = [AskedAct(verb=one.kind, target=one.name) for one in foreign]
-        own = [AskedAct(verb="tool", target=f"{identity} {self.target(arguments)}".strip())] if reason else []
-        sources = (f"{one.name}: {one.source}" for one in foreign)
+        own = (
+            [AskedAct(verb="tool", target=f"{identity} {self.target(arguments)}".strip())]
+            if reason or carried
+            else []
+        )
+        sources = (f"{one.name}: {one.source}" for one in (*foreign, *carried))
         language = self.gate.origins.language
         return ConfirmationRequest(
             digest=digest_of_act(identity, act),

@@ -15,9 +15,21 @@ from artoo.contracts.execution import ToolCall
 MOST_NAMES = 20_000
 """Names that one task remembers; later ones are not indexed."""
 
+MOST_WORDS = 200_000
+"""Words of files that one task remembers."""
+
+_OUTSIDE = frozenset({"search"})
+"""Tools whose output came from outside: to send it there again tells nobody anything."""
+
 _LONGEST_NAME = 300
+_RUN = re.compile(r"[\w@%+=~./-]+")
+"""All that a path can be part of. Patterns look at one run at a time, and at no longer one than a name may be: a
+search that may begin at every character must not go on to the end of the text each time."""
+_WORD = re.compile(r"[^\W_]{2,64}")
 _PATH = re.compile(r"[\w@%+=~.-]*(?:/[\w@%+=.-]+)+/?|[\w@%+=-][\w@%+=.-]*\.[A-Za-z0-9]{1,8}\b")
-_MAIL = re.compile(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}")
+_MAILBOX = re.compile(r"[\w.+-]{1,64}")
+_DOMAIN = re.compile(r"(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}")
+_LONGEST_DOMAIN = 255
 _HOST = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]{1,20}://(?:[^\s/@]{1,100}@)?(?P<url>\[[0-9A-Fa-f:.]+\]|[^\s/:?#\"'<>)\]]{1,253})"
     r"|\b(?P<address>(?:\d{1,3}\.){3}\d{1,3})\b"
@@ -38,12 +50,21 @@ class Foreign:
     source: str
 
 
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Words that stood in a file and not in the request. `name` is them, in the order of the act."""
+
+    name: str
+    source: str
+
+
 @dataclass(slots=True)
 class Origins:
     """The index of one task. `request` is the person's own text; its language is the one to ask in."""
 
     request: str = ""
     _sources: dict[str, str] = field(default_factory=dict[str, str])
+    _words: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def language(self) -> str:
@@ -53,6 +74,8 @@ class Origins:
     def observe(self, call: ToolCall) -> None:
         """Remembers the names in a call's output, each with the first source that said it."""
         source = _source(call)
+        if not _OUTSIDE.intersection(call.identity):
+            self._keep_words(f"{call.output}\n{call.error_output}", source)
         lists = set(call.identity) <= _LISTING
         for name in _names(f"{call.output}\n{call.error_output}", paths=not lists):
             if len(self._sources) >= MOST_NAMES:
@@ -78,6 +101,29 @@ class Origins:
                     found.setdefault(name, Foreign(kind, name, source))
         return tuple(found.values())
 
+    def _keep_words(self, text: str, source: str) -> None:
+        for word in _WORD.findall(text.casefold()):
+            if len(self._words) >= MOST_WORDS:
+                return
+            self._words.setdefault(word, source)
+
+    def carried(self, texts: Iterable[str]) -> tuple[Carried, ...]:
+        """What an act would carry out of files: two words of one, or one with a digit, that the request has not.
+
+        A single plain word is in too many texts to have come from one.
+        """
+        own = set(_WORD.findall(self.request.casefold()))
+        found: dict[str, dict[str, None]] = {}
+        for text in texts:
+            for word in _WORD.findall(text.casefold()):
+                if word not in own and word in self._words:
+                    found.setdefault(self._words[word], {})[word] = None
+        return tuple(
+            Carried(" ".join(words), source)
+            for source, words in found.items()
+            if len(words) > 1 or any(one.isdigit() for word in words for one in word)
+        )
+
     def _asked_for(self, part: str) -> bool:
         return len(part) > 2 and part.casefold() in self.request.casefold()
 
@@ -90,15 +136,24 @@ def _source(call: ToolCall) -> str:
 def _names(text: str, *, paths: bool) -> Iterator[str]:
     yield from (name for _, name in _reached(text))
     if paths:
-        for match in _PATH.finditer(text):
-            if len(match.group()) <= _LONGEST_NAME:
-                yield match.group().rstrip("/.")
+        for run in _RUN.finditer(text):
+            if run.end() - run.start() <= _LONGEST_NAME:
+                yield from (match.group().rstrip("/.") for match in _PATH.finditer(run.group()))
 
 
 def _reached(text: str) -> Iterator[tuple[str, str]]:
     """Who would be reached: mail addresses and hosts, in small letters."""
-    if "@" in text:
-        for match in _MAIL.finditer(text):
-            yield "recipient", match.group().casefold()
+    yield from (("recipient", address) for address in _addresses(text))
     for match in _HOST.finditer(text) if "." in text or "://" in text else ():
         yield "network", (match["url"] or match["address"] or match["name"]).strip("[]").rstrip(".").casefold()
+
+
+def _addresses(text: str) -> Iterator[str]:
+    """Mail addresses, found from their sign: so many letters before it and so many behind, and no more."""
+    at = text.find("@")
+    while at >= 0:
+        before = _MAILBOX.match(text[max(0, at - 64) : at][::-1])
+        behind = _DOMAIN.match(text, at + 1, at + 1 + _LONGEST_DOMAIN)
+        if before is not None and behind is not None:
+            yield f"{before.group()[::-1]}@{behind.group()}".casefold()
+        at = text.find("@", at + 1)

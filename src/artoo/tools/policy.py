@@ -15,6 +15,7 @@ reach the network. PLACE is one file or directory in full, with all below it: wh
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -62,9 +63,9 @@ class Policy:
         if act.sensitive and _WILD.search(self.argument):
             return False
         path = path_bytes(act.target).decode("utf-8", "surrogateescape")
-        return self._pattern(project, home).matches(path.lstrip("/"))
+        return self.pattern(project, home).matches(path.lstrip("/"))
 
-    def _pattern(self, project: Path, home: Path) -> PathPattern:
+    def pattern(self, project: Path, home: Path) -> PathPattern:
         """The pattern over absolute paths, anchored. The places themselves are literal, whatever they hold."""
         text = self.argument
         if text.startswith("/"):
@@ -87,7 +88,47 @@ def parse_policy(line: str) -> Policy:
     problem = _problem(kind, argument)
     if problem is not None:
         raise ConfigurationError(f"{line!r}: {problem}; as in: {_EXAMPLES[kind]}")
-    return Policy(f"{kind} {argument}", kind, argument)
+    policy = Policy(f"{kind} {argument}", kind, argument)
+    if kind in FILE_KINDS and (place := covered_whole(policy)) is not None:
+        raise ConfigurationError(
+            f"{line!r}: it would cover {place}; name a directory or an ending; as in: {_EXAMPLES[kind]}"
+        )
+    return policy
+
+
+_ANYTHING = ("alpha", "Beta9", "g.h.txt", "δ-elta", "_x", "0", "some name.md", "Zebra.tar.gz")
+"""Names that have nothing in common: a pattern that takes most of them takes everything."""
+
+_TOP = ("home", "root", "Users", "var", "srv", "opt", "mnt", "media")
+
+
+def covered_whole(policy: Policy) -> str | None:
+    """Which place a pattern over files covers as good as whole: the project, a home, or all homes; else None.
+
+    Tried, not read off its letters: the pattern is matched against names of every kind below each such place.
+    """
+    home, project = Path("/home/somebody"), Path("/home/somebody/work/project")
+    own = Path(os.path.realpath(Path.home()))
+    places = {
+        "the whole project": project,
+        "a whole home": home,
+        "the whole home": own,
+        "root's whole home": Path("/root"),
+    }
+    for name, place in places.items():
+        if _takes_most(policy, (f"{place}/{one}" for one in _ANYTHING), project, home if place == home else own):
+            return name
+        below = [f"{place}/{one}/{two}" for one in _ANYTHING for two in _ANYTHING]
+        if _takes_most(policy, below, project, home if place == home else own):
+            return name
+    tops = [f"/{top}/{one}/{two}" for top in _TOP for one in _ANYTHING for two in _ANYTHING]
+    return "everything" if _takes_most(policy, tops, project, own) else None
+
+
+def _takes_most(policy: Policy, paths: Iterable[str], project: Path, home: Path) -> bool:
+    listed = list(paths)
+    pattern = policy.pattern(project, home)
+    return 2 * sum(pattern.matches(path.lstrip("/")) for path in listed) >= len(listed)
 
 
 def _named(kind: str) -> str:
@@ -125,7 +166,7 @@ def _problem(kind: str, argument: str) -> str | None:
     if kind in ("credential", "environment"):
         return None if _VARIABLE.fullmatch(argument) else "that is not the name of a variable"
     if kind == "recipient":
-        return None if _ADDRESS.fullmatch(argument) else "that is not a mail address"
+        return _problem_with_address(argument)
     if kind == "read":
         return _problem_with_place(argument)
     if _TOO_WIDE.fullmatch(argument):
@@ -137,6 +178,15 @@ def _problem(kind: str, argument: str) -> str | None:
     except (ToolError, re.error) as error:
         return str(error)
     return None
+
+
+def _problem_with_address(argument: str) -> str | None:
+    if not _ADDRESS.fullmatch(argument):
+        return "that is not a mail address"
+    from publicsuffixlist import PublicSuffixList
+
+    everybody = argument.startswith("*@") and PublicSuffixList().is_public(argument[2:].casefold())
+    return "it would cover a whole registry of domains; name one" if everybody else None
 
 
 def _problem_with_place(argument: str) -> str | None:
@@ -154,8 +204,16 @@ def _problem_with_host(argument: str) -> str | None:
         permit = Permit.parse(argument)
     except NotAHost as error:
         return f"that is not a host: it {error}"
-    too_wide = permit.subdomains and "." not in permit.host
-    return "it would cover everything; name a domain" if too_wide else None
+    return "it would cover a whole registry of domains; name one" if _is_too_wide(permit) else None
+
+
+def _is_too_wide(permit: Permit) -> bool:
+    """Whether the hosts below belong to everybody: a suffix under which anyone has names (publicsuffix.org)."""
+    if not permit.subdomains:
+        return False
+    from publicsuffixlist import PublicSuffixList
+
+    return "." not in permit.host or bool(PublicSuffixList().is_public(permit.host))
 
 
 def _permits(argument: str, target: str) -> bool:

@@ -52,7 +52,7 @@ def reaching_tools(
 ) -> tuple[Tool, ...]:
     """Tools that reach beyond the files: the web, and on macOS other programs. All behind the gate."""
     here = machine or Machine()
-    tools: list[Tool] = [Asking(Search(engine_for(environ)), gate, never, reads_only=True)]
+    tools: list[Tool] = [Asking(Search(engine_for(environ)), gate, never, reads_only=True, outward=True)]
     if here.platform == "darwin":
         for program, made in (("osascript", AppleScript(Real(roots))), ("shortcuts", Shortcuts(Real(roots)))):
             if here.which(program) is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 
+from artoo.contracts.changes import is_visible
+
 _MOST_LINES = 1_000
 
 
@@ -18,7 +20,7 @@ def unified(before: bytes, after: bytes) -> tuple[str, ...]:
 
 def plain(text: str) -> str:
     """`text` on one line with everything invisible written out: no name or line can pose as another."""
-    return "".join(one if one.isprintable() or one == "\t" else _written(one) for one in text)
+    return "".join(one if is_visible(one) or one == "\t" else _written(one) for one in text)
 
 
 def _lines(data: bytes) -> list[str] | None:
@@ -38,4 +40,6 @@ def _lines(data: bytes) -> list[str] | None:
 
 def _written(character: str) -> str:
     number = ord(character)
+    if number > 0xFFFF:
+        return f"\\U{number:08x}"
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"

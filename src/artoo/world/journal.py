@@ -234,6 +234,14 @@ class Record:
             raise SandboxError(f"the journal {path} has format {journal.format}: use the artoo that wrote it")
         return journal
 
+    def damage(self) -> str | None:
+        """Why the journal cannot be read; None when it can."""
+        try:
+            self.journal()
+        except SandboxError as error:
+            return str(error)
+        return None
+
 
 class TaskPlace:
     """What is kept of a task beside the records of its acts. Its directory may not be there."""

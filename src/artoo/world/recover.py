@@ -35,6 +35,8 @@ def recover(artoo_home: Path) -> RecoveryReport:
                 if not record.committed:
                     remove_landings(record.landings())
                     remove_tree(record.place)
+                elif not record.done and (damage := record.damage()) is not None:
+                    logger.warning("%s; the other tasks are not concerned", damage)
                 elif not record.done:
                     found = _settle(record)
                     conflicts += found

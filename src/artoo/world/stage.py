@@ -20,8 +20,9 @@ from types import MappingProxyType
 from typing import Any
 
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import Roots
+from artoo.ports.sandbox import Limits, Roots
 from artoo.world.mounts import MountTable
+from artoo.world.watch import disk_usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +202,14 @@ def remove_tree(path: Path) -> None:
         path.unlink(missing_ok=True)
         return
     shutil.rmtree(path, onerror=_open_up_and_retry)
+
+
+def empty_if_full(scratch: Path, limits: Limits) -> None:
+    """Empties a task's /tmp that leaves its next commands no room: it lasts, and counts for each of them."""
+    used, paths = disk_usage((scratch,), limits.disk_bytes, limits.paths)
+    if used > limits.disk_bytes // 2 or paths > limits.paths // 2:
+        for child in scratch.iterdir():
+            remove_tree(child)
 
 
 def _open_up_and_retry(function: Callable[..., Any], path: str, error: Any) -> None:

@@ -216,9 +216,18 @@ def undoable(artoo_home: Path, keep: Keep) -> tuple[UndoableTask, ...]:
     """What can be undone and until when, oldest first. Blocking."""
     grouped: dict[str, list[Record]] = defaultdict(list)
     for record in records(artoo_home / "undo"):
-        if record.done:
+        if record.done and record.damage() is None:
             grouped[record.task_id].append(record)
     return tuple(_summary(task_id, found, keep) for task_id, found in grouped.items())
+
+
+def damaged(artoo_home: Path) -> tuple[str, ...]:
+    """What is kept and cannot be read, each with its cause: it hides nothing else. Blocking."""
+    return tuple(
+        cause
+        for record in records(artoo_home / "undo")
+        if record.committed and (cause := record.damage()) is not None
+    )
 
 
 def _summary(task_id: str, found: Sequence[Record], keep: Keep) -> UndoableTask:

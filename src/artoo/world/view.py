@@ -23,7 +23,7 @@ from artoo.world.landing import is_ended, land, notes_of
 from artoo.world.putting import put, put_in_scratch
 from artoo.world.runner import Over, Runner
 from artoo.world.scan import scan, scan_touched
-from artoo.world.stage import Stage, make_stage
+from artoo.world.stage import Stage, empty_if_full, make_stage
 from artoo.world.union import Union
 from artoo.world.view_place import TRUNK, fork_name
 from artoo.world.view_state import ViewState
@@ -79,6 +79,8 @@ class LayeredView:
             return program.note(self._outcome(over, changes))
 
         try:
+            if over.ended.limit == "disk_limit":
+                empty_if_full(self._state.place.scratch, program.limits)
             return () if over.ended.limit is not None else self._end(stage, program, began, gone, note)
         finally:
             _release(stage)

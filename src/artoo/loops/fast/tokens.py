@@ -19,9 +19,11 @@ _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 _LIST_MARK = re.compile(r"^[ \t>]*(?:\d{1,3}[.)]|[-*+])[ \t]+|^#+ .*?\d+[.)]?", re.MULTILINE)
 _URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,15}://[^\s<>\"'`\])}\u3001\u3002\uff0c]+")
 _PATH = re.compile(
-    r"(?<![\w/.~:-])(?:(?:~|\.{1,2})?/[\w@%+.-]+(?:/[\w@%+.-]*)*|[\w@%+.-]+(?:/[\w@%+.-]+)*/[\w@%+-]+\.\w{1,8})"
+    r"(?<![\w/.~:-])(?:(?:~|\.{1,2})?/[\w@%+.-]+(?:/[\w@%+.-]*)*"
+    r"|[\w@%+.-]{1,255}(?:/[\w@%+.-]{1,255}){0,32}/[\w@%+-]{1,255}\.\w{1,8})"
 )
-_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+"""Every part has a bound: a path may begin at each `@` of a long run, and is not sought to its end each time."""
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[^\W\d_])\w+(?:-\w+)*(?![\w-])")
 _HEXADECIMAL = re.compile(r"[0-9a-f-]{7,64}", re.IGNORECASE)
 _QUOTES = re.compile(
@@ -71,14 +73,17 @@ def _quotations(text: str) -> Iterator[Token]:
     """What stands between quotation marks. Straight ones open and close alike: they are paired from the left, line
     by line and short pairs too; of a line with an odd number of them nobody can tell.
     """
-    for match in _QUOTES.finditer(text):
-        quoted = next(filter(None, match.groups()), "")
-        if match.group().startswith('"'):
-            line = text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
-            if line.count('"') % 2 or not _SHORTEST_QUOTE <= len(quoted) <= _LONGEST_QUOTE:
+    start = 0
+    for line in text.split("\n"):
+        odd = line.count('"') % 2
+        for match in _QUOTES.finditer(line):
+            quoted = next(filter(None, match.groups()), "")
+            straight = match.group().startswith('"')
+            if straight and (odd or not _SHORTEST_QUOTE <= len(quoted) <= _LONGEST_QUOTE):
                 continue
-        if len(_WORD.findall(quoted)) > 1:
-            yield Token("quote", quoted, match.start())
+            if len(_WORD.findall(quoted)) > 1:
+                yield Token("quote", quoted, start + match.start())
+        start += len(line) + 1
 
 
 def words_of(text: str) -> list[str]:

@@ -37,7 +37,7 @@ class McpPool:
                 raise offered
             for tool in mcp_tools(connection, offered, used):
                 used.add(tool.name)
-                made.append(Asking(tool, gate, tool.why_ask, reads_only=tool.read_only))
+                made.append(Asking(tool, gate, tool.why_ask, reads_only=tool.read_only, outward=True))
         return tuple(made)
 
     async def close(self) -> None:

@@ -13,12 +13,15 @@ from artoo.contracts.errors import ConfigurationError
 
 LARGEST_FILE = 1 << 20
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
-_KNOWN = frozenset({"command", "args", "env", "cwd", "url", "headers", "type", "disabled"})
+_KNOWN = frozenset({"command", "args", "env", "cwd", "url", "headers", "type", "disabled", "trustReadOnly"})
 
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """One server: a program that speaks on its standard streams (`command`), or a URL (streamable HTTP)."""
+    """One server: a program that speaks on its standard streams (`command`), or a URL (streamable HTTP).
+
+    `trust_read_only`: the person believes it when it says of a tool that it only reads.
+    """
 
     name: str
     command: tuple[str, ...] = ()
@@ -26,6 +29,7 @@ class McpServer:
     cwd: str | None = None
     url: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    trust_read_only: bool = False
 
     @property
     def shown(self) -> str:
@@ -66,17 +70,23 @@ def _server(name: str, data: object, where: str) -> McpServer | None:
     if entry.get("disabled") is True:
         return None
     command, url = entry.get("command"), entry.get("url")
+    trusted = entry.get("trustReadOnly", False)
+    if not isinstance(trusted, bool):
+        raise ConfigurationError(f"{here}.trustReadOnly is neither true nor false")
     if isinstance(command, str) and command and url is None:
         return McpServer(
             name,
             command=(command, *_texts(entry.get("args", []), f"{here}.args")),
             env=_pairs(entry.get("env", {}), f"{here}.env"),
             cwd=_text(entry["cwd"], f"{here}.cwd") if entry.get("cwd") is not None else None,
+            trust_read_only=trusted,
         )
     if isinstance(url, str) and re.match(r"https?://[^\s@]+$", url) and command is None:
         if entry.get("type") == "sse":
             raise ConfigurationError(f"{here}: the old SSE transport is not offered; use streamable HTTP")
-        return McpServer(name, url=url, headers=_pairs(entry.get("headers", {}), f"{here}.headers"))
+        return McpServer(
+            name, url=url, headers=_pairs(entry.get("headers", {}), f"{here}.headers"), trust_read_only=trusted
+        )
     raise ConfigurationError(f"{here}: give either a command with args, or an http(s) url")
 
 

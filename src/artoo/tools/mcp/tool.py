@@ -35,7 +35,6 @@ class McpTool:
     description: str
     schema: Mapping[str, object]
     read_only: bool
-    destructive: bool
 
     @property
     def spec(self) -> ToolSpec:
@@ -65,8 +64,8 @@ class McpTool:
             self.connection.server.name,
             self.offered_as,
             self._shown_values(arguments),
+            trusted=self.connection.server.trust_read_only,
             read_only_hint=self.read_only,
-            destructive_hint=self.destructive and not self.read_only,
         )
 
     async def run(self, arguments: Arguments) -> Outcome:
@@ -124,8 +123,7 @@ def mcp_tools(connection: McpConnection, offered: Iterable[Offered], taken: Iter
                 one.name,
                 plain(" ".join((one.description or one.title or one.name).split()))[:_MOST_DESCRIPTION],
                 one.input_schema,
-                read_only=hints is not None and hints.read_only_hint is True,
-                destructive=hints is not None and hints.destructive_hint is True,
+                read_only=hints is not None and hints.read_only_hint is True and hints.destructive_hint is not True,
             )
         )
     return tuple(made)
