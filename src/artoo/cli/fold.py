@@ -20,6 +20,7 @@ from artoo.contracts.execution import (
     ExecutionResult,
     SubTaskOutcome,
     ToolCalled,
+    ToolStarted,
 )
 from artoo.contracts.plan import DispatchManifest, Plan, PlanRefused, SubTask
 from artoo.contracts.request import Interrupt, TaskSpec, UserRequest
@@ -93,6 +94,17 @@ def subtask(payload: SubTask, view: TaskView) -> None:
 
 
 @take.register
+def started(payload: ToolStarted, view: TaskView) -> None:
+    """A tool call goes out."""
+    task = view.subtask(payload.subtask_id)
+    if task is not None:
+        task.command = one_line(f"{payload.tool}: {payload.input}")
+        task.calls += 1
+        task.printed = ()
+        task.since = view.clock()
+
+
+@take.register
 def tool(payload: ToolCalled, view: TaskView) -> None:
     """A tool call ended."""
     call = payload.call
@@ -101,6 +113,7 @@ def tool(payload: ToolCalled, view: TaskView) -> None:
     if task is not None:
         mark = "" if call.status is CallStatus.OK else f"[{call.status}] "
         task.activity = mark + one_line(f"{call.tool}: {call.target or call.input}")
+        task.command, task.printed = "", ()
         task.since = view.clock()
 
 

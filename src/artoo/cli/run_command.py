@@ -36,10 +36,14 @@ LONGEST_REQUEST = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What goes to standard output: text for a person, or one JSON object, or every message and then the object."""
+    """What goes to standard output: text for a person, or one JSON object, or every message and then the object.
+
+    `verbose`: the rounds' numbers are told too, while it runs.
+    """
 
     json: bool = False
     events: bool = False
+    verbose: bool = False
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -67,6 +71,7 @@ class Output:
 @click.option("--budget", multiple=True, metavar="LIMITS", help="seconds=120,calls=20,tokens=50000,money=0.50")
 @click.option("--strict", is_flag=True, help="Only a complete result is a success.")
 @click.option("--strict-roles", is_flag=True, help="Every role asks its model, also where code could decide.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the control law's numbers of each round.")
 @click.option("--no-memory", is_flag=True, help="Neither recall nor learn.")
 @click.option(
     "--progress",
@@ -89,6 +94,7 @@ def run(
     budget: tuple[str, ...],
     strict: bool,
     strict_roles: bool,
+    verbose: bool,
     no_memory: bool,
     progress: str,
 ) -> None:
@@ -112,7 +118,8 @@ def run(
         memory=not no_memory,
     )
     request = _request(text)
-    context.exit(asyncio.run(_run(request, options, Output(as_json_, events), Progress(progress))))
+    output = Output(as_json_, events, verbose)
+    context.exit(asyncio.run(_run(request, options, output, Progress(progress))))
 
 
 def _request(words: tuple[str, ...]) -> str:
@@ -147,6 +154,7 @@ async def _run(request: str, options: RunOptions, output: Output, progress: Prog
             progress=progress,
             dialogue=terminal.dialogue,
             on_message=terminal.on_message,
+            numbers=output.verbose,
         )
 
     return await on_terminal(play, output)

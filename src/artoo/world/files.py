@@ -274,7 +274,10 @@ def _sync(descriptor: int) -> None:
 
 
 def sync_file_system(place: Path) -> None:
-    """Makes everything on the file system of `place` durable; all of them where that cannot be asked for."""
+    """Makes everything on the file system of `place` durable; all of them where that cannot be asked for.
+
+    Raises OSError when something of it could not be written.
+    """
     descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
     try:
         _sync_file_system(descriptor)
@@ -283,6 +286,13 @@ def sync_file_system(place: Path) -> None:
 
 
 def _sync_file_system(descriptor: int) -> None:
-    library = ctypes.CDLL(None)
-    if not hasattr(library, "syncfs") or library.syncfs(descriptor) != 0:
+    library = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(library, "syncfs"):
         os.sync()
+        return
+    if library.syncfs(descriptor) == 0:
+        return
+    code = ctypes.get_errno()
+    if code != errno.ENOSYS:
+        raise OSError(code, os.strerror(code))
+    os.sync()
