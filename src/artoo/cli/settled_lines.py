@@ -49,8 +49,10 @@ class SettledLines:
     def _files(self) -> Iterable[str]:
         """The files that were made, changed and removed for good."""
         settled = self.settled
-        if settled.state == "partly":
-            yield f"{self.text.files_applied} {self._paths(settled.applied, 0)}"
+        listed = {one.path for one in settled.changes} if settled.state == "applied" else set[str]()
+        before = [path for path in settled.applied if path not in listed]
+        if before:
+            yield f"{self.text.files_applied} {self._paths(before, 0)}"
         if settled.state != "applied":
             return
         made = [one.path for one in settled.changes if one.kind is ChangeKind.CREATED]
