@@ -70,7 +70,18 @@ def as_plain_user(place: Path, tests: list[str], seconds: int) -> str:
     started = run("-c", "import pytest, pydantic, artoo")
     if started.returncode != 0:
         pytest.skip(f"the system's Python cannot run artoo here: {started.stderr[-300:]}")
-    pieces = ("-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--basetemp", str(place / "cases"))
+    pieces = (
+        "-m",
+        "pytest",
+        "-o",
+        "addopts=",
+        "-q",
+        "-rs",
+        "-p",
+        "no:cacheprovider",
+        "--basetemp",
+        str(place / "cases"),
+    )
     done = run(*pieces, *cases)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
     return done.stdout
