@@ -32,6 +32,15 @@ def name_at(home: Path, task_id: str) -> str:
     return short_name(task_id, [*acted(home), *(place.task_id for place in Views(home).listed()), *logged])
 
 
+def tasks_at(home: Path, most: int) -> list[str]:
+    """The names of the latest tasks, latest first."""
+    from artoo.tasklog.layout import tasks_directory
+
+    logs = tasks_directory(home)
+    known = sorted((entry.name for entry in logs.iterdir()), reverse=True) if logs.is_dir() else []
+    return [short_name(task_id, known) for task_id in known[:most]]
+
+
 def named(beginning: str, known: Sequence[str], nothing: str, where: str) -> str:
     """The one id that begins so. Raises ConfigurationError when there is none (`nothing`) or more than one.
 
