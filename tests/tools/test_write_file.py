@@ -50,7 +50,7 @@ async def test_credentials_and_artoos_own_files_are_out_of_reach(
     (roots.project / "link").symlink_to(roots.home / ".ssh" / "id_rsa")
     for call in (await write(toolbox, path, "x"), await edit(toolbox, path, "a", "b")):
         assert call.status in (CallStatus.REFUSED, CallStatus.ERROR)
-        assert "credentials" in said(call)
+        assert "closed to tools" in said(call)
     assert sorted(each.name for each in roots.home.iterdir()) == ["artoo_workspace", "project"]
 
 
