@@ -82,6 +82,7 @@ class Auditor:
         self._every = report_every
         self._watch = Watch(law=law, recall=logs.messages, drift=Drift())
         self._trail = Trail(self._directory, self._limits)
+        self._on_record = 0
         self._stats = Stats(self._directory)
         self._window = Window(clock.now())
         self._task_logs: dict[tuple[str, str], list[tuple[int, str]]] = {}
@@ -99,6 +100,10 @@ class Auditor:
     def trail(self) -> Trail:
         """This process's chain."""
         return self._trail
+
+    def go_on_with(self, trail: Trail, *, on_record: int) -> None:
+        """Before `run`: this process's chain has begun, with so many of the first messages that `run` will take."""
+        self._trail, self._on_record = trail, on_record
 
     async def run(self) -> None:
         """Takes everything until the spool is finished and empty; then closes the chain."""
@@ -196,7 +201,10 @@ class Auditor:
                     self._window.lost(item.count)
                     findings = self._watch.gap(item, now)
                 else:
-                    records.append(header_record(item))
+                    if self._on_record:
+                        self._on_record -= 1
+                    else:
+                        records.append(header_record(item))
                     self._window.observe(item)
                     findings = self._watch.observe(item)
                     ended = ended or item.kind == "FinalResult"
@@ -225,7 +233,10 @@ class Auditor:
         """After the first record: the long run, and what earlier processes have left."""
         self._begun = True
         try:
-            before = self._stats.begin(self._trail.chain, self._trail.anchors, at)
+            # Who died young has not come to the statistics, and is known to the anchors alone.
+            young = self._trail.unended()
+            stored = self._stats.begin(self._trail.chain, self._trail.anchors, at)
+            before = tuple(dict.fromkeys((*stored, *young)))
             self._watch.drift.load(self._stats.bands(at))
             for chain, parts in dead(self._directory, before):
                 self._settle(chain, parts, at)

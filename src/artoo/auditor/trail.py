@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -20,9 +21,11 @@ from artoo.auditor.anchors import Anchors, Event
 from artoo.auditor.chain import Head, add_encoded
 from artoo.auditor.files import append, open_for_appending
 from artoo.auditor.layout import TrailLimits, part_path
-from artoo.contracts.audit import AuditReport, Finding
-from artoo.contracts.envelope import Envelope
-from artoo.ports.spool import Gap
+
+if TYPE_CHECKING:  # the first record of a process is written before anything of a report is needed
+    from artoo.contracts.audit import AuditReport, Finding
+    from artoo.contracts.envelope import Envelope
+    from artoo.ports.spool import Gap
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +63,11 @@ class Trail:
     def anchors(self) -> Head:
         """Where the anchors stand, as far as this process knows."""
         return self._anchors.head if self._anchors is not None else Head()
+
+    def unended(self) -> tuple[str, ...]:
+        """Other chains that lately began and, as the anchors have it, have not ended. Raises OSError."""
+        found = self._anchors.unended() if self._anchors is not None else ()
+        return tuple(chain for chain in found if chain != self.chain)
 
     def write(self, records: Sequence[bytes], at: datetime, *, anchor: bool = False) -> None:
         """Appends records (encoded JSON objects). `anchor`: writes the head outside the chain at once."""
