@@ -252,7 +252,11 @@ class Auditor:
                     lambda chain, head: self._trail.anchor_other(chain, "retired", head, at),
                 )
         except OSError as error:
-            logger.warning("the Auditor cannot keep its statistics in %s: %s", self._directory, error)
+            self._not_kept(error)
+
+    def _not_kept(self, error: OSError) -> None:
+        logger.warning("the Auditor cannot keep its statistics in %s: %s", self._directory, error)
+        self._trail.note_fault(error)
 
     def _settle(self, chain: str, parts: list[Path], at: datetime) -> None:
         """A chain whose process died: what it missed goes on record here."""
@@ -280,7 +284,7 @@ class Auditor:
                     window, self._watch.drift, self._trail.anchors, now, report=report, every=self._every
                 )
             except OSError as error:
-                logger.warning("the Auditor cannot keep its statistics in %s: %s", self._directory, error)
+                self._not_kept(error)
                 window.merge(self._window)
                 self._window = window
                 return None if report is None else window.report(report, now)

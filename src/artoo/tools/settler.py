@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from artoo.contracts.confirmation import ConfirmationAnswer, Consent
-from artoo.contracts.errors import SandboxError
+from artoo.contracts.errors import NotLogged, SandboxError
 from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled, counts_of, in_order_of_danger
 from artoo.ports.confirm import Questions
 from artoo.ports.waiting import waiting_for_a_person
@@ -109,7 +109,10 @@ class Settler:
     async def _apply(
         self, closing: ClosingView, ending: Ending, found: Difference, paths: Collection[str] | None
     ) -> Settled:
-        await self.durable()
+        try:
+            await self.durable()
+        except NotLogged as error:
+            return await asyncio.to_thread(self._keep, closing, ending, found, str(error))
         note = self._settled(found, "applied", most=_NOTED).model_dump_json()
         try:
             done = await asyncio.to_thread(closing.apply, found, digest=found.digest, paths=paths, note=note)
