@@ -63,7 +63,8 @@ def test_the_answer_stands_first_and_alone() -> None:
     lines = told(ended(settled("applied", DELETION, EDIT, NEW)))
     assert lines[:2] == ["The spelling is corrected.", ""]
     assert lines[2:6] == ["Checked.", "Made: new.txt", "Changed: src/a.py", "Removed: docs/old.md"]
-    assert lines[6].startswith("1 round")
+    assert lines[6] == "  put it back: artoo undo 0198"
+    assert lines[7].startswith("task 0198, 1 round")
 
 
 def test_what_waits_is_named_with_the_one_command_to_type() -> None:

@@ -89,7 +89,7 @@ def test_result_for_a_person_names_what_is_missing(
     assert "\nJudged, not checked. There are gaps.\n" in shown
     assert "✗ rows are sorted: row 3 is before row 2 (answers for it: executor)" in shown
     assert "→ sort the rows" in shown
-    assert shown.rstrip().splitlines()[-1].startswith("1 round · ")
+    assert shown.rstrip().splitlines()[-1].startswith("task 0198 · 1 round · ")
 
 
 def test_what_the_summary_says_is_not_said_again() -> None:
@@ -122,7 +122,8 @@ def test_progress_and_result_are_apart(monkeypatch: pytest.MonkeyPatch, capsys: 
     captured = capsys.readouterr()
     assert "第 1 轮: 2 个子任务" in captured.err
     assert "失败：没有写入任何文件" in captured.err
-    assert "→ 更换方法" in captured.err
+    assert "→ 换一种方法" in captured.err
+    assert "Ω" not in captured.err
     assert captured.out.startswith("报告已写好")
     assert "新建： /workspace/报告.md" in captured.out
     assert "2 轮 · 5 次模型调用" in captured.out
@@ -245,7 +246,7 @@ def test_a_reader_that_goes_away_ends_the_run_quietly(home: Path) -> None:
 def test_output_that_is_not_utf_8_still_shows_the_result(home: Path) -> None:
     """An ASCII terminal gets ASCII signs instead of an encoding error."""
     ended = subprocess.run(
-        [sys.executable, str(PROGRAM), "chinese", "run", "count"],
+        [sys.executable, str(PROGRAM), "chinese", "run", "-v", "count"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         env={**os.environ, "ARTOO_HOME": str(home), "PYTHONIOENCODING": "ascii"},

@@ -104,7 +104,7 @@ def test_the_conversation_has_these_commands(project: Path, home: Path) -> None:
         for command, shown in (
             ("/diff 0198 gone.txt", "- deleted  gone.txt"),
             ("/apply 0198 a.txt", "Applied:"),
-            ("/discard 0198 --yes", "Discarded."),
+            ("/discard 0198 --yes", "Discarded"),
             ("/undo", ": artoo undo 0198"),
         ):
             screen.wait_for_prompt()

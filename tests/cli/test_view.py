@@ -14,7 +14,7 @@ from rich.console import Console
 
 from artoo.cli.display import NoDisplay, Progress, display_for
 from artoo.cli.fetching import Fetch
-from artoo.cli.fold import fold
+from artoo.cli.fold import fold, take
 from artoo.cli.live import LiveDisplay
 from artoo.cli.marks import ASCII, UNICODE, Marks, cost_line, marks_for
 from artoo.cli.plain import PlainDisplay
@@ -23,6 +23,7 @@ from artoo.cli.text import CHINESE, ENGLISH, count, in_language, language_of, se
 from artoo.cli.view import Stage, TaskView
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.events import MessagesDropped
+from artoo.contracts.execution import CallEffects, ToolCall, ToolCalled, ToolStarted
 from artoo.contracts.plan import PlanRefused
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Cost, Halt, RoleFailure, StoppedBy
@@ -91,13 +92,13 @@ def test_every_frame_fits_the_terminal(story: str, width: int) -> None:
 
 
 def test_a_frame_reads_well() -> None:
-    """A running second round shows the first one's loss, the subtask's tool, and what was spent."""
+    """A running second round shows what the first one led to, the subtask's tool, and what was spent."""
     clock = Clock()
     view = played("chinese", messages=23, clock=clock)
     clock.now = 75.0
     lines = frame(view)
     assert lines[0] == "the request"
-    assert lines[1].startswith("  第 1 轮  1/2  D 0.50  P 1.00  Ω 0.12  L 0.61  ∇L +0.00  → 更换方法")
+    assert lines[1].startswith("  第 1 轮  1/2  → 换一种方法")
     assert lines[2] == "  第 2 轮 · 1 个子任务 · 沿用 1 个"
     assert "写入报告" in lines[3]
     assert "1 min 15 s" in lines[3]
@@ -123,6 +124,14 @@ def test_trouble_questions_and_stopping_are_shown() -> None:
         assert any(shown in line for line in frame(view)), shown
     fold(envelope(9, Role.USER, ConfirmationAnswer(digest="d", consent=Consent.NO, by="a person")), view)
     assert not any("delete x" in line for line in frame(view))
+
+
+def test_nobody_is_waited_for_where_nobody_can_answer() -> None:
+    """Without a terminal the question is on the stream, and answered with no at once."""
+    view = TaskView(clock=Clock(), answered=False)
+    view.begin("do it")
+    fold(envelope(1, Role.GATE, ConfirmationRequest(digest="d", title="delete x")), view)
+    assert not any("waiting for" in line for line in frame(view)) and "d" in view.asked
 
 
 def test_records_of_no_interest_change_nothing() -> None:
@@ -162,7 +171,7 @@ def test_plain_lines_say_everything_once() -> None:
         "artoo: round 1: 1 subtask",
         "artoo: round 1 [1] Write the table: corrected: the header is missing",
         "artoo: round 1 [1] Write the table: + its criteria hold",
-        "artoo: round 1: D 0.20  P 0.00  Omega 0.02  L 0.13  gradL +0.00  -> success",
+        "artoo: round 1: -> good enough, with gaps",
     ]
 
 
@@ -258,3 +267,42 @@ def test_signs_follow_the_encoding() -> None:
     assert marks_for("gbk") is ASCII
     assert marks_for(None) is ASCII
     assert marks_for("no-such-encoding") is ASCII
+
+
+def test_the_command_that_runs_is_shown_with_its_last_lines() -> None:
+    """From its start to its end, since when, and below the subtasks what it wrote last; then the next step."""
+    clock = Clock()
+    view = TaskView(clock=clock)
+    for number, (role, payload) in enumerate(list(STORIES["gaps"]("the request"))[:6]):
+        fold(envelope(number, role, payload), view)
+    assert view.round is not None
+    [subtask_id] = view.round.subtasks
+    take(
+        ToolStarted(
+            subtask_id=subtask_id, attempt=1, act="a", tool="shell", input="sleep 30", effects=CallEffects.STAGED
+        ),
+        view,
+    )
+    view.round.subtasks[subtask_id].printed = ("1 of 3", "2 of 3")
+    clock.now = 12.0
+    lines = frame(view)
+    assert any("-> shell: sleep 30" in line.replace("→", "->") and "12 s" in line for line in lines)
+    assert [line.strip(" │|") for line in lines if "of 3" in line] == ["1 of 3", "2 of 3"]
+    done = ToolCall(tool="shell", identity=("shell",), input="sleep 30")
+    take(ToolCalled(subtask_id=subtask_id, attempt=1, act="a", call=done), view)
+    lines = frame(view)
+    assert not any("->" in line or "→ shell" in line or "of 3" in line for line in lines)
+
+
+async def test_what_is_said_in_a_pause_stays() -> None:
+    """After a question the display begins below it, and does not go up over it."""
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=80, height=24)
+    display = LiveDisplay(console, TaskView(), UNICODE)
+    with display.shown():
+        with display.paused():
+            stream.write("May it?\n")
+            place = stream.tell()
+        after = stream.getvalue()[place:]
+    assert "\x1b[1A" not in after
+    assert "\x1b[2K" not in after.partition("0.0 s")[0]

@@ -17,6 +17,7 @@ FILES = tuple(path for room in ROOMS for path in sorted((SOURCE / room).rglob("*
 
 GRAMMARS: dict[str, str] = {
     "agents/knowledge.py _MARK": "the mark of an entry: an HTML comment with two hashes",
+    "agents/mailbox.py _ACTOR": "an actor's name",
     "agents/names.py _NAME": "an agent's name",
     "agents/patrol_conditions.py _EVERY": "an interval: number and unit",
     "agents/patrol_file.py _BOX": "a Markdown check box",
@@ -40,6 +41,7 @@ GRAMMARS: dict[str, str] = {
     "loops/fast/json_schema.py _pattern": "the expression of a JSON schema",
     "loops/fast/numerals.py _NUMBER": "a numeral with separators, exponent, percent or unit of size",
     "loops/fast/numerals.py _DURATION": "durations as the shell prints them: 1m30.5s",
+    "loops/fast/numerals.py _UNIT_OPTION": "an option of a command line with a unit of size: -m, -sk",
     "loops/fast/numerals.py _SEPARATOR": "what separates digits",
     "loops/fast/numerals.py _POINT": "what separates digits",
     "loops/fast/tokens.py _CODE_BLOCK": "a fenced block (Markdown)",

@@ -27,7 +27,7 @@ from scenario import (
 from artoo import Artoo, Budgets
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.errors import TaskRunning
+from artoo.contracts.errors import ConfigurationError, TaskRunning
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import SubTaskOutcome, ToolCalled
 from artoo.contracts.plan import SubTask
@@ -159,10 +159,10 @@ async def test_a_finished_task_is_refused(world: World) -> None:
     """A task that came to its end is not run again; the refusal says how it ended."""
     world.file("a.txt", "x\ny\n")
     await world.play(COUNT, {"Plan": ONE, "ExecutorStep": shell("wc -l < a.txt")})
-    with pytest.raises(ExceptionGroup) as refused:
+    with pytest.raises(ConfigurationError) as refused:
         await go_on(world, {}, the_log(world).name[:20])
     assert "has ended, it was done, and cannot go on: 2" in repr(refused.value)
-    with pytest.raises(ExceptionGroup) as refused:
+    with pytest.raises(ConfigurationError) as refused:
         await go_on(world, {})
     assert "has stopped before its end" in repr(refused.value)
 
@@ -201,7 +201,7 @@ async def test_a_project_that_is_gone_is_named(world: World) -> None:
     """A task whose directory is not there any more says which."""
     await interrupted(world)
     moved = world.project.rename(world.project.with_name("elsewhere"))
-    with pytest.raises(ExceptionGroup) as refused:
+    with pytest.raises(ConfigurationError) as refused:
         await go_on(world, {})
     assert f"worked in {world.project}, which is not there any more" in repr(refused.value)
     shutil.move(moved, world.project)
@@ -277,7 +277,7 @@ async def test_nothing_is_done_when_the_log_leads_elsewhere(world: World, monkey
         raise RuntimeError("nothing to plan")
 
     before = len(messages(world))
-    with monkeypatch.context() as patch, pytest.raises(ExceptionGroup) as refused:
+    with monkeypatch.context() as patch, pytest.raises(ConfigurationError) as refused:
         patch.setattr(Planner, "_handle", other)
         await go_on(world, {})
     assert "its log does not lead to where it was" in repr(refused.value)

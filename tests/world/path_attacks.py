@@ -215,7 +215,7 @@ STATE = {
     " seek=1100 bs=1 conv=notrunc status=none",
     "every object": "rm -rf .git/objects/??",
     "everything": "rm -rf .git",
-    "hidden from its owner": "chmod 0 .git/objects",
+    "closed to its owner": "chmod 400 .git/packed-refs",
     "another repository in its place": "rm -rf .git; git init -q .",
     "a pack whose promise is elsewhere": "git repack -q -a; for p in .git/objects/pack/*.pack; do touch ${p%.pack}.promisor; done",
 }

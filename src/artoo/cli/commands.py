@@ -16,6 +16,7 @@ class Mounted:
 
 COMMANDS: dict[str, Mounted] = {
     "run": Mounted("artoo.cli.run_command", "run", "Do what TEXT asks (also: artoo TEXT)."),
+    "chat": Mounted("artoo.cli.word_commands", "chat", "Talk (also: artoo alone)."),
     "resume": Mounted("artoo.cli.resume_command", "resume", "Go on with a task that stopped before its end."),
     "doctor": Mounted("artoo.cli.doctor_command", "doctor", "Check this machine and say what to mend."),
     "init": Mounted("artoo.cli.init_command", "init", "Write a commented configuration."),
@@ -34,6 +35,11 @@ COMMANDS: dict[str, Mounted] = {
     "status": Mounted("artoo.cli.status_command", "status", "What waits for you, and the team at a glance."),
     "memory": Mounted("artoo.cli.memory_command", "memory", "Look at what was learnt."),
     "model": Mounted("artoo.cli.model_command", "model_group", "The local model: list, fetch, choose, remove."),
+    "config": Mounted("artoo.cli.config_command", "config", "Look at the configuration, or change one value."),
+    "mcp": Mounted("artoo.cli.mcp_command", "mcp", "MCP servers whose tools artoo may use."),
+    "completion": Mounted("artoo.cli.word_commands", "completion", "Completion for bash, zsh or fish."),
+    "version": Mounted("artoo.cli.word_commands", "version", "Show the version."),
+    "help": Mounted("artoo.cli.word_commands", "help_", "Show what there is, or what a command does."),
 }
 
 DEFAULT_COMMAND = "run"

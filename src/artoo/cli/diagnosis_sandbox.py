@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,7 +22,17 @@ async def sandbox(home: Path) -> list[Finding]:
     """The active tier, and every better one that does not work here."""
     from artoo.world.choose import diagnose
 
-    return findings_of(await diagnose(home))
+    return [*findings_of(await diagnose(home)), *_kept(home)]
+
+
+def _kept(home: Path) -> list[Finding]:
+    """Where what waits for a yes lies, when that does not last."""
+    from artoo.world.mounts import MountTable
+
+    if not MountTable.read().in_memory(os.fsencode(home.resolve())):
+        return []
+    what = f"{home} is in memory: changes that wait for your yes, logs and undo are lost at a reboot"
+    return [Finding("home", State.WARN, what, "set ARTOO_HOME to a directory on a disk")]
 
 
 def findings_of(tiers: Sequence[TierDiagnosis]) -> list[Finding]:

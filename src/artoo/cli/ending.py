@@ -105,7 +105,8 @@ class Ending:
         lines += [self.text.allow.format(line=line) for line in allowing(self.view.not_allowed)]
         if self.result.stopped_by is not None and self.result.stopped_by.is_infrastructure:
             lines.append(self.text.go_on.format(task=self.name))
-        lines.append(cost_line(self.result.cost, self.marks, self.text, rounds=max(1, len(self.view.rounds))))
+        cost = cost_line(self.result.cost, self.marks, self.text, rounds=max(1, len(self.view.rounds)))
+        lines.append(f"{self.text.task.format(task=self.name)}{self.marks.dot}{cost}")
         return "\n".join(line for line in lines if line)
 
     def _assurance(self) -> str:

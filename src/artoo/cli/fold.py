@@ -20,6 +20,7 @@ from artoo.contracts.execution import (
     ExecutionResult,
     SubTaskOutcome,
     ToolCalled,
+    ToolStarted,
 )
 from artoo.contracts.plan import DispatchManifest, Plan, PlanRefused, SubTask
 from artoo.contracts.request import Interrupt, TaskSpec, UserRequest
@@ -93,6 +94,17 @@ def subtask(payload: SubTask, view: TaskView) -> None:
 
 
 @take.register
+def started(payload: ToolStarted, view: TaskView) -> None:
+    """A tool call goes out."""
+    task = view.subtask(payload.subtask_id)
+    if task is not None:
+        task.command = one_line(f"{payload.tool}: {payload.input}")
+        task.calls += 1
+        task.printed = ()
+        task.since = view.clock()
+
+
+@take.register
 def tool(payload: ToolCalled, view: TaskView) -> None:
     """A tool call ended."""
     call = payload.call
@@ -101,6 +113,7 @@ def tool(payload: ToolCalled, view: TaskView) -> None:
     if task is not None:
         mark = "" if call.status is CallStatus.OK else f"[{call.status}] "
         task.activity = mark + one_line(f"{call.tool}: {call.target or call.input}")
+        task.command, task.printed = "", ()
         task.since = view.clock()
 
 
@@ -187,9 +200,10 @@ def model(payload: ModelCalled, view: TaskView) -> None:
 
 @take.register
 def question(payload: ConfirmationRequest, view: TaskView) -> None:
-    """Law 1 asks."""
+    """Law 1 asks; where nobody can answer, nobody is waited for."""
     head = payload.title if payload.review is None else review_words(payload.language).head
-    view.question = view.text.asking.format(title=one_line(head))
+    if view.answered:
+        view.question = view.text.asking.format(title=one_line(head))
     view.asked[payload.digest] = payload
 
 

@@ -13,12 +13,15 @@ from rich.table import Table
 from rich.text import Text as Line
 
 from artoo.cli.fetching import MEGABYTE
-from artoo.cli.marks import Marks, cost_line, loss_line
+from artoo.cli.marks import Marks, cost_line, round_line
 from artoo.cli.text import count, seconds
 from artoo.cli.view import RoundView, Stage, SubtaskView, TaskView
+from artoo.contracts.solution import Decided
 
 FRAMES_PER_SECOND = 8
-ROWS_BESIDES_SUBTASKS = 6
+LINES_PRINTED = 3
+"""Last lines of running commands that are shown."""
+ROWS_BESIDES_SUBTASKS = 6 + LINES_PRINTED
 """Lines for the request, the past rounds, the phase, the cost and the hint."""
 
 
@@ -39,7 +42,27 @@ class LiveDisplay:
     @contextmanager
     def shown(self) -> Generator[None]:
         """Shows the display while the block runs (in the event loop), and restores the terminal however it ends."""
-        live = Live(
+        self._begin()
+        try:
+            yield
+        finally:
+            self._end()
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Takes the display away while the block runs, and draws it anew afterwards."""
+        if self._live is None:
+            yield
+            return
+        self._end()
+        try:
+            yield
+        finally:
+            self._begin()
+
+    def _begin(self) -> None:
+        """A new one each time: one that is started again goes up to where it stood, over what was said since."""
+        self._live = Live(
             console=self._console,
             auto_refresh=False,
             transient=True,
@@ -48,34 +71,15 @@ class LiveDisplay:
             vertical_overflow="crop",
             get_renderable=self.draw,
         )
-        with live:
-            self._live = live
-            self._tick(live)
-            try:
-                yield
-            finally:
-                self._rest()
-                self._live = None
+        self._live.start()
+        self._tick(self._live)
 
-    @contextmanager
-    def paused(self) -> Generator[None]:
-        """Takes the display away while the block runs, and draws it anew afterwards."""
-        live = self._live
-        if live is None:
-            yield
-            return
-        self._rest()
-        live.stop()
-        try:
-            yield
-        finally:
-            if self._live is live:
-                live.start()
-                self._tick(live)
-
-    def _rest(self) -> None:
+    def _end(self) -> None:
+        live, self._live = self._live, None
         if self._next is not None:
             self._next.cancel()
+        if live is not None:
+            live.stop()
 
     def _tick(self, live: Live) -> None:
         """Draws, and asks the loop for the next frame: no thread that would see the view half changed."""
@@ -91,7 +95,7 @@ class LiveDisplay:
         if view.round is not None:
             rows.append(self._subtasks(view.round))
             if view.round.decided is not None:
-                rows.append(_row("  " + loss_line(view.round.decided, self._marks, view.text), "cyan"))
+                rows.append(_row("  " + self._decided(view.round.decided), "cyan"))
         if view.trouble:
             rows.append(_row("  " + view.trouble, "yellow"))
         if view.fetch.running:
@@ -104,9 +108,11 @@ class LiveDisplay:
         return Group(*rows)
 
     def _past(self, past: RoundView) -> RenderableType:
-        text, marks = self._view.text, self._marks
-        head = f"  {text.round.format(number=past.number)}  {past.matched}/{len(past.subtasks)}"
-        return _row(f"{head}  {loss_line(past.decided, marks, text)}" if past.decided is not None else head, "dim")
+        head = f"  {self._view.text.round.format(number=past.number)}  {past.matched}/{len(past.subtasks)}"
+        return _row(f"{head}  {self._decided(past.decided)}" if past.decided is not None else head, "dim")
+
+    def _decided(self, decided: Decided) -> str:
+        return round_line(decided, self._marks, self._view.text, numbers=self._view.numbers)
 
     def _fetching(self) -> RenderableType:
         fetch = self._view.fetch
@@ -139,6 +145,7 @@ class LiveDisplay:
         shown = sorted(ordered[:room], key=lambda one: one.number)
         for subtask in shown:
             table.add_row(*self._cells(subtask))
+        printed = [line for subtask in shown for line in subtask.printed[-LINES_PRINTED:]]
         head = f"  {text.round.format(number=present.number)}{self._marks.dot}"
         head += count(text.subtasks, len(present.subtasks))
         if present.carried:
@@ -146,6 +153,7 @@ class LiveDisplay:
         rows: list[RenderableType] = [_row(head), table]
         if len(ordered) > room:
             rows.append(_row("    " + text.more.format(count=len(ordered) - room), "dim"))
+        rows += [_row(f"    {self._marks.bar} {line}", "dim") for line in printed[-LINES_PRINTED:]]
         return Group(*rows)
 
     def _cells(self, subtask: SubtaskView) -> tuple[Line, Line, Line, Line]:
@@ -156,7 +164,7 @@ class LiveDisplay:
         return (
             Line(f"  {self._sign(subtask)}", style=style),
             Line(subtask.intent, style=style),
-            Line(self._activity(subtask), style="dim"),
+            Line(self._activity(subtask), style="" if subtask.command else "dim"),
             Line(verdict, style="dim"),
         )
 
@@ -169,7 +177,12 @@ class LiveDisplay:
             return subtask.reason or subtask.activity
         if subtask.stage is Stage.MATCHED:
             return subtask.activity
-        doing = text.checking if subtask.stage is Stage.CHECKING else subtask.activity or text.thinking
+        if subtask.command:
+            doing = f"{self._marks.arrow} {subtask.command}"
+        elif subtask.stage is Stage.CHECKING:
+            doing = text.checking
+        else:
+            doing = f"{text.thinking}{self._marks.dot}{subtask.activity}" if subtask.activity else text.thinking
         return f"{text.attempt.format(number=subtask.attempt)}: {doing}" if subtask.attempt > 1 else doing
 
     def _sign(self, subtask: SubtaskView) -> str:

@@ -20,13 +20,14 @@ class Marks:
     bullet: str
     arrow: str
     dot: str
+    bar: str
     omega: str
     gradient: str
     spinner: str
 
 
-UNICODE: Final = Marks("✓", "✗", "·", "•", "→", " · ", "Ω", "∇L", "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-ASCII: Final = Marks("+", "x", ".", "-", "->", ", ", "Omega", "gradL", "|/-\\")
+UNICODE: Final = Marks("✓", "✗", "·", "•", "→", " · ", "│", "Ω", "∇L", "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+ASCII: Final = Marks("+", "x", ".", "-", "->", ", ", "|", "Omega", "gradL", "|/-\\")
 
 
 def marks_for(encoding: str | None) -> Marks:
@@ -46,6 +47,13 @@ def loss_line(decided: Decided, marks: Marks, text: Text) -> str:
         f"D {loss.D:.2f}  P {loss.P:.2f}  {marks.omega} {loss.Omega:.2f}  L {loss.L:.2f}  "
         f"{marks.gradient} {decided.grad_l:+.2f}  {marks.arrow} {name}"
     )
+
+
+def round_line(decided: Decided, marks: Marks, text: Text, *, numbers: bool) -> str:
+    """What a round led to, in words; with `numbers` the control law's figures too."""
+    if numbers:
+        return loss_line(decided, marks, text)
+    return f"{marks.arrow} {directive_name(decided.directive.value, text)}"
 
 
 def money_text(money: Money, text: Text) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TextIO
 
-from artoo.cli.marks import Marks, loss_line
+from artoo.cli.marks import Marks, round_line
 from artoo.cli.text import count
 from artoo.cli.view import Stage, SubtaskView, TaskView
 from artoo.contracts.shortened import shortened
@@ -55,7 +55,8 @@ class PlainDisplay:
                 yield f"{where} begin", f"{where}: {count(text.subtasks, len(present.subtasks))}"
             yield from self._subtask_facts(where, present.subtasks.values())
             if present.decided is not None:
-                yield f"{where} decided", f"{where}: {loss_line(present.decided, self._marks, text)}"
+                said = round_line(present.decided, self._marks, text, numbers=view.numbers)
+                yield f"{where} decided", f"{where}: {said}"
         if view.trouble:
             yield view.trouble, view.trouble
         if view.question:
@@ -67,6 +68,11 @@ class PlainDisplay:
         text = self._view.text
         for subtask in subtasks:
             head = f"{where} [{subtask.number}] {subtask.intent}"
+            if subtask.command:
+                yield (
+                    f"{where} {subtask.number} call {subtask.calls}",
+                    f"{head}: {text.runs.format(command=subtask.command)}",
+                )
             if subtask.attempt > 1 and subtask.running:
                 yield (
                     f"{where} {subtask.number} {subtask.attempt}",

@@ -8,6 +8,8 @@ from pathlib import Path
 from prompt_toolkit import PromptSession
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
+from artoo.cli.completing import ConversationCompleter
+
 HISTORY_NAME = "history"
 LARGEST_HISTORY, KEPT_HISTORY = 256 * 1024, 64 * 1024
 """Bytes: a history larger than the first is cut to its last entries, the second of these at most."""
@@ -17,15 +19,22 @@ class Prompt:
     """Reads lines from the terminal. The history file is readable by its owner only."""
 
     def __init__(self, home: Path) -> None:
-        self._session: PromptSession[str] = PromptSession(history=_history(home / HISTORY_NAME))
+        self._session: PromptSession[str] = PromptSession(
+            history=_history(home / HISTORY_NAME),
+            completer=ConversationCompleter(home),
+            complete_while_typing=False,
+        )
 
     async def read(self) -> str | None:
-        """The next line; None at the end of input. Ctrl-C empties the line."""
+        """The next line; None at the end of input. Ctrl-C empties the line, and leaves when it is empty twice."""
+        emptied = False
         while True:
             try:
                 return await self._session.prompt_async("artoo> ", handle_sigint=False)
             except KeyboardInterrupt:
-                continue
+                if emptied and not self._session.default_buffer.text:
+                    return None
+                emptied = not self._session.default_buffer.text
             except EOFError:
                 return None
 

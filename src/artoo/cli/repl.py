@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,36 +18,31 @@ from artoo.cli.outcome import INTERRUPTED
 from artoo.cli.printable import show
 from artoo.cli.prompt import Prompt
 from artoo.cli.run_command import Output, print_result
+from artoo.cli.sessions import Session, open_session
 from artoo.cli.slash import SLASH_COMMANDS, SlashCommand, Tally
 from artoo.cli.text import Text, in_language
 from artoo.contracts.errors import ArtooError
-from artoo.contracts.request import Turn
 from artoo.runtime.config_file import load_config
 from artoo.runtime.options import RunOptions
 
-TURNS = 5
-"""Earlier exchanges that the perceiver is told (SPEC section 2)."""
 
-LONGEST_SUMMARY = 2_000
-"""Characters of a summary that are remembered for the next request."""
-
-
-def converse() -> int:
-    """Talks until the person leaves. Returns the exit code."""
+def converse(*, name: str | None = None, latest: bool = False) -> int:
+    """Talks until the person leaves: anew, in the session of that name, or on from the latest. Returns the code."""
     if not sys.stdout.isatty():
         raise click.UsageError('a conversation needs a terminal; give a request: artoo "…"')
-    return asyncio.run(_converse())
+    return asyncio.run(_converse(name, latest))
 
 
-async def _converse() -> int:
+async def _converse(name: str | None, latest: bool) -> int:
     config = load_config()
+    session = open_session(config.home, name=name, latest=latest)
     text = in_language(_spoken(os.environ.get("LC_ALL") or os.environ.get("LANG") or ""))
     prompt = Prompt(config.home)
     fetch, asking = Fetch(), dialogue()
     try:
         with Interrupts(conversation=True) as interrupts:
             async with running.open_runtime(config, fetch, asking) as runtime:
-                await Conversation(runtime, prompt, text, interrupts, fetch, asking, config.home).hold()
+                await Conversation(runtime, prompt, text, interrupts, fetch, asking, config.home, session).hold()
     except asyncio.CancelledError:
         return INTERRUPTED
     return 0
@@ -71,6 +65,7 @@ class Conversation:
         fetch: Fetch,
         asking: Dialogue | None,
         home: Path,
+        session: Session,
     ) -> None:
         self._home = home
         self._asking = asking
@@ -79,7 +74,7 @@ class Conversation:
         self._runtime = runtime
         self._prompt = prompt
         self._text = text
-        self._turns: deque[Turn] = deque(maxlen=TURNS)
+        self._session = session
         self._tally = Tally()
 
     async def hold(self) -> None:
@@ -87,6 +82,8 @@ class Conversation:
         from importlib.metadata import version
 
         show(self._text.banner.format(version=version("artoo")))
+        for turn in self._session.turns:
+            show(f"artoo> {turn.input}\n{turn.summary}\n")
         while True:
             line = await self._prompt.read()
             if line is None:
@@ -108,14 +105,14 @@ class Conversation:
                 interrupts=self._interrupts,
                 fetch=self._fetch,
                 options=RunOptions(),
-                history=tuple(self._turns),
+                history=self._session.turns,
                 on_message=self._tally.count,
                 dialogue=self._asking,
             )
         except ArtooError as error:
             click.echo(f"artoo: {error}", err=True)
             return
-        self._turns.append(Turn(input=request, summary=result.summary[:LONGEST_SUMMARY], task_id=result.task_id))
+        self._session.add(request, result.summary, result.task_id)
         print_result(result, view, self._home, Output())
         show("")
 
@@ -137,6 +134,8 @@ class Conversation:
             for known, meaning in SLASH_COMMANDS.items():
                 show(f"  /{known:<8} {meaning.summary}")
             show(self._text.slash_help)
+        elif command is SlashCommand.CLEAR:
+            self._session.clear()
         elif command is SlashCommand.AUDIT:
             await self._audit()
         elif command is None:

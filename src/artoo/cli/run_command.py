@@ -22,11 +22,13 @@ from artoo.cli.outcome import INTERRUPTED, as_json, exit_code
 from artoo.cli.outward import outward
 from artoo.cli.paint import Paint
 from artoo.cli.printable import show, show_as_it_is
+from artoo.cli.sessions import Session, open_session
 from artoo.cli.task_names import name_at
 from artoo.cli.view import TaskView
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import FinalResult
+from artoo.runtime.config_endpoints import TIERS, TierName
 from artoo.runtime.config_file import load_config
 from artoo.runtime.options import Budgets, RunOptions, check_policy_line
 
@@ -36,14 +38,18 @@ LONGEST_REQUEST = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What goes to standard output: text for a person, or one JSON object, or every message and then the object."""
+    """What goes to standard output: text for a person, or one JSON object, or every message and then the object.
+
+    `verbose`: the rounds' numbers are told too, while it runs.
+    """
 
     json: bool = False
     events: bool = False
+    verbose: bool = False
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("text", nargs=-1, required=True)
+@click.argument("text", nargs=-1)
 @click.option("--json", "as_json_", is_flag=True, help="Print one JSON object as the last line.")
 @click.option("--events", is_flag=True, help="Print every message as a JSON line, then the result.")
 @click.option(
@@ -67,6 +73,11 @@ class Output:
 @click.option("--budget", multiple=True, metavar="LIMITS", help="seconds=120,calls=20,tokens=50000,money=0.50")
 @click.option("--strict", is_flag=True, help="Only a complete result is a success.")
 @click.option("--strict-roles", is_flag=True, help="Every role asks its model, also where code could decide.")
+@click.option("--model", metavar="NAME", help="The model for this request, of the configured server.")
+@click.option("--tier", type=click.Choice(TIERS), help="With --model: for this tier alone.")
+@click.option("-c", "--continue", "latest", is_flag=True, help="Go on from the last conversation.")
+@click.option("--session", metavar="NAME", help="Begin or go on with the conversation of this name.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the control law's numbers of each round.")
 @click.option("--no-memory", is_flag=True, help="Neither recall nor learn.")
 @click.option(
     "--progress",
@@ -89,6 +100,11 @@ def run(
     budget: tuple[str, ...],
     strict: bool,
     strict_roles: bool,
+    model: str | None,
+    tier: TierName | None,
+    latest: bool,
+    session: str | None,
+    verbose: bool,
     no_memory: bool,
     progress: str,
 ) -> None:
@@ -97,8 +113,18 @@ def run(
     Exit codes: 0 done, 1 abandoned, 2 usage or configuration, 3 no model reachable, 4 done, and changes wait for
     your yes (artoo diff, artoo apply, artoo discard), 130 interrupted.
     """
+    if not text and (latest or session):
+        from artoo.cli.repl import converse
+
+        context.exit(converse(name=session, latest=latest))
+    if tier and not model:
+        raise click.UsageError("--tier says for which tier --model is; name a model too")
+    if model:
+        # The environment stands over the file: for this process it names the model.
+        os.environ.update({f"{each.upper()}_MODEL": model for each in TIERS if tier in (None, each)})
     for line in allow:
         check_policy_line(line)
+    talk = open_session(load_config().home, name=session, latest=latest)
     options = RunOptions(
         workspace=workspace,
         project=project,
@@ -112,7 +138,8 @@ def run(
         memory=not no_memory,
     )
     request = _request(text)
-    context.exit(asyncio.run(_run(request, options, Output(as_json_, events), Progress(progress))))
+    output = Output(as_json_, events, verbose)
+    context.exit(asyncio.run(_run(request, options, output, Progress(progress), talk)))
 
 
 def _request(words: tuple[str, ...]) -> str:
@@ -134,20 +161,24 @@ def _request(words: tuple[str, ...]) -> str:
     return request.strip()
 
 
-async def _run(request: str, options: RunOptions, output: Output, progress: Progress) -> int:
+async def _run(request: str, options: RunOptions, output: Output, progress: Progress, talk: Session) -> int:
     """Runs the request and prints its result as soon as it is there. Returns the exit code."""
 
     async def play(terminal: Terminal) -> tuple[FinalResult, TaskView]:
-        return await running.run_task(
+        result, view = await running.run_task(
             terminal.runtime,
             request,
+            history=talk.turns,
             interrupts=terminal.interrupts,
             fetch=terminal.fetch,
             options=options,
             progress=progress,
             dialogue=terminal.dialogue,
             on_message=terminal.on_message,
+            numbers=output.verbose,
         )
+        talk.add(request, result.summary, result.task_id)
+        return result, view
 
     return await on_terminal(play, output)
 

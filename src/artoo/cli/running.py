@@ -96,6 +96,7 @@ async def run_task(
     on_message: Callable[[Envelope], None] | None = None,
     stream: TextIO | None = None,
     dialogue: Dialogue | None = None,
+    numbers: bool = False,
 ) -> tuple[FinalResult, TaskView]:
     """Runs a request to its end, shown as in `follow_task`."""
     return await follow_task(
@@ -108,6 +109,7 @@ async def run_task(
         on_message=on_message,
         stream=stream,
         dialogue=dialogue,
+        numbers=numbers,
     )
 
 
@@ -122,13 +124,15 @@ async def follow_task(
     on_message: Callable[[Envelope], None] | None = None,
     stream: TextIO | None = None,
     dialogue: Dialogue | None = None,
+    numbers: bool = False,
 ) -> tuple[FinalResult, TaskView]:
     """Shows the messages of a task on `stream` (standard error) to their end, and lets Ctrl-C stop it.
 
     `title` is shown until the request is known. `dialogue` is what the runtime asks with; questions pause the
-    display. `on_message` sees every envelope. Raises ProtocolError when the stream ends without a result.
+    display. `on_message` sees every envelope. `numbers` as in TaskView. Raises ProtocolError when the stream ends
+    without a result.
     """
-    view = TaskView(fetch=fetch)
+    view = TaskView(fetch=fetch, numbers=numbers, answered=dialogue is not None)
     view.begin(title)
     display = display_for(progress, stream or sys.stderr, view)
     fetch.changed = display.update

@@ -49,8 +49,10 @@ class SettledLines:
     def _files(self) -> Iterable[str]:
         """The files that were made, changed and removed for good."""
         settled = self.settled
-        if settled.state == "partly":
-            yield f"{self.text.files_applied} {self._paths(settled.applied, 0)}"
+        listed = {one.path for one in settled.changes} if settled.state == "applied" else set[str]()
+        before = [path for path in settled.applied if path not in listed]
+        if before:
+            yield f"{self.text.files_applied} {self._paths(before, 0)}"
         if settled.state != "applied":
             return
         made = [one.path for one in settled.changes if one.kind is ChangeKind.CREATED]
@@ -63,6 +65,8 @@ class SettledLines:
         ):
             if paths or rest:
                 yield f"{head} {self._paths(paths, rest)}"
+        if settled.changes:
+            yield "  " + self.text.undo.format(command=self.paint(f"artoo undo {self.name}", Tone.HEAD))
 
     def _paths(self, paths: Sequence[str], rest: int) -> str:
         shown = ", ".join(map(self.here.short, paths[:PATHS_SHOWN]))

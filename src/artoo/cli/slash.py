@@ -23,6 +23,10 @@ class SlashCommand(Enum):
     APPLY = ("apply it (artoo apply)", ())
     DISCARD = ("drop it (artoo discard)", ())
     UNDO = ("put back what a task changed (artoo undo)", ("--list",))
+    RESUME = ("go on with a task that stopped (artoo resume)", ())
+    STATUS = ("what waits for you (artoo status)", ())
+    MODEL = ("the local model (artoo model)", ("list",))
+    CLEAR = ("forget what was said in this conversation", ())
     QUIT = ("leave", ())
 
     def __init__(self, summary: str, defaults: tuple[str, ...]) -> None:

@@ -22,11 +22,23 @@ def short_name(task_id: str, among: Collection[str]) -> str:
 
 
 def name_at(home: Path, task_id: str) -> str:
-    """The shortest that names it to every command: no other task that waits or can be undone begins so."""
+    """The shortest that names it to every command: no other task that waits, has a log or can be undone."""
+    from artoo.tasklog.layout import tasks_directory
     from artoo.world.undo import acted
     from artoo.world.view_place import Views
 
-    return short_name(task_id, [*acted(home), *(place.task_id for place in Views(home).listed())])
+    logs = tasks_directory(home)
+    logged = [entry.name for entry in logs.iterdir()] if logs.is_dir() else []
+    return short_name(task_id, [*acted(home), *(place.task_id for place in Views(home).listed()), *logged])
+
+
+def tasks_at(home: Path, most: int) -> list[str]:
+    """The names of the latest tasks, latest first."""
+    from artoo.tasklog.layout import tasks_directory
+
+    logs = tasks_directory(home)
+    known = sorted((entry.name for entry in logs.iterdir()), reverse=True) if logs.is_dir() else []
+    return [short_name(task_id, known) for task_id in known[:most]]
 
 
 def named(beginning: str, known: Sequence[str], nothing: str, where: str) -> str:

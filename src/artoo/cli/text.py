@@ -34,6 +34,7 @@ class Text:
     answered: Mapping[str, str]
     round: str
     attempt: str
+    runs: str
     subtasks: str
     carried: str
     refused_plan: str
@@ -66,6 +67,8 @@ class Text:
     cached_cost: str
     unpriced_cost: str
     go_on: str
+    undo: str
+    task: str
     allow: str
     tools_cost: str
     # the conversation
@@ -95,6 +98,7 @@ ENGLISH: Final = Text(
     answered={"once": "allowed once", "task": "allowed for this task", "no": "not allowed"},
     round="round {number}",
     attempt="attempt {number}",
+    runs="runs {command}",
     subtasks="{count} subtasks",
     carried="{count} carried over",
     refused_plan="plan refused: {reason}",
@@ -130,6 +134,8 @@ ENGLISH: Final = Text(
     cached_cost="{share} cached",
     unpriced_cost="without price: {count} calls",
     go_on="To go on with it: artoo resume {task}",
+    undo="put it back: {command}",
+    task="task {task}",
     allow="To allow it: {line}",
     tools_cost="{count} tool calls",
     banner="artoo {version}. Say what you want done; /help lists commands, Ctrl-D leaves.",
@@ -164,6 +170,7 @@ CHINESE: Final = Text(
     answered={"once": "已允许一次", "task": "本任务内已允许", "no": "未允许"},
     round="第 {number} 轮",
     attempt="第 {number} 次尝试",
+    runs="正在运行 {command}",
     subtasks="{count} 个子任务",
     carried="沿用 {count} 个",
     refused_plan="计划被拒绝：{reason}",
@@ -199,6 +206,8 @@ CHINESE: Final = Text(
     cached_cost="{share} 命中缓存",
     unpriced_cost="另有 {count} 次调用没有价格",
     go_on="继续执行：artoo resume {task}",
+    undo="撤销：{command}",
+    task="任务 {task}",
     allow="允许它：{line}",
     tools_cost="{count} 次工具调用",
     banner="artoo {version}。请直接说出您的需求；/help 查看命令，Ctrl-D 退出。",
@@ -210,12 +219,12 @@ CHINESE: Final = Text(
 
 _DIRECTIVES: Final = {
     "accept": ("accepted", "通过"),
-    "success": ("success", "基本达成"),
-    "abandon": ("abandoned", "放弃"),
-    "break_symmetry": ("break the symmetry", "打破对称"),
-    "change_approach": ("change the approach", "更换方法"),
-    "change_path": ("change the path", "更换路径"),
-    "refine": ("refine", "细化"),
+    "success": ("good enough, with gaps", "基本达成，但有缺口"),
+    "abandon": ("stops here", "到此为止"),
+    "break_symmetry": ("tries again with other tools", "换用其他工具再试"),
+    "change_approach": ("tries another approach", "换一种方法"),
+    "change_path": ("tries another way to the same end", "换一条路径"),
+    "refine": ("mends what is missing", "补上缺少的部分"),
     "init": ("start", "开始"),
 }
 _STOPPED: Final = {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import click
 
 from artoo.cli.outward import outward
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line, show
-from artoo.cli.task_names import local_time, named, short_name
+from artoo.cli.task_names import local_time, name_at, named
 from artoo.contracts.changes import UndoableTask, UndoReport
 from artoo.runtime.config_file import load_config
 
@@ -41,7 +42,8 @@ def undo(context: click.Context, task: str | None, list_: bool, as_json: bool) -
     for cause in damaged(config.home):
         click.echo(f"artoo: {outward(one_line(cause))}", err=True)
     if list_ or task is None:
-        _print_list(known, {one.task_id: request_of(config.home, one.task_id) for one in known}, as_json)
+        asked = {one.task_id: request_of(config.home, one.task_id) for one in known}
+        _print_list(config.home, known, asked, as_json)
         return
     ids = [one.task_id for one in known]
     task_id = named(task, ids, "nothing is kept of a task", "artoo undo --list shows what can be undone")
@@ -51,7 +53,7 @@ def undo(context: click.Context, task: str | None, list_: bool, as_json: bool) -
     context.exit(REFUSED if report.refused else 0)
 
 
-def _print_list(known: tuple[UndoableTask, ...], requests: Mapping[str, str], as_json: bool) -> None:
+def _print_list(home: Path, known: tuple[UndoableTask, ...], requests: Mapping[str, str], as_json: bool) -> None:
     if as_json:
         found = [{**one.model_dump(mode="json"), "request": requests[one.task_id]} for one in known]
         show(json.dumps(found, indent=2, ensure_ascii=False))
@@ -60,7 +62,7 @@ def _print_list(known: tuple[UndoableTask, ...], requests: Mapping[str, str], as
         show("Nothing can be undone: no task has changed anything that is still kept.")
     for one in known:
         last, until = local_time(one.last_at), local_time(one.until)
-        name = short_name(one.task_id, requests)
+        name = name_at(home, one.task_id)
         show(f"{name}  {last}  {one_line(requests[one.task_id]) or '(its log is gone)'}")
         show(f"{' ' * len(name)}  {one.paths} paths in {one.transactions} acts, until {until}: artoo undo {name}")
 

@@ -27,13 +27,20 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class SubtaskView:
-    """One subtask of a round. `passed`, `judged` and `open` count verdicts of the present attempt."""
+    """One subtask of a round. `passed`, `judged` and `open` count verdicts of the present attempt.
+
+    `command` is the call that runs now, the latest of `calls`, and `printed` the last lines that it has written;
+    `activity` is the one before.
+    """
 
     number: int
     intent: str
     stage: Stage = Stage.WAITING
     attempt: int = 1
     activity: str = ""
+    command: str = ""
+    printed: tuple[str, ...] = ()
+    calls: int = 0
     passed: int = 0
     judged: int = 0
     open: int = 0
@@ -73,11 +80,15 @@ class RoundView:
 class TaskView:
     """A task as a person watches it. `clock` gives seconds, for how long something has been going on.
 
-    `asked` are Law 1's questions by digest, `not_allowed` the acts that were not agreed to, reviews left out.
+    `answered`: somebody is there to answer questions. `asked` are Law 1's questions by digest, `not_allowed` the
+    acts that were not agreed to, reviews left out.
+    `numbers`: rounds are told with the control law's figures.
     `verdicts` are those that the last decision rests on: of the subtasks, then of the task.
     """
 
     clock: Callable[[], float] = time.monotonic
+    numbers: bool = False
+    answered: bool = True
     task_id: str = ""
     intent: str = ""
     text: Text = ENGLISH

@@ -111,9 +111,9 @@ class Settled(Contract):
     """What became of a task's difference. Gate → R7, and in the FinalResult.
 
     `changes` lists all that needed consent, and of the silent ones the first thousand (`unlisted` counts the rest);
-    `counts` counts all. `applied` are the paths that took effect (empty means all when the state is `applied`).
-    `reason` says in the task's language why it waits, or why something was not applied. `expires_at`: seconds since
-    the epoch (UTC) after which a pending difference may be dropped.
+    `counts` counts all. `applied` are the paths that took effect, also in an earlier life of the task (empty means
+    all when the state is `applied`). `reason` says in the task's language why it waits, or why something was not
+    applied. `expires_at`: seconds since the epoch (UTC) after which a pending difference may be dropped.
     """
 
     state: SettledState = "none"

@@ -31,7 +31,11 @@ def load_config(environ: Mapping[str, str] | None = None) -> Config:
 
 def read_config(path: Path, environ: Mapping[str, str]) -> Config:
     """Reads one file (it may be absent) and `environ`. Raises ConfigurationError."""
-    text = decoded(bytes_of(path) or b"", path)
+    return checked(decoded(bytes_of(path) or b"", path), path, environ)
+
+
+def checked(text: str, path: Path, environ: Mapping[str, str]) -> Config:
+    """What a file of this text says, and `environ`. Raises ConfigurationError that names `path`."""
     tree, places = _parsed(text, path) if text.strip() else ({}, Places(path))
     problems = list(places.problems)
     problems += overrides(tree, places, environ)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from artoo.contracts.changes import Conflict
+from artoo.contracts.changes import Conflict, path_bytes, printable_path
 from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.contracts.settling import (
     ChangeClass,
@@ -28,8 +28,9 @@ from artoo.contracts.settling import (
     in_order_of_danger,
 )
 from artoo.runtime.config import Config
+from artoo.tasklog.reader import summary_of
 from artoo.tools.review import content_of, review_of
-from artoo.tools.settling_words import met, waiting
+from artoo.tools.settling_words import joined, met, waiting
 from artoo.world.closing import ClosingView, opened
 from artoo.world.difference import Difference
 from artoo.world.pending import (
@@ -39,10 +40,10 @@ from artoo.world.pending import (
     SettledRecord,
     expire,
     forget_pending,
-    note_settled,
     read_pending,
 )
 from artoo.world.recover import recover
+from artoo.world.settle import Told, part_of
 from artoo.world.union import RealFiles, Union
 from artoo.world.view_place import ViewPlace, Views
 
@@ -146,31 +147,48 @@ class Pending:
                 return self._settled(found, "applied")
             if found.conflicts and paths is None and not rest:
                 return self._refused(found, found.conflicts)
-            done = closing.apply(found, digest=found.digest, paths=paths)
+            done = closing.apply(found, digest=found.digest, paths=paths, told=self._told(closing, found, paths))
             if not done.report.applied:
                 return self._refused(found, done.report.conflicts)
-            self._note("applied", found, done.report.paths)
             if done.whole:
                 return self._settled(found, "applied")
             return self._rest(closing, found, done.report.paths)
+
+    def _told(self, closing: ClosingView, found: Difference, paths: Collection[str] | None) -> Told:
+        """What is known of the act even if this process dies right after it. `_rest` looks at the rest again."""
+        chosen = {effect.path for effect in (found.effects if paths is None else part_of(found, paths))}
+        left = tuple(one for one in found.classes if path_bytes(one.path) not in chosen)
+        settled = self._line("applied", found.digest, tuple(sorted(map(printable_path, chosen))))
+        if not left and not found.conflicts:
+            return Told(settled=settled)
+        return Told(settled=settled, rest=self._waits(closing, "", counts_of(left), found.conflicts))
+
+    def _waits(
+        self, closing: ClosingView, digest: str, counts: tuple[ClassCount, ...], conflicts: tuple[Conflict, ...]
+    ) -> PendingRecord:
+        """How the rest waits after a part was applied."""
+        reason = joined(
+            met(conflicts, self.language) if conflicts else "", waiting(self.task_id, counts, self.language)
+        )
+        known = closing.pending or self._record()
+        return known.model_copy(update={"digest": digest, "counts": counts, "reason": reason})
 
     def _rest(self, closing: ClosingView, found: Difference, applied: tuple[str, ...]) -> Settled:
         rest = closing.difference()
         if rest.empty:
             closing.forget()
             return self._settled(found, "applied")
-        counts = counts_of(rest.classes)
-        conflicts = f"{met(rest.conflicts, self.language)}; " if rest.conflicts else ""
-        reason = conflicts + waiting(self.task_id, counts, self.language)
-        known = closing.pending or self._record()
-        closing.keep(known.model_copy(update={"digest": rest.digest, "counts": counts, "reason": reason}))
-        settled = self._settled(rest, "partly")
-        return settled.model_copy(update={"applied": applied, "reason": reason, "expires_at": known.expires_at})
+        record = self._waits(closing, rest.digest, counts_of(rest.classes), rest.conflicts)
+        closing.keep(record)
+        known = {"applied": applied, "reason": record.reason, "expires_at": record.expires_at}
+        return self._settled(rest, "partly").model_copy(update=known)
 
     def _discard(self) -> Settled:
         with opened(self._place(), self._home) as closing:
-            self._note("discarded", None, ())
-            closing.forget()
+            try:
+                closing.discard(self._line("discarded", "", ()))
+            except OSError as error:
+                logger.warning("the changes of task %s are discarded; no room to note it: %s", self.task_id, error)
         return Settled(state="discarded", counts=self.counts, went_out=self.went_out)
 
     def _refused(self, found: Difference, conflicts: tuple[Conflict, ...]) -> Settled:
@@ -192,20 +210,17 @@ class Pending:
             }
         )
 
-    def _note(self, what: str, found: Difference | None, paths: tuple[str, ...]) -> None:
+    def _line(self, what: str, digest: str, paths: tuple[str, ...]) -> SettledRecord:
         """Who settled what: the task's own log has ended."""
-        note_settled(
-            self._home / "views",
-            SettledRecord(
-                at=time.time(),
-                task_id=self.task_id,
-                what=what,
-                by="person",
-                request=self.request,
-                digest=found.digest if found is not None else "",
-                count=len(paths) or sum(each.count for each in self.counts),
-                paths=paths[:_LISTED],
-            ),
+        return SettledRecord(
+            at=time.time(),
+            task_id=self.task_id,
+            what=what,
+            by="person",
+            request=self.request,
+            digest=digest,
+            count=len(paths) or sum(each.count for each in self.counts),
+            paths=paths[:_LISTED],
         )
 
     def _record(self) -> PendingRecord:
@@ -255,9 +270,8 @@ def find_pending(config: Config, task_id: str) -> Pending:
 
 def _pending(place: ViewPlace, config: Config) -> Pending:
     record = read_pending(place)
-    if record is None:
-        since = place.record().created_at
-        return Pending(place.task_id, since, since + config.pending.days * DAY, cut_off=True, _home=config.home)
+    if record is None or record.cut_off:
+        return _without_record(place, config, record)
     return Pending(
         task_id=record.task_id,
         since=record.since,
@@ -268,6 +282,27 @@ def _pending(place: ViewPlace, config: Config) -> Pending:
         counts=record.counts,
         went_out=record.went_out,
         warned=record.warned_at is not None,
+        _home=config.home,
+    )
+
+
+def _without_record(place: ViewPlace, config: Config, warning: PendingRecord | None) -> Pending:
+    """A task that was cut off, or one for whose record there was no room: then its log knows how it ended."""
+    since = place.record().created_at
+    told = summary_of(config.home, place.task_id)
+    ended = told.result if told is not None and told.result is not None and told.result.changes.waits else None
+    changes = Settled() if ended is None else ended.changes
+    expires_at = since + config.pending.days * DAY if changes.expires_at is None else changes.expires_at
+    return Pending(
+        task_id=place.task_id,
+        since=since,
+        expires_at=expires_at if warning is None else warning.expires_at,
+        request="" if told is None else told.request,
+        reason=changes.reason,
+        counts=changes.counts,
+        went_out=changes.went_out,
+        warned=warning is not None and warning.warned_at is not None,
+        cut_off=ended is None,
         _home=config.home,
     )
 

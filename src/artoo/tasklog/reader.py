@@ -143,6 +143,11 @@ def request_of(home: Path, task_id: str) -> str:
         return ""
 
 
+def summary_of(home: Path, task_id: str) -> TaskSummary | None:
+    """One task, read from the two ends of its log; None when it has none that can be read."""
+    return _summary_or_none(task_directory(home, task_id))
+
+
 def _task_directories(home: Path) -> list[Path]:
     root = tasks_directory(home)
     if not root.is_dir():

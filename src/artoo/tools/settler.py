@@ -10,24 +10,32 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from artoo.contracts.changes import path_bytes
 from artoo.contracts.confirmation import ConfirmationAnswer, Consent
 from artoo.contracts.errors import NotLogged, SandboxError
-from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled, counts_of, in_order_of_danger
+from artoo.contracts.settling import (
+    ApplyMode,
+    ChangeClass,
+    Ending,
+    Settled,
+    counts_of,
+    in_order_of_danger,
+)
 from artoo.ports.confirm import Questions
 from artoo.ports.waiting import waiting_for_a_person
 from artoo.ports.world import View
 from artoo.tools.review import question_of, review_of
-from artoo.tools.settling_words import joined, met, unfinished, waiting
+from artoo.tools.settling_words import joined, kept_in_memory, met, rest_by_hand, unfinished, waiting
 from artoo.tools.under_way import Durable, nothing_to_keep
 from artoo.world.closing import ClosingView, opened
 from artoo.world.difference import Difference
 from artoo.world.pending import DAY, Keeping, PendingRecord
-from artoo.world.settle import told_of
+from artoo.world.settle import part_of, told_of
 from artoo.world.union import RealFiles, Union
 from artoo.world.view_place import Views
 
@@ -61,13 +69,14 @@ class Settler:
         """See Settling."""
         await self.view.close()
         place = Views(self.artoo_home).find(ending.task_id)
+        before = await asyncio.to_thread(self._told_before, ending) if self.again else None
         if place is None:
-            told = await asyncio.to_thread(self._told_before, ending) if self.again else None
-            return told or Settled(went_out=self.went_out())
+            return self._by_hand(before, ending) or Settled(went_out=self.went_out())
         holding = opened(place, self.artoo_home)
         closing = await asyncio.to_thread(holding.__enter__)
         try:
-            return await self._settle(closing, ending, questions)
+            settled = await self._settle(closing, ending, questions)
+            return settled if before is None else _with(before, settled)
         finally:
             await asyncio.to_thread(holding.__exit__, None, None, None)
 
@@ -113,8 +122,8 @@ class Settler:
             await self.durable()
         except NotLogged as error:
             return await asyncio.to_thread(self._keep, closing, ending, found, str(error))
-        note = self._settled(found, "applied", most=_NOTED).model_dump_json()
         try:
+            note = self._note(found, paths)
             done = await asyncio.to_thread(closing.apply, found, digest=found.digest, paths=paths, note=note)
         except SandboxError as error:
             return await asyncio.to_thread(self._keep, closing, ending, found, str(error))
@@ -140,7 +149,8 @@ class Settler:
         now = time.time()
         conflicts = met(found.conflicts, ending.language) if found.conflicts else ""
         counts = counts_of(found.classes)
-        reason = joined(why, conflicts, waiting(ending.task_id, counts, ending.language))
+        lost = kept_in_memory(ending.language) if closing.in_memory else ""
+        reason = joined(why, conflicts, lost, waiting(ending.task_id, counts, ending.language))
         record = PendingRecord(
             task_id=ending.task_id,
             request=self.request,
@@ -152,7 +162,10 @@ class Settler:
             went_out=self.went_out(),
             expires_at=now + self.keeping.days * DAY,
         )
-        closing.keep(record)
+        try:
+            closing.keep(record)
+        except SandboxError as error:  # no room: the result and the log say what the record would have
+            reason = joined(str(error), reason)
         pending = self._settled(found, "pending")
         return pending.model_copy(update={"reason": reason, "expires_at": record.expires_at})
 
@@ -174,10 +187,44 @@ class Settler:
             }
         )
 
+    def _note(self, found: Difference, paths: Collection[str] | None) -> str:
+        """What the journal keeps of the act for the life after this one; of a part, that it is one, and which.
+
+        Raises SandboxError for a path that is not in the difference.
+        """
+        if paths is None:
+            return self._settled(found, "applied", most=_NOTED).model_dump_json()
+        chosen = {effect.path for effect in part_of(found, paths)}
+        classes = tuple(one for one in found.classes if path_bytes(one.path) in chosen)
+        rest = len(classes) < len(found.classes) or bool(found.conflicts)
+        part = self._settled(replace(found, classes=classes), "partly" if rest else "applied", most=_NOTED)
+        applied = tuple(one.path for one in classes[:_LISTED]) if rest else ()
+        return part.model_copy(update={"applied": applied}).model_dump_json()
+
+    def _by_hand(self, before: Settled | None, ending: Ending) -> Settled | None:
+        """What to say when the view is gone: of a part that was chosen, that this part was applied, and no more."""
+        if before is None or before.state != "partly":
+            return before
+        known = {"state": "applied", "conflicts": (), "reason": rest_by_hand(ending.language)}
+        return before.model_copy(update=known)
+
     def _told_before(self, ending: Ending) -> Settled | None:
-        """What a process that died after it had applied everything would have said."""
+        """What a process that died after it had applied everything, or a part, would have said of that."""
         note = told_of(self.artoo_home, ending.task_id)
         try:
             return None if note is None else Settled.model_validate_json(note)
         except ValidationError:
             return None
+
+
+def _with(before: Settled, now: Settled) -> Settled:
+    """What became of the rest, with the part that a person had chosen and an earlier process had applied."""
+    if now.state == "none":
+        return before.model_copy(update={"state": "applied", "applied": ()})
+    if before.state != "partly":
+        return now
+    if now.state == "applied":
+        rest = tuple(one.path for one in now.changes)
+        return now.model_copy(update={"applied": (*before.applied, *(now.applied or rest))})
+    state = "partly" if now.waits else now.state
+    return now.model_copy(update={"state": state, "applied": (*before.applied, *now.applied)})

@@ -58,6 +58,20 @@ def unfinished(language: str) -> str:
     return "任务未完成，其更改未被应用" if language.startswith("zh") else "the task was not finished"
 
 
+def kept_in_memory(language: str) -> str:
+    """What waits, and does not outlive the machine's next start."""
+    if language.startswith("zh"):
+        return "artoo 的主目录（ARTOO_HOME）在内存中：重启后等待同意的更改会丢失"
+    return "artoo's home (ARTOO_HOME) is in memory: what waits there is lost at a reboot"
+
+
+def rest_by_hand(language: str) -> str:
+    """Of what was applied only a part is told: what became of the rest after that."""
+    if language.startswith("zh"):
+        return "其余更改在任务中断期间已由你处理"
+    return "you settled the rest while the task was cut off"
+
+
 def met(conflicts: Sequence[Conflict], language: str) -> str:
     """What stands in the way."""
     shown = ", ".join(f"{one.path} ({one.reason})" for one in conflicts[:5])

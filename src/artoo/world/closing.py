@@ -7,6 +7,7 @@ with opened(place, home) as view:     the view to oneself, at a command's bounda
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +16,9 @@ from pathlib import Path
 from artoo.contracts.errors import SandboxError
 from artoo.world.boundary import to_boundary
 from artoo.world.difference import Difference, difference_of
-from artoo.world.pending import PendingRecord, read_pending, write_pending
-from artoo.world.settle import Applied, apply_difference, finish_cut
+from artoo.world.mounts import MountTable
+from artoo.world.pending import PendingRecord, SettledRecord, read_pending, write_pending
+from artoo.world.settle import Applied, Told, apply_difference, discard, finish_cut
 from artoo.world.view_place import TRUNK, ViewPlace
 
 
@@ -33,6 +35,11 @@ class ClosingView:
         return read_pending(self.place)
 
     @property
+    def in_memory(self) -> bool:
+        """Whether a reboot takes it: artoo's own home is in memory, and there is no disk to move it to."""
+        return MountTable.read().in_memory(os.fsencode(self.place.base.resolve()))
+
+    @property
     def has_forks(self) -> bool:
         """Whether subtasks were cut off before what they did was joined."""
         return any(name != TRUNK for name in self.place.layer_names())
@@ -42,10 +49,22 @@ class ClosingView:
         return difference_of(self.place, self.artoo_home)
 
     def apply(
-        self, difference: Difference, *, digest: str, paths: Collection[str] | None = None, note: str = ""
+        self,
+        difference: Difference,
+        *,
+        digest: str,
+        paths: Collection[str] | None = None,
+        note: str = "",
+        told: Told | None = None,
     ) -> Applied:
         """See `settle.apply_difference`."""
-        return apply_difference(self.place, self.artoo_home, difference, digest=digest, paths=paths, note=note)
+        return apply_difference(
+            self.place, self.artoo_home, difference, digest=digest, paths=paths, note=note, told=told
+        )
+
+    def discard(self, settled: SettledRecord) -> None:
+        """Nothing of it is left, and it is told. Raises OSError when there is no room even for that line."""
+        discard(self.place, settled)
 
     def keep(self, record: PendingRecord) -> None:
         """It waits from now on, durably. Raises SandboxError when there is no room for the record."""

@@ -196,14 +196,21 @@ def _copy_range(source: int, target: int, length: int) -> None:
 
 
 def sync_file_system(place: Path) -> None:
-    """Makes everything on the file system of `place` durable; all of them where that cannot be asked for."""
-    library = ctypes.CDLL(None)
+    """Makes everything on the file system of `place` durable; all of them where that cannot be asked for.
+
+    Raises OSError when something of it could not be written.
+    """
+    library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, "syncfs"):
         os.sync()
         return
     descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        if library.syncfs(descriptor) != 0:
-            os.sync()
+        if library.syncfs(descriptor) == 0:
+            return
+        code = ctypes.get_errno()
+        if code != errno.ENOSYS:
+            raise OSError(code, os.strerror(code), str(place))
+        os.sync()
     finally:
         os.close(descriptor)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+_IN_MEMORY = frozenset(("tmpfs", "ramfs"))
 _OCTAL = re.compile(rb"\\([0-7]{3})")
 
 
@@ -37,11 +38,20 @@ class MountTable:
 
     def of(self, path: bytes) -> int | None:
         """The identifier of the mount that holds `path` (absolute, real), None when unknown."""
+        best = self._holding(path)
+        return best.identifier if best else None
+
+    def in_memory(self, path: bytes) -> bool:
+        """Whether what is at `path` (absolute, real) is gone after a reboot, as far as is known."""
+        best = self._holding(path)
+        return best is not None and best.type in _IN_MEMORY
+
+    def _holding(self, path: bytes) -> Mount | None:
         best: Mount | None = None
         for mount in self.mounts:
             if _inside(path, mount.point) and (best is None or len(mount.point) >= len(best.point)):
                 best = mount
-        return best.identifier if best else None
+        return best
 
     def below(self, root: bytes) -> tuple[bytes, ...]:
         """Mount points strictly inside `root`, outermost first."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,8 @@ _LISTED = 1_000
 
 class PendingRecord(BaseModel):
     """`pending.json`. Times are seconds since the epoch (UTC). `warned_at`: when the person was first told that it
-    will expire; None: not yet. `reason` says in words why it waits, in `language`."""
+    will expire; None: not yet. `reason` says in words why it waits, in `language`. `cut_off`: the task left no
+    record; this one only says that the person was warned."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -46,10 +48,12 @@ class PendingRecord(BaseModel):
     went_out: tuple[str, ...] = ()
     expires_at: float
     warned_at: float | None = None
+    cut_off: bool = False
 
 
 class SettledRecord(BaseModel):
-    """One line of `settled.jsonl`. `paths` are the first thousand, `count` is how many there were."""
+    """One line of `settled.jsonl`. `paths` are the first thousand, `count` is how many there were. `act` is its
+    record in the journal; empty: none."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -61,6 +65,7 @@ class SettledRecord(BaseModel):
     digest: str = ""
     count: int = 0
     paths: tuple[str, ...] = ()
+    act: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +99,26 @@ def forget_pending(place: ViewPlace) -> None:
     (place.base / _FILE).unlink(missing_ok=True)
 
 
+def settled_records(views: Path) -> tuple[SettledRecord, ...]:
+    """What became of differences after their tasks' ends, oldest first; a line that a full disk cut is left out.
+
+    Raises OSError.
+    """
+    found: list[SettledRecord] = []
+    lines = (views / _HISTORY).read_bytes().splitlines() if (views / _HISTORY).exists() else []
+    for line in lines:
+        with suppress(ValidationError):
+            found.append(SettledRecord.model_validate_json(line))
+    return tuple(found)
+
+
 def note_settled(views: Path, record: SettledRecord) -> None:
-    """One line more in the record of what became of differences. Raises OSError."""
-    descriptor = os.open(views / _HISTORY, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    """One line more in the record of what became of differences, on a line of its own. Raises OSError."""
+    descriptor = os.open(views / _HISTORY, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     with open(descriptor, "ab") as file:
-        file.write(record.model_dump_json().encode() + b"\n")
+        size = os.fstat(descriptor).st_size
+        cut = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        file.write(b"\n" * cut + record.model_dump_json().encode() + b"\n")
         file.flush()
         os.fsync(descriptor)
 
@@ -168,7 +188,7 @@ def _waiting(place: ViewPlace, keep: Keeping) -> PendingRecord | None:
     if record is not None:
         return record
     since = since or place.record().created_at
-    return PendingRecord(task_id=place.task_id, since=since, expires_at=since + keep.days * DAY)
+    return PendingRecord(task_id=place.task_id, since=since, expires_at=since + keep.days * DAY, cut_off=True)
 
 
 def _drop(place: ViewPlace, record: PendingRecord, now: float) -> SettledRecord | None:

@@ -1,6 +1,6 @@
 """Makes a view's difference, or a chosen part of it, real: once, whole, whenever the process dies.
 
-    applying.json ─► the journalled act (`transaction`) ─► the view goes, or what was applied leaves it ─► done
+    applying.json ─► the journalled act (`transaction`) ─► told ─► the view goes, or what was applied leaves it
 
 The layers are not used up by the act: until it is done the view is as it was, and a failed act can be tried again.
 Whoever calls holds the view (`ViewPlace.locked`).
@@ -8,6 +8,7 @@ Whoever calls holds the view (`ViewPlace.locked`).
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
@@ -26,25 +27,46 @@ from artoo.world.files import parent_of
 from artoo.world.git_keep import keeping_refs
 from artoo.world.journal import Record, StateRecord, records_of, sync_directory
 from artoo.world.nodes import digest_file
-from artoo.world.pending import replace_durably
+from artoo.world.pending import (
+    PendingRecord,
+    SettledRecord,
+    note_settled,
+    replace_durably,
+    settled_records,
+    write_pending,
+)
 from artoo.world.scan import Effect, readable_layers
 from artoo.world.stage import remove_tree
 from artoo.world.transaction import apply_effects, new_name
 from artoo.world.view_place import ViewPlace
+
+logger = logging.getLogger(__name__)
 
 _MARK = "applying.json"
 SETTLING = "settling"
 """The act of the note that settling leaves in the journal; its outcome is the Settled message."""
 
 
+class Told(BaseModel):
+    """What is to be known of an act of somebody who settles after the task's end: a line of `settled.jsonl`, and,
+    of a part, how the rest waits (`pending.json`). Both are written when it is done, whoever has to finish it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    settled: SettledRecord
+    rest: PendingRecord | None = None
+
+
 class Mark(BaseModel):
-    """`applying.json`: which record of the journal will say whether it happened. `whole`: then the view goes."""
+    """`applying.json`: which record of the journal will say whether it happened. `whole`: then the view goes.
+    Without a record nothing is applied, and it has happened when this is written: the view is discarded."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     record: str
     whole: bool
     paths: tuple[str, ...]
+    told: Told | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +85,13 @@ def apply_difference(
     digest: str,
     paths: Collection[str] | None = None,
     note: str = "",
+    told: Told | None = None,
 ) -> Applied:
     """Applies a difference, all or nothing, or of it the `paths` and what they need. Blocking.
 
     `digest` is that of the difference that was agreed to; `paths` are printable, and a directory stands for all in
-    it. `note` is kept with the act. Raises SandboxError when another difference was agreed to, a path is not in it,
-    or the system refuses; then nothing has changed.
+    it. `note` is kept with the act; `told` is known as soon as it took effect. Raises SandboxError when another
+    difference was agreed to, a path is not in it, or the system refuses; then nothing has changed.
     """
     if difference.digest != digest:
         raise SandboxError("what was agreed to is not what is there now: look at the difference again")
@@ -76,7 +99,7 @@ def apply_difference(
     whole = len(chosen) == len(difference.effects) and not difference.conflicts
     kept = keeping_refs(place, artoo_home, difference, chosen)
     name = new_name()
-    mark = Mark(record=name, whole=whole, paths=tuple(printable_path(one.path) for one in chosen))
+    mark = Mark(record=name, whole=whole, paths=tuple(printable_path(one.path) for one in chosen), told=told)
     _write(place, mark)
     try:
         with readable_layers(chosen):
@@ -96,8 +119,26 @@ def apply_difference(
     if not report.applied:
         _forget(place)
         return Applied(report)
-    _finish(place, mark)
+    try:
+        _finish(place, mark)
+    except OSError as error:  # it did take effect; the mark stands, and whoever opens the view next finishes it
+        logger.warning("what was applied of task %s is not out of its view yet: %s", place.task_id, error)
     return Applied(report, whole)
+
+
+def discard(place: ViewPlace, settled: SettledRecord) -> None:
+    """Forgets a view at somebody's word, and tells it. On a full disk the view goes first: it may be what fills it.
+
+    Raises OSError when it is gone, and there is no room to tell so.
+    """
+    mark = Mark(record="", whole=True, paths=(), told=Told(settled=settled))
+    try:
+        replace_durably(place.base / _MARK, mark.model_dump_json().encode())
+    except OSError:
+        place.remove()
+        note_settled(place.base.parent, settled)
+        return
+    _finish(place, mark)
 
 
 def finish_cut(place: ViewPlace, artoo_home: Path) -> bool:
@@ -109,14 +150,17 @@ def finish_cut(place: ViewPlace, artoo_home: Path) -> bool:
         return False
     except (OSError, ValidationError) as error:
         raise SandboxError(f"{path} cannot be read: {error}; keep it and report this") from error
-    record = _record(place, artoo_home, mark)
-    if record.place.exists() and not record.done:
+    record = _record(place, artoo_home, mark) if mark.record else None
+    if record is not None and record.place.exists() and not record.done:
         raise SandboxError(f"an apply of task {place.task_id} was cut and is not recovered yet; start artoo again")
-    took_effect = record.place.exists()
-    if took_effect:
-        _finish(place, mark)
-    else:
-        _forget(place)
+    took_effect = record is None or record.place.exists()
+    try:
+        if took_effect:
+            _finish(place, mark)
+        else:
+            _forget(place)
+    except OSError as error:
+        raise SandboxError(f"the view {place.base} cannot be put in order ({error}); free space") from error
     return took_effect
 
 
@@ -167,14 +211,26 @@ def _needed(by_path: dict[bytes, Effect], path: bytes) -> Iterable[bytes]:
 
 
 def _finish(place: ViewPlace, mark: Mark) -> None:
-    """What was applied leaves the view. May be repeated."""
+    """It is told, and what was applied leaves the view. May be repeated. Raises OSError."""
+    if mark.told is not None:
+        _tell(place, mark.told, mark.record)
     if mark.whole:
         place.remove()
         return
+    if mark.told is not None and mark.told.rest is not None:
+        write_pending(place, mark.told.rest)
     for layer in place.trunk():
         _take_out(layer.upper, layer.root, mark.paths)
     _rebase(place, mark.paths)
     _forget(place)
+
+
+def _tell(place: ViewPlace, told: Told, act: str) -> None:
+    """Once, however often it is finished."""
+    views = place.base.parent
+    line = told.settled.model_copy(update={"act": act})
+    if line not in settled_records(views):
+        note_settled(views, line)
 
 
 def _take_out(upper: Path, root: Path, paths: Sequence[str]) -> None:

@@ -61,7 +61,9 @@ def missing(answer: str, *outputs: str, request: str = "") -> list[str]:
         ("encoded as UTF-8, O(n log n), SHA-1", "x"),
         ("90.5 seconds", "real 1m30.5s"),
         ("more than 20 of them", "23"),
-        ("about 8 GB", "Mem: 7982 3012"),
+        ("2189 \u4e07", "\u4eba\u53e3\uff08\u4e07\uff09 2189"),
+        ("6.4\u4e07", "64231.5"),
+        ("64000", "6.4 \u4e07"),
         ("17 are gone, 8 are left", "25\n8"),
         ("3 at 4.50 make 13.50", "3 pieces, 4.50 each"),
         ("10 of 40 are 25 %", "py 10\nall 40"),
@@ -73,10 +75,29 @@ def test_what_was_seen_may_be_said(answer: str, output: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("answer", "command", "grounded"),
+    [
+        ("about 8 GB", "free -m", True),
+        ("7982 MB", "free", True),
+        ("about 8 GB", "free", False),
+        ("8.2 MB", "du -sk /data", True),
+        ("8 TB", "free -m", False),
+    ],
+)
+def test_a_column_has_the_unit_that_its_command_names(answer: str, command: str, grounded: bool) -> None:
+    """A bare number is a size of another scale only where the call says which unit it is in."""
+    assert (ungrounded(answer, seen_in([call("Mem: 7982 3012", command)], ())) == ()) is grounded
+
+
+@pytest.mark.parametrize(
     ("answer", "output", "named"),
     [
         ("notes.txt has 7 lines.", "2\n", "7"),
         ("It is 12 KB.", "12 bytes\n", "12 KB"),
+        ("It is 2 MB.", "2048\n", "2 MB"),
+        ("\u5171\u67097\u884c", "2\n", "7"),
+        ("\u5171\u67091234\u884c", "1235\n", "1234"),
+        ("BTC is 64 \u4e07", "64231.5", "64 \u4e07"),
         ("1.2 MB", "1.2G\tdata", "1.2 MB"),
         ("The result is 1.875.", "result: 0.1875", "1.875"),
         ("3.14159", "3.14", "3.14159"),

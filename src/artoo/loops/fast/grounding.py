@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import permutations, product
 
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.loops.fast.numerals import Number, Shown, durations_in, numbers_in, plain_digits, written_in
+from artoo.loops.fast.numerals import Number, Shown, columns_in, durations_in, numbers_in, plain_digits, written_in
 from artoo.loops.fast.tokens import Token, folded, tokens_of, words_of
 
 _SHOWN_LINE = 140
@@ -72,6 +72,8 @@ class Seen:
     counts: frozenset[int] = field(default_factory=frozenset[int])
     outputs: int = 0
     """How many of the texts, from the first, are what calls put out."""
+    columns: tuple[Number, ...] = ()
+    """Numbers of outputs whose unit of size their command names."""
     listing: str = ""
     """What lies around. Its numbers are sizes, and ground nothing else."""
 
@@ -98,7 +100,8 @@ class Seen:
     def numbers(self) -> Shown:
         """Every number in it."""
         readers = (numbers_in, written_in, durations_in)
-        return Shown(number for text in self.texts for reader in readers for number in reader(text))
+        read = (number for text in self.texts for reader in readers for number in reader(text))
+        return Shown((*read, *self.columns))
 
     @cached_property
     def digits(self) -> frozenset[int]:
@@ -114,7 +117,8 @@ def seen_in(calls: Sequence[ToolCall], request: Iterable[str]) -> Seen:
     inputs = [part for call in telling for part in (call.input, call.target, *call.changes, *call.dropped)]
     codes = [f"{call.exit_code} {call.total_bytes}" for call in telling]
     counts = {len(telling), *(count for call in telling for count in _counts(call))}
-    return Seen((*outputs, *inputs, *codes, *request), frozenset(counts), len(outputs))
+    columns = tuple(number for call in telling for number in columns_in(_shown(call), call.input))
+    return Seen((*outputs, *inputs, *codes, *request), frozenset(counts), len(outputs), columns)
 
 
 def _shown(call: ToolCall) -> str:

@@ -1,6 +1,7 @@
 """Numbers in a text, read by value: any script's digits, any convention of separators, percent, sizes in bytes.
 
     "1.234,5"  "1,234.5"  "1 234.5"  ──► 1234.5        "25 %" ──► 25 or 0.25        "12 KB" ──► 12000 or 12288 bytes
+    "64" and a sign that is a power of ten, as Han has them ──► that power of ten times 64
 
 A literal that can be read in two ways ("1.234") has two values, and equals whatever equals one of them.
 """
@@ -9,8 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
 _LONGEST = 24
@@ -36,11 +37,14 @@ _SEPARATOR = re.compile(r"\D")
 _POINT = re.compile(r"[.,]")
 _POWERS = {letter: power for power, letter in enumerate("KMGTPE", 1)}
 _MYRIAD = 10_000
+_MOST_SIGNS = 3
+_SIGNS = frozenset(10**power for power in range(1, 13))
+"""What a sign that stands behind digits can multiply them by, and how many of them are read."""
 _PRECISE = 10
 """A whole number from here on may be a rounded one of a larger scale."""
 _ONE = Decimal(1)
-_UNITS = tuple(Decimal(base) ** power for base in (1000, 1024) for power in (1, 2))
-"""What a bare number may have to be divided by to be in the unit that is said: its column has one of its own."""
+_UNIT_OPTION = re.compile(r"(?<!\S)-[a-zA-Z]*?(?P<prefix>[kKmMgG])[a-zA-Z]*(?!\S)")
+"""A command line's option that gives its columns a unit of size."""
 _SCALES = tuple(Decimal(10) ** power for power in (3, 4, 6, 8, 9))
 """What a scale that is written beside a number multiplies it by, in whatever language it is written."""
 
@@ -49,7 +53,8 @@ _SCALES = tuple(Decimal(10) ** power for power in (3, 4, 6, 8, 9))
 class Number:
     """One numeral: its place, its text, its values as they may be read; `sizes` in bytes when a unit follows.
 
-    `parts`: the runs of digits of a row such as a date or a version.
+    `parts`: the runs of digits of a row such as a date or a version. `unscaled`: the values without the
+    scale, where one is written as a sign of its own behind the digits.
     """
 
     start: int
@@ -58,6 +63,7 @@ class Number:
     values: tuple[Decimal, ...]
     sizes: tuple[Decimal, ...] = ()
     parts: tuple[str, ...] = ()
+    unscaled: tuple[Decimal, ...] = ()
 
     @property
     def is_zero(self) -> bool:
@@ -67,35 +73,89 @@ class Number:
 
 def plain_digits(text: str) -> str:
     """The text with every script's digits as 0 to 9 and every number separator as ASCII; as long as before."""
-    return text if text.isascii() else "".join(map(_plain, text))
+    return text if text.isascii() else text.translate(_PLAIN)
+
+
+def parted(text: str) -> str:
+    """The text with a bar for every letter of a script without capitals: such scripts need no space between a word
+    and a number. As long as before.
+    """
+    return text if text.isascii() else text.translate(_PARTED)
+
+
+class _Signs(dict[int, str]):
+    """A table for `str.translate` that fills itself with what `read` says of each sign."""
+
+    def __init__(self, read: Callable[[str], str]) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, code: int) -> str:
+        self[code] = self._read(chr(code))
+        return self[code]
 
 
 def _plain(character: str) -> str:
-    if character.isascii():
-        return character
-    digit = unicodedata.decimal(character, None)
+    digit = None if character.isascii() else unicodedata.decimal(character, None)
     return _SEPARATORS.get(character, character) if digit is None else str(digit)
+
+
+def _bar(character: str) -> str:
+    return "|" if unicodedata.category(character) == "Lo" else character
+
+
+_PLAIN, _PARTED = _Signs(_plain), _Signs(_bar)
 
 
 def numbers_in(text: str) -> Iterator[Number]:
     """Every numeral of the text, in order."""
-    for found, _ in zip(_NUMBER.finditer(plain_digits(text)), range(_MOST), strict=False):
+    plain = plain_digits(text)
+    for found, _ in zip(_NUMBER.finditer(parted(plain)), range(_MOST), strict=False):
         digits = found["digits"]
         if len(digits) > _LONGEST:
             continue
-        values = tuple(_readings(digits, found["exponent"] or ""))
-        sizes: tuple[Decimal, ...] = ()
+        values, end = tuple(_readings(digits, found["exponent"] or "")), found.end()
+        sizes = unscaled = tuple[Decimal, ...]()
         prefix = found["prefix"] or found["bare"]
         if prefix:
-            power = _POWERS[prefix.upper()]
-            sizes = tuple(value * base**power for value in values for base in (Decimal(1000), Decimal(1024)))
+            sizes = tuple(_in_bytes(values, prefix))
         elif found["bytes"]:
             sizes = values
         elif found["percent"]:
             values = (*values, *(value.scaleb(-2) for value in values))
+        elif not plain.isascii():
+            scale, end = _scale_at(plain, end)
+            if scale > 1:
+                unscaled, values = values, tuple(value * scale for value in values)
         pieces = tuple(_SEPARATOR.split(digits))
         row = bool(pieces[1:]) and (not values or " " in digits)
-        yield Number(found.start(), found.end(), found.group().strip(), values, sizes, pieces if row else ())
+        said = plain[found.start() : end].strip()
+        yield Number(found.start(), end, said, values, sizes, pieces if row else (), unscaled)
+
+
+def columns_in(output: str, command: str) -> Iterator[Number]:
+    """The bare numbers of an output as sizes, where an option of the command names the unit of its columns."""
+    for option in _UNIT_OPTION.finditer(command):
+        for number in numbers_in(output):
+            if number.values and not number.sizes:
+                yield replace(number, sizes=tuple(_in_bytes(number.values, option["prefix"])))
+
+
+def _in_bytes(values: Iterable[Decimal], prefix: str) -> Iterator[Decimal]:
+    """Sizes with a prefix, decimal and binary."""
+    power = _POWERS[prefix.upper()]
+    yield from (value * Decimal(base) ** power for value in values for base in (1000, 1024))
+
+
+def _scale_at(text: str, place: int) -> tuple[int, int]:
+    """The scale that signs at this place of a text write, perhaps behind a space, and where they end; else 1."""
+    scale, start = 1, place + (text[place : place + 1] == " ")
+    for end in range(start, min(start + _MOST_SIGNS, len(text))):
+        value = unicodedata.numeric(text[end], 0) if unicodedata.category(text[end]) == "Lo" else 0
+        if value not in _SIGNS:
+            return (scale, end) if scale > 1 else (1, place)
+        scale *= int(value)
+    return scale, min(start + _MOST_SIGNS, len(text))
 
 
 def written_in(text: str) -> Iterator[Number]:
@@ -188,12 +248,9 @@ class Shown:
     def has(self, said: Number) -> bool:
         """Whether it was shown, after formatting, rounding, percent, scale and units of size."""
         if said.sizes:
-            bare = (*said.sizes, *said.values)
-            if self._equal(self._sizes, said.sizes) or self._equal(self._plain, bare):
-                return True
-            return any(
-                value in self._at(self._plain, _exponent(value), unit) for unit in _UNITS for value in said.values
-            )
+            return self._equal(self._sizes, said.sizes) or self._equal(self._plain, (*said.sizes, *said.values))
+        if said.unscaled:
+            return self._equal(self._values, said.values) or self._equal(self._plain, said.unscaled)
         return (
             self._equal(self._values, said.values)
             or self._equal(self._sizes, said.values)

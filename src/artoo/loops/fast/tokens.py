@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from artoo.loops.fast.numerals import Number, numbers_in, plain_digits
+from artoo.loops.fast.numerals import Number, numbers_in, parted, plain_digits
 
 Kind = Literal["number", "path", "url", "id", "quote"]
 
@@ -58,10 +58,11 @@ def tokens_of(text: str) -> tuple[Token, ...]:
     for kind, pattern in kinds:
         found += (Token(kind, match.group().rstrip(_TRAILING), match.start()) for match in pattern.finditer(left))
         left = _blanked(pattern, left)
+    apart = parted(left)
     found += (
-        Token("id", match.group(), match.start()) for match in _IDENTIFIER.finditer(left) if _is_id(match.group())
+        Token("id", match.group(), match.start()) for match in _IDENTIFIER.finditer(apart) if _is_id(match.group())
     )
-    left = _blanked(_IDENTIFIER, left)
+    left = _blanked(_IDENTIFIER, left, read_as=apart)
     found += (
         Token("number", text[number.start : number.end].strip(), number.start, number)
         for number in numbers_in(left)
@@ -113,12 +114,13 @@ def _is_number(span: str) -> bool:
     return len(list(numbers_in(span))) == 1 and len(_WORD.findall(span)) <= 2
 
 
-def _blanked(pattern: re.Pattern[str], text: str, keep: object = None) -> str:
-    """The text, as long as before, with every match blank; `keep` says which matches stay."""
-
-    def blank(match: re.Match[str]) -> str:
-        if callable(keep) and keep(match.group(1)):
-            return match.group()
-        return " " * len(match.group())
-
-    return pattern.sub(blank, text)
+def _blanked(
+    pattern: re.Pattern[str], text: str, keep: Callable[[str], bool] | None = None, read_as: str | None = None
+) -> str:
+    """The text, as long as before, with every match blank. `keep` says which stay; `read_as` is what is matched."""
+    pieces, end = list[str](), 0
+    for match in pattern.finditer(text if read_as is None else read_as):
+        if keep is None or not keep(match.group(1)):
+            pieces += (text[end : match.start()], " " * len(match.group()))
+            end = match.end()
+    return "".join((*pieces, text[end:]))

@@ -1,0 +1,70 @@
+"""`artoo config path|get|set`: the configuration from the command line."""
+
+from __future__ import annotations
+
+import os
+from typing import cast
+
+import click
+
+from artoo.cli.printable import show
+from artoo.contracts.errors import ConfigurationError
+from artoo.settings.places import Value
+
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group(context_settings=_SETTINGS)
+def config() -> None:
+    """Look at the configuration, or change one value of its file."""
+
+
+@config.command(context_settings=_SETTINGS)
+def path() -> None:
+    """Show where the file is, or would be."""
+    from artoo.runtime.home import CONFIG_NAME, default_home
+
+    show(str(default_home(os.environ) / CONFIG_NAME))
+
+
+@config.command(context_settings=_SETTINGS)
+@click.argument("key", required=False)
+def get(key: str | None) -> None:
+    """Show what is in effect, of the file and the environment: one setting (KEY as in limits.calls), or all."""
+    import yaml
+
+    from artoo.runtime.config_file import load_config
+
+    value: object = load_config().model_dump(mode="json", by_alias=True)
+    for name in key.split(".") if key else ():
+        if not isinstance(value, dict) or name not in value:
+            raise ConfigurationError(f"there is no setting {key!r}; artoo config get shows all")
+        value = cast("dict[str, object]", value)[name]
+    written = yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+    show(written.removesuffix("...\n").rstrip())
+
+
+@config.command(name="set", context_settings=_SETTINGS)
+@click.argument("key")
+@click.argument("value")
+def set_(key: str, value: str) -> None:
+    """Write VALUE (as in YAML) for KEY into the file. All else in it stays; what would be a mistake is refused."""
+    import yaml
+
+    from artoo.runtime.config_file import checked
+    from artoo.runtime.home import CONFIG_NAME, default_home
+    from artoo.settings.text_file import bytes_of, decoded
+    from artoo.settings.yaml_edit import with_value
+
+    file = default_home(os.environ) / CONFIG_NAME
+    try:
+        meant = cast(Value, yaml.safe_load(value))
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"{value!r} cannot be read as a value; put quotes around it") from error
+    changed = with_value(decoded(bytes_of(file) or b"", file), key.split("."), meant)
+    checked(changed, file, {})
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    temporary.write_text(changed, encoding="utf-8")
+    temporary.replace(file)
+    show(f"{key} is {value} now, in {file}")

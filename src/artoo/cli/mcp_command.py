@@ -1,0 +1,145 @@
+"""`artoo mcp add|list|test|remove`: the servers of `mcp.json` in artoo's home."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from artoo.cli.printable import one_line, show
+from artoo.contracts.errors import ConfigurationError, ToolError
+
+if TYPE_CHECKING:
+    from artoo.tools.mcp.servers import McpServer
+
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+FAILED = 1
+
+Table = dict[str, object]
+
+
+@click.group(context_settings=_SETTINGS)
+def mcp() -> None:
+    """MCP servers whose tools artoo may use: those of the configuration, and of mcp.json in its home."""
+
+
+@mcp.command(name="list", context_settings=_SETTINGS)
+def list_() -> None:
+    """Show the servers that tasks are offered."""
+    found = _servers()
+    show(
+        "\n".join(one_line(server.shown) for server in found)
+        or "No MCP server is configured: artoo mcp add NAME -- …"
+    )
+
+
+@mcp.command(context_settings={**_SETTINGS, "ignore_unknown_options": True})
+@click.argument("name")
+@click.argument("command", nargs=-1)
+@click.option("--url", help="A server that is reached by streamable HTTP.")
+@click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable of its environment.")
+@click.option("--trust-read-only", is_flag=True, help="Believe it when it says of a tool that it only reads.")
+def add(name: str, command: tuple[str, ...], url: str | None, env: tuple[str, ...], trust_read_only: bool) -> None:
+    """Add a server: artoo mcp add NAME -- COMMAND ARGUMENTS…, or artoo mcp add NAME --url URL."""
+    from artoo.tools.mcp.servers import servers_of
+
+    if bool(command) == bool(url):
+        raise click.UsageError("give either a command behind --, or --url")
+    entry: Table = {"url": url} if url else {"command": command[0], "args": list(command[1:])}
+    if env:
+        entry["env"] = dict(_pair(each) for each in env)
+    if trust_read_only:
+        entry["trustReadOnly"] = True
+    servers_of({name: entry}, "artoo mcp add")
+    table = _table()
+    if name in table:
+        raise ConfigurationError(f"there is a server {name!r} already; artoo mcp remove {name} takes it away")
+    _write({**table, name: entry})
+    show(f"{name} is added to {_file()}; artoo mcp test {name} tries it")
+
+
+@mcp.command(context_settings=_SETTINGS)
+@click.argument("name")
+def remove(name: str) -> None:
+    """Take a server out of mcp.json."""
+    table = _table()
+    if name not in table:
+        raise ConfigurationError(f"{_file()} has no server {name!r}; artoo mcp list shows which there are")
+    _write({other: entry for other, entry in table.items() if other != name})
+    show(f"{name} is removed")
+
+
+@mcp.command(context_settings=_SETTINGS)
+@click.argument("name", required=False)
+@click.pass_context
+def test(context: click.Context, name: str | None) -> None:
+    """Start a server (or all), and show the tools that it offers. Exit code 1 when one does not answer."""
+    chosen = [server for server in _servers() if name in (None, server.name)]
+    if not chosen:
+        raise ConfigurationError(f"there is no server {name!r}" if name else "no MCP server is configured")
+    context.exit(0 if asyncio.run(_try(chosen)) else FAILED)
+
+
+async def _try(servers: list[McpServer]) -> bool:
+    from artoo.tools.mcp.connection import McpConnection
+
+    good = True
+    async with asyncio.TaskGroup() as group:
+        for server in servers:
+            connection = McpConnection(server)
+            running = group.create_task(connection.run())
+            try:
+                names = [tool.name for tool in await connection.tools()]
+                show(f"{server.name}: {len(names)} tools: {one_line(', '.join(names))}")
+            except ToolError as error:
+                good = False
+                show(f"{server.name}: {one_line(str(error))}")
+            running.cancel()
+    return good
+
+
+def _servers() -> tuple[McpServer, ...]:
+    from artoo.runtime.config_file import load_config
+    from artoo.runtime.mcp import own_servers
+
+    return own_servers(load_config())
+
+
+def _file() -> Path:
+    from artoo.runtime.home import default_home
+    from artoo.runtime.mcp import HOME_FILE
+
+    return default_home(os.environ) / HOME_FILE
+
+
+def _table() -> Table:
+    """What is in the file. Raises ConfigurationError for a file that is none."""
+    from artoo.tools.mcp.servers import read_servers
+
+    file = _file()
+    read_servers(file)
+    if not file.is_file():
+        return {}
+    return cast("dict[str, Table]", json.loads(file.read_bytes()))["mcpServers"]
+
+
+def _write(table: Table) -> None:
+    """Keeps what else is in the file; for its owner only, as variables may be secrets."""
+    file = _file()
+    whole = cast(Table, json.loads(file.read_bytes())) if file.is_file() else {}
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    temporary.touch(mode=0o600)
+    temporary.write_text(json.dumps({**whole, "mcpServers": table}, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    temporary.replace(file)
+
+
+def _pair(given: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not name or not equals:
+        raise click.UsageError(f"--env {given!r} is not of the form NAME=VALUE")
+    return name, value

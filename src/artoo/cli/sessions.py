@@ -1,0 +1,108 @@
+"""Conversations that can be taken up again: the last exchanges of each, in artoo's home, for its owner only."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.request import Turn
+from artoo.contracts.shortened import shortened
+
+TURNS = 5
+"""Earlier exchanges that the perceiver is told (SPEC section 2)."""
+LONGEST_SUMMARY = 2_000
+"""Characters of a summary that are remembered for the next request."""
+MOST_KEPT = 100
+"""Sessions that are kept: the latest."""
+
+_FOLDER, _ENDING = "sessions", ".jsonl"
+_NAME = re.compile(r"[\w][\w.-]{0,63}")
+
+
+class Session:
+    """One conversation. What is added is on disk at once; a line that cannot be read is left out."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._turns: deque[Turn] = deque(_read(path), maxlen=TURNS)
+
+    @property
+    def name(self) -> str:
+        """As `--session` takes it."""
+        return self._path.name.removesuffix(_ENDING)
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The last exchanges, oldest first."""
+        return tuple(self._turns)
+
+    def add(self, request: str, summary: str, task_id: str) -> None:
+        """One exchange more."""
+        self._turns.append(Turn(input=request, summary=shortened(summary, LONGEST_SUMMARY), task_id=task_id))
+        self._write()
+
+    def clear(self) -> None:
+        """Forgets what was said."""
+        self._turns.clear()
+        self._write()
+
+    def _write(self) -> None:
+        """A home that cannot be written keeps nothing: the conversation goes on all the same."""
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+            temporary.touch(mode=0o600)
+            temporary.write_text("".join(f"{turn.model_dump_json()}\n" for turn in self._turns), encoding="utf-8")
+            temporary.replace(self._path)
+            _forget_old(self._path.parent)
+        except OSError:
+            return
+
+
+def open_session(home: Path, *, name: str | None = None, latest: bool = False) -> Session:
+    """The session of that name, the one that was used last, or a new one.
+
+    Raises ConfigurationError for a name that cannot be one, and when there is nothing to continue.
+    """
+    folder = home / _FOLDER
+    if name is not None:
+        if not _NAME.fullmatch(name):
+            raise ConfigurationError(f"{name!r} cannot name a session; use letters, digits, dots and dashes")
+        return Session(folder / f"{name}{_ENDING}")
+    if latest:
+        found = _by_age(folder)
+        if not found:
+            raise ConfigurationError("there is no conversation to continue yet; begin one: artoo")
+        return Session(found[-1])
+    return Session(folder / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{os.getpid()}{_ENDING}")
+
+
+def _read(path: Path) -> list[Turn]:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    turns: list[Turn] = []
+    for line in lines[-TURNS:]:
+        try:
+            turns.append(Turn.model_validate_json(line))
+        except ValidationError:
+            continue
+    return turns
+
+
+def _by_age(folder: Path) -> list[Path]:
+    """Oldest first."""
+    found = folder.glob(f"[!.]*{_ENDING}") if folder.is_dir() else ()
+    return sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))
+
+
+def _forget_old(folder: Path) -> None:
+    for path in _by_age(folder)[:-MOST_KEPT]:
+        path.unlink(missing_ok=True)

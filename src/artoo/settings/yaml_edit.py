@@ -1,0 +1,65 @@
+"""One value of a YAML file changed in its place: comments, order and all other lines stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.settings.places import Value
+
+STEP = 2
+"""Spaces by which a new section is indented."""
+
+
+def with_value(text: str, route: Sequence[str], value: Value) -> str:
+    """The file with `value` at `route` (names of nested settings).
+
+    Raises ConfigurationError where the way leads through something that is no section, or to a whole section.
+    """
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    if root is None:
+        return f"{text.rstrip()}\n{_lines(route, value, 0)}".lstrip("\n")
+    node: Node = root
+    for depth, name in enumerate(route):
+        if not isinstance(node, MappingNode):
+            raise ConfigurationError(f"{'.'.join(route[:depth])} is a value and no section")
+        found = next((pair for pair in node.value if pair[0].value == name), None)
+        if found is None:
+            return _inserted(text, node, route[depth:], value)
+        key, node = found
+        if (isinstance(node, MappingNode) and not node.value) or (_is_nothing(node) and depth < len(route) - 1):
+            below = _lines(route[depth + 1 :], value, key.start_mark.column + STEP)
+            return f"{text[: key.end_mark.index]}:\n{below.rstrip()}{text[node.end_mark.index :]}"
+    if isinstance(node, MappingNode):
+        raise ConfigurationError(f"{'.'.join(route)} is a section; name one of its settings")
+    start, end = node.start_mark.index, node.end_mark.index
+    kept = text[start:end]
+    space = kept[len(kept.rstrip()) :]
+    gap = "" if start and text[start - 1].isspace() else " "
+    return f"{text[:start]}{gap}{_written(value)}{space}{text[end:]}"
+
+
+def _inserted(text: str, section: MappingNode, route: Sequence[str], value: Value) -> str:
+    """Before the first setting of the section that is there."""
+    if section.flow_style:
+        raise ConfigurationError("a section in braces cannot be added to; write it in lines, or edit the file")
+    first = section.value[0][0].start_mark
+    begin = text.rfind("\n", 0, first.index) + 1
+    return f"{text[:begin]}{_lines(route, value, first.column)}{text[begin:]}"
+
+
+def _lines(route: Sequence[str], value: Value, indent: int) -> str:
+    *sections, name = route
+    heads = "".join(f"{' ' * (indent + STEP * depth)}{each}:\n" for depth, each in enumerate(sections))
+    return f"{heads}{' ' * (indent + STEP * len(sections))}{name}: {_written(value)}\n"
+
+
+def _written(value: Value) -> str:
+    return yaml.safe_dump(value, default_flow_style=True, allow_unicode=True).removesuffix("...\n").strip()
+
+
+def _is_nothing(node: Node) -> bool:
+    return isinstance(node, ScalarNode) and not node.value

@@ -1,0 +1,210 @@
+"""The words beside requests: help, version, config, mcp, completion; conversations that are taken up again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from cli_terminal import CTRL_C, terminal
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from artoo.cli.completing import ConversationCompleter
+from artoo.cli.main import main
+from artoo.cli.sessions import MOST_KEPT, TURNS, open_session
+from artoo.contracts.errors import ConfigurationError
+from artoo.settings.yaml_edit import with_value
+from artoo.testing import Script, ScriptedServer, with_body
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """artoo's own directory."""
+    monkeypatch.setenv("ARTOO_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """The exit code and both outputs of `artoo WORDS`."""
+    code = main(words)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.usefixtures("home")
+def test_help_and_version_are_no_requests(capsys: pytest.CaptureFixture[str]) -> None:
+    """They answer at once; help goes down to subcommands, and what is no command is a mistake."""
+    assert said(capsys, "version")[1].startswith("artoo ")
+    assert "Commands:" in said(capsys, "help")[1]
+    assert said(capsys, "help", "config", "set")[1].startswith("Usage: artoo config set")
+    code, _, err = said(capsys, "help", "me")
+    assert code == 2
+    assert "no command 'me'" in err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.usefixtures("home")
+def test_completion_is_printed_for_a_shell(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The program asks artoo itself what there is."""
+    code, out, _ = said(capsys, "completion", shell)
+    assert code == 0
+    assert f"_ARTOO_COMPLETE={shell}_complete" in out
+
+
+def test_one_setting_is_changed_in_its_place(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Comments stay, the value is in effect, and what would be a mistake is refused and changes nothing."""
+    assert said(capsys, "init")[0] == 0
+    before = (home / "config.yaml").read_text()
+    assert said(capsys, "config", "set", "limits.calls", "44")[0] == 0
+    after = (home / "config.yaml").read_text()
+    changed = [
+        (one, other) for one, other in zip(before.splitlines(), after.splitlines(), strict=True) if one != other
+    ]
+    assert len(changed) == 1
+    assert changed[0][1].strip().startswith("calls: 44  ")
+    assert said(capsys, "config", "get", "limits.calls")[1] == "44\n"
+    code, _, err = said(capsys, "config", "set", "limits.cals", "44")
+    assert code == 2
+    assert "limits.cals is not a setting" in err
+    assert (home / "config.yaml").read_text() == after
+    assert said(capsys, "config", "path")[1].strip() == str(home / "config.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "expected"),
+    [
+        ("", "limits.calls", "limits:\n  calls: 7\n"),
+        ("# only words\n", "apply", "# only words\napply: 7\n"),
+        ("limits:\n  steps: 3 # few\n", "limits.calls", "limits:\n  calls: 7\n  steps: 3 # few\n"),
+        ("limits: {}\napply: new\n", "limits.calls", "limits:\n  calls: 7\napply: new\n"),
+        ("limits:\napply: new\n", "limits.calls", "limits:\n  calls: 7\napply: new\n"),
+        ("apply: new  # as it is\n", "apply", "apply: 7  # as it is\n"),
+    ],
+)
+def test_a_value_finds_its_place(text: str, key: str, expected: str) -> None:
+    """In a file without it, in a section that is there, that is empty, or for the value that stood there."""
+    assert with_value(text, key.split("."), 7) == expected
+
+
+def test_a_section_is_no_value() -> None:
+    """Neither can it be overwritten, nor a value be gone into."""
+    with pytest.raises(ConfigurationError, match="is a section"):
+        with_value("limits:\n  calls: 3\n", ["limits"], 7)
+    with pytest.raises(ConfigurationError, match="apply is a value"):
+        with_value("apply: new\n", ["apply", "calls"], 7)
+
+
+def test_servers_are_added_listed_and_removed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Into mcp.json, for its owner only; values of variables are not shown; what else is in the file stays."""
+    home.mkdir()
+    (home / "mcp.json").write_text(json.dumps({"mcpServers": {}, "other": 1}))
+    assert said(capsys, "mcp", "add", "notes", "--env", "KEY=secret", "--", "notes-mcp", "--fast")[0] == 0
+    listed = said(capsys, "mcp", "list")[1]
+    assert "notes: notes-mcp --fast KEY=…" in listed
+    assert "secret" not in listed
+    assert json.loads((home / "mcp.json").read_text())["other"] == 1
+    assert stat.S_IMODE((home / "mcp.json").stat().st_mode) == 0o600
+    assert said(capsys, "mcp", "add", "notes", "--url", "http://127.0.0.1/mcp")[0] == 2
+    assert said(capsys, "mcp", "remove", "notes")[0] == 0
+    assert said(capsys, "mcp", "remove", "notes")[0] == 2
+
+
+@pytest.mark.usefixtures("home")
+def test_a_server_is_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its tools are named; one that does not answer is told with exit code 1."""
+    server = Path(__file__).parents[1] / "tools" / "mcp_server.py"
+    assert said(capsys, "mcp", "add", "good", "--", sys.executable, str(server))[0] == 0
+    code, out, _ = said(capsys, "mcp", "test")
+    assert (code, out.startswith("good: ")) == (0, True), out
+    assert said(capsys, "mcp", "add", "bad", "--", sys.executable, "-c", "pass")[0] == 0
+    code, out, _ = said(capsys, "mcp", "test", "bad")
+    assert code == 1
+    assert "bad: " in out
+
+
+def test_a_conversation_is_taken_up_again(tmp_path: Path) -> None:
+    """By its name, or the latest; the last exchanges are there, and cleared ones are not."""
+    with pytest.raises(ConfigurationError, match="no conversation"):
+        open_session(tmp_path, latest=True)
+    first = open_session(tmp_path, name="trip")
+    for number in range(TURNS + 2):
+        first.add(f"request {number}", "done", f"task-{number}")
+    again = open_session(tmp_path, name="trip")
+    assert [turn.input for turn in again.turns] == [f"request {number}" for number in range(2, TURNS + 2)]
+    assert open_session(tmp_path, latest=True).turns == again.turns
+    assert open_session(tmp_path).turns == ()
+    again.clear()
+    assert open_session(tmp_path, name="trip").turns == ()
+    with pytest.raises(ConfigurationError, match="cannot name a session"):
+        open_session(tmp_path, name="../out")
+
+
+def test_old_conversations_are_forgotten(tmp_path: Path) -> None:
+    """A bound on how many are kept."""
+    for number in range(MOST_KEPT + 3):
+        open_session(tmp_path, name=f"s{number}").add("x", "y", "t")
+        os.utime(tmp_path / "sessions" / f"s{number}.jsonl", (number, number))
+    open_session(tmp_path, name="last").add("x", "y", "t")
+    assert len(list((tmp_path / "sessions").iterdir())) == MOST_KEPT
+
+
+async def test_a_request_goes_on_from_an_earlier_one_with_another_model(home: Path, tmp_path: Path) -> None:
+    """`--session` and `--continue` give the model what was said; `--model` names it to the server."""
+    project = tmp_path / "project"
+    project.mkdir()
+    criterion = {"text": "there is an answer", "check": {"check": "output_matches", "regex": "forty"}}
+    plan = {"subtasks": [{"intent": "say", "tool": "shell", "success_criteria": [criterion]}]}
+    step = with_body({"tool": "shell", "is_final": True}, "echo forty")
+    spec = {"task_id": "once_more", "intent": "say a number once more"}
+    script: Script = {"TaskSpec": spec, "Plan": [plan, plan], "ExecutorStep": [step, step]}
+    async with ScriptedServer(script) as server:
+        environ = {**os.environ, "OPENAI_BASE_URL": server.base_url, "OPENAI_MODEL": "plain"}
+
+        async def run(*words: str) -> int:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "artoo", "run", "--no-memory", "--progress", "none", *words),
+                cwd=project,
+                env=environ,
+                stdout=asyncio.subprocess.DEVNULL,
+            )
+            return await process.wait()
+
+        assert await run("--session", "trip", "say a number") == 0
+        assert await run("--continue", "--model", "other", "--tier", "brain", "and once more") == 0
+        [last] = server.player.of("TaskSpec")
+        steps = server.player.of("ExecutorStep")
+    assert "say a number" in last.system + last.user
+    assert last.body["model"] == "other"
+    assert steps[-1].body["model"] == "plain"
+
+
+def completions(home: Path, line: str) -> list[str]:
+    """What Tab offers at the end of a line."""
+    return [each.text for each in ConversationCompleter(home).get_completions(Document(line), CompleteEvent())]
+
+
+def test_commands_tasks_and_files_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each where it may stand."""
+    (tmp_path / "tasks" / "0198aaaa").mkdir(parents=True)
+    (tmp_path / "tasks" / "0198bbbb").mkdir()
+    (tmp_path / "notes.txt").touch()
+    monkeypatch.chdir(tmp_path)
+    assert completions(tmp_path, "/un") == ["undo"]
+    assert completions(tmp_path, "/undo ") == ["0198b", "0198a"]
+    assert completions(tmp_path, "/undo 0198a") == ["0198a"]
+    assert completions(tmp_path, "count the lines of not") == ["es.txt"]
+
+
+def test_a_second_interrupt_on_an_empty_line_leaves(tmp_path: Path) -> None:
+    """The first one empties the line and says nothing."""
+    with terminal("accepted", [], tmp_path) as screen:
+        screen.wait_for("artoo>")
+        for _ in range(2):
+            screen.wait_for_prompt()
+            screen.send(CTRL_C)
+        assert screen.end() == 0

@@ -1,0 +1,198 @@
+"""What waits is whole on a disk before it is said to wait; and what is told where there is no room, or no disk."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "world"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "redteam"))
+from layers import view_of
+from sandbox_world import World
+from view_world import bash, overlay_views
+from whole_task import Person, acted, command
+
+from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.settling import Ending, Settled
+from artoo.ports.world import View
+from artoo.runtime.config import Config
+from artoo.runtime.pending import find_pending, pendings
+from artoo.tools.settler import Settler
+from artoo.world import files, pending, stage
+from artoo.world.mounts import MountTable
+from artoo.world.overlay import OverlaySandbox
+from artoo.world.stage import memory_stage_home
+from artoo.world.view_place import Views
+
+TASK = "task-1"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """A home with a file in its project."""
+    home = tmp_path.resolve() / "home"
+    (home / "project").mkdir(parents=True)
+    (home / "artoo_workspace").mkdir()
+    (home / "project" / "a.txt").write_text("one\n")
+    return World(home)
+
+
+@pytest.fixture
+def in_memory(world: World) -> Iterator[World]:
+    """artoo's home in memory, with some room."""
+    world.artoo_home.mkdir(mode=0o700)
+    mount = ("mount", "-t", "tmpfs", "-o", "size=24m,mode=700", "tmpfs", str(world.artoo_home))
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this user may not mount a file system")
+    yield world
+    subprocess.run(("umount", "-l", str(world.artoo_home)), check=True)
+
+
+class NoView:
+    """A task's view whose layers are on disk already."""
+
+    async def close(self) -> None:
+        """Lets go."""
+
+
+async def ended(world: World, view: View | NoView) -> Settled:
+    """The task ends, and nobody is there."""
+    settler = Settler(view, world.artoo_home, "the request")  # pyright: ignore[reportArgumentType]
+    return await settler.settle(Ending(task_id=TASK, directive="accept"), None)
+
+
+def edit(home: Path) -> None:
+    (home / "project" / "a.txt").write_text("edited\n")
+
+
+def config(world: World) -> Config:
+    return Config().at_home(world.artoo_home)
+
+
+async def test_a_disk_that_fills_up_at_the_last_moment(in_memory: World) -> None:
+    """There is no room for the record: nothing is lost, it is listed with its request, and can be applied."""
+    world = in_memory
+    person = Person(world.home, world.project)
+    filler = world.artoo_home / "filler"
+
+    async def fill_up(request: ConfirmationRequest) -> Consent:
+        with pytest.raises(OSError, match="No space left"), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        return Consent.KEEP
+
+    done = await acted(person, [command("echo edited > a.txt")], confirm=fill_up)
+    assert done.state == "pending" and "No space left" in done.result.changes.reason
+    assert [Path(one.path).name for one in done.result.changes.changes] == ["a.txt"]
+    assert (world.project / "a.txt").read_text() == "one\n"
+    (waiting,) = pendings(person.config)
+    assert waiting.request == "Do it."
+    filler.unlink()
+    assert (await find_pending(person.config, waiting.task_id).apply()).state == "applied"
+    assert (world.project / "a.txt").read_text() == "edited\n" and pendings(person.config) == ()
+
+
+async def test_a_discard_needs_no_room(in_memory: World) -> None:
+    """It may be what waits that fills the disk."""
+    view_of(in_memory, edit, TASK)
+    await ended(in_memory, NoView())
+    filler = in_memory.artoo_home / "filler"
+    with pytest.raises(OSError, match="No space left"), filler.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    assert (await find_pending(config(in_memory), TASK).discard()).state == "discarded"
+    assert pendings(config(in_memory)) == () and Views(in_memory.artoo_home).find(TASK) is None
+
+
+async def test_a_home_in_memory_is_named(in_memory: World) -> None:
+    """There is no disk to move it to: the result says what a reboot would do."""
+    view_of(in_memory, edit, TASK)
+    settled = await ended(in_memory, NoView())
+    assert settled.state == "pending" and "lost at a reboot" in settled.reason
+
+
+async def test_a_home_on_a_disk_is_not(world: World) -> None:
+    """Where a reboot takes nothing, nothing is said of one."""
+    if MountTable.read().in_memory(os.fsencode(world.home)):
+        pytest.skip("these tests run in memory")
+    view_of(world, edit, TASK)
+    assert "reboot" not in (await ended(world, NoView())).reason
+
+
+@pytest.fixture
+def view(world: World) -> View:
+    """A task's view in the best tier, where commands' layers can lie in memory."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or world.home.stat().st_dev == memory.stat().st_dev:
+        pytest.skip("there is no other file system in memory")
+    return overlay_views("bubblewrap", world)(TASK, world.roots)
+
+
+async def test_what_was_done_in_memory_is_on_disk_before_it_waits(
+    view: View, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands' layers lie in memory while they run; of what waits nothing does, not even by a link."""
+    monkeypatch.setattr(stage, "_free_memory", lambda: 1 << 60)
+    used: list[Path] = []
+    real = OverlaySandbox.stage_home
+
+    def noted(self: OverlaySandbox, needed: int, on_disk: Path) -> Path:
+        used.append(real(self, needed, on_disk))
+        return used[-1]
+
+    monkeypatch.setattr(OverlaySandbox, "stage_home", noted)
+    assert (await bash(view, "echo edited > a.txt; mkdir d; echo new > d/new")).status == "ok"
+    assert (await bash(view, "ln d/new d/other; rm d/new; echo kept > /tmp/own")).status == "ok"
+    assert used == [memory_stage_home()] * 2
+    assert (await ended(world, view)).state == "pending"
+    place = Views(world.artoo_home).place(TASK)
+    inside = [Path(directory) / name for directory, _, names in os.walk(place.base) for name in names]
+    assert {"a.txt", "other", "pending.json"} <= {path.name for path in inside}
+    assert {path.lstat().st_dev for path in inside} == {world.home.stat().st_dev}
+    assert not any(path.is_symlink() for path in inside)
+    assert (await find_pending(config(world), TASK).apply()).state == "applied"
+    assert (world.project / "d" / "other").read_text() == "new\n"
+
+
+async def test_what_cannot_be_made_durable_is_not_recorded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The layers come before the record that speaks of them; a disk that refuses them is told."""
+    order: list[str] = []
+    real_sync, real_replace = pending.sync_file_system, pending.replace_durably
+
+    def sync(place: Path) -> None:
+        order.append("layers")
+        real_sync(place)
+
+    def replace(path: Path, content: bytes) -> None:
+        order.append(path.name)
+        real_replace(path, content)
+
+    monkeypatch.setattr(pending, "sync_file_system", sync)
+    monkeypatch.setattr(pending, "replace_durably", replace)
+    view_of(world, edit, TASK)
+    assert (await ended(world, NoView())).state == "pending"
+    assert order == ["layers", "pending.json"]
+    (Views(world.artoo_home).place(TASK).base / "pending.json").unlink()
+    monkeypatch.setattr(files.ctypes, "CDLL", Refusing)
+    settled = await ended(world, NoView())
+    assert settled.state == "pending" and os.strerror(errno.EIO) in settled.reason
+    assert not (Views(world.artoo_home).place(TASK).base / "pending.json").exists()
+
+
+class Refusing:
+    """A C library whose disk is broken."""
+
+    def __init__(self, name: None, *, use_errno: bool) -> None:
+        assert name is None and use_errno
+
+    def syncfs(self, descriptor: int) -> int:
+        """Fails as the kernel does after a write that did not reach the disk."""
+        ctypes.set_errno(errno.EIO)
+        return -1
