@@ -55,7 +55,7 @@ class Auditing:
         self._spool(envelope)
 
     def _begin(self, envelope: Envelope) -> None:
-        """Opens the chain with the writer alone (some 5 ms, once a process), which counts what the disk refuses."""
+        """Opens the chain with the writer alone (7 to 9 ms, once a process), which counts what the disk refuses."""
         from artoo.auditor.layout import audit_directory
         from artoo.auditor.trail import Trail, header_record
 
