@@ -141,3 +141,56 @@ def test_a_file_that_is_called_like_a_number_is_a_file() -> None:
     """`2` is the path 2 when there is one."""
     listed = [change(ChangeClass.EDIT, name) for name in ("2", "a")]
     assert chosen("2", listed, HERE) == (("/home/me/project/2",), ())
+
+
+def git(change_class: ChangeClass, inner: str, kind: ChangeKind, **more: object) -> ClassifiedChange:
+    """A file in the project's repository."""
+    one = change(change_class, f".git/{inner}")
+    return one.model_copy(update={"kind": kind, "size_after": 41, **more})
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "+ git  .: what is checked out, what is staged, branch main, branch work (new), 2 new objects"),
+        ("zh", "+ git  .: 当前检出的内容，暂存区，分支 main，分支 work（新建），2 个新对象"),
+    ],
+)
+def test_what_is_harmless_in_a_repository_is_told_as_what_it_means(language: str, said: str) -> None:
+    """One line a repository, and no file of git's among the person's new ones."""
+    silent, new, over = ChangeClass.SILENT, ChangeKind.CREATED, ChangeKind.OVERWRITTEN
+    shown = layout(
+        review(
+            change(silent, "new.txt"),
+            git(silent, "HEAD", over),
+            git(silent, "refs/heads/work", new),
+            git(silent, "refs/heads/main", over),
+            git(silent, "index", over),
+            git(silent, "logs/HEAD", over),
+            git(silent, "logs/refs/heads/work", new),
+            git(silent, "objects/ab", new, size_after=None),
+            git(silent, "objects/ab/cd", new),
+            git(silent, "objects/ef/01", new),
+        ),
+        language,
+    )
+    lines = [line.strip() for line in shown.overview()]
+    assert sum(".git" in line for line in lines) == 0
+    assert any(line.startswith(said) for line in lines), lines
+    assert sum("new.txt" in line for line in lines) == 1
+    assert sum(".git/" in line for line in shown.diffs()) == 9
+
+
+def test_a_file_of_git_that_was_there_is_not_called_new() -> None:
+    """Where every file is listed, what was there before is called harmless, and named for people."""
+    shown = layout(review(git(ChangeClass.SILENT, "HEAD", ChangeKind.OVERWRITTEN, size_before=41)))
+    assert [line.strip() for line in shown.diffs()] == ["+ harmless  .git/HEAD (what is checked out; 41 B > 41 B)"]
+
+
+def test_rewritten_history_names_its_branch_and_stays_one_by_one() -> None:
+    """The path is there, and what it is to git; nothing of it is folded."""
+    lost = git(ChangeClass.HISTORY, "refs/heads/main", ChangeKind.OVERWRITTEN, reason="loses number 4")
+    tag = git(ChangeClass.HISTORY, "refs/tags/v1", ChangeKind.DELETED, size_before=41, size_after=None)
+    lines = [line.strip() for line in layout(review(lost, tag)).named()]
+    assert "! history rewritten  .git/refs/heads/main (branch main; 41 B; loses number 4)" in lines
+    assert "! history rewritten  .git/refs/tags/v1 (tag v1; 41 B)" in lines

@@ -235,3 +235,21 @@ def test_listings_fit_the_terminal(run: Run) -> None:
     run("mail", "send", "ada", "a long letter " * 20)
     for words in (("task", "list"), ("mail", "list", "--of", "ada"), ("agent", "list"), ("status",)):
         assert all(len(line) <= 80 for line in run(*words).output.splitlines()), words
+
+
+def test_what_is_silent_until_a_pulse_is_told_beforehand(run: Run, home: Path) -> None:
+    """A changed identity is listed as not accepted, and doctor names it with a routine's mistakes."""
+    run("agent", "new", "ada")
+    folder = home / "agents" / "ada"
+    (folder / "HEARTBEAT.md").write_text("- look at it\n  every: sometimes\n")
+    assert run("agent", "list", "--json").json["agents"][0]["state"] == "ready"
+    identity = next(path for path in folder.iterdir() if path.name != "HEARTBEAT.md")
+    identity.write_text(identity.read_text() + "# changed\n")
+    [listed] = run("agent", "list", "--json").json["agents"]
+    assert listed["state"] == "not accepted"
+    assert "artoo agent accept ada" in listed["detail"]
+    (home / "mcp.json").write_text('{"mcpServers": {"notes": {"command": "no-such-program"}}}')
+    found = {one["name"]: one for one in run("doctor", "--json").json}
+    assert found["agent ada"]["state"] == "warn"
+    assert "HEARTBEAT.md:1" in found["patrol ada"]["detail"] or "HEARTBEAT.md:2" in found["patrol ada"]["detail"]
+    assert "no-such-program" in found["mcp"]["detail"]

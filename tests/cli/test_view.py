@@ -126,6 +126,14 @@ def test_trouble_questions_and_stopping_are_shown() -> None:
     assert not any("delete x" in line for line in frame(view))
 
 
+def test_nobody_is_waited_for_where_nobody_can_answer() -> None:
+    """Without a terminal the question is on the stream, and answered with no at once."""
+    view = TaskView(clock=Clock(), answered=False)
+    view.begin("do it")
+    fold(envelope(1, Role.GATE, ConfirmationRequest(digest="d", title="delete x")), view)
+    assert not any("waiting for" in line for line in frame(view)) and "d" in view.asked
+
+
 def test_records_of_no_interest_change_nothing() -> None:
     """A kind that people need not see is passed over."""
     view, other = TaskView(clock=Clock()), TaskView(clock=Clock())

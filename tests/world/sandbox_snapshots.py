@@ -11,10 +11,18 @@ Entry = tuple[object, ...]
 
 
 def attributes(path: Path) -> list[str]:
-    """The names of a user's own attributes of a path; links have none."""
-    if path.is_symlink():
+    """The names of a user's own attributes of a path; links have none, and of a closed file they are not told."""
+    if path.is_symlink() or not os.access(path, os.R_OK):
         return []
     return sorted(name for name in os.listxattr(path) if name.startswith("user."))
+
+
+def _digest(path: Path) -> str:
+    """Of the content, sha256 in hex; a plain user's own file may be closed to its owner."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except PermissionError:
+        return "closed"
 
 
 def snapshot(root: Path, *, times: bool = False, identity: bool = False, skip: str = ".artoo") -> dict[str, Entry]:
@@ -28,7 +36,7 @@ def snapshot(root: Path, *, times: bool = False, identity: bool = False, skip: s
             seen = path.lstat()
             entry: Entry = (stat.S_IFMT(seen.st_mode), stat.S_IMODE(seen.st_mode), seen.st_uid, seen.st_gid)
             if stat.S_ISREG(seen.st_mode):
-                entry += (hashlib.sha256(path.read_bytes()).hexdigest(),)
+                entry += (_digest(path),)
             elif stat.S_ISLNK(seen.st_mode):
                 entry = (entry[0], os.readlink(path))
             entry += tuple((name, os.getxattr(path, name)) for name in attributes(path))

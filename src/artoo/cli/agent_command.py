@@ -12,6 +12,7 @@ from artoo.contracts.agents import OPERATOR, TrustLevel
 from artoo.contracts.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from artoo.agents.folders import AgentFolder
     from artoo.agents.registry import AgentRecord
     from artoo.runtime.team.office import Office
 
@@ -160,9 +161,22 @@ async def listed(office: Office) -> tuple[list[JsonObject], list[str]]:
             detail = f"read {folder.identity}, then: artoo agent accept {folder.name}"
             rows.append({"name": folder.name, "trust": None, "state": "not accepted", "detail": detail})
         else:
-            rows.append(_record_object(record))
+            rows.append({**_record_object(record), **await asyncio.to_thread(_altered, folder, record)})
     problems = [*found.problems, *(f"{name}: its folder is gone" for name in records)]
     return rows, problems
+
+
+def _altered(folder: AgentFolder, record: AgentRecord) -> JsonObject:
+    """What is said of an agent whose identity on disk is not the accepted one, before a pulse finds out."""
+    from artoo.agents.identity import digest
+
+    if digest(folder.identity) == record.identity_sha256:
+        return {}
+    why = record.stopped or "its identity was changed since it was accepted"
+    return {
+        "state": "not accepted",
+        "detail": f"{why}; read {folder.identity}, then: artoo agent accept {folder.name}",
+    }
 
 
 def _record_object(record: AgentRecord) -> JsonObject:

@@ -16,6 +16,7 @@ from artoo.cli import diagnosis
 from artoo.cli.diagnosis import Finding, State
 from artoo.cli.diagnosis_models import models
 from artoo.cli.diagnosis_sandbox import sandbox
+from artoo.cli.diagnosis_team import servers, team
 from artoo.runtime.home import default_home
 
 INDENT = 22
@@ -46,7 +47,7 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
     to_fetch = 0
     if config is not None:
         answering, to_fetch = await models(config, environ)
-        findings += [*answering, diagnosis.workspace(config)]
+        findings += [*answering, diagnosis.workspace(config), *servers(config), *await team(config)]
     return [*findings, diagnosis.disk(home, to_fetch), diagnosis.terminal(environ)]
 
 

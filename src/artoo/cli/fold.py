@@ -200,9 +200,10 @@ def model(payload: ModelCalled, view: TaskView) -> None:
 
 @take.register
 def question(payload: ConfirmationRequest, view: TaskView) -> None:
-    """Law 1 asks."""
+    """Law 1 asks; where nobody can answer, nobody is waited for."""
     head = payload.title if payload.review is None else review_words(payload.language).head
-    view.question = view.text.asking.format(title=one_line(head))
+    if view.answered:
+        view.question = view.text.asking.format(title=one_line(head))
     view.asked[payload.digest] = payload
 
 

@@ -132,7 +132,7 @@ async def follow_task(
     display. `on_message` sees every envelope. `numbers` as in TaskView. Raises ProtocolError when the stream ends
     without a result.
     """
-    view = TaskView(fetch=fetch, numbers=numbers)
+    view = TaskView(fetch=fetch, numbers=numbers, answered=dialogue is not None)
     view.begin(title)
     display = display_for(progress, stream or sys.stderr, view)
     fetch.changed = display.update

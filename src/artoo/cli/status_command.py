@@ -99,7 +99,7 @@ def status_lines(found: JsonObject) -> list[str]:
     tasks = found["tasks"]
     if isinstance(tasks, dict):
         shown = ", ".join(f"{state} {count}" for state, count in tasks.items())  # pyright: ignore[reportUnknownVariableType]
-        lines.append(f"tasks: {shown or 'none'}")
+        lines.append(f"the team's tasks: {shown or 'none'}")
     if found["unread"]:
         lines.append(f"letters for you: {found['unread']} (artoo mail)")
     waiting = _objects(found["waiting_for_you"])

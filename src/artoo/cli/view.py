@@ -80,13 +80,15 @@ class RoundView:
 class TaskView:
     """A task as a person watches it. `clock` gives seconds, for how long something has been going on.
 
-    `asked` are Law 1's questions by digest, `not_allowed` the acts that were not agreed to, reviews left out.
+    `answered`: somebody is there to answer questions. `asked` are Law 1's questions by digest, `not_allowed` the
+    acts that were not agreed to, reviews left out.
     `numbers`: rounds are told with the control law's figures.
     `verdicts` are those that the last decision rests on: of the subtasks, then of the task.
     """
 
     clock: Callable[[], float] = time.monotonic
     numbers: bool = False
+    answered: bool = True
     task_id: str = ""
     intent: str = ""
     text: Text = ENGLISH

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from artoo.contracts.changes import Change, Conflict, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import ActNote, Limits, Roots, RunStatus, SandboxRequest, TaskLedger
+from artoo.ports.sandbox import ActNote, Limits, Roots, RunStatus, SandboxRequest
 from artoo.ports.world import Files, Program, ViewRun, unnoted
 from artoo.world.began import Began
 from artoo.world.classify import Places
@@ -132,7 +132,7 @@ class LayeredView:
         self, stage: Stage, program: Program, began: Began, gone: threading.Event, note: _Noted
     ) -> tuple[Change, ...]:
         effects, touched = scan_touched(stage.layers, program.limits.paths)
-        changes = describe(effects, Places.of(self.roots, self._ways.artoo_home), TaskLedger())
+        changes = describe(effects, Places.of(self.roots, self._ways.artoo_home))
         if not effects or program.read_only:
             return changes
 
@@ -209,7 +209,7 @@ class LayeredView:
         place = self._state.place
         self._state.at_boundary()
         effects = scan(place.layers_of(self._layer), Limits().paths)
-        return describe(effects, Places.of(self.roots, self._ways.artoo_home), TaskLedger())
+        return describe(effects, Places.of(self.roots, self._ways.artoo_home))
 
     def fork(self, name: str) -> LayeredView:
         if self._layer.count("/") + 2 > _DEEPEST_FORK:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from artoo.cli.paint import Paint, Tone
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line
+from artoo.cli.review.repositories import apart, meaning, told
 from artoo.cli.review.words import ReviewWords, review_words
+from artoo.contracts.changes import ChangeKind
 from artoo.contracts.settling import BY_NAME, ChangeClass, ClassCount, ClassifiedChange, Review, in_order_of_danger
 from artoo.tools.gate_words import word
 from artoo.tools.unified import plain
@@ -68,11 +70,13 @@ class Layout:
         """The counts, what is dangerous path by path, the others shortly, conflicts, and what went out."""
         lines = self.head()
         for change_class in ChangeClass:
-            found = [one for one in self.applicable if one.change_class is change_class]
+            of_class = [one for one in self.applicable if one.change_class is change_class]
+            found, repositories = apart(of_class)
             shown = found if change_class in BY_NAME else found[:MOST_NAMED]
             lines += [self.line(one) for one in shown]
             if len(found) > len(shown):
                 lines.append("    " + self.words.more_in_diff.format(count=f"{len(found) - len(shown):,}"))
+            lines += [self._repository(where, changes) for where, changes in repositories.items()]
         return [*lines, *self.conflicts(), *self.went_out()]
 
     def named(self) -> list[str]:
@@ -84,13 +88,23 @@ class Layout:
     def line(self, change: ClassifiedChange, number: int | None = None) -> str:
         """One change: sign, class, path, sizes, and why it needs a yes. Never shortened."""
         sign, tone = SIGNS[change.change_class]
-        head = f"{sign} {self.words.classes[change.change_class]}"
+        named_class = self.words.classes[change.change_class]
+        if change.change_class is ChangeClass.SILENT and change.kind not in (ChangeKind.CREATED, ChangeKind.LINK):
+            named_class = self.words.rewritten
+        head = f"{sign} {named_class}"
         where = self.here.short(change.path)
-        told = [part for part in (self._sizes(change), plain(change.detail)) if part]
-        told += [plain(word(change.reason, self.language))] if change.reason else []
-        rest = f" ({'; '.join(told)})" if told else ""
+        named = plain(meaning(change, self.words))
+        about = [part for part in (named, self._sizes(change), plain(change.detail)) if part]
+        about += [plain(word(change.reason, self.language))] if change.reason else []
+        rest = f" ({'; '.join(about)})" if about else ""
         count = f"{number:>4} " if number is not None else ""
         return f"  {count}{self.paint(head, tone)}  {where}{rest}"
+
+    def _repository(self, where: str, changes: Sequence[ClassifiedChange]) -> str:
+        """All that is harmless in one repository, as what it means."""
+        sign, tone = SIGNS[ChangeClass.SILENT]
+        head = self.paint(f"{sign} git", tone)
+        return f"  {head}  {self.here.short(where)}: {plain(told(changes, self.words))}"
 
     def diffs(self) -> list[str]:
         """Every change with its diff, most dangerous first."""

@@ -17,6 +17,8 @@ class ReviewWords:
     head: str
     head_unfinished: str
     classes: Mapping[ChangeClass, str]
+    rewritten: str
+    git: Mapping[str, str]
     named_head: str
     conflicts_head: str
     conflict_versions: str
@@ -70,6 +72,20 @@ ENGLISH: Final = ReviewWords(
         ChangeClass.EDIT: "edited",
         ChangeClass.SILENT: "new",
     },
+    rewritten="harmless",
+    git={
+        "head": "what is checked out",
+        "branch": "branch {name}",
+        "tag": "tag {name}",
+        "remote": "remote branch {name}",
+        "notes": "notes {name}",
+        "stash": "the stash",
+        "index": "what is staged",
+        "log": "the record of {name}",
+        "new": "{name} (new)",
+        "objects": "{count} new objects (commits and files)",
+        "notes_only": "git's own notes",
+    },
     named_head="Look at these one by one:",
     conflicts_head="Changed by you meanwhile, so not applied (both versions are kept):",
     conflict_versions="- yours now, + the task's",
@@ -119,6 +135,20 @@ CHINESE: Final = ReviewWords(
         ChangeClass.MODE: "权限或属主",
         ChangeClass.EDIT: "修改",
         ChangeClass.SILENT: "新建",
+    },
+    rewritten="无害",
+    git={
+        "head": "当前检出的内容",
+        "branch": "分支 {name}",
+        "tag": "标签 {name}",
+        "remote": "远程分支 {name}",
+        "notes": "注释 {name}",
+        "stash": "储藏",
+        "index": "暂存区",
+        "log": "{name} 的移动记录",
+        "new": "{name}（新建）",
+        "objects": "{count} 个新对象（提交和文件）",
+        "notes_only": "git 自己的记录",
     },
     named_head="请逐一查看：",
     conflicts_head="您在此期间改动过，因此不会应用（两个版本都保留）：",
