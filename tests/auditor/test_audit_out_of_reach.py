@@ -13,7 +13,8 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
-from artoo.ports.sandbox import Roots, Sandbox, SandboxRequest, TaskLedger
+from artoo.ports.sandbox import Roots, Sandbox
+from artoo.ports.world import Program
 from artoo.runtime.system import SystemClock
 from artoo.tools.gate import Gate
 from artoo.tools.origins import Origins
@@ -21,8 +22,10 @@ from artoo.tools.questions import AskPerson
 from artoo.tools.registry import Registry
 from artoo.tools.standard import builtin_tools
 from artoo.world.choose import candidates
+from artoo.world.closing import opened
 from artoo.world.opening import views_in
 from artoo.world.selftest import prove
+from artoo.world.view_place import Views
 
 ATTEMPTS = """
 cat ~/.artoo/audit/*.jsonl; head -c 99 ~/.artoo/audit/anchors.jsonl; cp -r ~/.artoo/audit stolen
@@ -60,13 +63,12 @@ async def test_no_command_reads_or_writes_the_audit_log(tier: str, roots: Roots)
     """Its records are not in the output, and whatever is agreed to of the changes, it stands as it was."""
     artoo_home = roots.home / ".artoo"
     before, sandbox = contents(artoo_home), await tier_of(tier, artoo_home)
-    request = SandboxRequest(
-        argv=("bash", "-c", ATTEMPTS), cwd=roots.project, roots=roots, task_id="task", ledger=TaskLedger()
-    )
-    run = await sandbox.run(request)
-    async with run.staged:
-        with suppress(SandboxError):
-            await run.staged.apply(digest=run.staged.digest)
+    view = views_in(sandbox, artoo_home)("task", roots)
+    run = await view.run(Program(("bash", "-c", ATTEMPTS)))
+    await view.close()
+    with opened(Views(artoo_home).place("task"), artoo_home) as closing, suppress(SandboxError):
+        found = closing.difference()
+        closing.apply(found, digest=found.digest)
     assert '"prev"' not in run.stdout.text + run.stderr.text
     assert contents(artoo_home) == before
     assert not any(path.name == ANCHORS for path in roots.project.rglob("*") if path.exists())

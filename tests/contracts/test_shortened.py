@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artoo.contracts.shortened import CUT, last_part, shortened
+from artoo.contracts.shortened import CUT, last_part, shortened, without_middle
 
 TEXTS = st.text(alphabet="ab \n字")
 
@@ -30,3 +30,28 @@ def test_the_cut_is_seen() -> None:
     assert shortened("rm: cannot remove it", 12) == "rm: cannot…"
     assert last_part("rm: cannot remove it", 12) == "…remove it"
     assert shortened("/a/long/path/without/spaces", 8) == "/a/long…"
+
+
+@given(st.lists(st.text(alphabet="ab 字", max_size=60), max_size=60), st.integers(20, 900))
+def test_the_middle_is_left_out_where_that_saves_something(lines: list[str], limit: int) -> None:
+    """A text that is hardly too long stays whole; else both ends are as they were, and the rest is counted."""
+    text = "\n".join(lines)
+    short = without_middle(text, limit)
+    if len(text) <= limit + 200:
+        assert short == text
+        return
+    head, _, rest = short.partition("\n[… ")
+    count, _, tail = rest.partition(" characters left out …]\n")
+    assert text.startswith(head) and text.endswith(tail)
+    assert len(head) + int(count) + len(tail) == len(text)
+    assert len(head) + len(tail) <= limit
+
+
+def test_the_middle_is_cut_between_lines() -> None:
+    """Whole lines stand on both sides of the mark; one long line is cut where the room ends."""
+    lines = [f"line {number} says something" for number in range(40)]
+    head, _, tail = without_middle("\n".join(lines), 300).partition("[…")
+    assert head.splitlines() == lines[: len(head.splitlines())]
+    kept = tail.splitlines()[1:]
+    assert kept == lines[-len(kept) :]
+    assert without_middle("x" * 1_000, 300) == "x" * 150 + "\n[… 700 characters left out …]\n" + "x" * 150

@@ -116,7 +116,7 @@ async def test_a_tables_columns_are_told_from_its_rows(
 ) -> None:
     """The heading of a table is named as one, with what separates it."""
     (roots.project / "t.csv").write_text(f"{first}\n1,2\n")
-    assert f"First lines of t.csv{said}:\n{first}\n" in (await source.look("Add up t.csv")).listing
+    assert f"All of t.csv{said}:\n{first}\n" in (await source.look("Add up t.csv")).listing
 
 
 async def test_what_may_stand_for_a_named_file_that_shows_nothing_is_shown(
@@ -197,9 +197,9 @@ async def test_broken_links_copies_and_ignored_files(source: ProjectLook, roots:
         "All files in the project directory:",
         "data/sales.csv (link to /mnt/nowhere/sales.csv, broken)",
         "data/archive/sales.csv.bak (10 B)",
-        "First lines of x.log:",
+        "All of x.log:",
         "log",
-        "First lines of data/archive/sales.csv.bak:",
+        "All of data/archive/sales.csv.bak:",
         "id,amount",
         "BROKEN LINK: data/sales.csv points to /mnt/nowhere/sales.csv, which does not exist."
         " Nearest: data/archive/sales.csv.bak",
@@ -211,8 +211,8 @@ async def test_a_named_file_elsewhere_is_shown(source: ProjectLook, roots: Roots
     (roots.home / "notes.md").write_text("# Notes\n")
     (roots.workspace / "result.txt").write_text("42\n")
     listing = (await source.look(f"Compare ~/notes.md, result.txt and {roots.home}/none.md.")).listing
-    assert f"First lines of {roots.home}/notes.md:\n# Notes" in listing
-    assert f"First lines of {roots.workspace}/result.txt:\n42" in listing
+    assert f"All of {roots.home}/notes.md:\n# Notes" in listing
+    assert f"All of {roots.workspace}/result.txt:\n42" in listing
     assert "none.md" not in listing
 
 

@@ -15,8 +15,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from artoo.ports.sandbox import Roots, SandboxRequest
+from artoo.ports.sandbox import Roots
+from artoo.ports.world import Program
 from artoo.world.choose import candidates
+from artoo.world.closing import opened
+from artoo.world.opening import views_in
+from artoo.world.view_place import Views
 
 SCRIPT = (
     "for i in 1 2 3; do echo new > over$i; done; rm gone1 gone2; rm -r tree; echo file > tree; chmod 711 mode; "
@@ -39,11 +43,15 @@ async def act(home: Path, tier: str, fuse: int) -> None:
     roots = Roots(home=home, workspace=home / "artoo_workspace", project=project)
     candidate = next(one for one in candidates(home / ".artoo") if one.tier == tier)
     sandbox = candidate.build(candidate.stage_homes)
-    run = await sandbox.run(SandboxRequest.bash(SCRIPT, cwd=project, roots=roots, task_id="victim"))
-    os.write(1, b"applying\n")
-    if fuse:
-        burn(fuse)
-    await run.staged.apply(digest=run.staged.digest)
+    view = views_in(sandbox, home / ".artoo")("victim", roots)
+    await view.run(Program(("bash", "-c", SCRIPT)))
+    await view.close()
+    with opened(Views(home / ".artoo").place("victim"), home / ".artoo") as closing:
+        found = closing.difference()
+        os.write(1, b"applying\n")
+        if fuse:
+            burn(fuse)
+        closing.apply(found, digest=found.digest)
 
 
 def burn(fuse: int) -> None:

@@ -88,18 +88,16 @@ async def _edge(sandbox: Sandbox, base: Path, *, read_only: bool) -> dict[str, s
     """All attempts at the edge, in one command."""
     request = _request(base, ONE_BY_ONE, "", Limits(wall_seconds=200.0))
     attempts = {name: f"{PRELUDE}\n{code}" for name, code in EDGE.items()}
-    run = await sandbox.run(replace(request, stdin=json.dumps(attempts).encode(), read_only=read_only))
-    async with run.staged:
-        if run.status not in ("ok", "error") or run.stderr.text:
-            return {"all": f"{run.status}: {run.stderr.text}"}
-        return dict(json.loads(line) for line in run.stdout.text.splitlines())
+    run = await sandbox.look(replace(request, stdin=json.dumps(attempts).encode(), read_only=read_only))
+    if run.status not in ("ok", "error") or run.stderr.text:
+        return {"all": f"{run.status}: {run.stderr.text}"}
+    return dict(json.loads(line) for line in run.stdout.text.splitlines())
 
 
 async def _bound(sandbox: Sandbox, base: Path, name: str, turn: asyncio.Semaphore) -> str:
     async with turn:
-        run = await sandbox.run(_request(base, f"{PRELUDE}\n{BOUNDS[name]}", name, _TIGHT))
-        async with run.staged:
-            return f"{run.status}: {run.stderr.text}" if "THROUGH" in run.stdout.text else ""
+        run = await sandbox.look(_request(base, f"{PRELUDE}\n{BOUNDS[name]}", name, _TIGHT))
+        return f"{run.status}: {run.stderr.text}" if "THROUGH" in run.stdout.text else ""
 
 
 async def _bounds(sandbox: Sandbox, base: Path) -> dict[str, str]:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from artoo.contracts.changes import ApplyReport, Change
 from artoo.contracts.settling import ChangeClass
-from artoo.ports.sandbox import Limits, Roots, Sandbox, SandboxRequest, SandboxRun, TaskLedger
+from artoo.ports.sandbox import Captured, Limits, Roots, RunStatus, Sandbox, SandboxRequest
+from artoo.ports.world import Program, ViewRun
 from artoo.world.choose import Candidate, candidates
 from artoo.world.classes import classified
+from artoo.world.closing import opened
+from artoo.world.difference import Difference
+from artoo.world.opening import views_in
 from artoo.world.selftest import prove
+from artoo.world.view_place import ViewPlace, Views
 
 
 @dataclass
@@ -23,7 +28,6 @@ class World:
     """A home with a project, and what a task would keep. `artoo_home` lies in the home, as in real life."""
 
     home: Path
-    ledger: TaskLedger = field(default_factory=TaskLedger)
 
     @property
     def project(self) -> Path:
@@ -43,7 +47,6 @@ class World:
             cwd=self.project,
             roots=self.roots,
             task_id="task-1",
-            ledger=self.ledger,
             limits=limits,
             read_only=read_only,
         )
@@ -59,10 +62,71 @@ def world(tmp_path: Path) -> World:
     return World(home)
 
 
-async def applied(run: SandboxRun) -> ApplyReport:
-    """Applies all changes of a run."""
-    async with run.staged:
-        return await run.staged.apply(digest=run.staged.digest)
+@dataclass(frozen=True)
+class Ran:
+    """A command that ran in its task's view, and what settling that would do."""
+
+    run: ViewRun
+    place: ViewPlace
+    artoo_home: Path
+    difference: Difference
+
+    @property
+    def status(self) -> RunStatus:
+        return self.run.status
+
+    @property
+    def exit_code(self) -> int | None:
+        return self.run.exit_code
+
+    @property
+    def stdout(self) -> Captured:
+        return self.run.stdout
+
+    @property
+    def stderr(self) -> Captured:
+        return self.run.stderr
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return self.run.changes
+
+    def apply(self, paths: Iterable[str] | None = None) -> ApplyReport:
+        """Settles what was read right after the command."""
+        chosen = None if paths is None else tuple(paths)
+        with opened(self.place, self.artoo_home) as view:
+            return view.apply(self.difference, digest=self.difference.digest, paths=chosen).report
+
+    def drop(self) -> None:
+        self.place.remove()
+
+
+@dataclass(frozen=True)
+class Commands:
+    """A tier, for commands that are each settled or dropped: the task's view is closed after each."""
+
+    sandbox: Sandbox
+    artoo_home: Path
+
+    async def run(self, request: SandboxRequest) -> Ran:
+        view = views_in(self.sandbox, self.artoo_home, request.hide)(request.task_id, request.roots)
+        program = Program(
+            request.argv,
+            request.limits,
+            read_only=request.read_only,
+            unconfined=request.unconfined,
+            env=request.env,
+            stdin=request.stdin,
+            hosts=request.hosts,
+            heard=request.heard,
+        )
+        try:
+            run = await view.run(program)
+        finally:
+            await view.close()
+        place = Views(self.artoo_home).place(request.task_id)
+        with opened(place, self.artoo_home) as closing:
+            return Ran(run, place, self.artoo_home, closing.difference())
 
 
 @functools.cache
@@ -92,13 +156,13 @@ def first(tier: str, artoo_home: Path) -> Candidate:
 
 
 @pytest.fixture(params=["bubblewrap", "namespaces"])
-def any_overlay(request: pytest.FixtureRequest, world: World) -> Sandbox:
+def any_overlay(request: pytest.FixtureRequest, world: World) -> Commands:
     """Each tier that stages changes."""
     return _overlay(str(request.param), world)
 
 
 @pytest.fixture
-def sandbox(world: World) -> Sandbox:
+def sandbox(world: World) -> Commands:
     """The best tier that stages changes."""
     for tier in ("bubblewrap", "namespaces"):
         if not _proved(tier):
@@ -106,11 +170,11 @@ def sandbox(world: World) -> Sandbox:
     pytest.skip(f"no tier that stages changes works here: {_proved('namespaces')}")
 
 
-def _overlay(tier: str, world: World) -> Sandbox:
+def _overlay(tier: str, world: World) -> Commands:
     require_tier(tier)
     world.artoo_home.mkdir(mode=0o700, exist_ok=True)
     candidate = first(tier, world.artoo_home)
-    return candidate.build(candidate.stage_homes)
+    return Commands(candidate.build(candidate.stage_homes), world.artoo_home)
 
 
 MakeWorld = Callable[[], World]

@@ -93,7 +93,7 @@ def readable(sandbox: Sandbox, world: World, names: Sequence[str], roots: Roots 
     listed = "\n".join(names) + "\n"
     script = 'cd ~ || exit 9; while IFS= read -r one; do grep -sq CANARY "$one" && echo "$one"; done; true'
     request = replace(world.bash(script, read_only=True), stdin=listed.encode(), roots=roots or world.roots)
-    run = asyncio.run(sandbox.run(request))
+    run = asyncio.run(sandbox.look(request))
     assert run.exit_code == 0, run.stderr.text
     return set(run.stdout.text.splitlines())
 
@@ -174,6 +174,6 @@ def test_root_reads_what_everybody_may(tier: str, place: str, world: World) -> N
     if not os.path.lexists(place):
         pytest.skip(f"there is no {place} here")
     sandbox = any_tier(tier, world)
-    run = asyncio.run(sandbox.run(world.bash(f"cat {place} 2>/dev/null | wc -c; ls {place}/ 2>/dev/null | wc -l")))
+    run = asyncio.run(sandbox.look(world.bash(f"cat {place} 2>/dev/null | wc -c; ls {place}/ 2>/dev/null | wc -l")))
     assert run.stdout.text.split() == ["0", "0"]
     assert Places.of(world.roots, world.artoo_home).is_closed(os.fsencode(place))

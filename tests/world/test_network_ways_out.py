@@ -19,7 +19,7 @@ from sandbox_world import World, require_tier
 
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.network import NetworkUsed
-from artoo.ports.sandbox import Limits, Sandbox, SandboxRun, unheard
+from artoo.ports.sandbox import Limits, Sandbox, ViewRun, unheard
 from artoo.world.choose import candidates
 from artoo.world.readonly import ReadOnlyFirst, landlock
 
@@ -106,7 +106,7 @@ async def host() -> AsyncGenerator[Host]:
         yield found
 
 
-async def run(sandbox: Sandbox, world: World, script: str, to: Host | None = None, *arguments: str) -> SandboxRun:
+async def run(sandbox: Sandbox, world: World, script: str, to: Host | None = None, *arguments: str) -> ViewRun:
     """A Python script in the sandbox, with a way out to one host."""
     request = replace(
         world.bash("", limits=Limits(wall_seconds=30)),
@@ -114,9 +114,7 @@ async def run(sandbox: Sandbox, world: World, script: str, to: Host | None = Non
         hosts=() if to is None else (to.name,),
         heard=unheard if to is None else to.heard.append,
     )
-    ended = await sandbox.run(request)
-    await ended.staged.drop()
-    return ended
+    return await sandbox.look(request)
 
 
 @pytest.mark.parametrize("permitted", [True, False])
@@ -211,8 +209,7 @@ print(urllib.request.urlopen('http://localhost:8000/').status)
 
 async def test_without_a_network_the_error_says_so(networked: Sandbox, world: World) -> None:
     """A client without a network names what to do in its own error message."""
-    ended = await networked.run(world.bash("curl -sS https://example.org; git ls-remote https://example.org/x"))
-    await ended.staged.drop()
+    ended = await networked.look(world.bash("curl -sS https://example.org; git ls-remote https://example.org/x"))
     assert ended.stderr.text.count("commands-have-no-network.call-again-with-hosts.invalid") == 2
 
 
@@ -234,13 +231,13 @@ async def test_what_is_no_host_is_no_network(networked: Sandbox, world: World) -
     """A permission that cannot be read runs nothing."""
     request = replace(world.bash("true"), hosts=("0x7f.1:80",))
     with pytest.raises(SandboxError, match=r"'0x7f\.1:80' looks like an address"):
-        await networked.run(request)
+        await networked.look(request)
 
 
 async def test_a_tier_without_networks_says_so(landlocked: Sandbox, world: World) -> None:
     """Where a command cannot have a network of its own, none is offered."""
     with pytest.raises(SandboxError, match=r"not offered in this sandbox \(landlock\)"):
-        await landlocked.run(replace(world.bash("true"), hosts=("pypi.org",)))
+        await landlocked.look(replace(world.bash("true"), hosts=("pypi.org",)))
 
 
 async def test_who_is_not_root_has_an_edge_too(tmp_path: Path) -> None:

@@ -18,10 +18,9 @@ from pathlib import Path
 
 import pytest
 from edge_attempts import BOUNDS, EDGE
-from sandbox_world import World, first, require_tier
+from sandbox_world import Commands, World, first, require_tier
 
 from artoo.contracts.changes import ChangeKind
-from artoo.ports.sandbox import Sandbox
 from artoo.world import bubblewrap
 from artoo.world.entry import native_entry
 
@@ -99,7 +98,7 @@ def test_nothing_is_held_beyond_the_bounds(tier: str, user: str) -> None:
     assert through == {}, len(BOUNDS)
 
 
-async def test_a_command_is_given_no_descriptor(any_overlay: Sandbox, world: World) -> None:
+async def test_a_command_is_given_no_descriptor(any_overlay: Commands, world: World) -> None:
     """Nothing that artoo had open is open inside, in the command or in the first process."""
     run = await any_overlay.run(world.bash("cd /proc; echo self/fd/* 1/fd/*"))
     assert run.stdout.text.split() == [
@@ -125,10 +124,9 @@ async def test_the_entry_in_python_holds_as_the_native_one(world: World, monkeyp
         for program in (native_entry(), None):
             monkeypatch.setattr(bubblewrap, "native_entry", lambda program=program: program)
             sandbox = candidate.build(candidate.stage_homes)
-            run = await sandbox.run(world.bash(script % (place / "pipe")))
-            async with run.staged:
-                assert {change.kind for change in run.staged.changes} == {ChangeKind.CREATED}
-                said.append(run.stdout.text + run.stderr.text)
+            run = await sandbox.look(world.bash(script % (place / "pipe")))
+            assert {change.kind for change in run.changes} == {ChangeKind.CREATED}
+            said.append(run.stdout.text + run.stderr.text)
         os.close(reader)
     assert said[0] == said[1]
     assert "Permission denied" in said[0]

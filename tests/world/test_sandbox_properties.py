@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sandbox_snapshots import snapshot
-from sandbox_world import World, first, require_tier
+from sandbox_world import Commands, World, first, require_tier
 
 from artoo.world.undo import undo
 
@@ -81,22 +81,21 @@ def _copy(source: str, target: str) -> None:
 
 async def _check(world: World, reference: Path, script: str) -> None:
     candidate = first("bubblewrap", world.artoo_home)
-    sandbox = candidate.build(candidate.stage_homes)
+    sandbox = Commands(candidate.build(candidate.stage_homes), world.artoo_home)
     everything = snapshot(world.home, times=True, identity=True)
     before = snapshot(world.home, times=True)
     run = await sandbox.run(world.bash(script))
-    await run.staged.drop()
+    run.drop()
     assert snapshot(world.home, times=True, identity=True) == everything
 
     run = await sandbox.run(world.bash(script))
-    async with run.staged:
-        report = await run.staged.apply(digest=run.staged.digest)
+    report = run.apply()
     assert report.applied, report
     await asyncio.to_thread(build, reference, [script])
     assert snapshot(world.project) == snapshot(reference)
-    assert bool(run.staged.changes) == (snapshot(world.home, times=True) != before)
+    assert bool(run.changes) == (snapshot(world.home, times=True) != before)
 
-    if run.staged.changes:
+    if run.changes:
         assert undo(world.artoo_home, "task-1").refused == ()
     assert snapshot(world.home, times=True) == before
 

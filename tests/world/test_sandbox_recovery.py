@@ -39,7 +39,8 @@ class Victim:
 
     def reset(self) -> None:
         shutil.rmtree(self._home / "project", ignore_errors=True)
-        shutil.rmtree(self._home / ".artoo" / "undo", ignore_errors=True)
+        for place in ("undo", "views"):
+            shutil.rmtree(self._home / ".artoo" / place, ignore_errors=True)
         (self._home / "project").mkdir(parents=True)
         fill(self._home / "project")
 

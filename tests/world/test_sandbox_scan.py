@@ -8,10 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from sandbox_world import World, applied, asked, why
+from sandbox_world import Commands, World, asked, why
 
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait, path_bytes
-from artoo.ports.sandbox import Limits, Sandbox
+from artoo.ports.sandbox import Limits
 from artoo.world.undo import undo
 
 
@@ -19,7 +19,7 @@ def by_name(changes: tuple[Change, ...]) -> dict[str, Change]:
     return {change.path.rpartition("/")[2]: change for change in changes}
 
 
-async def test_each_kind(any_overlay: Sandbox, world: World) -> None:
+async def test_each_kind(any_overlay: Commands, world: World) -> None:
     """Created, overwritten, appended, deleted, mode, link, replaced directory, pipe: each has its record."""
     project = world.project
     for name in ("over", "grow", "gone", "mode", "same", "touched"):
@@ -32,7 +32,7 @@ async def test_each_kind(any_overlay: Sandbox, world: World) -> None:
             "rm -r dir; mkdir dir; ln -s over link; mkfifo pipe; touch -d 2001-01-01 touched"
         )
     )
-    found = by_name(run.staged.changes)
+    found = by_name(run.changes)
     kinds = {name: change.kind for name, change in found.items()}
     assert kinds == {
         "new": ChangeKind.CREATED,
@@ -52,57 +52,57 @@ async def test_each_kind(any_overlay: Sandbox, world: World) -> None:
     assert (found["over"].size_before, found["over"].size_after) == (9, 2)
     assert found["mode"].detail == "mode 0644 -> 0600"
     assert found["link"].detail == "link to over"
-    loud = {path.rpartition("/")[2] for path in asked(run.staged.changes)}
+    loud = {path.rpartition("/")[2] for path in asked(run.changes)}
     assert loud == {"over", "grow", "gone", "mode", "dir", "inner", "pipe"}
 
 
-async def test_reading_is_no_change(any_overlay: Sandbox, world: World) -> None:
+async def test_reading_is_no_change(any_overlay: Commands, world: World) -> None:
     """Opening for writing without writing, and chmod to the same mode, are no changes."""
     (world.project / "file").write_text("x")
     os.utime(world.project / "file", ns=(1, 1))
     run = await any_overlay.run(world.bash("cat file; : >> file; chmod 644 file; chmod 755 ."))
-    assert run.staged.changes == ()
+    assert run.changes == ()
 
 
-async def test_deleting_a_tree_lists_every_path(any_overlay: Sandbox, world: World) -> None:
+async def test_deleting_a_tree_lists_every_path(any_overlay: Commands, world: World) -> None:
     """The list of losses is complete: each file below a deleted directory is on it."""
     for number in range(60):
         (world.project / "tree" / f"d{number % 6}").mkdir(parents=True, exist_ok=True)
         (world.project / "tree" / f"d{number % 6}" / f"f{number}").write_text("x")
     run = await any_overlay.run(world.bash("rm -rf tree"))
-    assert len(run.staged.changes) == 1 + 6 + 60
-    assert len(asked(run.staged.changes)) == 67
+    assert len(run.changes) == 1 + 6 + 60
+    assert len(asked(run.changes)) == 67
 
 
-async def test_odd_names(any_overlay: Sandbox, world: World) -> None:
+async def test_odd_names(any_overlay: Commands, world: World) -> None:
     """Newlines, escapes and bytes that are no UTF-8 survive; they are shown escaped and cannot forge a line."""
     names = [b"new\nline", b"esc\x1b[2Jape", b"bad\xff\xfeutf8", b"back\\slash", "rtl\u202etxt".encode()]
     script = "; ".join("printf x > $'" + "".join(f"\\x{byte:02x}" for byte in name) + "'" for name in names)
     run = await any_overlay.run(world.bash(script))
-    shown = [change.path for change in run.staged.changes]
+    shown = [change.path for change in run.changes]
     assert all(path.isprintable() for path in shown)
     prefix = os.fsencode(world.project) + b"/"
     assert sorted(path_bytes(path) for path in shown) == sorted(prefix + name for name in names)
-    report = await applied(run)
+    report = run.apply()
     assert report.applied
     assert sorted(os.listdir(os.fsencode(world.project))) == sorted(names)
 
 
-async def test_hard_link_writes_are_seen(any_overlay: Sandbox, world: World) -> None:
+async def test_hard_link_writes_are_seen(any_overlay: Commands, world: World) -> None:
     """A file overwritten through a new hard link is listed under its own name."""
     (world.home / "thesis").write_text("years of work")
     run = await any_overlay.run(world.bash("ln ~/thesis h && echo x > h"))
-    found = by_name(run.staged.changes)
+    found = by_name(run.changes)
     assert found["thesis"].kind is ChangeKind.OVERWRITTEN
     assert why(found["thesis"]) == "outside project and workspace"
 
 
-async def test_rename_of_a_directory(any_overlay: Sandbox, world: World) -> None:
+async def test_rename_of_a_directory(any_overlay: Commands, world: World) -> None:
     """A renamed directory is its old paths deleted and its new ones created."""
     (world.project / "old").mkdir()
     (world.project / "old" / "file").write_text("x")
     run = await any_overlay.run(world.bash("mv old new"))
-    kinds = {change.path.removeprefix(f"{world.project}/"): change.kind for change in run.staged.changes}
+    kinds = {change.path.removeprefix(f"{world.project}/"): change.kind for change in run.changes}
     assert kinds == {
         "old": ChangeKind.DELETED,
         "old/file": ChangeKind.DELETED,
@@ -111,12 +111,12 @@ async def test_rename_of_a_directory(any_overlay: Sandbox, world: World) -> None
     }
 
 
-async def test_locked_directories_are_read(any_overlay: Sandbox, world: World) -> None:
+async def test_locked_directories_are_read(any_overlay: Commands, world: World) -> None:
     """A directory that the command made unreadable is read all the same, and shown with its new mode."""
     run = await any_overlay.run(world.bash("mkdir d; echo x > d/f; chmod 000 d/f d"))
-    found = by_name(run.staged.changes)
+    found = by_name(run.changes)
     assert set(found) == {"d", "f"}
-    assert (await applied(run)).applied
+    assert run.apply().applied
     assert stat.S_IMODE((world.project / "d").stat().st_mode) == 0
     (world.project / "d").chmod(0o700)
     assert (world.project / "d" / "f").stat().st_size == 2
@@ -125,14 +125,14 @@ async def test_locked_directories_are_read(any_overlay: Sandbox, world: World) -
     assert not (world.project / "d").exists()
 
 
-async def test_work_inside_a_locked_directory(any_overlay: Sandbox, world: World) -> None:
+async def test_work_inside_a_locked_directory(any_overlay: Commands, world: World) -> None:
     """A command that opens a directory, changes a file in it and closes it again is applied and undone."""
     locked = world.project / "locked"
     locked.mkdir()
     (locked / "f").write_text("old")
     locked.chmod(0o500)
     run = await any_overlay.run(world.bash("chmod 700 locked; rm locked/f; echo n > locked/n; chmod 500 locked"))
-    assert (await applied(run)).applied
+    assert run.apply().applied
     assert stat.S_IMODE(locked.stat().st_mode) == 0o500
     assert os.listdir(locked) == ["n"]
     assert undo(world.artoo_home, "task-1").refused == ()
@@ -140,16 +140,16 @@ async def test_work_inside_a_locked_directory(any_overlay: Sandbox, world: World
     assert (locked / "f").read_text() == "old"
 
 
-async def test_sparse_and_large_files(any_overlay: Sandbox, world: World) -> None:
+async def test_sparse_and_large_files(any_overlay: Commands, world: World) -> None:
     """A sparse file keeps its holes through apply."""
     run = await any_overlay.run(world.bash("truncate -s 20M big; echo end >> big"))
-    assert (await applied(run)).applied
+    assert run.apply().applied
     seen = (world.project / "big").stat()
     assert seen.st_size == 20 * 2**20 + 4
     assert seen.st_blocks * 512 < 2**20
 
 
-async def test_attributes_are_changes(any_overlay: Sandbox, world: World) -> None:
+async def test_attributes_are_changes(any_overlay: Commands, world: World) -> None:
     """Extended attributes set by a command are a change, and are applied; overlay's own are neither."""
     file = world.project / "file"
     file.write_text("x")
@@ -159,8 +159,8 @@ async def test_attributes_are_changes(any_overlay: Sandbox, world: World) -> Non
         pytest.skip("the file system of the temporary directory has no user attributes")
     script = "import os; os.setxattr('file', 'user.note', b'hello')"
     run = await any_overlay.run(world.bash(f'python3 -c "{script}"; echo new > other'))
-    assert by_name(run.staged.changes)["file"].detail == "attributes user.note"
-    assert (await applied(run)).applied
+    assert by_name(run.changes)["file"].detail == "attributes user.note"
+    assert run.apply().applied
     assert sorted(os.listxattr(file)) == ["user.kept", "user.note"]
     assert os.listxattr(world.project / "other") == []
 
@@ -169,7 +169,7 @@ def mounting(*argv: str) -> bool:
     return subprocess.run(argv, capture_output=True, check=False).returncode == 0
 
 
-async def test_mount_inside_home_is_visible(any_overlay: Sandbox, world: World) -> None:
+async def test_mount_inside_home_is_visible(any_overlay: Commands, world: World) -> None:
     """What is mounted inside the home is seen by the command, read-only."""
     inner = world.project / "mounted"
     inner.mkdir()
@@ -184,32 +184,32 @@ async def test_mount_inside_home_is_visible(any_overlay: Sandbox, world: World) 
         assert mounting("umount", str(inner))
 
 
-async def test_too_many_paths_are_refused(any_overlay: Sandbox, world: World) -> None:
+async def test_too_many_paths_are_refused(any_overlay: Commands, world: World) -> None:
     """More changed paths than the limit end in a clear refusal, not in a shortened list."""
     run = await any_overlay.run(
         world.bash("mkdir m; for i in $(seq 400); do : > m/$i; done; sleep 1", limits=Limits(paths=100))
     )
     assert run.status == "disk_limit"
-    assert run.staged.changes == ()
+    assert run.changes == ()
 
 
-async def test_links_are_not_followed(any_overlay: Sandbox, world: World) -> None:
+async def test_links_are_not_followed(any_overlay: Commands, world: World) -> None:
     """A link in the layer is shown as a link; what it leads to is neither read nor touched by scan and apply."""
     target = world.home / "outside"
     target.mkdir()
     (target / "file").write_text("same")
     target.chmod(0o711)
     run = await any_overlay.run(world.bash("ln -s ~/outside away; ln -s loop2 loop1; ln -s loop1 loop2"))
-    found = by_name(run.staged.changes)
+    found = by_name(run.changes)
     assert {change.node for change in found.values()} == {Node.LINK}
     assert found["away"].has(Trait.POINTS_OUTSIDE)
     assert why(found["away"]) == "a link out of project and workspace"
-    assert (await applied(run)).applied
+    assert run.apply().applied
     assert stat.S_IMODE(target.stat().st_mode) == 0o711
     assert os.readlink(world.project / "away") == str(target)
 
 
-async def test_persistence_paths_ask_when_new(any_overlay: Sandbox, world: World) -> None:
+async def test_persistence_paths_ask_when_new(any_overlay: Commands, world: World) -> None:
     """New start-up files, hooks and configuration of editors and agents are asked about."""
     paths = [
         "~/.bashrc",
@@ -223,13 +223,15 @@ async def test_persistence_paths_ask_when_new(any_overlay: Sandbox, world: World
         ".envrc",
     ]
     run = await any_overlay.run(world.bash("; ".join(f"mkdir -p $(dirname {p}); echo x > {p}" for p in paths)))
-    files = [change for change in run.staged.changes if change.node is Node.FILE]
+    files = [change for change in run.changes if change.node is Node.FILE]
     assert len(files) == len(paths)
     assert {change.path_class for change in files} == {PathClass.PERSISTENCE}
     assert all(why(change) for change in files)
 
 
-async def test_a_directory_swapped_for_a_link_is_a_conflict(sandbox: Sandbox, world: World, tmp_path: Path) -> None:
+async def test_a_directory_swapped_for_a_link_is_a_conflict(
+    sandbox: Commands, world: World, tmp_path: Path
+) -> None:
     """A directory replaced by a link after the run is not followed: the act is refused."""
     (world.project / "d").mkdir()
     elsewhere = tmp_path / "elsewhere"
@@ -238,6 +240,6 @@ async def test_a_directory_swapped_for_a_link_is_a_conflict(sandbox: Sandbox, wo
     (world.project / "d").rmdir()
     (world.project / "d").symlink_to(elsewhere)
     with pytest.raises(Exception, match="could not be applied"):
-        await applied(run)
+        run.apply()
     assert list(elsewhere.iterdir()) == []
     assert not (world.project / "top").exists()

@@ -10,15 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sandbox_world import World, require_tier
+from sandbox_world import Commands, World, require_tier
 
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import Limits, Sandbox, SandboxRequest, SandboxRun, StagedChanges, TierDiagnosis, TierName
+from artoo.ports.sandbox import Limits, Sandbox, SandboxRequest, TierDiagnosis, TierName, ViewRun
 from artoo.world import choose
 from artoo.world.choose import Candidate, diagnose, open_sandbox
 from artoo.world.readonly import ReadOnlyFirst, landlock, seatbelt, seatbelt_profile
+from artoo.world.runner import Over, run_of
 from artoo.world.selftest import prove
-from artoo.world.unconfined import AskForEverything
+from artoo.world.unconfined import AskForEverything, ended_for_real
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def landlocked(world: World) -> Sandbox:
 async def test_landlock_reads_and_computes(landlocked: Sandbox, world: World) -> None:
     """A command that only reads needs no confirmation and may use its scratch directory."""
     (world.project / "f").write_text("b\na\n")
-    run = await landlocked.run(world.bash("sort f > $TMPDIR/x && cat $TMPDIR/x"))
+    run = await landlocked.look(world.bash("sort f > $TMPDIR/x && cat $TMPDIR/x"))
     assert (run.status, run.stdout.text, run.needs_confirmation) == ("ok", "a\nb\n", False)
 
 
@@ -39,7 +40,7 @@ async def test_landlock_reads_and_computes(landlocked: Sandbox, world: World) ->
 async def test_landlock_holds_files(landlocked: Sandbox, world: World, script: str) -> None:
     """A write, a deletion or a mode change is refused, and the run asks to be repeated for real."""
     (world.project / "f").write_text("same")
-    run = await landlocked.run(world.bash(script))
+    run = await landlocked.look(world.bash(script))
     assert run.needs_confirmation
     assert (world.project / "f").read_text() == "same"
     assert os.listdir(world.project) == ["f"]
@@ -49,42 +50,33 @@ async def test_landlock_hides_secrets_and_sockets(landlocked: Sandbox, world: Wo
     """Keys cannot be read, sockets not opened, other processes not signalled."""
     (world.home / ".ssh").mkdir()
     (world.home / ".ssh" / "id").write_text("PRIVATE")
-    run = await landlocked.run(world.bash(f"cat ~/.ssh/id; kill -0 {os.getpid()} && echo KILL"))
+    run = await landlocked.look(world.bash(f"cat ~/.ssh/id; kill -0 {os.getpid()} && echo KILL"))
     assert "PRIVATE" not in run.stdout.text and "KILL" not in run.stdout.text
     script = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM)"
-    run = await landlocked.run(replace(world.bash(""), argv=("python3", "-c", script)))
+    run = await landlocked.look(replace(world.bash(""), argv=("python3", "-c", script)))
     assert "PermissionError" in run.stderr.text
 
 
 async def test_after_a_yes_it_runs_for_real(landlocked: Sandbox, world: World) -> None:
     """An unconfined request takes effect and is still bounded and ended as a whole."""
-    run = await landlocked.run(replace(world.bash("echo x > made; sleep 600 & echo done"), unconfined=True))
+    commands = Commands(landlocked, world.artoo_home)
+    run = await commands.run(replace(world.bash("echo x > made; sleep 600 & echo done"), unconfined=True))
     assert (run.status, run.stdout.text) == ("ok", "done\n")
-    assert (world.project / "made").exists()
-    run = await landlocked.run(replace(world.bash("sleep 600", limits=Limits(wall_seconds=0.3)), unconfined=True))
+    run = await commands.run(replace(world.bash("sleep 600", limits=Limits(wall_seconds=0.3)), unconfined=True))
     assert run.status == "timeout"
+    assert run.apply().applied and (world.project / "made").exists()
 
 
 async def test_no_tier_asks_for_everything(world: World) -> None:
     """Without any sandbox nothing runs unasked, and a read-only run is refused."""
     world.artoo_home.mkdir()
     none = AskForEverything(world.artoo_home)
-    run = await none.run(world.bash("echo x > made"))
-    assert (run.status, run.needs_confirmation) == ("refused", True)
-    assert not (world.project / "made").exists()
+    run = await Commands(none, world.artoo_home).run(world.bash("echo x > made"))
+    assert (run.status, run.run.needs_confirmation) == ("refused", True)
     with pytest.raises(SandboxError, match="artoo doctor"):
-        await none.run(world.bash("true", read_only=True))
-    run = await none.run(replace(world.bash("echo x > made"), unconfined=True))
-    assert run.status == "ok" and (world.project / "made").exists()
-
-
-async def test_write_is_staged_in_every_tier(world: World) -> None:
-    """Writing a file needs no namespaces: it is staged and applied by the same transaction everywhere."""
-    world.artoo_home.mkdir()
-    staged = await AskForEverything(world.artoo_home).stage_write(world.request(), Path("d/f"), b"x")
-    assert [change.path for change in staged.changes] == [f"{world.project}/d", f"{world.project}/d/f"]
-    assert (await staged.apply(digest=staged.digest)).applied
-    assert (world.project / "d" / "f").read_text() == "x"
+        await none.look(world.bash("true"))
+    run = await Commands(none, world.artoo_home).run(replace(world.bash("echo x > made"), unconfined=True))
+    assert run.status == "ok" and run.apply().applied and (world.project / "made").exists()
 
 
 async def test_seatbelt_by_a_stand_in(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +91,7 @@ async def test_seatbelt_by_a_stand_in(world: World, tmp_path: Path, monkeypatch:
     (world.home / ".ssh").mkdir()
     world.artoo_home.mkdir()
     sandbox = ReadOnlyFirst("seatbelt", seatbelt, world.artoo_home)
-    run = await sandbox.run(world.bash("echo out; echo 'x: Operation not permitted' >&2"))
+    run = await sandbox.look(world.bash("echo out; echo 'x: Operation not permitted' >&2"))
     assert (run.tier, run.status, run.stdout.text, run.needs_confirmation) == ("seatbelt", "ok", "out\n", True)
     profile = (tmp_path / "profile").read_text()
     assert "(deny file-write*)" in profile and "(deny network*)" in profile
@@ -132,25 +124,20 @@ async def test_choice_is_remembered(world: World, monkeypatch: pytest.MonkeyPatc
 class Leaky:
     """A sandbox that contains nothing."""
 
-    def __init__(self, artoo_home: Path) -> None:
-        self._real = AskForEverything(artoo_home)
-
     @property
     def tier(self) -> TierName:
         return "bubblewrap"
 
-    async def run(self, request: SandboxRequest) -> SandboxRun:
-        return await self._real.run(replace(request, unconfined=True))
-
-    async def stage_write(self, request: SandboxRequest, path: Path, content: bytes) -> StagedChanges:
-        return await self._real.stage_write(request, path, content)
+    async def look(self, request: SandboxRequest) -> ViewRun:
+        ended = await ended_for_real(request)
+        return run_of(self.tier, Over(ended))
 
 
 async def test_canary_must_survive(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tier that lets the canary die is not trusted: it is reported, skipped, and at worst everything asks."""
     world.artoo_home.mkdir()
-    assert (await prove(Leaky(world.artoo_home), world.artoo_home)).problem
-    candidate = Candidate("bubblewrap", "leaky", lambda _: Leaky(world.artoo_home), (world.artoo_home / "stage",))
+    assert (await prove(Leaky(), world.artoo_home)).problem
+    candidate = Candidate("bubblewrap", "leaky", lambda _: Leaky(), (world.artoo_home / "stage",))
 
     def only_this(_: Path) -> Iterator[Candidate]:
         yield candidate
@@ -170,13 +157,13 @@ async def test_doctor_lists_all_tiers(world: World) -> None:
     assert all(one.works or (one.cause and one.remedy) for one in found)
 
 
-async def test_a_way_through_a_parent_or_a_link_is_no_worse(sandbox: Sandbox, world: World) -> None:
+async def test_a_way_through_a_parent_or_a_link_is_no_worse(sandbox: Commands, world: World) -> None:
     """ARTOO_HOME with `..` or a link in it gets the same tier as the real path."""
     aside = world.artoo_home.parent / "aside"
     aside.mkdir()
     (aside / "link").symlink_to(world.artoo_home.parent, target_is_directory=True)
     for home in (aside / ".." / "another", aside / "link" / "another"):
-        assert (await open_sandbox(home)).tier == sandbox.tier
+        assert (await open_sandbox(home)).tier == sandbox.sandbox.tier
 
 
 async def test_a_home_that_cannot_be_made_is_named(world: World) -> None:

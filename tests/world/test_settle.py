@@ -17,6 +17,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.world import transaction
 from artoo.world.closing import opened
 from artoo.world.difference import difference_of
+from artoo.world.journal import Record
 from artoo.world.recover import recover
 from artoo.world.settle import apply_difference
 from artoo.world.undo import undo
@@ -161,7 +162,7 @@ def test_a_failed_apply_changes_nothing_and_can_be_tried_again(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(transaction, "left_by", full)
+        patched.setattr(Record, "mark_done", full)
         with pytest.raises(SandboxError, match="No space"):
             applied(place, world)
     assert snapshot(world.project) == before

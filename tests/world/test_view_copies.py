@@ -11,7 +11,7 @@ from view_world import bash, out, place_of
 
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import ActNote, Limits, TaskLedger
+from artoo.ports.sandbox import ActNote, Limits
 from artoo.ports.world import Program, View
 from artoo.world.copied import CopyRunner
 from artoo.world.mirror import CopyLimits
@@ -64,7 +64,7 @@ async def test_commands_work_in_a_copy(copied: View, world: World) -> None:
     assert snapshot(world.home, times=True, identity=True) == before
     effects = scan(place_of(world).trunk(), 1000)
     undo_home = world.artoo_home / "undo"
-    assert apply_effects(effects, task_id="task-1", undo_home=undo_home, ledger=TaskLedger()).applied
+    assert apply_effects(effects, task_id="task-1", undo_home=undo_home).applied
     assert (world.project / "old").read_text() == "real\n1\n"
     assert not (world.project / "tree").exists()
 

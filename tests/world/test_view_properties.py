@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sandbox_world import World, require_tier
 from view_world import bash, overlay_views, place_of
 
-from artoo.ports.sandbox import Limits, TaskLedger
+from artoo.ports.sandbox import Limits
 from artoo.ports.world import Program
 from artoo.world.scan import scan
 from artoo.world.transaction import apply_effects
@@ -115,7 +115,7 @@ async def _check(world: World, reference: Path, scripts: Sequence[str], tier: st
     assert run.stdout.text == wanted, run
     assert await asyncio.to_thread(_dumped, world.project) == before
     effects = scan(place_of(world).trunk(), 1000)
-    report = apply_effects(effects, task_id="task-1", undo_home=world.artoo_home / "undo", ledger=TaskLedger())
+    report = apply_effects(effects, task_id="task-1", undo_home=world.artoo_home / "undo")
     assert report.applied, report
     assert await asyncio.to_thread(_dumped, world.project) == wanted
 

@@ -114,7 +114,6 @@ class Trait(StrEnum):
     HARD_LINKED = "hard_linked"
     DERIVED = "derived"
     GIT_BOOKKEEPING = "git_bookkeeping"
-    OWN = "own"
 
 
 class Change(BaseModel):

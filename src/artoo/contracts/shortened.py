@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 CUT = "…"
+_LEAST_LEFT_OUT = 200
+"""Fewer characters are not worth the line that says so, and what stood there would be asked for."""
 
 
 def shortened(text: str, limit: int) -> str:
@@ -26,6 +28,23 @@ def last_part(text: str, limit: int) -> str:
     begins_a_word = kept[:1].isspace() or text[-len(kept) - 1].isspace()
     whole = kept if begins_a_word or len(pieces) < 2 else pieces[1]
     return f"{CUT}{whole.lstrip()}"
+
+
+def without_middle(text: str, limit: int) -> str:
+    """The beginning and the end of a text in about `limit` characters, cut between lines where there are such.
+
+    A line between them says how many characters are left out; a text that is only a little longer stays whole.
+    """
+    if len(text) <= limit + _LEAST_LEFT_OUT:
+        return text
+    half = limit // 2
+    head, tail = text[:half], text[len(text) - half :]
+    line_end, line_start = head.rfind("\n"), tail.find("\n")
+    if line_end > half // 2:
+        head = head[:line_end]
+    if 0 <= line_start < half // 2:
+        tail = tail[line_start + 1 :]
+    return f"{head}\n[… {len(text) - len(head) - len(tail)} characters left out …]\n{tail}"
 
 
 def _last_space(text: str) -> int:

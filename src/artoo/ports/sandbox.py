@@ -1,21 +1,16 @@
-"""The port through which every command of an agent reaches the machine (SPEC section 8, Law 1).
+"""What contains a command, and what is said of one command's run (SPEC section 8, Law 1).
 
-    request ──► Sandbox.run ──► SandboxRun ──► staged.apply(...)   the changes take effect, all or none
-                                          └──► staged.drop()       nothing happened
-
-A run shows what a command did to a view of the files; whether it happens is decided by the caller from
-`staged.changes`. Leaving `async with run.staged` drops whatever was not applied.
+Commands of tasks run in views (`ports.world`); a `Sandbox` itself only looks: nothing of a look stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol
 
-from artoo.contracts.changes import ApplyReport, Change
+from artoo.contracts.changes import Change
 from artoo.contracts.network import NetworkUsed
 
 RunStatus = Literal[
@@ -82,37 +77,6 @@ class Roots:
 
 
 @dataclass(frozen=True, slots=True)
-class Fingerprint:
-    """The identity of a thing on disk at one moment; `changed_ns` is its ctime (0 for directories)."""
-
-    device: int
-    inode: int
-    size: int
-    changed_ns: int
-
-
-@dataclass(slots=True)
-class TaskLedger:
-    """What a task itself has made: printable path to fingerprint. Kept by the caller, written by `apply`.
-
-    A path belongs to the task only while what is there is exactly what the task left: a file that the user has
-    replaced or edited in between is the user's again.
-    """
-
-    made: dict[str, Fingerprint] = field(default_factory=dict[str, Fingerprint])
-
-    def owns(self, path: str, now: Fingerprint) -> bool:
-        return self.made.get(path) == now
-
-    def record(self, path: str, now: Fingerprint | None) -> None:
-        """Remembers what the task left at `path`; None: nothing."""
-        if now is None:
-            self.made.pop(path, None)
-        else:
-            self.made[path] = now
-
-
-@dataclass(frozen=True, slots=True)
 class SandboxRequest:
     """One command to run.
 
@@ -120,9 +84,9 @@ class SandboxRequest:
     removed from both). `read_only`: changes are reported and always dropped. `unconfined`: a person has said yes
     to this very command running for real; only tiers that cannot stage changes honour it. `keep_env` names
     variables that pass although they look like keys. `scratch` is the /tmp of the command, kept by the caller for
-    as long as it likes (None: a fresh one, gone afterwards). `hide` adds paths out of reach. `ledger` says what the
-    task has made before. `hosts`: where it may connect to (`HOST:PORT`), each allowed by the person or a policy;
-    empty: no network. `heard` is told of each connection.
+    as long as it likes (None: a fresh one, gone afterwards). `hide` adds paths out of reach. `hosts`: where it may
+    connect to (`HOST:PORT`), each allowed by the person or a policy; empty: no network. `heard` is told of each
+    connection.
     """
 
     argv: tuple[str, ...]
@@ -137,7 +101,6 @@ class SandboxRequest:
     limits: Limits = Limits()
     scratch: Path | None = None
     hide: tuple[Path, ...] = ()
-    ledger: TaskLedger = field(default_factory=TaskLedger)
     hosts: tuple[str, ...] = ()
     heard: Heard = unheard
 
@@ -150,7 +113,6 @@ class SandboxRequest:
         roots: Roots,
         task_id: str,
         read_only: bool = False,
-        ledger: TaskLedger | None = None,
         limits: Limits | None = None,
     ) -> SandboxRequest:
         """A request that runs `script` with bash."""
@@ -160,7 +122,6 @@ class SandboxRequest:
             roots=roots,
             task_id=task_id,
             read_only=read_only,
-            ledger=ledger or TaskLedger(),
             limits=limits or Limits(),
         )
 
@@ -198,47 +159,14 @@ class ActNote:
     outcome: str
 
 
-class StagedChanges(Protocol):
-    """The changes of one run, not yet made. Complete, classified, in path order."""
-
-    @property
-    def changes(self) -> tuple[Change, ...]: ...
-
-    @property
-    def digest(self) -> str:
-        """sha256 of the exact act (`contracts.changes.digest_of`)."""
-        ...
-
-    async def content(self, path: str, limit: int) -> bytes | None:
-        """What a changed file would hold; None when it is no file, larger than `limit` bytes, or cannot be read."""
-        ...
-
-    async def apply(
-        self, *, digest: str, paths: Collection[str] | None = None, note: ActNote | None = None
-    ) -> ApplyReport:
-        """Make the changes, all or none.
-
-        `digest` is that of the act that was approved: of all changes, or, with `paths`, of exactly those. `note`
-        goes into the journal with them. Raises SandboxError when it is another act's, when the run was read-only,
-        or when already applied or dropped.
-        """
-        ...
-
-    async def drop(self) -> None:
-        """Forget the changes. Idempotent."""
-        ...
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
-class SandboxRun:
-    """What a run was. `needs_confirmation`: this tier could not run it, or only read-only; rerun `unconfined`
-    after a yes. `notes` are facts for the reader, such as files left in the private /tmp, which are gone."""
+class ViewRun:
+    """What a run was. `changes`: what it did to the view, in path order (`read_only`, a look: what it would have
+    done, where a tier can tell).
+
+    A run that was stopped by a limit changed nothing. `needs_confirmation`: this tier could not run it, or only
+    read-only; run it again `unconfined` after a yes. `notes` are facts for the reader.
+    """
 
     tier: TierName
     status: RunStatus
@@ -246,7 +174,7 @@ class SandboxRun:
     stdout: Captured
     stderr: Captured
     duration_seconds: float
-    staged: StagedChanges
+    changes: tuple[Change, ...] = ()
     needs_confirmation: bool = False
     notes: tuple[str, ...] = ()
 
@@ -262,19 +190,15 @@ class TierDiagnosis:
 
 
 class Sandbox(Protocol):
-    """Runs commands so that their effects can be read before they happen."""
+    """Contains commands."""
 
     @property
     def tier(self) -> TierName: ...
 
-    async def run(self, request: SandboxRequest) -> SandboxRun:
-        """Run one command to its end; afterwards none of its processes is left.
+    async def look(self, request: SandboxRequest) -> ViewRun:
+        """Run one command of which nothing stays to its end; afterwards none of its processes is left.
 
-        Raises SandboxError when the command cannot be contained or its effects cannot be read; nothing of it
-        took effect then. Cancelling the call ends the command and drops its changes.
+        Raises SandboxError when the command cannot be contained, or what it did cannot be read. Cancelling the call
+        ends the command.
         """
-        ...
-
-    async def stage_write(self, request: SandboxRequest, path: Path, content: bytes) -> StagedChanges:
-        """The change that writing `content` to `path` would be; `argv` of the request is not run."""
         ...

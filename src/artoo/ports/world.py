@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from artoo.contracts.changes import Change, Conflict
-from artoo.ports.sandbox import ActNote, Captured, Heard, Limits, Roots, RunStatus, TierName, unheard
+from artoo.ports.sandbox import ActNote, Heard, Limits, Roots, ViewRun, unheard
 
 
 class Files(Protocol):
@@ -65,25 +65,6 @@ class Program:
     heard: Heard = unheard
     keep_env: frozenset[str] = frozenset()
     note: Callable[[ViewRun], ActNote | None] = unnoted
-
-
-@dataclass(frozen=True, slots=True)
-class ViewRun:
-    """What a run was. `changes`: what it did to the view, in path order (`read_only`: what it would have done).
-
-    A run that was stopped by a limit changed nothing. `needs_confirmation`: this tier could not run it, or only
-    read-only; run it again `unconfined` after a yes. `notes` are facts for the reader.
-    """
-
-    tier: TierName
-    status: RunStatus
-    exit_code: int | None
-    stdout: Captured
-    stderr: Captured
-    duration_seconds: float
-    changes: tuple[Change, ...] = ()
-    needs_confirmation: bool = False
-    notes: tuple[str, ...] = ()
 
 
 class View(Protocol):

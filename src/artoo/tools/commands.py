@@ -9,7 +9,7 @@ from typing import Protocol
 
 from artoo.contracts.changes import Change, Trait
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
-from artoo.ports.sandbox import Limits, RunStatus, SandboxRun
+from artoo.ports.sandbox import Limits, RunStatus
 from artoo.ports.world import ViewRun
 from artoo.tools.output import clip
 from artoo.tools.tool import Outcome
@@ -78,7 +78,7 @@ class CommandRunner(Protocol):
         ...
 
 
-def outcome_of(run: SandboxRun | ViewRun, limits: Limits) -> Outcome:
+def outcome_of(run: ViewRun, limits: Limits) -> Outcome:
     """What a run was, with its streams cut; its changes are for the caller to add."""
     output, output_cut = clip(run.stdout)
     error_output, error_cut = clip(run.stderr, ERROR_OUTPUT_KEPT)
@@ -96,7 +96,7 @@ def outcome_of(run: SandboxRun | ViewRun, limits: Limits) -> Outcome:
     )
 
 
-def _reason(run: SandboxRun | ViewRun, limits: Limits) -> str | None:
+def _reason(run: ViewRun, limits: Limits) -> str | None:
     if run.needs_confirmation:
         return f"the sandbox here ({run.tier}) cannot run this without asking, and nobody was asked"
     template = _LIMIT_REASONS.get(run.status)

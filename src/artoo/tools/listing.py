@@ -169,7 +169,8 @@ def _heads(heads: Mapping[str, Head]) -> Iterator[str]:
             yield f"{printable(path)}: {head.instead}"
         else:
             lines = "\n".join(map(_one_line, head.lines))
-            shown = "All" if len(head.lines) > _FEW_LINES else "First lines"
+            cut = not head.whole or any(len(line) > _LINE_CHARACTERS for line in head.lines)
+            shown = "First lines" if cut else "All"
             yield f"{shown} of {printable(path)}{_columns(path, head)}:\n{lines}"
 
 

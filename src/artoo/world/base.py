@@ -97,7 +97,7 @@ def bases_of(known: Container[str], touched: Iterable[Touched], meanwhile: Meanw
         path = f"{root}/{relative}" if relative else root
         was = StateRecord.of(one.state)
         if path not in known and was is not None:
-            digest = _digest(root, relative) if was.node is Node.FILE else None
+            digest = one.digest or _digest(root, relative) if was.node is Node.FILE else None
             changed = one.state.ctime_ns
             index = path.endswith(f"/{INDEX}")  # git writes it at every look; what it stages is compared
             overtaken = not one.state.is_directory and not index and changed in meanwhile

@@ -135,7 +135,7 @@ def is_opaque(directory: int, name: str) -> bool:
 
 def is_whiteout(directory: int, name: str, state: NodeState | None = None) -> bool:
     """Whether an entry of a layer says that this name is deleted."""
-    if state is not None and state.node not in (Node.DEVICE, Node.FILE):
+    if state is not None and (state.node not in (Node.DEVICE, Node.FILE) or state.size):
         return False
     try:
         seen = os.stat(name, dir_fd=directory, follow_symlinks=False)

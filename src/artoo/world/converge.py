@@ -5,16 +5,16 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.contracts.changes import Node
 from artoo.world.exchange import Place, exchange, put_new
-from artoo.world.files import copy_node, parent_of, set_metadata, set_mode
+from artoo.world.files import Reach, copy_node, make_durable, parent_of, set_metadata, set_mode
 from artoo.world.journal import Record, StateRecord, Step, record_bytes
-from artoo.world.nodes import NodeState, at, digest_file, read_state
+from artoo.world.nodes import NodeState, at, digest_file, glance, read_state
 
 _WORKING_MODE = 0o700
 
@@ -32,7 +32,7 @@ class Move:
     start: StateRecord | None
     end: StateRecord | None
     in_place: bool
-    content: Path | None
+    content: str | None
     aside: str
     sha256: str | None = None
 
@@ -47,7 +47,7 @@ class Move:
 
 def forward(step: Step, record: Record) -> Move:
     """The step as it was meant."""
-    content = Path(record_bytes(step.source)) if step.source is not None else None
+    content = record_bytes(step.source) if step.source is not None else None
     aside = _aside(step, record)
     return Move(
         step.root, step.relative, step.before, step.after, step.in_place, content, aside, step.before_sha256
@@ -56,7 +56,7 @@ def forward(step: Step, record: Record) -> Move:
 
 def backward(step: Step, record: Record) -> Move:
     """The step taken back."""
-    content = record.image(step.image) if step.image is not None else None
+    content = os.fspath(record.image(step.image)) if step.image is not None else None
     aside = _aside(step, record)
     return Move(
         step.root, step.relative, step.after, step.restored, step.in_place, content, aside, step.after_sha256
@@ -74,6 +74,16 @@ def now_at(root: str, relative: str) -> NodeState | None:
     try:
         with parent_of(root, relative) as (directory, name):
             return read_state(directory, name)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
+        raise
+
+
+def seen_at(reach: Reach, root: str, relative: str) -> NodeState | None:
+    """`now_at` for one path of many, without attributes."""
+    try:
+        return glance(*reach.parent(root, relative))
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             return None
@@ -98,9 +108,9 @@ def is_state(now: NodeState | None, recorded: StateRecord | None, *, in_place: b
     return same_thing and (now.size, now.mtime_ns) == (recorded.size, recorded.mtime_ns)
 
 
-def is_ours(move: Move) -> bool:
+def is_ours(move: Move, reach: Reach) -> bool:
     """Whether what is at the path is one end of the move, or the nothing between two kinds of thing."""
-    now = now_at(move.root, move.relative)
+    now = seen_at(reach, move.root, move.relative)
     if is_state(now, move.start, in_place=move.in_place) or is_state(now, move.end, in_place=move.in_place):
         return True
     return now is None and _swaps_kind(move)
@@ -116,18 +126,21 @@ def converge(moves: Sequence[Move]) -> None:
     """Carries out all moves. Raises OSError (ESTALE: somebody else changed a path); then some are done, and all can
     be repeated or taken back."""
     _unlock_ancestors(moves)
-    for move in sorted(moves, key=lambda one: -one.depth):
-        _remove(move)
-    for move in sorted(moves, key=lambda one: one.depth):
-        _make_directory(move)
-    for move in moves:
-        _put(move)
-    for move in sorted(moves, key=lambda one: -one.depth):
-        _finish(move)
-    _make_durable(moves)
+    _each(_remove, sorted(moves, key=lambda one: -one.depth))
+    _each(_make_directory, sorted(moves, key=lambda one: one.depth))
+    with Reach() as contents:
+        _each(lambda move, reach: _put(move, reach, contents), moves)
+    _each(_finish, sorted(moves, key=lambda one: -one.depth))
+    make_durable(_parents(moves))
 
 
-def _remove(move: Move) -> None:
+def _each(act: Callable[[Move, Reach], None], moves: Iterable[Move]) -> None:
+    with Reach() as reach:
+        for move in moves:
+            act(move, reach)
+
+
+def _remove(move: Move, reach: Reach) -> None:
     """Takes away what stands in the way: things that end as nothing, and changes between directory and other."""
     if move.start is None or move.in_place:
         return
@@ -136,26 +149,26 @@ def _remove(move: Move) -> None:
     if move.end is not None and from_directory == to_directory:
         return
     if not from_directory:
-        _put_back_aside(move)
-    now = now_at(move.root, move.relative)
+        _put_back_aside(move, reach)
+    now = seen_at(reach, move.root, move.relative)
     if now is None or is_state(now, move.end):
         return
     if not is_state(now, move.start):
         raise _foreign(move)
-    with parent_of(move.root, move.relative) as (directory, name):
-        if from_directory:
-            os.rmdir(name, dir_fd=directory)
-        else:
-            put_new((directory, name), (directory, move.aside))
-            _retire_aside(move, (directory, name))
+    directory, name = reach.parent(move.root, move.relative)
+    if from_directory:
+        os.rmdir(name, dir_fd=directory)
+    else:
+        put_new((directory, name), (directory, move.aside))
+        _retire_aside(move, (directory, name))
 
 
-def _put_back_aside(move: Move) -> None:
+def _put_back_aside(move: Move, reach: Reach) -> None:
     """Ends a removal that a crash cut between its two steps."""
     try:
-        with parent_of(move.root, move.relative) as (directory, name):
-            if read_state(directory, move.aside) is not None:
-                _retire_aside(move, (directory, name))
+        directory, name = reach.parent(move.root, move.relative)
+        if glance(directory, move.aside) is not None:
+            _retire_aside(move, (directory, name))
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR):
             raise
@@ -174,7 +187,7 @@ def _retire_aside(move: Move, place: Place) -> None:
 
 def _is_what_goes(move: Move, directory: int, name: str) -> bool:
     """Whether this thing, which nobody reaches by its path any more, is what the act was agreed to take away."""
-    if not is_state(read_state(directory, name), move.start):
+    if not is_state(glance(directory, name), move.start):
         return False
     if move.sha256 is None or move.start is None or move.start.node is not Node.FILE:
         return True
@@ -188,36 +201,36 @@ def _foreign(move: Move) -> OSError:
     return OSError(errno.ESTALE, "changed by somebody else at this moment", f"{move.root}/{move.relative}")
 
 
-def _make_directory(move: Move) -> None:
+def _make_directory(move: Move, reach: Reach) -> None:
     if move.end is None or move.end.node is not Node.DIRECTORY or move.in_place:
         return
-    with parent_of(move.root, move.relative) as (directory, name), suppress(FileExistsError):
+    directory, name = reach.parent(move.root, move.relative)
+    with suppress(FileExistsError):
         os.mkdir(name, _WORKING_MODE, dir_fd=directory)
 
 
-def _put(move: Move) -> None:
+def _put(move: Move, reach: Reach, contents: Reach) -> None:
     """Renames the content into place; from another file system by way of a copy beside it."""
     if move.content is None or move.end is None:
         return
-    if not os.path.lexists(move.content):  # done before a crash
-        return
-    holder = os.open(move.content.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with parent_of(move.root, move.relative) as (directory, name):
-            _lay(move, (holder, move.content.name), (directory, name))
-    finally:
-        os.close(holder)
+        content = contents.beside(move.content)
+    except FileNotFoundError:
+        content = None
+    mine = None if content is None else glance(*content)
+    if content is not None and mine is not None:  # else it was done before a crash
+        _lay(move, mine, content, reach.parent(move.root, move.relative))
 
 
-def _lay(move: Move, content: Place, target: Place) -> None:
-    now = read_state(*target)
+def _lay(move: Move, mine: NodeState, content: Place, target: Place) -> None:
+    now = glance(*target)
     if is_state(now, move.end, in_place=move.in_place) and move.end is not None:
         os.unlink(content[1], dir_fd=content[0])  # exchanged before a crash: what is there now is what went
         return
     if now is None and (move.start is None or _swaps_kind(move)):
         _lay_new(move, content, target)
     elif is_state(now, move.start, in_place=move.in_place):
-        _lay_over(move, content, target)
+        _lay_over(move, mine, content, target)
     else:
         raise _foreign(move)
 
@@ -234,9 +247,8 @@ def _lay_new(move: Move, content: Place, target: Place) -> None:
         os.unlink(content[1], dir_fd=content[0])
 
 
-def _lay_over(move: Move, content: Place, target: Place) -> None:
+def _lay_over(move: Move, mine: NodeState, content: Place, target: Place) -> None:
     """What is there at the instant of the exchange is looked at afterwards: nobody can come in between."""
-    mine = read_state(*content)
     try:
         exchange(content, target)
     except NotImplementedError:
@@ -250,7 +262,6 @@ def _lay_over(move: Move, content: Place, target: Place) -> None:
         _lay_copy_over(move, content, target)
         return
     if not _is_what_goes(move, *content):
-        assert mine is not None
         _give_back(move, mine, content, target)
         raise _foreign(move)
     os.unlink(content[1], dir_fd=content[0])
@@ -260,7 +271,7 @@ def _give_back(move: Move, mine: NodeState, content: Place, target: Place) -> No
     """Somebody else's version gets its name again; if there is a newer one by now, that, and it stays beside it."""
     with suppress(FileNotFoundError):  # it was removed meanwhile: so be it
         exchange(content, target)
-        out = read_state(*content)
+        out = glance(*content)
         if out is not None and out.inode != mine.inode:
             exchange(content, target)
             with suppress(FileExistsError):
@@ -269,12 +280,13 @@ def _give_back(move: Move, mine: NodeState, content: Place, target: Place) -> No
 
 def _lay_copy_over(move: Move, content: Place, target: Place) -> None:
     beside = _copied_beside(move, content, target)
-    mine = read_state(*beside)
+    mine = glance(*beside)
+    assert mine is not None
     try:
-        _lay_over(move, beside, target)
+        _lay_over(move, mine, beside, target)
     except OSError:
-        left = read_state(*beside)
-        if left is not None and mine is not None and left.inode == mine.inode:
+        left = glance(*beside)
+        if left is not None and left.inode == mine.inode:
             os.unlink(beside[1], dir_fd=beside[0])
         raise
     os.unlink(content[1], dir_fd=content[0])
@@ -288,23 +300,27 @@ def _copied_beside(move: Move, content: Place, target: Place) -> Place:
     return target[0], move.aside
 
 
-def _finish(move: Move) -> None:
+def _finish(move: Move, reach: Reach) -> None:
     """Metadata that a rename does not bring along: of directories, and of things changed in place."""
     if move.end is None or not (move.in_place or move.end.node is Node.DIRECTORY):
         return
-    with parent_of(move.root, move.relative) as (directory, name):
-        now = read_state(directory, name)
-        if move.in_place and not is_state(now, move.end, in_place=True):
-            raise _foreign(move)
-        set_metadata(directory, name, move.end, times=move.end.node is not Node.DIRECTORY)
+    directory, name = reach.parent(move.root, move.relative)
+    if move.in_place and not is_state(glance(directory, name), move.end, in_place=True):
+        raise _foreign(move)
+    set_metadata(directory, name, move.end, times=move.end.node is not Node.DIRECTORY)
 
 
-def ancestors(relative: str) -> tuple[str, ...]:
-    """The directories above a relative path, outermost first; the root itself is the empty path."""
-    if not relative:
-        return ()
-    parts = relative.split("/")
-    return tuple("/".join(parts[:count]) for count in range(len(parts)))
+def directories_above(places: Iterable[Step | Move]) -> set[tuple[str, str]]:
+    """All directories above the paths of steps or moves; a root itself is the empty path."""
+    found: set[tuple[str, str]] = set()
+    for place in places:
+        relative = place.relative
+        while relative:
+            relative = relative.rpartition("/")[0]
+            if (place.root, relative) in found:
+                break
+            found.add((place.root, relative))
+    return found
 
 
 def is_locked(now: NodeState | None) -> bool:
@@ -316,13 +332,13 @@ def is_locked(now: NodeState | None) -> bool:
 
 def _unlock_ancestors(moves: Iterable[Move]) -> None:
     """Gives us access to directories that lack it, as the command did for itself; their own move ends it."""
-    _unlock({(move.root, ancestor) for move in moves for ancestor in ancestors(move.relative)})
+    _unlock(directories_above(moves))
 
 
 def _unlock(directories: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """Opens locked directories, outermost first; returns the modes that they had."""
     opened: dict[tuple[str, str], int] = {}
-    for root, relative in sorted(directories):
+    for root, relative in sorted(directories) if os.geteuid() != 0 else ():
         now = now_at(root, relative)
         if now is not None and is_locked(now):
             with parent_of(root, relative) as (directory, name):
@@ -335,7 +351,7 @@ def _unlock(directories: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int
 def opened_up(steps: Iterable[Step]) -> Generator[dict[tuple[str, str], int], None, None]:
     """Access to everything above the steps. Gives the modes that were changed for it, and puts back those that
     still are as opened."""
-    opened = _unlock({(step.root, ancestor) for step in steps for ancestor in ancestors(step.relative)})
+    opened = _unlock(directories_above(steps))
     try:
         yield opened
     finally:
@@ -346,7 +362,8 @@ def opened_up(steps: Iterable[Step]) -> Generator[dict[tuple[str, str], int], No
                     set_mode(directory, name, mode)
 
 
-def _make_durable(moves: Iterable[Move]) -> None:
+def _parents(moves: Iterable[Move]) -> Generator[int]:
+    """A descriptor of each directory that holds a path; not of those that this act removed or replaced."""
     for root, parent in sorted({(move.root, move.parent) for move in moves}):
         try:
             with parent_of(root, parent) as (directory, name):
@@ -354,8 +371,5 @@ def _make_durable(moves: Iterable[Move]) -> None:
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES):
                 raise
-            continue  # removed or replaced by this act, or not listable by its owner
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+            continue  # or it is not listable by its owner
+        yield descriptor

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from artoo.contracts.changes import Change, ChangeKind, Node, Trait, printable_path
-from artoo.ports.sandbox import TaskLedger
 from artoo.ports.world import Files
 from artoo.world.classify import Places
 from artoo.world.git_layout import is_bookkeeping
 from artoo.world.links import leads_out
-from artoo.world.nodes import NodeState, fingerprint
+from artoo.world.nodes import NodeState
 from artoo.world.scan import Effect
 from artoo.world.union import RealFiles
 
@@ -18,15 +17,13 @@ _DERIVED = frozenset({b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_
 _SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE})
 
 
-def describe(
-    effects: Iterable[Effect], places: Places, ledger: TaskLedger, files: Files | None = None
-) -> tuple[Change, ...]:
+def describe(effects: Iterable[Effect], places: Places, files: Files | None = None) -> tuple[Change, ...]:
     """One change a path, in the order given. `files`: where links are followed (default: on the disk)."""
     seen = files or RealFiles()
-    return tuple(_change(effect, places, ledger, seen) for effect in effects)
+    return tuple(_change(effect, places, seen) for effect in effects)
 
 
-def _change(effect: Effect, places: Places, ledger: TaskLedger, files: Files) -> Change:
+def _change(effect: Effect, places: Places, files: Files) -> Change:
     before, after = effect.before, effect.after
     here = after or before
     assert here is not None
@@ -40,7 +37,7 @@ def _change(effect: Effect, places: Places, ledger: TaskLedger, files: Files) ->
         size_after=after.size if after is not None and after.node is Node.FILE else None,
         content_sha256=effect.digest,
         detail=_detail(effect),
-        traits=tuple(sorted({*_traits(effect, places, files), *_own(effect, ledger)})),
+        traits=tuple(sorted(_traits(effect, places, files))),
     )
 
 
@@ -78,12 +75,6 @@ def _traits(effect: Effect, places: Places, files: Files) -> Iterable[Trait]:
         yield Trait.PRIVILEGED
     if after.node is Node.LINK and leads_out(effect.path, after.target, places, files):
         yield Trait.POINTS_OUTSIDE
-
-
-def _own(effect: Effect, ledger: TaskLedger) -> Iterable[Trait]:
-    before = effect.before
-    if before is not None and ledger.owns(printable_path(effect.path), fingerprint(before)):
-        yield Trait.OWN
 
 
 def _grants_privilege(before: NodeState | None, after: NodeState) -> bool:

@@ -23,7 +23,7 @@ from artoo.contracts.changes import (
     path_bytes,
 )
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
-from artoo.ports.sandbox import MIB, TaskLedger
+from artoo.ports.sandbox import MIB
 from artoo.world.base import Base, read_base
 from artoo.world.caches import judge_caches
 from artoo.world.classes import classified
@@ -86,7 +86,7 @@ def difference_of(place: ViewPlace, artoo_home: Path) -> Difference:
     real, wanted = RealFiles(), Union(place.strata())
     caches = judge_caches(found.effects, real, wanted)
     effects = [effect for effect in found.effects if effect.path not in caches.left_out]
-    described = list(zip(effects, describe(effects, places, TaskLedger(), wanted), strict=True))
+    described = list(zip(effects, describe(effects, places, wanted), strict=True))
     reachable = [effect for effect, change in described if change.path_class is not PathClass.ARTOO]
     changes = tuple(change for _, change in described if change.path_class is not PathClass.ARTOO)
     conflicts = [conflict for _, conflict in found.conflicts]

@@ -6,8 +6,8 @@ import ctypes
 import errno
 import os
 import stat
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from artoo.contracts.changes import Node
@@ -17,25 +17,72 @@ from artoo.world.nodes import FILE_FLAGS, at, read_xattrs
 _O_PATH = getattr(os, "O_PATH", os.O_RDONLY)
 _PASS_FLAGS = _O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _COPY_CHUNK = 1 << 20
+_SYNC_ONE_BY_ONE = 16
+"""With more at once, syncing the file system that holds them is quicker."""
 _HAS_XATTRS = hasattr(os, "setxattr")
+
+
+class Reach:
+    """Goes to one path after another, and keeps the last one's directory open for the next.
+
+    For one phase over paths in order: a directory that is made anew meanwhile would be missed.
+    """
+
+    def __init__(self) -> None:
+        self._directory: tuple[str, str] | None = None
+        self._descriptor = -1
+
+    def parent(self, root: str, relative: str) -> tuple[int, str]:
+        """The open directory that holds `relative` below `root`, and the last name ("." for the root itself).
+
+        Both are printable paths. Raises OSError (ELOOP, ENOTDIR, ENOENT) when a step is a link or missing. The
+        descriptor is valid until the next call.
+        """
+        above, _, name = relative.rpartition("/")
+        if (root, above) != self._directory:
+            self.close()
+            self._descriptor = _walked(root, above)
+            self._directory = root, above
+        return self._descriptor, record_bytes(name) or "."
+
+    def beside(self, path: str) -> tuple[int, str]:
+        """The same for an absolute path of our own, as Python's os functions take it."""
+        holder, _, name = path.rpartition("/")
+        if (holder, "/") != self._directory:
+            self.close()
+            self._descriptor = os.open(holder, _PASS_FLAGS)
+            self._directory = holder, "/"
+        return self._descriptor, name
+
+    def close(self) -> None:
+        """Lets go of the directory."""
+        if self._directory is not None:
+            self._directory = None
+            os.close(self._descriptor)
+
+    def __enter__(self) -> Reach:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _walked(root: str, relative: str) -> int:
+    descriptor = os.open(record_bytes(root), _PASS_FLAGS)
+    for part in record_bytes(relative).split("/") if relative else ():
+        try:
+            inner = os.open(part, _PASS_FLAGS, dir_fd=descriptor)
+        finally:
+            os.close(descriptor)
+        descriptor = inner
+    return descriptor
 
 
 @contextmanager
 def parent_of(root: str, relative: str) -> Generator[tuple[int, str], None, None]:
-    """The open directory that holds `relative` below `root`, and the last name ("." for the root itself).
-
-    Both are printable paths. Raises OSError (ELOOP, ENOTDIR, ENOENT) when a step is a link or missing.
-    """
-    parts = record_bytes(relative).split("/") if relative else ["."]
-    descriptor = os.open(record_bytes(root), _PASS_FLAGS)
-    try:
-        for part in parts[:-1]:
-            inner = os.open(part, _PASS_FLAGS, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = inner
-        yield descriptor, parts[-1]
-    finally:
-        os.close(descriptor)
+    """`Reach.parent` of a single path."""
+    with Reach() as reach:
+        yield reach.parent(root, relative)
 
 
 def set_metadata(directory: int, name: str, wanted: StateRecord, *, times: bool) -> None:
@@ -92,24 +139,28 @@ def writable_for_attributes(directory: int, name: str) -> Generator[None, None, 
             set_mode(directory, name, mode)
 
 
-def strip_overlay_attributes(directory: int, name: str) -> None:
+def strip_overlay_attributes(path: str) -> None:
     """Removes overlayfs's own attributes from a file of an upper layer before it becomes the user's."""
     if not _HAS_XATTRS:
         return
-    path = at(directory, name)
     try:
         own = [key for key in os.listxattr(path, follow_symlinks=False) if ".overlay." in key]
     except OSError as error:
         if error.errno in (errno.ENOTSUP, errno.EPERM, errno.ENODATA):
             return
         raise
-    if own:
-        with writable_for_attributes(directory, name):
+    if not own:
+        return
+    above = os.open(os.path.dirname(path), _PASS_FLAGS)
+    try:
+        with writable_for_attributes(above, os.path.basename(path)):
             for key in own:
                 os.removexattr(path, key, follow_symlinks=False)
+    finally:
+        os.close(above)
 
 
-def keep_image(directory: int, name: str, before: StateRecord, image: Path) -> None:
+def keep_image(directory: int, name: str, before: StateRecord, image: str) -> None:
     """Keeps what is at `name` as `image`: a hard link where that is safe and possible, else a copy.
 
     A file with other names is copied: writing to another name would change a linked image.
@@ -121,7 +172,7 @@ def keep_image(directory: int, name: str, before: StateRecord, image: Path) -> N
         except OSError as error:
             if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES):
                 raise
-    copy_node(directory, name, before, image)
+    copy_node(directory, name, before, Path(image))
 
 
 def copy_node(directory: int, name: str, state: StateRecord, target: Path, *, durable: bool = True) -> None:
@@ -195,22 +246,53 @@ def _copy_range(source: int, target: int, length: int) -> None:
         length -= len(data)
 
 
+def make_durable(descriptors: Iterable[int]) -> None:
+    """Syncs and closes files and directories: one by one, or, of many, the file systems that hold them."""
+    with ExitStack() as opened:
+        by_device: dict[int, list[int]] = {}
+        for descriptor in descriptors:
+            members = by_device.setdefault(os.fstat(descriptor).st_dev, [])
+            if len(members) > _SYNC_ONE_BY_ONE:
+                os.close(descriptor)
+                continue
+            opened.callback(os.close, descriptor)
+            members.append(descriptor)
+        for members in by_device.values():
+            if len(members) > _SYNC_ONE_BY_ONE:
+                _sync_file_system(members[0])
+                continue
+            for descriptor in members:
+                _sync(descriptor)
+
+
+def _sync(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a pipe has nothing to sync
+            raise
+
+
 def sync_file_system(place: Path) -> None:
     """Makes everything on the file system of `place` durable; all of them where that cannot be asked for.
 
     Raises OSError when something of it could not be written.
     """
+    descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _sync_file_system(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_file_system(descriptor: int) -> None:
     library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, "syncfs"):
         os.sync()
         return
-    descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        if library.syncfs(descriptor) == 0:
-            return
-        code = ctypes.get_errno()
-        if code != errno.ENOSYS:
-            raise OSError(code, os.strerror(code), str(place))
-        os.sync()
-    finally:
-        os.close(descriptor)
+    if library.syncfs(descriptor) == 0:
+        return
+    code = ctypes.get_errno()
+    if code != errno.ENOSYS:
+        raise OSError(code, os.strerror(code))
+    os.sync()

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -78,10 +78,9 @@ def launched(
             await watch_tree(status.leader, watched, limits, stop)
 
         def end(process: asyncio.subprocess.Process) -> None:
-            members = descendants(process.pid)
-            for pid in members:
+            for pid in descendants(process.pid):
                 kill_quietly(pid)
-            if not members:
+            with suppress(ProcessLookupError):  # it ends what it has started since that look, and itself
                 process.terminate()
 
         argv = (sys.executable, "-I", "-S", str(_LAUNCHER), str(config), str(status.write))

@@ -2,7 +2,7 @@
 
 UNDO/TASK/TIME-ID/journal.json   the commit point: it is renamed into place when everything is ready
 UNDO/TASK/TIME-ID/before/N       what was at step N (a hard link to the old file where that is possible)
-UNDO/TASK/TIME-ID/done           the act took effect completely; holds what it left at each path
+UNDO/TASK/TIME-ID/done           the act took effect completely
 UNDO/TASK/pruned                 notes of acts whose before-images are no longer kept, one JSON object a line
 UNDO/TASK/undone                 the person has put back (some of) what the task changed
 """
@@ -12,20 +12,18 @@ from __future__ import annotations
 import base64
 import fcntl
 import os
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.changes import Node, path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import ActNote, Fingerprint
+from artoo.ports.sandbox import ActNote
 from artoo.world.nodes import NodeState
-
-Left = Fingerprint | None
-"""What an act left at a path; None: nothing."""
 
 _FORMAT = 3
 _READABLE = (1, 2, 3)
@@ -35,10 +33,11 @@ _JOURNAL, _DONE, _BEFORE, _NEW, _LANDINGS = "journal.json", "done", "before", "n
 _PRUNED, _UNDONE = "pruned", "undone"
 
 
-class StateRecord(BaseModel):
+@dataclass(frozen=True, slots=True)
+class StateRecord:
     """A NodeState as it is written down; attribute values in base64."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     node: Node
     mode: int
@@ -68,7 +67,7 @@ class StateRecord(BaseModel):
             device=state.device,
             links=state.links,
             rdev=state.rdev,
-            target=printable_path(state.target),
+            target=printable_path(state.target) if state.target else "",
             xattrs=tuple((name, base64.b64encode(value).decode()) for name, value in state.xattrs),
         )
 
@@ -76,14 +75,15 @@ class StateRecord(BaseModel):
         return {name: base64.b64decode(value) for name, value in self.xattrs}
 
 
-class Step(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Step:
     """One path's part of an act. `root` and `relative` are printable paths; `relative` is empty for the root.
 
     `source` holds the new content and is renamed into place; `image` is the number of the before-image. The digests
     (sha256, hex) are those of a file's content: what was agreed to be replaced, and what replaces it.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     root: str
     relative: str
@@ -101,7 +101,7 @@ class Step(BaseModel):
         """The state that taking this step back leads to: a copied image is another inode than the old file."""
         if self.before is None or self.image_inode is None:
             return self.before
-        return self.before.model_copy(update={"inode": self.image_inode})
+        return replace(self.before, inode=self.image_inode)
 
     @property
     def path(self) -> str:
@@ -160,9 +160,7 @@ class Record:
         if not task_id:
             raise SandboxError("an act needs the identifier of its task, so that it can be undone")
         task = undo_home / _directory_name(task_id)
-        if not task.is_dir():
-            task.mkdir(mode=0o700)
-            sync_directory(undo_home)
+        task.mkdir(mode=0o700, exist_ok=True)
         place = task / name
         place.mkdir(mode=0o700)
         (place / _BEFORE).mkdir(mode=0o700)
@@ -186,19 +184,18 @@ class Record:
         path = self.place / _LANDINGS
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
-    def commit(self, journal: Journal) -> None:
-        """Makes the act durable: from here on it is finished, or undone, whatever happens."""
-        if any((self.place / _BEFORE).iterdir()):
-            sync_directory(self.place / _BEFORE)
+    def write(self, journal: Journal) -> tuple[Path, ...]:
+        """Lays the journal down. What is returned, and all that the act needs, must be durable before `commit`."""
         temporary = self.place / f"{_JOURNAL}.new"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
             file.write(journal.model_dump_json().encode("utf-8"))
-            file.flush()
-            os.fsync(descriptor)
-        temporary.rename(self.place / _JOURNAL)
+        return temporary, self.place / _BEFORE, self.place, self.place.parent, self.place.parent.parent
+
+    def commit(self) -> None:
+        """Makes the act durable: from here on it is finished, or undone, whatever happens."""
+        (self.place / f"{_JOURNAL}.new").rename(self.place / _JOURNAL)
         sync_directory(self.place)
-        sync_directory(self.place.parent)
 
     @property
     def committed(self) -> bool:
@@ -208,20 +205,9 @@ class Record:
     def done(self) -> bool:
         return (self.place / _DONE).exists()
 
-    def mark_done(self, left: Mapping[str, Left]) -> None:
-        """The act took effect. `left` tells the task's next process what is the task's own."""
-        temporary = self.place / f"{_DONE}.new"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(_LEFT.dump_json(dict(left)))
-        temporary.rename(self.place / _DONE)
-
-    def left(self) -> dict[str, Left]:
-        """What `mark_done` was given; nothing when that was an older artoo, or a power cut took it."""
-        try:
-            return _LEFT.validate_json((self.place / _DONE).read_bytes())
-        except (OSError, ValidationError):
-            return {}
+    def mark_done(self) -> None:
+        """The act took effect."""
+        os.close(os.open(self.place / _DONE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
     def journal(self) -> Journal:
         """The journal. Raises SandboxError when it is damaged or of a newer artoo."""
@@ -288,9 +274,6 @@ def _directory_name(task_id: str) -> str:
     return quote(task_id, safe="").replace(".", "%2E")
 
 
-_LEFT: TypeAdapter[dict[str, Left]] = TypeAdapter(dict[str, Left], config=ConfigDict(defer_build=True))
-
-
 def records(undo_home: Path) -> Iterator[Record]:
     """All records, oldest first."""
     if not undo_home.is_dir():
@@ -328,4 +311,6 @@ def sync_directory(path: Path) -> None:
 
 def record_bytes(printable: str) -> str:
     """A printable path as the text that Python's os functions take."""
+    if "\\" not in printable and printable.isascii():
+        return printable
     return os.fsdecode(path_bytes(printable))

@@ -18,6 +18,7 @@ import ctypes
 import fcntl
 import json
 import os
+import select
 import signal
 import struct
 import sys
@@ -339,6 +340,13 @@ def _terminated(number: int, frame: object) -> None:
     os._exit(143)
 
 
+def _unread(pipe: int) -> bool:
+    """Whether nobody is left at the other end: a process that died before it could be asked to be told of."""
+    look = select.poll()
+    look.register(pipe, 0)
+    return bool(look.poll(0))
+
+
 def main() -> int:
     if sys.argv[1] == "enter":
         enter(sys.argv[2:])
@@ -348,6 +356,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _terminated)
     _prctl(_DEATH_SIGNAL, signal.SIGTERM)
     _prctl(_SUBREAPER, 1)
+    if _unread(status_fd):
+        return 143
     if plan["mode"] == "namespaces":
         _enter_namespaces()
         _open_network(plan["door"])
@@ -358,6 +368,8 @@ def main() -> int:
         _prctl(_DEATH_SIGNAL, signal.SIGKILL)
         os.close(status_fd)
         os.close(failed)
+        if _unread(reached):
+            os._exit(143)
         _become(plan, reached)
     os.close(reached)
     os.write(status_fd, json.dumps({"child-pid": child}).encode() + b"\n")

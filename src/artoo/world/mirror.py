@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Generator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from artoo.contracts.changes import Node
@@ -254,7 +254,7 @@ def _as_ours(state: NodeState) -> StateRecord:
     assert record is not None
     if os.geteuid() == 0:
         return record
-    return record.model_copy(update={"uid": os.geteuid(), "gid": os.getegid()})
+    return replace(record, uid=os.geteuid(), gid=os.getegid())
 
 
 def _remove(target: int, place: Path, name: str) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import NamedTuple
 
 from artoo.contracts.changes import Node
-from artoo.ports.sandbox import Fingerprint
 from artoo.world.git_index import LARGEST, SIGNATURE, staged
 
 _CHUNK = 1 << 20
@@ -20,12 +20,12 @@ DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeState:
+class NodeState(NamedTuple):
     """Everything about a path that applying must make and undoing must put back.
 
     `mode` holds the permission bits (12 bits). `target` is a link's text, `rdev` a device's number, `xattrs` the
-    extended attributes in name order, overlay's own left out. `inode` 0: not known yet.
+    extended attributes in name order, overlay's own left out. `inode` 0: not known yet. A tuple, because thousands
+    are made at once.
     """
 
     node: Node
@@ -53,12 +53,21 @@ class NodeState:
 
 def read_state(directory: int, name: str) -> NodeState | None:
     """The state of `name` in an open directory, None when nothing is there."""
+    state = glance(directory, name)
+    if state is None:
+        return None
+    xattrs = read_xattrs(directory, name)
+    return state._replace(xattrs=xattrs) if xattrs else state
+
+
+def glance(directory: int, name: str) -> NodeState | None:
+    """`read_state` without the attributes, which cost more than all the rest."""
     try:
         seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         return None
     target = os.fsencode(os.readlink(name, dir_fd=directory)) if stat.S_ISLNK(seen.st_mode) else b""
-    return state_of(seen, target, read_xattrs(directory, name))
+    return state_of(seen, target)
 
 
 def state_of(seen: os.stat_result, target: bytes = b"", xattrs: tuple[tuple[str, bytes], ...] = ()) -> NodeState:
@@ -79,16 +88,6 @@ def state_of(seen: os.stat_result, target: bytes = b"", xattrs: tuple[tuple[str,
         target=target,
         xattrs=xattrs,
     )
-
-
-def fingerprint(state: NodeState) -> Fingerprint:
-    """What tells whether a thing is still the one that was made: any write or rename by others changes it.
-
-    A directory changes whenever something is put into it, so only its identity counts.
-    """
-    if state.is_directory:
-        return Fingerprint(state.device, state.inode, 0, 0)
-    return Fingerprint(state.device, state.inode, state.size, state.ctime_ns)
 
 
 _KINDS = {
@@ -145,31 +144,43 @@ def open_directory(directory: int, name: str) -> int:
     return os.open(name, DIRECTORY_FLAGS, dir_fd=directory)
 
 
-def digest_file(directory: int, name: str, length: int | None = None) -> str:
-    """sha256 (hex) of a regular file, or of its first `length` bytes. Raises OSError.
+def digest_file(directory: int, name: str) -> str:
+    """sha256 (hex) of a regular file. Raises OSError.
 
     Of git's index it is that of what it stages (`git_index`): the rest git writes anew by itself.
     """
+    return digest_with_start(directory, name, None)[0]
+
+
+def digest_with_start(directory: int, name: str, length: int | None) -> tuple[str, str | None]:
+    """`digest_file`, and sha256 (hex) of the file's first `length` bytes, or of all if they are fewer."""
     descriptor = os.open(name, FILE_FLAGS, dir_fd=directory)
     try:
-        chunks = _chunks(descriptor, length)
-        first = next(chunks, b"")
-        if length is None and first.startswith(SIGNATURE) and os.fstat(descriptor).st_size <= LARGEST:
-            content = first + b"".join(chunks)
-            said = staged(content)
-            return hashlib.sha256(content if said is None else said).hexdigest()
-        total = hashlib.sha256(first)
-        for data in chunks:
-            total.update(data)
-        return total.hexdigest()
+        first = os.read(descriptor, _CHUNK)
+        if not first.startswith(SIGNATURE) or os.fstat(descriptor).st_size > LARGEST:
+            return _digests(chain((first,), _chunks(descriptor)), length)
+        content = first + b"".join(_chunks(descriptor))
     finally:
         os.close(descriptor)
+    said = staged(content)
+    plain, start = _digests((content,), length)
+    return plain if said is None else hashlib.sha256(said).hexdigest(), start
 
 
-def _chunks(descriptor: int, left: int | None) -> Iterator[bytes]:
-    while left is None or left > 0:
-        data = os.read(descriptor, _CHUNK if left is None else min(_CHUNK, left))
-        if not data:
-            return
+def _digests(chunks: Iterable[bytes], length: int | None) -> tuple[str, str | None]:
+    total, start, left = hashlib.sha256(), None, length
+    for data in chunks:
+        if left is not None and len(data) >= left:
+            until = total.copy()
+            until.update(data[:left])
+            start, left = until.hexdigest(), None
+        elif left is not None:
+            left -= len(data)
+        total.update(data)
+    whole = total.hexdigest()
+    return whole, whole if length is not None and start is None else start
+
+
+def _chunks(descriptor: int) -> Iterator[bytes]:
+    while data := os.read(descriptor, _CHUNK):
         yield data
-        left = None if left is None else left - len(data)

@@ -13,10 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from artoo.contracts.changes import printable_path
+from artoo.contracts.changes import Change, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import Roots, RunStatus, SandboxRequest, SandboxRun, StagedChanges, TierName
-from artoo.world.began import Began
+from artoo.ports.sandbox import Roots, RunStatus, SandboxRequest, TierName, ViewRun
 from artoo.world.classify import Places
 from artoo.world.closed import closed_paths
 from artoo.world.describe import describe
@@ -24,14 +23,12 @@ from artoo.world.edge.environment import network_environment
 from artoo.world.edge.running import run_with_network
 from artoo.world.environment import cleaned
 from artoo.world.mounts import MountTable, inner_mounts
-from artoo.world.open_settings import EXTRACT, lay_git_extract
+from artoo.world.open_settings import lay_git_extract
 from artoo.world.process import Confined, Ended
-from artoo.world.runner import Over
+from artoo.world.runner import Over, run_of
 from artoo.world.scan import scan
 from artoo.world.stage import Stage, choose_stage_home, make_stage, memory_stage_home, overlay_roots
-from artoo.world.staged import NoChanges, Staged
 from artoo.world.view_place import ViewKind
-from artoo.world.writes import stage_write
 
 _PRIVATE_PLACES = ("/tmp", "/var/tmp", "/run")
 """Directories of which a command sees its own, empty ones."""
@@ -94,19 +91,16 @@ class OverlaySandbox:
     def kind(self) -> ViewKind:
         return ViewKind.OVERLAY
 
-    async def run(self, request: SandboxRequest) -> SandboxRun:
-        view = await asyncio.to_thread(self._prepare, request)
+    async def look(self, request: SandboxRequest) -> ViewRun:
+        """See `ports.sandbox.Sandbox`."""
+        stage = await asyncio.to_thread(self._staged, request)
         try:
-            began = Began.now()
-            with self._driver(view) as (program, report):
-                ended = await run_with_network(program, request.limits, request.stdin, request.hosts, request.heard)
-                _require_started(ended, report)
-            status = _status(ended)
-            staged, notes = await asyncio.to_thread(self._read, view, status, began)
-        except BaseException:
-            await asyncio.to_thread(view.stage.discard)
-            raise
-        return self._result(ended, status, staged, notes)
+            over = await self.run_over(request, stage, stage.base)
+            dropped = over.ended.limit is not None
+            changes = () if dropped else await asyncio.to_thread(self._changes, request, stage)
+        finally:
+            await asyncio.to_thread(stage.discard)
+        return run_of(self._tier, over, changes)
 
     async def run_over(self, request: SandboxRequest, stage: Stage, home: Path) -> Over:
         """See `runner.Runner`."""
@@ -125,27 +119,13 @@ class OverlaySandbox:
         chosen = choose_stage_home(self._stage_homes, needed)
         return chosen if chosen == memory_stage_home() else on_disk
 
-    async def stage_write(self, request: SandboxRequest, path: Path, content: bytes) -> StagedChanges:
-        return await stage_write(request, path, content, self._artoo_home)
+    def _staged(self, request: SandboxRequest) -> Stage:
+        home = choose_stage_home(self._stage_homes, request.limits.disk_bytes)
+        return make_stage(home, uuid.uuid4().hex, self.roots_to_cover(request.roots))
 
-    def _result(self, ended: Ended, status: RunStatus, staged: StagedChanges, notes: list[str]) -> SandboxRun:
-        notes = [*_stopped_by(status), *notes]
-        return SandboxRun(
-            tier=self._tier,
-            status=status,
-            exit_code=ended.exit_code if ended.limit is None else None,
-            stdout=ended.stdout,
-            stderr=ended.stderr,
-            duration_seconds=ended.duration_seconds,
-            staged=staged,
-            notes=tuple(notes),
-        )
-
-    def _prepare(self, request: SandboxRequest) -> View:
-        mounts = MountTable.read()
-        roots = overlay_roots(request.roots, mounts, over_mounts=self._over_mounts)
-        stage_home = choose_stage_home(self._stage_homes, request.limits.disk_bytes)
-        return self._around(request, make_stage(stage_home, uuid.uuid4().hex, roots))
+    def _changes(self, request: SandboxRequest, stage: Stage) -> tuple[Change, ...]:
+        effects = scan(stage.layers, request.limits.paths)
+        return describe(effects, Places.of(request.roots, self._artoo_home))
 
     def _around(self, request: SandboxRequest, stage: Stage) -> View:
         mounts = MountTable.read()
@@ -157,27 +137,6 @@ class OverlaySandbox:
         missed = tuple(map(str, _missed_roots(request, stage)))
         bound = (*_interpreter(roots), *missed, *inner_mounts(roots, mounts))
         return View(request, stage, env, _visible(hidden, roots), bound)
-
-    def _read(self, view: View, status: RunStatus, began: Began) -> tuple[StagedChanges, list[str]]:
-        request, stage = view.request, view.stage
-        notes = _held_read_only(request, stage)
-        if request.scratch is None:
-            notes += _left_in_scratch(stage)
-        if status in LIMIT_WORDS:
-            stage.discard()
-            return NoChanges(), [*notes, "its changes were dropped"]
-        effects = scan(stage.layers, request.limits.paths)
-        places = Places.of(request.roots, self._artoo_home)
-        changes = describe(effects, places, request.ledger)
-        staged = Staged(
-            request,
-            stage,
-            effects,
-            changes,
-            meanwhile=began.until(Began.now()),
-            undo_home=self._artoo_home / "undo",
-        )
-        return staged, notes
 
 
 @lru_cache(maxsize=8)
@@ -228,15 +187,3 @@ def _missed_roots(request: SandboxRequest, stage: Stage) -> list[Path]:
     roots = (request.roots.home, request.roots.workspace, request.roots.project)
     real = {path.resolve() for path in roots if path.is_dir()}
     return sorted(path for path in real - {Path("/")} if stage.layer_of(os.fsencode(path)) is None)
-
-
-def _left_in_scratch(stage: Stage) -> list[str]:
-    """What the command left in its own /tmp, which is gone now: nobody may believe that it is there."""
-    mount_points = {layer.root.parts[2] for layer in stage.layers if layer.root.parts[:2] == ("/", "tmp")}
-    mount_points |= {layer.root.parts[3] for layer in stage.layers if layer.root.parts[:3] == ("/", "var", "tmp")}
-    names = sorted(set(os.listdir(stage.scratch)) - mount_points - {".cache", EXTRACT})
-    if not names:
-        return []
-    shown = ", ".join(printable_path(os.fsencode(f"/tmp/{name}")) for name in names[:10])
-    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-    return [f"left in the command's private /tmp, which is gone: {shown}{more}"]

@@ -125,6 +125,12 @@ def note_settled(views: Path, record: SettledRecord) -> None:
 
 def replace_durably(path: Path, content: bytes) -> None:
     """The file with this content, after a power cut too; the old one until then. Raises OSError."""
+    write_whole(path, content)
+    sync_directory(path.parent)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """The file with this content, or the old one: after a power cut nobody knows which. Raises OSError."""
     temporary = path.with_name(f"{path.name}.new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with open(descriptor, "wb") as file:
@@ -132,7 +138,6 @@ def replace_durably(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(descriptor)
     temporary.rename(path)
-    sync_directory(path.parent)
 
 
 def size_of(place: ViewPlace) -> int:

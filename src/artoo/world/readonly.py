@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import RunStatus, SandboxRequest, SandboxRun, StagedChanges, TierName
+from artoo.ports.sandbox import RunStatus, SandboxRequest, TierName, ViewRun
 from artoo.world import seccomp
 from artoo.world.closed import closed_paths
 from artoo.world.edge.environment import network_environment
@@ -27,10 +27,9 @@ from artoo.world.group import LaunchPlan, launched
 from artoo.world.limits import limited
 from artoo.world.open_settings import lay_git_extract
 from artoo.world.process import Confined, Ended, run_confined
-from artoo.world.runner import Over
+from artoo.world.runner import Over, run_of
 from artoo.world.stage import make_stage
-from artoo.world.unconfined import FOR_REAL, ended_for_real, real_result, run_for_real
-from artoo.world.writes import stage_write
+from artoo.world.unconfined import FOR_REAL, ended_for_real
 
 _REFUSED_BY_SYSTEM = re.compile(
     rb"permission denied|operation not permitted|read-only file system|EACCES|EPERM|EROFS", re.I
@@ -54,7 +53,7 @@ ReadOnlyDriver = Callable[[ReadOnlyView], AbstractContextManager[Confined]]
 
 
 class ReadOnlyFirst:
-    """A Sandbox that holds files read-only. `needs_confirmation` says that the command wanted more."""
+    """A Sandbox that holds files read-only."""
 
     def __init__(self, tier: TierName, driver: ReadOnlyDriver, artoo_home: Path) -> None:
         self._tier: TierName = tier
@@ -65,9 +64,8 @@ class ReadOnlyFirst:
     def tier(self) -> TierName:
         return self._tier
 
-    async def run(self, request: SandboxRequest) -> SandboxRun:
-        if request.unconfined and not request.read_only:
-            return await run_for_real(request, self._tier)
+    async def look(self, request: SandboxRequest) -> ViewRun:
+        """See `ports.sandbox.Sandbox`."""
         self._require_no_network(request)
         stage = await asyncio.to_thread(make_stage, self._artoo_home / "stage", uuid.uuid4().hex, ())
         try:
@@ -75,11 +73,7 @@ class ReadOnlyFirst:
                 ended = await run_confined(program, request.limits, request.stdin)
         finally:
             await asyncio.to_thread(stage.discard)
-        ask = not request.read_only and _wanted_more(ended)
-        notes = ("ran with all files read-only",)
-        if ask:
-            notes = (*notes, "it was refused something; running it for real needs a confirmation")
-        return real_result(self._tier, ended, notes, ask=ask)
+        return run_of(self._tier, Over(ended, ("ran with all files read-only",), _wanted_more(ended)))
 
     async def run_in_copies(self, request: SandboxRequest, copies: tuple[Path, ...]) -> Over:
         """Runs a command in copies of the person's directories, where it may write; the rest is read-only."""
@@ -100,9 +94,6 @@ class ReadOnlyFirst:
                 f"network by host is not offered in this sandbox ({self._tier}): a command has no network of its "
                 "own; artoo doctor says what the better ones need"
             )
-
-    async def stage_write(self, request: SandboxRequest, path: Path, content: bytes) -> StagedChanges:
-        return await stage_write(request, path, content, self._artoo_home)
 
     def _view(self, request: SandboxRequest, own_scratch: Path) -> ReadOnlyView:
         scratch = request.scratch or own_scratch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from artoo.contracts.changes import Change, Conflict
@@ -39,19 +39,7 @@ class RealView:
             stdin=program.stdin,
             limits=program.limits,
         )
-        run = await self.sandbox.run(request)
-        async with run.staged:
-            return ViewRun(
-                tier=run.tier,
-                status=run.status,
-                exit_code=run.exit_code,
-                stdout=run.stdout,
-                stderr=run.stderr,
-                duration_seconds=run.duration_seconds,
-                changes=run.staged.changes,
-                needs_confirmation=run.needs_confirmation,
-                notes=run.notes,
-            )
+        return replace(await self.sandbox.look(request), needs_confirmation=False)
 
     async def write(
         self, path: Path, content: bytes, note: Callable[[tuple[Change, ...]], ActNote | None] = unnoted

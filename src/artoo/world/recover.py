@@ -10,11 +10,12 @@ from artoo.contracts.changes import Conflict, RecoveryReport
 from artoo.contracts.errors import SandboxError
 from artoo.world.boundary import views_to_boundary
 from artoo.world.converge import Move, converge, forward, is_ours, is_state, now_at, opened_up
+from artoo.world.files import Reach
 from artoo.world.journal import Record, exclusive, records
 from artoo.world.prepare import remove_landings
 from artoo.world.settle import finish_cut
 from artoo.world.stage import memory_stage_home, remove_orphans, remove_tree
-from artoo.world.transaction import left_by, take_back
+from artoo.world.transaction import take_back
 from artoo.world.view_place import ViewInUse, ViewPlace
 
 logger = logging.getLogger(__name__)
@@ -78,10 +79,12 @@ def _settle(record: Record) -> list[Conflict]:
 def _settle_opened(record: Record) -> list[Conflict]:
     steps = record.journal().steps
     moves = [forward(step, record) for step in steps]
+    with Reach() as reach:
+        foreign = [not is_ours(move, reach) for move in moves]
     conflicts = [
         Conflict(path=step.path, reason="it was changed after the crash; your version stays")
-        for step, move in zip(steps, moves, strict=True)
-        if not is_ours(move)
+        for step, changed in zip(steps, foreign, strict=True)
+        if changed
     ]
     if conflicts or any(_content_lost(move) for move in moves):
         take_back(record, steps)
@@ -91,7 +94,7 @@ def _settle_opened(record: Record) -> list[Conflict]:
     except OSError:
         take_back(record, steps)
         return conflicts
-    record.mark_done(left_by(steps))
+    record.mark_done()
     remove_landings(record.landings())
     return conflicts
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from artoo.ports.sandbox import Roots, SandboxRequest, TierName
+from artoo.contracts.changes import Change
+from artoo.ports.sandbox import Roots, SandboxRequest, TierName, ViewRun
 from artoo.world.process import Ended
 from artoo.world.stage import Stage
 from artoo.world.view_place import ViewKind
@@ -19,6 +20,22 @@ class Over:
     ended: Ended
     notes: tuple[str, ...] = ()
     ask: bool = False
+
+
+def run_of(tier: TierName, over: Over, changes: tuple[Change, ...] = ()) -> ViewRun:
+    """What is told of it."""
+    ended = over.ended
+    return ViewRun(
+        tier=tier,
+        status=ended.limit or ("ok" if ended.exit_code == 0 else "error"),
+        exit_code=ended.exit_code if ended.limit is None else None,
+        stdout=ended.stdout,
+        stderr=ended.stderr,
+        duration_seconds=ended.duration_seconds,
+        changes=changes,
+        needs_confirmation=over.ask,
+        notes=over.notes,
+    )
 
 
 class Runner(Protocol):

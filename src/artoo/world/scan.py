@@ -9,12 +9,12 @@ import os
 import stat
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 from artoo.contracts.changes import Node
 from artoo.contracts.errors import SandboxError
 from artoo.world.below import Below, Found, below, is_opaque, is_whiteout, opened_up
-from artoo.world.nodes import NodeState, digest_file, read_state, state_of
+from artoo.world.nodes import NodeState, digest_file, digest_with_start, read_state, state_of
 from artoo.world.stage import Layer
 
 _DEEPEST = 200
@@ -39,20 +39,24 @@ class Effect:
     digest: str | None = None
     real: bool = True
     before_digest: str | None = None
+    path: bytes = field(init=False)
 
-    @property
-    def path(self) -> bytes:
+    def __post_init__(self) -> None:
         root = os.fsencode(self.layer.root)
-        return root + b"/" + self.relative if self.relative else root
+        object.__setattr__(self, "path", root + b"/" + self.relative if self.relative else root)
 
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A thing of the person's that a layer holds a version of, or hides, whether or not it changes it."""
+    """A thing of the person's that a layer holds a version of, or hides, whether or not it changes it.
+
+    `digest`: of its content, if that had to be read.
+    """
 
     layer: Layer
     relative: bytes
     state: NodeState
+    digest: str | None = None
 
 
 def scan(layers: tuple[Layer, ...], limit: int) -> list[Effect]:
@@ -112,7 +116,7 @@ class _Scanner:
     def _root_state(self, readable: int, seen: os.stat_result) -> NodeState:
         state = read_state(readable, ".")
         assert state is not None
-        return replace(state, mode=stat.S_IMODE(seen.st_mode))
+        return state._replace(mode=stat.S_IMODE(seen.st_mode))
 
     def _directory(self, upper: int, lower: Below | None, relative: bytes, *, opaque: bool) -> None:
         self._bound(relative)
@@ -131,8 +135,8 @@ class _Scanner:
                 self._gone(lower, name, relative)
             return
         before = lower.find(name) if lower is not None else None
-        self._touch(relative, before)
         if after.is_directory:
+            self._touch(relative, before)
             self._subdirectory(upper, lower, name, relative, before, after)
         else:
             self._leaf(upper, lower, name, relative, before, after)
@@ -147,7 +151,7 @@ class _Scanner:
         after: NodeState,
     ) -> None:
         with self._opened(upper, name, after, relative) as inside:
-            after = replace(read_state(upper, name) or after, mode=after.mode)
+            after = (read_state(upper, name) or after)._replace(mode=after.mode)
             if lower is None or before is None or not before.state.is_directory:
                 self._add(self._effect(relative, before, after))
                 self._directory(inside, None, relative, opaque=False)
@@ -169,18 +173,18 @@ class _Scanner:
         before: Found | None,
         after: NodeState,
     ) -> None:
-        digest = self._digest(upper, name, relative) if after.node is Node.FILE else None
-        if before is not None and _same_content(before, name, after, digest):
+        old = None if before is None else _comparable_digest(before, name, after)
+        start = None if old is None or before is None else before.state.size
+        digest, started = None, None
+        if after.node is Node.FILE:
+            digest, started = self._digest(upper, name, relative, start)
+        self._touch(relative, before, old)
+        if before is not None and _same_content(before.state, after, old, digest):
             self._metadata(relative, before, after, digest)
             return
         if before is not None and before.state.is_directory and lower is not None:
             self._children_gone(lower, name, relative)
-        grown = (
-            before is not None
-            and before.state.node is after.node is Node.FILE
-            and after.size > before.state.size
-            and self._starts_with(upper, before, name)
-        )
+        grown = old is not None and old == started
         self._add(self._effect(relative, before, after, appended=grown, digest=digest))
 
     def _metadata(self, relative: bytes, before: Found, after: NodeState, digest: str | None = None) -> None:
@@ -204,9 +208,9 @@ class _Scanner:
             for child in inside.names():
                 self._gone(inside, child, _join(relative, child))
 
-    def _touch(self, relative: bytes, before: Found | None) -> None:
+    def _touch(self, relative: bytes, before: Found | None, digest: str | None = None) -> None:
         if before is not None and before.real:
-            self._touched.append(Touched(self._layer, relative, before.state))
+            self._touched.append(Touched(self._layer, relative, before.state, digest))
 
     def _effect(
         self,
@@ -254,31 +258,28 @@ class _Scanner:
         if relative.count(b"/") > _DEEPEST:
             raise SandboxError(f"{os.fsdecode(relative[:80])}… nests deeper than {_DEEPEST} directories: refused")
 
-    def _digest(self, upper: int, name: str, relative: bytes) -> str:
+    def _digest(self, upper: int, name: str, relative: bytes, start: int | None) -> tuple[str, str | None]:
+        """Of a file of the layer, and of its first `start` bytes."""
         try:
-            return digest_file(upper, name)
+            return digest_with_start(upper, name, start)
         except PermissionError:
-            return self._digest_opened_up(upper, name, relative)
+            return self._digest_opened_up(upper, name, relative, start)
         except OSError as error:
             raise self._unreadable(relative, error) from error
 
-    def _digest_opened_up(self, upper: int, name: str, relative: bytes) -> str:
+    def _digest_opened_up(
+        self, upper: int, name: str, relative: bytes, start: int | None
+    ) -> tuple[str, str | None]:
         """Reads a file that the command made unreadable; it is ours, in our layer, and gets its mode back."""
         mode = stat.S_IMODE(os.stat(name, dir_fd=upper, follow_symlinks=False).st_mode)
         path = f"/proc/self/fd/{upper}/{name}"
         try:
             os.chmod(path, mode | 0o400)
-            return digest_file(upper, name)
+            return digest_with_start(upper, name, start)
         except OSError as error:
             raise self._unreadable(relative, error) from error
         finally:
             os.chmod(path, mode)
-
-    def _starts_with(self, upper: int, before: Found, name: str) -> bool:
-        try:
-            return digest_file(upper, name, before.state.size) == digest_file(before.directory, name)
-        except OSError:  # unreadable: then it cannot be shown to be an addition
-            return False
 
     def _add(self, effect: Effect) -> None:
         if len(self._found) >= self._limit:
@@ -299,15 +300,19 @@ def _join(relative: bytes, name: str) -> bytes:
     return relative + b"/" + raw if relative else raw
 
 
-def _same_content(before: Found, name: str, after: NodeState, digest: str | None) -> bool:
-    was = before.state
+def _comparable_digest(before: Found, name: str, after: NodeState) -> str | None:
+    """Of the content that was there, if the new one may be the same or more; None when it cannot be read."""
+    if before.state.node is not Node.FILE or after.node is not Node.FILE or after.size < before.state.size:
+        return None
+    try:
+        return digest_file(before.directory, name)
+    except OSError:  # then it cannot be shown to be the same, or an addition
+        return None
+
+
+def _same_content(was: NodeState, after: NodeState, old: str | None, new: str | None) -> bool:
     if was.node is not after.node:
         return False
     if after.node is Node.FILE:
-        if was.size != after.size:
-            return False
-        try:
-            return digest_file(before.directory, name) == digest
-        except OSError:  # not readable here: cannot be shown to be the same
-            return False
+        return was.size == after.size and old is not None and old == new
     return (was.target, was.rdev) == (after.target, after.rdev)

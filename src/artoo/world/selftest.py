@@ -139,24 +139,23 @@ async def _attempt(sandbox: Sandbox, home: Path, port: int) -> Trial:
         task_id="selftest",
         limits=_LIMITS,
     )
-    run = await sandbox.run(request)
-    async with run.staged:
-        if (project / "canary").read_bytes() != _CANARY:
-            return Trial("the canary was deleted for real")
-        if _outside(home).stat().st_size:
-            return Trial("a file outside home and project was written")
-        if (project / "made").exists():
-            return Trial("a directory was made for real")
-        leaks = run.stdout.text.split("\n")
-        if any(leaks):
-            return Trial(f"not closed: {', '.join(filter(None, leaks))}")
-        if sandbox.tier in ("landlock", "seatbelt"):
-            return Trial() if run.needs_confirmation else Trial("a refused write was not noticed")
-        if run.status != "ok":
-            return Trial(f"the attempt ended with {run.status}: {run.stderr.text.strip()[-300:]}")
-        found = {(change.kind, change.path.rpartition("/")[2]) for change in run.staged.changes}
-        wanted = {(ChangeKind.DELETED, "canary"), (ChangeKind.CREATED, "made"), (ChangeKind.CREATED, "file")}
-        return Trial() if found == wanted else Trial(f"the changes were not read rightly: {sorted(found)}")
+    run = await sandbox.look(request)
+    if (project / "canary").read_bytes() != _CANARY:
+        return Trial("the canary was deleted for real")
+    if _outside(home).stat().st_size:
+        return Trial("a file outside home and project was written")
+    if (project / "made").exists():
+        return Trial("a directory was made for real")
+    leaks = run.stdout.text.split("\n")
+    if any(leaks):
+        return Trial(f"not closed: {', '.join(filter(None, leaks))}")
+    if sandbox.tier in ("landlock", "seatbelt"):
+        return Trial() if run.needs_confirmation else Trial("a refused write was not noticed")
+    if run.status != "ok":
+        return Trial(f"the attempt ended with {run.status}: {run.stderr.text.strip()[-300:]}")
+    found = {(change.kind, change.path.rpartition("/")[2]) for change in run.changes}
+    wanted = {(ChangeKind.DELETED, "canary"), (ChangeKind.CREATED, "made"), (ChangeKind.CREATED, "file")}
+    return Trial() if found == wanted else Trial(f"the changes were not read rightly: {sorted(found)}")
 
 
 async def _bounded(sandbox: Sandbox, home: Path) -> Trial:
@@ -164,10 +163,9 @@ async def _bounded(sandbox: Sandbox, home: Path) -> Trial:
     argv = (sys.executable, "-I", "-S", "-c", _HIDDEN_MEMORY)
     project = home / "project"
     request = SandboxRequest(argv, project, Roots(home, project, project), "selftest", limits=_LITTLE)
-    run = await sandbox.run(request)
-    async with run.staged:
-        held = run.status == "memory_limit"
-        return Trial() if held else Trial(f"hidden memory was not noticed: the attempt ended with {run.status}")
+    run = await sandbox.look(request)
+    held = run.status == "memory_limit"
+    return Trial() if held else Trial(f"hidden memory was not noticed: the attempt ended with {run.status}")
 
 
 async def _layered(sandbox: OverlaySandbox, home: Path) -> Trial:

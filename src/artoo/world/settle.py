@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.changes import ApplyReport, path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import ActNote, TaskLedger
+from artoo.ports.sandbox import ActNote
 from artoo.world.base import Base, append_base, read_base
 from artoo.world.converge import now_at
 from artoo.world.difference import Difference
@@ -34,6 +34,7 @@ from artoo.world.pending import (
     replace_durably,
     settled_records,
     write_pending,
+    write_whole,
 )
 from artoo.world.scan import Effect, readable_layers
 from artoo.world.stage import remove_tree
@@ -107,10 +108,9 @@ def apply_difference(
                 [*chosen, *kept],
                 task_id=place.task_id,
                 undo_home=artoo_home / "undo",
-                ledger=TaskLedger(),
                 note=ActNote(act=SETTLING, call=digest, outcome=note) if note else None,
                 name=name,
-                keep_layers=True,
+                first=(place.base,),
             )
     except BaseException:
         if not _record(place, artoo_home, mark).place.exists():
@@ -278,8 +278,9 @@ def _record(place: ViewPlace, artoo_home: Path, mark: Mark) -> Record:
 
 
 def _write(place: ViewPlace, mark: Mark) -> None:
+    """Its name is durable before the act is, and no sooner: both are synced at once."""
     try:
-        replace_durably(place.base / _MARK, mark.model_dump_json().encode())
+        write_whole(place.base / _MARK, mark.model_dump_json().encode())
     except OSError as error:
         raise SandboxError(f"the changes could not be applied ({error}); nothing was changed") from error
 

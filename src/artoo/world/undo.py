@@ -108,7 +108,7 @@ def _refusal(step: Step, record: Record, modes: Mapping[tuple[str, str], int]) -
     if now is None and is_kept_name(step.path):  # git has packed it
         return None
     if now is not None and (step.root, step.relative) in modes:
-        now = replace(now, mode=modes[step.root, step.relative])
+        now = now._replace(mode=modes[step.root, step.relative])
     if step.in_place:
         return _metadata_refusal(now, step)
     if is_state(now, step.restored) and not (now is not None and now.is_directory and step.after is None):

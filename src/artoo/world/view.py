@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from artoo.contracts.changes import Change, Conflict, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import ActNote, Limits, Roots, RunStatus, SandboxRequest, TaskLedger
+from artoo.ports.sandbox import ActNote, Limits, Roots, RunStatus, SandboxRequest
 from artoo.ports.world import Files, Program, ViewRun, unnoted
 from artoo.world.began import Began
 from artoo.world.classify import Places
@@ -132,7 +132,7 @@ class LayeredView:
         self, stage: Stage, program: Program, began: Began, gone: threading.Event, note: _Noted
     ) -> tuple[Change, ...]:
         effects, touched = scan_touched(stage.layers, program.limits.paths)
-        changes = describe(effects, Places.of(self.roots, self._ways.artoo_home), TaskLedger())
+        changes = describe(effects, Places.of(self.roots, self._ways.artoo_home))
         if not effects or program.read_only:
             return changes
 
@@ -202,15 +202,14 @@ class LayeredView:
 
     async def changes(self) -> tuple[Change, ...]:
         async with self._turn:
-            return await asyncio.to_thread(self._changes)
+            # One look at the file system; a thread costs more on a busy machine than all that an unused view does.
+            return await asyncio.to_thread(self._changes) if self._state.place.exists else ()
 
     def _changes(self) -> tuple[Change, ...]:
         place = self._state.place
-        if not place.exists:
-            return ()
         self._state.at_boundary()
         effects = scan(place.layers_of(self._layer), Limits().paths)
-        return describe(effects, Places.of(self.roots, self._ways.artoo_home), TaskLedger())
+        return describe(effects, Places.of(self.roots, self._ways.artoo_home))
 
     def fork(self, name: str) -> LayeredView:
         if self._layer.count("/") + 2 > _DEEPEST_FORK:
@@ -245,7 +244,8 @@ class LayeredView:
 
     async def close(self) -> None:
         async with self._turn:
-            await asyncio.to_thread(self._state.close)
+            if self._state.was_taken:
+                await asyncio.to_thread(self._state.close)
 
 
 async def _to_its_end(work: Callable[[threading.Event], _T]) -> _T:

@@ -119,6 +119,7 @@ async def test_output_is_json(output: str, schema: dict[str, object] | None, pas
         (FileView(exists=True, size=3, text="xyz"), True, False, FailureClass.LOGICAL),
         (FileView(exists=True, is_directory=True), True, False, FailureClass.LOGICAL),
         (FileView(exists=True, size=9), True, False, FailureClass.LOGICAL),
+        (FileView(exists=True, size=9, problem="it is not text"), True, False, FailureClass.ENVIRONMENTAL),
         (FileView(exists=False), False, False, FailureClass.LOGICAL),
         (FileView(exists=False, problem="permission denied"), False, False, FailureClass.ENVIRONMENTAL),
     ],

@@ -16,6 +16,7 @@ from artoo.loops.fast import judging
 from artoo.loops.fast.checks import CheckResult
 from artoo.loops.fast.correction import correction_for
 from artoo.loops.fast.facts import Fact
+from artoo.loops.fast.judgement import facts_of
 from artoo.loops.fast.report import JudgedCriterion, numbered, usable_judgements
 from artoo.loops.fast.step import ANSWER, CANNOT, step_contract
 from artoo.loops.tool_text import arguments_for, describe_tools, prohibitions
@@ -124,6 +125,15 @@ def test_no_quote_from_nowhere_passes(quote: str, evidence: str) -> None:
     if found.passed:
         squeezed = "".join(evidence.split()).casefold()
         assert "".join(quote.split()).casefold().strip("\"'`") in squeezed
+
+
+def test_a_judge_is_told_that_nothing_changed_and_why_a_call_failed_once() -> None:
+    """So that "no file was changed" has words to quote, and one cause does not look like two."""
+    said = "Traceback:\nTypeError: no"
+    shown = facts_of(result(call(said=said, reason="TypeError: no")), "")
+    assert shown.endswith("Changed by this task: nothing")
+    assert shown.count("TypeError: no") == 1
+    assert "withheld" in facts_of(result(call(said=said, reason="withheld")), "--- a before")
 
 
 # --- verdicts ---------------------------------------------------------------------------------------------------

@@ -175,3 +175,18 @@ def test_short_quotations_do_not_turn_the_text_between_them_into_one() -> None:
         token.text for token in tokens_of('it says "a whole sentence" and no more') if token.kind == "quote"
     ] == ["a whole sentence"]
     assert not [token for token in tokens_of('a 5" pipe that is "very long" indeed') if token.kind == "quote"]
+
+
+def test_rows_of_what_was_made_can_be_counted() -> None:
+    """Lines of one form are rows, in an output as in what was changed; other counts stand nowhere."""
+    page = "".join(
+        f"+<tr><td>{city}</td><td>{degrees}</td></tr>\n"
+        for city, degrees in (("Pune", "31"), ("New York", "12.5"), ("Oslo", "4"), ("Riga", "-2"), ("Lima", "19"))
+    )
+    around = f"+<table>\n+<tr><th>City</th><th>Degrees</th></tr>\n{page}+</table>\n+some words\n+other words\n"
+    made = seen_in([call("created")], ["Tell how many rows the table has"]).wider(around, "")
+    assert not ungrounded("The table has 5 rows.", made)
+    assert [each.token.text for each in ungrounded("The table has 7 rows.", made)] == ["7"]
+    assert missing("It has 5 rows.", around) == []
+    plain = "one line\nand more words\nof plain text\nwithout any form\n\nlast\nline"
+    assert missing("It has 4 rows.", plain) == ["4"]

@@ -62,6 +62,13 @@ def test_how_a_call_ended_is_said_as_it_was() -> None:
     assert "refused; no right to use it" in text and "ok; printed nothing" in text
 
 
+def test_a_reason_that_the_error_output_gives_is_not_said_again() -> None:
+    """A traceback's last line is both."""
+    record = Record()
+    record.add(call(status=CallStatus.ERROR, error_output="Traceback\nKeyError: 'a'\n", reason="KeyError: 'a'"))
+    assert record.text(9_000).count("KeyError") == 1
+
+
 def test_the_same_call_is_known_until_something_changes() -> None:
     """A test may be run again after an edit; a question that was answered is not asked again."""
     record = Record()

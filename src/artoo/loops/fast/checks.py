@@ -152,11 +152,11 @@ def _fits(value: object, schema: dict[str, object]) -> CheckResult:
 
 async def _file_exists(path: str, source: EvidenceSource) -> CheckResult:
     view = await source.file(path)
+    if view.exists:  # whether its text could be read is another question
+        return _passed(f"{path} is a directory" if view.is_directory else f"{path} exists ({view.size} bytes)")
     if view.problem is not None:
         return _failed(f"{path} cannot be looked at: {view.problem}", FailureClass.ENVIRONMENTAL)
-    if not view.exists:
-        return _failed(f"{path} does not exist")
-    return _passed(f"{path} is a directory" if view.is_directory else f"{path} exists ({view.size} bytes)")
+    return _failed(f"{path} does not exist")
 
 
 async def _file_matches(path: str, pattern: str, source: EvidenceSource) -> CheckResult:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -26,6 +27,8 @@ _REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import
 """Python's builtins that can see more than the program itself."""
 _DIGITS = re.compile(r"\d+")
 _ELLIPSIS = re.compile(r"\.{3}|\u2026|\[.*?\]")
+_FILLING = re.compile(r"-?\w[\w.]*(?:\s+\w[\w.]*)*")
+"""Words or a number between the signs of a line, as far as they reach."""
 _MOST_LINES = 4_000
 _MOST_ADDED = 8
 
@@ -78,8 +81,9 @@ class Seen:
     """What lies around. Its numbers are sizes, and ground nothing else."""
 
     def wider(self, changed: str, listing: str) -> Seen:
-        """With more to rest on."""
-        return replace(self, texts=(*self.texts, changed), listing=listing)
+        """With more to rest on: what was made can be counted like what was put out."""
+        counts = self.counts | frozenset(_like_lines(changed))
+        return replace(self, texts=(*self.texts, changed), listing=listing, counts=counts)
 
     @cached_property
     def whole(self) -> str:
@@ -129,11 +133,21 @@ def _shown(call: ToolCall) -> str:
 
 
 def _counts(call: ToolCall) -> Iterable[int]:
-    """How many lines there are (with or without a heading), results, and changed files."""
+    """How many lines there are (with or without a heading), lines of one form, results, and changed files."""
     lines = sum(bool(line.strip()) for line in call.output.splitlines())
     yield from (lines, max(0, lines - 1), len(call.changes))
+    yield from _like_lines(call.output)
     if call.result_count is not None:
         yield call.result_count
+
+
+def _like_lines(text: str) -> Iterable[int]:
+    """How many lines have one form, whatever words and numbers fill it: the rows of a table, the entries of a list.
+
+    A form without any sign beside its fillings is plain text, and no row of anything.
+    """
+    forms = Counter(_FILLING.sub("w", line.strip()) for line in text.splitlines()[:_MOST_LINES])
+    return (count for form, count in forms.items() if count > 1 and form.replace("w", "").strip())
 
 
 def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:

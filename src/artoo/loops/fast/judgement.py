@@ -9,6 +9,7 @@ from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.execution import ExecutionResult, ToolCall
+from artoo.contracts.shortened import without_middle
 from artoo.loops.asking import Asker
 from artoo.loops.fast.report import Judgement, ValidationReport, numbered, usable_judgements
 from artoo.prompts.segments import Segment
@@ -45,7 +46,7 @@ async def judge(
     shown = facts_of(result, difference)
     segments = {
         Segment.TASK: intent,
-        Segment.CONTEXT: f"Criteria:\n{numbered(criteria)}\n\nClaim: {_cut(result.output, _CLAIM_SHOWN)}",
+        Segment.CONTEXT: f"Criteria:\n{numbered(criteria)}\n\nClaim: {without_middle(result.output, _CLAIM_SHOWN)}",
         Segment.EVIDENCE: shown,
     }
     try:
@@ -66,25 +67,16 @@ def facts_of(result: ExecutionResult, difference: str) -> str:
         _call(number, call, share if (number, call) in cited else _SHORTEST_SHARE)
         for number, call in calls[-FACTS_SHOWN // _SHORTEST_SHARE :]
     ]
-    if difference:
-        parts.append(f"Changed by this task:\n{_cut(difference, DIFFERENCE_SHOWN)}")
+    changed = f"\n{without_middle(difference, DIFFERENCE_SHOWN)}" if difference else " nothing"
+    parts.append(f"Changed by this task:{changed}")
     return "\n\n".join(parts)
 
 
 def _call(number: int, call: ToolCall, share: int) -> str:
     code = "" if call.exit_code is None else f", exit {call.exit_code}"
-    lines = [f"call {number}: {call.tool} {_cut(call.input, _INPUT_SHOWN)} [{call.status}{code}]"]
-    lines += [_cut(part, share) for part in (call.output, call.error_output, call.reason or "") if part.strip()]
+    lines = [f"call {number}: {call.tool} {without_middle(call.input, _INPUT_SHOWN)} [{call.status}{code}]"]
+    why = "" if call.reason is None or call.reason in call.error_output else call.reason
+    lines += [without_middle(part, share) for part in (call.output, call.error_output, why) if part.strip()]
     lines += [f"changed: {', '.join(call.changes)}"] if call.changes else []
     lines += [f"withheld: {', '.join(call.dropped)}"] if call.dropped else []
     return "\n".join(lines)
-
-
-def _cut(text: str, limit: int) -> str:
-    """Head and tail of a text."""
-    half = limit // 2
-    return (
-        text
-        if len(text) <= limit
-        else f"{text[:half]}\n[… {len(text) - 2 * half} characters left out]\n{text[-half:]}"
-    )

@@ -110,7 +110,7 @@ def _ending(call: ToolCall, changed: Sequence[str]) -> str:
         parts = [call.status.value]
     if call.ran is not None:
         parts.append(f"ran: {call.ran}")
-    if call.reason:
+    if call.reason and call.reason not in call.error_output:
         parts.append(call.reason)
     if changed:
         parts.append(f"touched {', '.join(changed)}")

@@ -12,6 +12,7 @@ from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.execution import SubTaskOutcome
+from artoo.contracts.shortened import without_middle
 from artoo.loops.asking import Asker
 from artoo.loops.fast.grounding import seen_in, ungrounded
 from artoo.loops.fast.report import JudgedCriterion, Judgement, numbered, usable_judgements
@@ -97,7 +98,7 @@ async def merge(
 def _results(outcomes: Sequence[SubTaskOutcome], room: int) -> str:
     share = room // max(1, len(outcomes))
     return "\n\n".join(
-        f"[{number}] {outcome.intent}\n{_cut(outcome.output.strip(), share)}"
+        f"[{number}] {outcome.intent}\n{without_middle(outcome.output.strip(), share)}"
         for number, outcome in enumerate(outcomes, 1)
     )
 
@@ -108,12 +109,3 @@ def _objection(answer: str, floating: Sequence[int], missing: Sequence[str]) -> 
     if floating:
         return f"There is no result {floating[0]}."
     return f"Your last answer says what is in no result: {'; '.join(missing[:_NAMED])}"
-
-
-def _cut(text: str, room: int) -> str:
-    half = room // 2
-    return (
-        text
-        if len(text) <= room
-        else f"{text[:half]}\n[… {len(text) - 2 * half} characters left out]\n{text[-half:]}"
-    )

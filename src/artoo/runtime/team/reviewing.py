@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from artoo.agents.board_rows import TaskClaim
 from artoo.contracts.agents import ReviewReport, SubmittedWork
 from artoo.contracts.settling import ClassifiedChange
+from artoo.contracts.shortened import without_middle
 from artoo.loops.asking import Asker, Standing
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
@@ -90,7 +91,7 @@ class Reviewer:
     async def _ask(self, request: str, work: SubmittedWork, changes: tuple[ClassifiedChange, ...]) -> ReviewReport:
         segments = {
             Segment.TASK: request,
-            Segment.CONTEXT: f"Result:\n{_clip(work.summary, LONGEST_RESULT)}",
+            Segment.CONTEXT: f"Result:\n{without_middle(work.summary, LONGEST_RESULT)}",
             Segment.EVIDENCE: "\n\n".join((_evidence(work), _changes(changes))),
         }
         return await self._asker.ask("ReviewReport", ReviewReport, segments, cause=None, max_tokens=_MAX_TOKENS)
@@ -99,7 +100,7 @@ class Reviewer:
 def _evidence(work: SubmittedWork) -> str:
     lines = [f"- {verdict.verdict}: {verdict.criterion} ({verdict.evidence})" for verdict in work.verdicts]
     lines += [f"- {call}" for call in work.calls]
-    return _clip("\n".join(lines) or "(none)", LONGEST_EVIDENCE)
+    return without_middle("\n".join(lines) or "(none)", LONGEST_EVIDENCE)
 
 
 def _changes(changes: tuple[ClassifiedChange, ...]) -> str:
@@ -109,12 +110,4 @@ def _changes(changes: tuple[ClassifiedChange, ...]) -> str:
     for change in changes:
         lines.append(f"- {line_of(change)}")
         lines += [f"    {line}" for line in change.diff]
-    return _clip("\n".join(lines), LONGEST_CHANGES)
-
-
-def _clip(text: str, length: int) -> str:
-    """Head and tail, with a mark where something was left out."""
-    if len(text) <= length:
-        return text
-    half = length // 2
-    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
+    return without_middle("\n".join(lines), LONGEST_CHANGES)

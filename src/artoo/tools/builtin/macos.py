@@ -17,7 +17,7 @@ from artoo.tools.gate_rules import ask_about_script
 from artoo.tools.tool import Arguments, Outcome, argument
 from artoo.world.environment import cleaned
 from artoo.world.process import Confined, run_confined
-from artoo.world.unconfined import real_result
+from artoo.world.runner import Over, run_of
 
 SCRIPT_SECONDS = 120.0
 _GRACE_SECONDS = 15.0
@@ -42,7 +42,7 @@ class Real:
         finally:
             for leader in leaders:
                 _end_group(leader)
-        return outcome_of(real_result("none", ended, ()), limits)
+        return outcome_of(run_of("none", Over(ended)), limits)
 
 
 async def _watch(process: asyncio.subprocess.Process, stop: Callable[[RunStatus], None]) -> None:
