@@ -101,6 +101,8 @@ class EvidenceInView:
         """What the view changed, in at most `limit` characters. Never raises."""
         try:
             changes = await self.view.changes()
+            if not changes:
+                return ""
             return await in_thread(difference, changes, self.before(), self.view.files, self.view.roots, limit)
         except (ArtooError, OSError) as error:
             return f"(what was changed cannot be read: {error})"

@@ -202,12 +202,11 @@ class LayeredView:
 
     async def changes(self) -> tuple[Change, ...]:
         async with self._turn:
-            return await asyncio.to_thread(self._changes)
+            # One look at the file system; a thread costs more on a busy machine than all that an unused view does.
+            return await asyncio.to_thread(self._changes) if self._state.place.exists else ()
 
     def _changes(self) -> tuple[Change, ...]:
         place = self._state.place
-        if not place.exists:
-            return ()
         self._state.at_boundary()
         effects = scan(place.layers_of(self._layer), Limits().paths)
         return describe(effects, Places.of(self.roots, self._ways.artoo_home))
@@ -245,7 +244,8 @@ class LayeredView:
 
     async def close(self) -> None:
         async with self._turn:
-            await asyncio.to_thread(self._state.close)
+            if self._state.was_taken:
+                await asyncio.to_thread(self._state.close)
 
 
 async def _to_its_end(work: Callable[[threading.Event], _T]) -> _T:

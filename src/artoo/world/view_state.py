@@ -91,6 +91,11 @@ class ViewState:
                 del self._unfinished[0]
         return record
 
+    @property
+    def was_taken(self) -> bool:
+        """Whether this process holds anything of it: a lock, the record, or forks."""
+        return self._lock is not None or self._record is not None or bool(self._forks)
+
     def close(self) -> None:
         with self._guard:
             self._let_go()
