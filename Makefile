@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check test-quick torture bench lock clean model
+.PHONY: demo test check test-quick man torture bench lock clean model
 
 demo: $(READY)
 	$(BIN)/artoo run "How many Python files (name ending in .py) are in the directory src and its subdirectories? Print the number, and in one line how it was found."
@@ -24,6 +24,10 @@ check: $(READY)
 
 test-quick: $(READY)
 	$(BIN)/pytest -n 2 --dist loadfile -m "not torture and not embedded"
+
+# The man page, written from the commands: `man ./artoo.1`.
+man: $(READY)
+	$(BIN)/python -m artoo.cli.manual > artoo.1
 
 torture: $(READY) model
 	$(BIN)/pytest -m torture

@@ -133,16 +133,28 @@ async def test_the_window_survives_a_restart(tapes: dict[str, Tape], tmp_path: P
     assert [each.tasks_observed for each in earlier_reports(tmp_path, 5)] == [2, 0]
 
 
-async def test_statistics_that_cannot_be_read_cost_only_themselves(tapes: dict[str, Tape], tmp_path: Path) -> None:
-    """A damaged file of statistics is an empty one; the trail goes on."""
-    audit_directory(tmp_path).mkdir()
-    (audit_directory(tmp_path) / STATS).write_text("{ half of it")
-    async with auditing(tmp_path) as (auditor, spool):
+async def test_statistics_that_somebody_else_wrote_are_found_and_stay_found(
+    tapes: dict[str, Tape], tmp_path: Path
+) -> None:
+    """Edited or damaged, they cost only themselves: the trail goes on, and no later run hides what was done."""
+    stats = audit_directory(tmp_path) / STATS
+    async with auditing(tmp_path) as (_, spool):
         for message in tapes["plain"].messages:
             spool(message)
-        report = await auditor.report()
-    assert report.tasks_observed == 1
     assert proved(tmp_path).sound
+    stats.write_bytes(stats.read_bytes().replace(b'"messages":', b'"messages":9', 1))
+    assert [problem.file for problem in proved(tmp_path).problems] == [stats]
+    for text in (None, "{ half of it", None):
+        if text is not None:
+            stats.write_text(text)
+        async with auditing(tmp_path) as (auditor, spool):
+            for message in tapes["judged"].messages:
+                spool(message)
+            assert (await auditor.report()).tasks_observed > 0
+    found = proved(tmp_path).problems
+    assert [(problem.what, problem.file.name.startswith(f"{STATS}.")) for problem in found] == [
+        ("changed", True)
+    ] * 2
 
 
 class LateClock(SystemClock):

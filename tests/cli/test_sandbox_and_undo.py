@@ -91,6 +91,23 @@ def test_a_policy_permits_and_undo_puts_back(artoo: Run, project: Path) -> None:
     assert not (project / "c.txt").exists()
 
 
+def test_a_damaged_journal_hides_no_other_task(artoo: Run, project: Path) -> None:
+    """It is named, by itself and in the list; every other task is listed and put back, and new ones run."""
+    for name in ("one", "two", "three"):
+        assert artoo("sandbox", "--", f"echo {name} > {name}.txt").returncode == 0
+    journals = sorted((project.parent / ".artoo" / "undo").glob("*/*/journal.json"))
+    first, damaged, third = [json.loads(path.read_text())["task_id"] for path in journals]
+    journals[1].write_bytes(journals[1].read_bytes()[:10])
+    listed = artoo("undo", "--list", "--json")
+    assert (listed.returncode, [one["task_id"] for one in json.loads(listed.stdout)]) == (0, [first, third])
+    assert f"the journal {journals[1]} cannot be read" in listed.stderr
+    named = artoo("undo", damaged)
+    assert named.returncode == 2 and str(journals[1]) in named.stderr
+    assert artoo("undo", first).returncode == 0
+    assert artoo("sandbox", "--", "echo four > four.txt").returncode == 0
+    assert sorted(path.name for path in project.iterdir()) == ["four.txt", "three.txt", "two.txt"]
+
+
 def test_a_running_task_is_not_put_back(artoo: Run, project: Path, tmp_path: Path) -> None:
     """While a task runs, undoing it is refused with the reason; afterwards it works."""
     assert artoo("sandbox", "--", "echo x > a.txt").returncode == 0

@@ -77,7 +77,8 @@ class Fuse:
         self._log._writing.acquire()  # pyright: ignore[reportPrivateUsage]
         directory = task_directory(self._home, task_id)
         there = {e.id for e in TaskLogReader(directory).envelopes()} if parts_of(directory) else set[str]()
-        file = TaskFile(directory, task_id, LogLimits(), Redactor())
+        grown = self._log._grown  # pyright: ignore[reportPrivateUsage]
+        file = TaskFile(directory, task_id, LogLimits(), Redactor(), grown)
         file.append([each for each in self._said if each.id not in there])
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from artoo.auditor.layout import audit_directory
+from artoo.auditor.reading import Follower
 from artoo.auditor.verify import verify
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.request import UserRequest
@@ -152,11 +153,8 @@ async def lives(tmp_path: Path) -> AsyncIterator[Lives]:
         await process.wait()
 
 
-async def check(lives: Lives, where: str, *, died_ended: bool = False) -> None:
-    """The task came to its end, every act took effect once, and all of it can be taken back.
-
-    `died_ended`: its only process was killed when it had just ended.
-    """
+async def check(lives: Lives, where: str) -> None:
+    """The task came to its end, every act took effect once, all of it is audited and can be taken back."""
     log = lives.log()
     assert log is not None
     result = list(log.envelopes())[-1].payload
@@ -171,10 +169,7 @@ async def check(lives: Lives, where: str, *, died_ended: bool = False) -> None:
     assert replayed.difference is None, f"{where}: {replayed.difference}"
     home = lives.home / ".artoo"
     audited = await asyncio.to_thread(verify, audit_directory(home), tasks_directory(home))
-    if audited.chains or not died_ended:
-        assert audited.sound and audited.task_logs == 1, f"{where}: {audited.problems}"
-    else:  # the chain begins within a second of the first message: without a next life its absence is named
-        assert [problem.what for problem in audited.problems] == ["missing"], f"{where}: {audited.problems}"
+    assert audited.sound and audited.task_logs == 1, f"{where}: {audited.problems}"
     await asyncio.to_thread(recover, home)
     taken_back = await asyncio.to_thread(undo, home, replayed.recording.task_id)
     assert taken_back.refused == (), where
@@ -189,13 +184,12 @@ async def killed_at(lives: Lives, kind: str, number: int | str) -> bool:
     if not lives.has_begun():
         assert ended == DIED and lives.untouched(), f"{kind} {number}"
         return True
-    died_ended = ended == DIED and lives.has_ended()
-    if ended == DIED and not died_ended:
+    if ended == DIED and not lives.has_ended():
         answered, asked = lives.answered(), len(lives.questions())
         assert await lives.live() == 0, f"{kind} {number}"
         again = [question for question in lives.questions()[asked:] if question in answered]
         assert again == [], f"{kind} {number}: {len(again)} answers were asked for twice"
-    await check(lives, f"{kind} {number}", died_ended=died_ended)
+    await check(lives, f"{kind} {number}")
     return ended == DIED
 
 
@@ -220,6 +214,21 @@ async def test_kill_at_some_messages(lives: Lives, kind: str) -> None:
 async def test_kill_at_the_end(lives: Lives, kind: str, message: str) -> None:
     """Whether or not the log has heard of it: what was applied is applied once, and the result says so."""
     assert await killed_at(lives, kind, message)
+
+
+async def test_who_dies_young_is_audited(lives: Lives) -> None:
+    """A process that is killed at its first messages has a chain, and a later one puts its death on record."""
+    lives.reset()
+    home = lives.home / ".artoo"
+    for deaths in (1, 2, 3):
+        assert await lives.live("kept:2") == DIED
+        audited = await asyncio.to_thread(verify, audit_directory(home), tasks_directory(home))
+        assert audited.sound and audited.task_logs == 1, audited.problems
+        assert [(chain.ended, chain.messages > 0) for chain in audited.chains] == [("died", True)] * deaths
+    assert await lives.live() == 0
+    await check(lives, "after three deaths")
+    died = {each["what"] for each in Follower(home).last(1_000, "finding") if each["rule"] == "process_died"}
+    assert len(died) == 3
 
 
 @pytest.mark.torture

@@ -26,6 +26,9 @@ from artoo.auditor.layout import ANCHORS
 
 Event = Literal["opened", "head", "closed", "died", "retired"]
 
+_RECENT = 256 * 1024
+"""Some 800 anchors, of some 250 processes that die young between two that live."""
+
 
 class Anchors:
     """The anchors file, open for appending. Blocking. Raises OSError."""
@@ -48,6 +51,22 @@ class Anchors:
         finally:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         return self._head
+
+    def unended(self) -> tuple[str, ...]:
+        """The chains that began within the last `_RECENT` bytes of the file and have not ended since."""
+        size = os.fstat(self._descriptor).st_size
+        lines = os.pread(self._descriptor, _RECENT, max(0, size - _RECENT)).split(b"\n")[:-1]
+        begun: dict[str, None] = {}
+        for link in filter(None, map(link_of, lines)):
+            fields = link.fields() if link.sound else {}
+            match fields.get("event"):
+                case "opened":
+                    begun[str(fields.get("chain"))] = None
+                case "closed" | "died" | "retired":
+                    begun.pop(str(fields.get("chain")), None)
+                case _:
+                    pass
+        return tuple(begun)
 
     def write(self, chain: str, event: Event, head: Head, at: datetime, *, sync: bool = False) -> None:
         """Anchors a chain. `sync`: asks the disk to keep it."""

@@ -82,6 +82,7 @@ class Auditor:
         self._every = report_every
         self._watch = Watch(law=law, recall=logs.messages, drift=Drift())
         self._trail = Trail(self._directory, self._limits)
+        self._on_record = 0
         self._stats = Stats(self._directory)
         self._window = Window(clock.now())
         self._task_logs: dict[tuple[str, str], list[tuple[int, str]]] = {}
@@ -99,6 +100,10 @@ class Auditor:
     def trail(self) -> Trail:
         """This process's chain."""
         return self._trail
+
+    def go_on_with(self, trail: Trail, *, on_record: int) -> None:
+        """Before `run`: this process's chain has begun, with so many of the first messages that `run` will take."""
+        self._trail, self._on_record = trail, on_record
 
     async def run(self) -> None:
         """Takes everything until the spool is finished and empty; then closes the chain."""
@@ -196,7 +201,10 @@ class Auditor:
                     self._window.lost(item.count)
                     findings = self._watch.gap(item, now)
                 else:
-                    records.append(header_record(item))
+                    if self._on_record:
+                        self._on_record -= 1
+                    else:
+                        records.append(header_record(item))
                     self._window.observe(item)
                     findings = self._watch.observe(item)
                     ended = ended or item.kind == "FinalResult"
@@ -225,7 +233,10 @@ class Auditor:
         """After the first record: the long run, and what earlier processes have left."""
         self._begun = True
         try:
-            before = self._stats.begin(self._trail.chain, self._trail.anchors, at)
+            # Who died young has not come to the statistics, and is known to the anchors alone.
+            young = self._trail.unended()
+            stored = self._stats.begin(self._trail.chain, self._trail.anchors, at)
+            before = tuple(dict.fromkeys((*stored, *young)))
             self._watch.drift.load(self._stats.bands(at))
             for chain, parts in dead(self._directory, before):
                 self._settle(chain, parts, at)
@@ -241,7 +252,11 @@ class Auditor:
                     lambda chain, head: self._trail.anchor_other(chain, "retired", head, at),
                 )
         except OSError as error:
-            logger.warning("the Auditor cannot keep its statistics in %s: %s", self._directory, error)
+            self._not_kept(error)
+
+    def _not_kept(self, error: OSError) -> None:
+        logger.warning("the Auditor cannot keep its statistics in %s: %s", self._directory, error)
+        self._trail.note_fault(error)
 
     def _settle(self, chain: str, parts: list[Path], at: datetime) -> None:
         """A chain whose process died: what it missed goes on record here."""
@@ -269,7 +284,7 @@ class Auditor:
                     window, self._watch.drift, self._trail.anchors, now, report=report, every=self._every
                 )
             except OSError as error:
-                logger.warning("the Auditor cannot keep its statistics in %s: %s", self._directory, error)
+                self._not_kept(error)
                 window.merge(self._window)
                 self._window = window
                 return None if report is None else window.report(report, now)

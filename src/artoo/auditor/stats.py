@@ -166,9 +166,13 @@ class Stats:
             stored = stored.model_copy(update={"anchors": SeenHead(count=anchors.count, head=anchors.hash)})
         unfinished = self._path.with_suffix(f".{os.getpid()}.new")
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(sealed(stored))
-        unfinished.replace(self._path)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(sealed(stored))
+            unfinished.replace(self._path)
+        except OSError:
+            unfinished.unlink(missing_ok=True)
+            raise
 
     @contextmanager
     def _locked(self) -> Generator[None]:

@@ -10,19 +10,22 @@ import fcntl
 import logging
 import os
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 
 from artoo.auditor.anchors import Anchors, Event
 from artoo.auditor.chain import Head, add_encoded
-from artoo.auditor.files import append, open_for_appending
+from artoo.auditor.files import append, give_room, keep_room, open_for_appending
 from artoo.auditor.layout import TrailLimits, part_path
-from artoo.contracts.audit import AuditReport, Finding
-from artoo.contracts.envelope import Envelope
-from artoo.ports.spool import Gap
+
+if TYPE_CHECKING:  # the first record of a process is written before anything of a report is needed
+    from artoo.contracts.audit import AuditReport, Finding
+    from artoo.contracts.envelope import Envelope
+    from artoo.ports.spool import Gap
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +53,8 @@ class Trail:
         self._synced = datetime.max.replace(tzinfo=UTC)
         self.lost = 0
         self._unnoted = 0
+        self._fault = ""
+        self._known = False
 
     @property
     def head(self) -> Head:
@@ -61,6 +66,11 @@ class Trail:
         """Where the anchors stand, as far as this process knows."""
         return self._anchors.head if self._anchors is not None else Head()
 
+    def unended(self) -> tuple[str, ...]:
+        """Other chains that lately began and, as the anchors have it, have not ended. Raises OSError."""
+        found = self._anchors.unended() if self._anchors is not None else ()
+        return tuple(chain for chain in found if chain != self.chain)
+
     def write(self, records: Sequence[bytes], at: datetime, *, anchor: bool = False) -> None:
         """Appends records (encoded JSON objects). `anchor`: writes the head outside the chain at once."""
         if not records:
@@ -68,8 +78,10 @@ class Trail:
         try:
             if self._descriptor is None:
                 self._open(at)
+            self._make_known(at)
             if self._unnoted:
-                records = [encoded({"type": "lost", "at": at, "count": self._unnoted}), *records]
+                lost = {"type": "lost", "at": at, "count": self._unnoted, "reason": self._fault}
+                records = [encoded(lost), *records]
             self._append(records)
             self._unnoted = 0
         except OSError as error:
@@ -83,15 +95,24 @@ class Trail:
         if self._anchors is not None:
             self._anchors.write(chain, event, head, at)
 
+    def note_fault(self, error: OSError) -> None:
+        """Something beside the chain could not be written: its closing record will say why."""
+        self._fault = self._fault or str(error)
+
     def close(self, at: datetime) -> None:
-        """Ends the chain in order: a closing record, the disk asked to keep all of it, the last anchor."""
+        """Ends the chain in order: a closing record, the disk asked to keep all of it, the last anchor.
+
+        On a full disk the room that was kept free takes them; where that is not enough, the chain has not ended.
+        """
         if self._descriptor is None:
             return
         try:
-            self._append([encoded({"type": "closed", "at": at, "lost": self.lost})])
-            os.fsync(self._descriptor)
-            if self._anchors is not None:
-                self._anchors.write(self.chain, "closed", self._head, at, sync=True)
+            try:
+                self._end(at)
+            except OSError as error:
+                self.note_fault(error)
+                give_room(self._directory)
+                self._end(at)
         except OSError as error:
             self._lose(1, error)
         finally:
@@ -100,9 +121,27 @@ class Trail:
             if self._anchors is not None:
                 self._anchors.close()
 
+    def _end(self, at: datetime) -> None:
+        """Both the closing record and its anchor, or neither."""
+        self._make_known(at)
+        size, head = self._size, self._head
+        ending = {"type": "closed", "at": at, "lost": self.lost}
+        self._append([encoded({**ending, "reason": self._fault} if self._fault else ending)])
+        try:
+            if self._descriptor is not None:
+                os.fsync(self._descriptor)
+            if self._anchors is not None:
+                self._anchors.write(self.chain, "closed", self._head, at, sync=True)
+        except OSError:
+            if self._descriptor is not None and self._size > size:
+                os.ftruncate(self._descriptor, size)
+                self._size, self._head = size, head
+            raise
+
     def _lose(self, count: int, error: OSError) -> None:
         if not self._unnoted:
             logger.error("the audit log in %s cannot be written: %s", self._directory, error)
+        self._fault = str(error)
         self.lost += count
         self._unnoted += count
 
@@ -156,8 +195,14 @@ class Trail:
         }
         self._synced = at
         if self._head.count == 0:
+            keep_room(self._directory)
             self._append([encoded(opening)])
+
+    def _make_known(self, at: datetime) -> None:
+        """A chain holds nothing but its opening until the anchors know it. Raises OSError."""
+        if not self._known and self._anchors is not None:
             self._anchors.write(self.chain, "opened", self._head, at)
+            self._known = True
 
     def _open_part(self) -> None:
         descriptor = open_for_appending(part_path(self._directory, self.chain, self._part))
@@ -186,7 +231,7 @@ def is_being_written(path: Path) -> bool:
     return False
 
 
-def encoded(record: dict[str, object]) -> bytes:
+def encoded(record: Mapping[str, object]) -> bytes:
     """A record as it goes into the chain."""
     return orjson.dumps(record)
 

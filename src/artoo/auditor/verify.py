@@ -37,7 +37,10 @@ class Problem:
 
 @dataclass(slots=True)
 class ChainState:
-    """One chain as it was found. `ended`: in order, not yet, or not at all because its process died."""
+    """One chain as it was found. `ended`: in order, not yet, or not at all because its process died.
+
+    `lost`: records that could not be written, as the chain says itself, and `reason` why (a full disk).
+    """
 
     chain: str
     records: int = 0
@@ -45,6 +48,8 @@ class ChainState:
     findings: int = 0
     ended: Literal["closed", "running", "died"] = "died"
     torn: bool = False
+    lost: int = 0
+    reason: str = ""
 
 
 @dataclass(slots=True)
@@ -119,6 +124,8 @@ def _unanchored(
 ) -> None:
     for state in states:
         known = anchored.get(state.chain)
+        if known is None and state.records <= 1:
+            continue  # the disk was full, or its process died, before the anchors knew it: it says nothing yet
         if known is None:
             path = directory / f"audit-{state.chain}.jsonl"
             found.add(path, None, "added", "the anchors do not know this chain")
@@ -161,7 +168,7 @@ def _witness(directory: Path, heads: dict[int, str], found: Verification) -> Non
         found.add(kept, None, "changed", "the statistics were this once, and the Auditor had not written it")
     path = directory / STATS
     if not path.exists():
-        if any(state.ended == "closed" for state in found.chains):
+        if any(state.ended == "closed" and not state.reason for state in found.chains):
             found.add(path, None, "missing", "a chain that was closed has its statistics there")
         return
     text = path.read_bytes()
@@ -230,6 +237,9 @@ def _take(
         state.findings += 1
     elif record.startswith(b'{"type":"closed"'):
         state.ended = "closed"
+        _lost(link, state)
+    elif record.startswith(b'{"type":"lost"'):
+        _lost(link, state)
     elif record.startswith(b'{"type":"opened"'):
         _seen_head(link.fields().get("anchors"), f"chain {state.chain}", anchors, heads, found)
     elif record.startswith(b'{"type":"log"'):
@@ -237,6 +247,16 @@ def _take(
             found.add(each.file, each.line, "changed", "it is not what the Auditor writes")
     elif record.startswith(b'{"type":"log_forgotten"'):
         logs.forgotten.add(str(link.fields().get("task")))
+
+
+def _lost(link: Link, state: ChainState) -> None:
+    """What the chain says of records that it does not hold; the closing record counts all of them."""
+    fields = link.fields()
+    count = fields.get("lost", fields.get("count", 0))
+    whole = "lost" in fields
+    if isinstance(count, int):
+        state.lost = max(state.lost, count) if whole else state.lost + count
+    state.reason = str(fields.get("reason", state.reason))
 
 
 def _against_anchors(

@@ -66,6 +66,8 @@ def verification_lines(found: Verification) -> list[str]:
             lines.append(f"chain {chain.chain}: its process died{torn}; whole up to record {chain.records}")
         elif chain.ended == "running":
             lines.append(f"chain {chain.chain}: is being written now")
+        if chain.lost or chain.reason:
+            lines.append(f"chain {chain.chain}: {chain.lost} records could not be written: {chain.reason}")
     for problem in found.problems:
         place = f"{problem.file}" + (f", line {problem.line}" if problem.line is not None else "")
         lines.append(f"{problem.what}: {place}: {problem.detail}")
@@ -85,6 +87,8 @@ def verification_object(found: Verification) -> JsonObject:
                 "messages": chain.messages,
                 "findings": chain.findings,
                 "torn": chain.torn,
+                "lost": chain.lost,
+                "reason": chain.reason,
             }
             for chain in found.chains
         ],

@@ -137,6 +137,10 @@ class SandboxError(ArtooError):
     """A command could not be contained or its effects not read; nothing of it took effect."""
 
 
+class NotLogged(ArtooError):
+    """The log of a task cannot be written (disk full, limit reached): what was to take effect now does not."""
+
+
 class MemoryStoreError(ArtooError):
     """Shared memory cannot be opened, read or written. The task goes on without memory."""
 

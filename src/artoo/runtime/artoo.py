@@ -311,7 +311,7 @@ class Artoo:
         shop = self._open_shop()
         from artoo.runtime.resuming import reopen
 
-        await shop.durable()  # a task of this very process may be meant
+        await shop.log.flush()  # a task of this very process may be meant
         return await reopen(shop, task_id, behalf)
 
     def _open_shop(self) -> Workshop:

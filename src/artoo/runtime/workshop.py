@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,29 +125,19 @@ class Workshop:
         mcp, home, keeping = self._mcp_tools(), self.config.home, keeping_of(self.config)
         capable = not (await self.model.known(Tier.TOOL)).small
 
-        def settle(went_out: Callable[[], tuple[str, ...]]) -> Settling:
-            again = past is not None
-            whole = Settler(view, home, text, mode, keeping, went_out, self.durable, again)
-            return settling or whole
+        def opened(port: Port) -> Hands:
+            durable = partial(self.log.keep, port.task_id)
 
-        return lambda port: open_hands(
-            view,
-            home,
-            text,
-            self.clock,
-            self.own_tools,
-            port,
-            self.environ,
-            mcp,
-            self.durable,
-            past,
-            settle,
-            whole_files=capable,
-        )
+            def settle(went_out: Callable[[], tuple[str, ...]]) -> Settling:
+                again = past is not None
+                return settling or Settler(view, home, text, mode, keeping, went_out, durable, again)
 
-    async def durable(self) -> None:
-        """Returns when what was said so far is in the task logs."""
-        await self.log.flush()
+            own, environ, clock = self.own_tools, self.environ, self.clock
+            return open_hands(
+                view, home, text, clock, own, port, environ, mcp, durable, past, settle, whole_files=capable
+            )
+
+        return opened
 
     async def memory(self, options: RunOptions) -> TaskMemory | None:
         """Both sides of shared memory; None where the configuration or the run wants none."""

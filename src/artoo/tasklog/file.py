@@ -48,7 +48,7 @@ class TaskFile:
     """The parts and blobs of one task's log, open for appending. Blocking: for a worker thread.
 
     Never raises for the disk's sake: what cannot be kept is counted. `lost` is how many messages that were,
-    `unnoted` how many of them the log does not say yet.
+    `unnoted` how many of them the log does not say yet, `reason` why the last one was lost.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class TaskFile:
         self._name = ""
         self._size = 0
         self._total = 0
-        self._reason = ""
+        self.reason = ""
         self._block = _Block()
         self.lost = 0
         self.unnoted = 0
@@ -93,7 +93,7 @@ class TaskFile:
             logger.error("task %s: messages are missing in its log: %s", self._task_id, reason)
         self.lost += count
         self.unnoted += count
-        self._reason = reason
+        self.reason = reason
 
     def sync(self) -> None:
         """Asks the disk to keep what was written (fsync): once a task, at its end."""
@@ -128,7 +128,7 @@ class TaskFile:
 
     def _note_gap(self) -> None:
         if self.unnoted:
-            line = orjson.dumps({GAP_KEY: {"count": self.unnoted, "reason": self._reason}}) + b"\n"
+            line = orjson.dumps({GAP_KEY: {"count": self.unnoted, "reason": self.reason}}) + b"\n"
             self._queue(line, noted=self.unnoted)
             self.unnoted = 0
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.errors import StreamClosed
+from artoo.contracts.errors import NotLogged, StreamClosed
 from artoo.ports.spool import Gap, Spool
 from artoo.redaction import Redactor
 from artoo.tasklog.file import LAST_KIND, Grown, TaskFile
@@ -117,6 +117,19 @@ class TaskLog:
         if self._pause is not None:
             _wake(self._pause)
         await waiter
+
+    async def keep(self, task_id: str) -> None:
+        """`flush`, for what is about to take effect in a task. Raises NotLogged when its log cannot say so.
+
+        What is missing from earlier, and is told there as a gap, does not matter: the log can be written again.
+        """
+        await self.flush()
+        file = self._files.get(task_id)
+        if file is not None and file.unnoted:
+            raise NotLogged(
+                f"the last {file.unnoted} messages of task {task_id} are not in {self.directory(task_id)}: "
+                f"{file.reason}; nothing takes effect that is not logged first"
+            )
 
     async def _quiet(self) -> None:
         """Waits for the end of a burst; not when a batch is full or somebody waits for what is in it."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from artoo.contracts.errors import ArtooError
+from artoo.contracts.errors import ArtooError, NotLogged
 from artoo.contracts.execution import CallEffects, CallStatus, ToolCall
 from artoo.contracts.plan import Caution, MustNot
 from artoo.ports.clock import Clock
@@ -167,6 +167,8 @@ class SubTaskToolbox:
             if not isinstance(tool, Announcing):
                 await goes_out(CallEffects.OUTSIDE if tool.spec.writes else CallEffects.NONE)
             return await _bounded(tool, arguments)
+        except NotLogged as error:
+            return Outcome(status=CallStatus.ERROR, reason=str(error))
         except asyncio.CancelledError:
             cut = Outcome(status=CallStatus.INTERRUPTED, reason=CUT_OFF)
             self._interrupted.append(self._record(tool.spec.name, tool, arguments, cut, started))

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from artoo.contracts.changes import path_bytes
 from artoo.contracts.confirmation import ConfirmationAnswer, Consent
-from artoo.contracts.errors import SandboxError
+from artoo.contracts.errors import NotLogged, SandboxError
 from artoo.contracts.settling import (
     ApplyMode,
     ChangeClass,
@@ -118,7 +118,10 @@ class Settler:
     async def _apply(
         self, closing: ClosingView, ending: Ending, found: Difference, paths: Collection[str] | None
     ) -> Settled:
-        await self.durable()
+        try:
+            await self.durable()
+        except NotLogged as error:
+            return await asyncio.to_thread(self._keep, closing, ending, found, str(error))
         try:
             note = self._note(found, paths)
             done = await asyncio.to_thread(closing.apply, found, digest=found.digest, paths=paths, note=note)

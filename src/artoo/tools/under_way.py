@@ -19,7 +19,8 @@ from artoo.contracts.execution import CallEffects
 from artoo.ports.tools import Departure, Ticket
 
 Durable = Callable[[], Awaitable[None]]
-"""Returns when everything that was said on the stream before is in the task log."""
+"""Returns when everything that was said on the stream before is in the task log; raises NotLogged when it cannot
+be there: then nothing may take effect."""
 
 
 async def nothing_to_keep() -> None:
@@ -68,7 +69,7 @@ class Announcing:
 
 
 async def goes_out(effects: CallEffects) -> None:
-    """Announces the call. One that reaches outside first waits until the log has that."""
+    """Announces the call. One that reaches outside first waits until the log has that. Raises NotLogged."""
     call = _current.get()
     if call is None:
         return
@@ -80,7 +81,8 @@ async def goes_out(effects: CallEffects) -> None:
 
 
 async def kept_so_far() -> None:
-    """Waits until the log has all that was said: before staged changes are applied, and after an answer."""
+    """Waits until the log has all that was said: before staged changes are applied, and after an answer.
+    Raises NotLogged."""
     call = _current.get()
     if call is not None:
         await call.durable()
