@@ -7,7 +7,7 @@ import importlib.util
 import os
 import shutil
 import signal
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,8 +134,7 @@ def _file_system(view: View) -> Iterator[str]:
         yield from _overlay(layer)
     for path in inside:
         yield from ("--ro-bind-try", path, path)
-    for path in view.hidden:
-        yield from _hide(path, stage)
+    yield from _hide(view.hidden, stage)
     yield from ("--remount-ro", "/run")
 
 
@@ -161,8 +160,17 @@ def _overlay(layer: Layer) -> Iterator[str]:
     yield from ("--overlay", str(layer.upper), str(layer.work), f"/../oldroot{over}", "--bind", over, root)
 
 
-def _hide(path: Path, stage: Stage) -> Iterator[str]:
-    if path.is_dir():
-        yield from ("--perms", "0000", "--tmpfs", str(path), "--remount-ro", str(path))
-    else:
-        yield from ("--ro-bind", str(stage.empty_file), str(path))
+def _hide(hidden: Sequence[Path], stage: Stage) -> Iterator[str]:
+    """Covers each by nothing that can be read or written.
+
+    bubblewrap reads the whole table of mounts for each bind and remount, but not for an overlay, which without an
+    upper layer is read-only by itself: so files come first, while the table is short, and directories after them.
+    """
+    directories = [path for path in hidden if path.is_dir()]
+    for path in hidden:
+        if path not in directories:
+            yield from ("--ro-bind", str(stage.empty_file), str(path))
+    for path in directories:
+        for empty in stage.empty_directories:
+            yield from ("--overlay-src", str(empty))
+        yield from ("--ro-overlay", str(path))

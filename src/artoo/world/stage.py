@@ -5,6 +5,7 @@ STAGE/ID/0/work  overlayfs needs it
 STAGE/ID/0/over  where bubblewrap mounts the overlay before it binds that to the root
 STAGE/ID/tmp     the command's /tmp
 STAGE/ID/empty   what a hidden file shows
+STAGE/ID/shut    what a hidden directory shows, and below it STAGE/ID/void: an overlay is made of two at least
 """
 
 from __future__ import annotations
@@ -73,6 +74,10 @@ class Stage:
     @property
     def empty_file(self) -> Path:
         return self.base / "empty"
+
+    @property
+    def empty_directories(self) -> tuple[Path, Path]:
+        return self.base / "shut", self.base / "void"
 
     def layer_of(self, path: bytes) -> Layer | None:
         """The layer whose root holds `path` (absolute, real)."""
@@ -163,6 +168,8 @@ def make_stage(
         scratch.mkdir()
         scratch.chmod(0o1777)
         (home / "empty").touch(mode=0o000)
+        for empty in ("shut", "void"):
+            (home / empty).mkdir(mode=0o000)
     except OSError as error:
         raise SandboxError(
             f"cannot prepare a staging area in {base}: {error.strerror}; free space or check its permissions"
