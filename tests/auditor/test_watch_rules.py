@@ -124,6 +124,15 @@ def borrowed(tape: Tape) -> Tape:
     return tape.edit(ExecutionResult, 1, tool_calls=(tape.get(ToolCalled).call,))
 
 
+def cut_short(tape: Tape) -> Tape:
+    """The last call was cut short, the result does not name it, and a judge lets it pass."""
+    made = tape.get(ExecutionResult).tool_calls
+    cut = made[-1].model_copy(update={"status": CallStatus.TIMEOUT})
+    verdicts = tape.get(SubTaskOutcome).criteria_verdicts
+    judged = tuple(each.model_copy(update={"decided_by": DecidedBy.JUDGEMENT}) for each in verdicts)
+    return tape.edit(ExecutionResult, tool_calls=(*made[:-1], cut)).edit(SubTaskOutcome, criteria_verdicts=judged)
+
+
 def unsummarised(tape: Tape) -> Tape:
     """The end answers an outcome, not R4b's summary."""
     return tape.drop(OutcomeSummary).head(FinalResult, cause_id=tape.envelope(SubTaskOutcome).id)
@@ -293,6 +302,7 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("outcome_without_verdicts", "plain", lambda tape: tape.drop(CriterionJudged)),
     ("matched_with_failure", "plain", outcome(status="failed")),
     ("verdicts_differ", "plain", outcome(criteria_verdicts=(FAIL,))),
+    ("matched_on_unnamed_failure", "plain", cut_short),
     ("matched_on_failed_result", "plain", result(status="failed")),
     ("output_of_no_attempt", "plain", outcome(output="something else")),
     ("outcome_calls_differ", "plain", outcome(tool_calls=())),

@@ -38,6 +38,7 @@ GRAMMARS: dict[str, str] = {
     "loops/fast/checks.py _search": "the expression of a criterion's own check",
     "loops/fast/grounding.py _DIGITS": "digits",
     "loops/fast/grounding.py _ELLIPSIS": "where a quotation leaves something out",
+    "loops/fast/grounding.py _FILLING": "words or a number between the signs of a line: only its form is compared",
     "loops/fast/json_schema.py _pattern": "the expression of a JSON schema",
     "loops/fast/numerals.py _NUMBER": "a numeral with separators, exponent, percent or unit of size",
     "loops/fast/numerals.py _DURATION": "durations as the shell prints them: 1m30.5s",

@@ -9,7 +9,14 @@ from artoo.auditor.notes import SubTaskNotes, TaskNotes
 from artoo.auditor.rules.rule import Rule, on
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.execution import CorrectionSignal, DecidedBy, FailureClass, SubTaskOutcome
+from artoo.contracts.execution import (
+    CallStatus,
+    CorrectionSignal,
+    DecidedBy,
+    FailureClass,
+    SubTaskOutcome,
+    ToolCall,
+)
 
 
 @on(CorrectionSignal)
@@ -114,6 +121,23 @@ def matched_on_failed_result(task: TaskNotes, outcome: SubTaskOutcome, envelope:
 
 
 @on(SubTaskOutcome)
+def matched_on_unnamed_failure(task: TaskNotes, outcome: SubTaskOutcome, envelope: Envelope) -> Iterator[str]:
+    """A subtask that counts as matched, by no check, on a last call that was cut short or kept back, unnamed."""
+    by_check = all(verdict.decided_by is DecidedBy.CHECK for verdict in outcome.criteria_verdicts)
+    results = [each for each in task.of(outcome.subtask_id).results if each.output == outcome.output]
+    if outcome.status != "matched" or by_check or not results or results[-1].status != "completed":
+        return
+    ran = [(number, call) for number, call in enumerate(results[-1].tool_calls, 1) if not call.never_ran]
+    number, last = ran[-1] if ran else (0, None)
+    if last is not None and number not in results[-1].failures and _did_not_end(last):
+        yield f"the subtask counts as matched; its call {number} ended as {last.status}, and nothing says so"
+
+
+def _did_not_end(call: ToolCall) -> bool:
+    return call.status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED) or bool(call.dropped)
+
+
+@on(SubTaskOutcome)
 def output_of_no_attempt(task: TaskNotes, outcome: SubTaskOutcome, envelope: Envelope) -> Iterator[str]:
     """An outcome with an output that no attempt has had, and no second way."""
     notes = task.of(outcome.subtask_id)
@@ -206,6 +230,7 @@ RULES: tuple[Rule, ...] = (
     matched_with_failure,
     verdicts_differ,
     matched_on_failed_result,
+    matched_on_unnamed_failure,
     output_of_no_attempt,
     outcome_calls_differ,
     trajectory_differs,

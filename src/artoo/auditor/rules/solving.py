@@ -221,15 +221,20 @@ def _previous(task: TaskNotes) -> Directive:
 
 @on(PlanDirective)
 def blocked_without_cause(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
-    """A directive that blocks tools for another reason than a wrong approach, or tools that did not fail."""
-    before = task.directives[-1].blocked_tools if task.directives else ()
-    new = [identity for identity in directive.blocked_tools if identity not in before]
-    if not new:
+    """A directive that blocks for another reason than a wrong approach, or tools and targets that did not fail."""
+    last = task.directives[-1] if task.directives else None
+    new = [each for each in directive.blocked_tools if last is None or each not in last.blocked_tools]
+    targets = [each for each in directive.blocked_targets if last is None or each not in last.blocked_targets]
+    if not new and not targets:
         return
     if directive.directive not in _BLOCKING:
-        yield f"{directive.directive} blocks {', '.join(new[:5])}"
+        yield f"{directive.directive} blocks {', '.join((*new, *(target for _, target in targets))[:5])}"
     cited = {identity for outcome in directive.failed for identity in _cited(outcome)}
     innocent = [identity for identity in new if identity not in cited]
+    tried = {
+        (each, call.target) for outcome in directive.failed for call in outcome.tool_calls for each in call.identity
+    }
+    innocent += [f"{each} on {target}" for each, target in targets if (each, target) not in tried]
     if innocent:
         yield f"{', '.join(innocent[:5])} is blocked and did not fail"
 
