@@ -147,8 +147,8 @@ def call_of(tool: str, text: str) -> Reply:
 
 
 async def test_mcp_servers_of_the_configuration(world: World) -> None:
-    """A configured server's tools are offered, and one that reads runs unasked."""
-    entry = {"command": sys.executable, "args": [str(SERVER)]}
+    """A configured server's tools are offered; one that reads runs unasked where the person trusts the server's word."""
+    entry = {"command": sys.executable, "args": [str(SERVER)], "trustReadOnly": True}
     script = {
         "Plan": plan(subtask("Add 2 and 3", matches("5"))),
         "ExecutorStep": call_of("notes_total", '{"a": 2, "b": 3}'),
@@ -169,7 +169,8 @@ async def test_a_projects_servers_need_a_yes(world: World, consent: Consent) -> 
     script = {"Plan": plan(subtask("Add 2 and 3", matches("5"))), "ExecutorStep": step}
     ended = await world.play("Add 2 and 3", script, confirm=person)
     assert ended.directive == "accept"
-    [question] = person.asked
+    question, *of_tools = person.asked
+    assert len(of_tools) == agreed  # the yes to a server is none to what its tools do
     assert question.source == str(world.project / ".mcp.json")
     assert str(SERVER) in question.details[0]
     assert "s3cret" not in question.details[0]
