@@ -147,7 +147,7 @@ def call_of(tool: str, text: str) -> Reply:
 
 
 async def test_mcp_servers_of_the_configuration(world: World) -> None:
-    """A configured server's tools are offered; one that reads runs unasked where the person trusts the server's word."""
+    """A configured server's tools are offered; one that reads runs unasked where the person trusts its word."""
     entry = {"command": sys.executable, "args": [str(SERVER)], "trustReadOnly": True}
     script = {
         "Plan": plan(subtask("Add 2 and 3", matches("5"))),
