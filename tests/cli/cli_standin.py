@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from review_cases import long_review, small_review
+from review_cases import crowded_review, long_review, small_review
 
 from artoo.cli import running
 from artoo.cli.fetching import Fetch
@@ -337,6 +337,11 @@ def reviews_much(text: str) -> Iterator[Step]:
     return reviews(text, long_review())
 
 
+def reviews_many(text: str) -> Iterator[Step]:
+    """The same with one deletion among hundreds of other changes."""
+    return reviews(text, crowded_review())
+
+
 STORIES: dict[str, Callable[[str], Iterator[Step]]] = {
     "accepted": accepted,
     "chinese": chinese,
@@ -348,6 +353,7 @@ STORIES: dict[str, Callable[[str], Iterator[Step]]] = {
     "deaf": endless,
     "asks": asks,
     "reviews": reviews,
+    "reviews_many": reviews_many,
     "reviews_much": reviews_much,
     "stuck": endless,
     "endings_missing": endings_missing,

@@ -68,3 +68,12 @@ def long_review() -> Review:
         change(ChangeClass.PERSISTENCE, ".git/hooks/pre-commit", reason="runs or configures programs later"),
         *edits,
     )
+
+
+def crowded_review() -> Review:
+    """One deletion among 300 files that run later and 300 edits."""
+    return review(
+        change(ChangeClass.DELETION, "thesis.tex", reason="is deleted"),
+        *(change(ChangeClass.PERSISTENCE, f"hooks/{number:03d}", reason="runs later") for number in range(300)),
+        *(change(ChangeClass.EDIT, f"src/{number:03d}.py") for number in range(300)),
+    )

@@ -8,7 +8,8 @@ from review_cases import change, review
 from artoo.cli.paint import Paint
 from artoo.cli.places import Here, holds
 from artoo.cli.review.choosing import chosen
-from artoo.cli.review.layout import MOST_NAMED, SIGNS, Layout
+from artoo.cli.review.layout import MOST_NAMED, ROWS_BESIDE, SIGNS, Layout
+from artoo.cli.review.pager import rows
 from artoo.cli.review.words import CHINESE, ENGLISH, ReviewWords
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Review
@@ -33,8 +34,23 @@ def test_what_is_dangerous_is_named_first_and_never_folded() -> None:
     assert sum("~ edited" in line for line in lines) == MOST_NAMED
     assert any("and 28 more" in line for line in lines)
     assert min(number for number, line in enumerate(lines) if "~ edited" in line) > max(named)
-    assert sum("- deleted" in line for line in shown.named()) == 200
+    assert sum("- deleted" in line for line in shown.diffs()) == 200
     assert sum("src/" in line for line in shown.diffs()) == 40
+
+
+def test_no_loss_is_hidden_by_others_beside_the_question() -> None:
+    """Each dangerous class has its count and first paths there, however many others there are."""
+    hooks = [change(ChangeClass.PERSISTENCE, f"hooks/{number:03d}") for number in range(300)]
+    deep = [change(ChangeClass.HISTORY, f"{'d/' * 400}{number}") for number in range(3)]
+    edits = [change(ChangeClass.EDIT, f"src/{number}") for number in range(300)]
+    shown = layout(review(*edits, *deep, *hooks, change(ChangeClass.DELETION, "thesis.tex")))
+    _, deleted, later, history = shown.beside()
+    assert deleted == "  - 1 deleted  thesis.tex"
+    assert later.startswith("  ! 300 runs later by itself  hooks/000, hooks/001, ")
+    assert later.endswith("hooks/004, and 295 more")
+    assert history.startswith("  ! 3 history rewritten  d/d/") and "d/0" in history
+    assert rows(shown.beside(), 80) <= 1 + 3 * ROWS_BESIDE
+    assert layout(review(*edits)).beside() == []
 
 
 def test_no_name_and_no_line_can_command_the_terminal() -> None:
@@ -47,7 +63,7 @@ def test_no_name_and_no_line_can_command_the_terminal() -> None:
         diff=("+a\x1b[31m\n? Apply",),
     )
     shown = layout(Review(task_id="t", changes=(hostile,), went_out=("host\x1b[2J\nx",)))
-    for line in (*shown.overview(), *shown.diffs(), *shown.named()):
+    for line in (*shown.overview(), *shown.diffs(), *shown.beside()):
         assert line.isprintable(), line
 
 
@@ -191,6 +207,9 @@ def test_rewritten_history_names_its_branch_and_stays_one_by_one() -> None:
     """The path is there, and what it is to git; nothing of it is folded."""
     lost = git(ChangeClass.HISTORY, "refs/heads/main", ChangeKind.OVERWRITTEN, reason="loses number 4")
     tag = git(ChangeClass.HISTORY, "refs/tags/v1", ChangeKind.DELETED, size_before=41, size_after=None)
-    lines = [line.strip() for line in layout(review(lost, tag)).named()]
+    shown = layout(review(lost, tag))
+    lines = [line.strip() for line in shown.overview()]
     assert "! history rewritten  .git/refs/heads/main (branch main; 41 B; loses number 4)" in lines
     assert "! history rewritten  .git/refs/tags/v1 (tag v1; 41 B)" in lines
+    beside = "  ! 2 history rewritten  .git/refs/heads/main (branch main), .git/refs/tags/v1 (tag v1)"
+    assert shown.beside()[1:] == [beside]

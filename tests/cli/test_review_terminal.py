@@ -82,14 +82,34 @@ def test_long_diffs_are_paged_and_dangers_stand_before_the_question(tmp_path: Pa
         screen.send("q")
         screen.wait_for(ASK)
         before_question = screen.shown.split(ASK)[0].splitlines()[-4:]
-        assert any("- deleted  /home/me/project/docs/old.md" in line for line in before_question)
-        assert any(
-            "! runs later by itself  /home/me/project/.git/hooks/pre-commit" in line for line in before_question
-        )
+        assert any("- 1 deleted  /home/me/project/docs/old.md" in line for line in before_question)
+        hook = "! 1 runs later by itself  /home/me/project/.git/hooks/pre-commit"
+        assert any(hook in line for line in before_question)
         assert "\x1b[?1049h" not in screen.raw  # no second screen: it stays in the scrollback
         screen.send("a\r")
         assert decided(screen)[0] == "applied"
         assert screen.as_before
+
+
+def test_one_loss_among_hundreds_is_said_wherever_the_person_answers(tmp_path: Path) -> None:
+    """One deletion beside 300 other lines: its name stands right above the question, each time that it is put."""
+    with terminal("reviews_many", ["run", "--json", "tidy up"], tmp_path) as screen:
+        screen.wait_for("-- 22/")
+        screen.forget()
+        screen.send("q")
+        screen.wait_for("p: back, ")
+        screen.send("q")
+        screen.wait_for(ASK)
+        screen.send("what\r")
+        screen.wait_for("Answer with one of the letters")
+        screen.send("k\r")
+        assert decided(screen)[0] == "pending"
+        asked = screen.shown.split(ASK)[:-1]
+        assert len(asked) == 2
+        for before in asked:
+            lines = before.splitlines()[-4:]
+            assert any("- 1 deleted  /home/me/project/thesis.tex" in line for line in lines), lines
+            assert any("! 300 runs later by itself" in line for line in lines), lines
 
 
 def test_every_page_can_be_seen(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ async def acted(
     confirm: Confirm | None = None,
     apply: ApplyMode = ApplyMode.NEW,
     allow: tuple[str, ...] = (),
+    request: str = "Do it.",
 ) -> Acted:
     """Runs the steps as one task. Whatever became of each, the task says at last that it is done."""
     left = deque([*steps, command(f"echo {END}", final=True)])
@@ -69,7 +70,7 @@ async def acted(
     options = RunOptions(project=person.project, apply=apply, allow=allow, memory=False)
     with ScriptedModel({"Plan": _plan(), "ExecutorStep": step}) as model:
         async with Artoo(person.config, environ={}, model=model, confirm=confirm) as artoo:
-            async for envelope in artoo.stream("Do it.", options=options):
+            async for envelope in artoo.stream(request, options=options):
                 match envelope.payload:
                     case ToolCalled(call=call):
                         calls.append(call)
@@ -110,6 +111,11 @@ def found(pattern: str) -> Reply:
 def searched(query: str, path: str) -> Reply:
     """A step that looks for a text in files."""
     return _tool("find_text", json.dumps({"query": query, "path": path}))
+
+
+def looked_up(query: str) -> Reply:
+    """A step that searches the web."""
+    return _tool("search", query)
 
 
 def _tool(name: str, text: str) -> Reply:

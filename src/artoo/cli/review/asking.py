@@ -30,26 +30,36 @@ class Asking:
 
     async def ask(self) -> Consent | Choice:
         """The person's decision. The end of input, an empty line and Ctrl-C keep it for later: nothing is lost."""
-        await self._show()
+        in_sight = await self._show()
         while True:
+            if not in_sight:
+                self._say_dangers()
             self._screen.say(self._words.ask if self._layout.applicable else self._words.ask_part)
             said = await self._keyboard.read()
             decision = await self._decided(said) if said else Consent.KEEP
             if decision is not None:
                 self._tell(decision, said)
                 return decision
+            in_sight = False
 
-    async def _show(self) -> None:
-        """All of it when it fits; else overview, diffs, and once more by name what is dangerous."""
+    async def _show(self) -> bool:
+        """Shows the review. True when all of it stands on the screen, so that nothing has scrolled away."""
         layout = self._layout
-        if fits(layout.whole(), self._screen):
-            await self._page(layout.whole())
+        whole = layout.whole()
+        in_sight = fits(whole, self._screen)
+        if in_sight:
+            await self._page(whole)
         else:
             await self._page(layout.overview())
             if layout.has_diffs():
                 await self._page(["", *layout.diffs()])
-                await self._page(["", *layout.named()])
+                await self._page(["", *layout.went_out()])
         self._keyboard.forget()  # what was typed while it was shown was no answer to what comes
+        return in_sight
+
+    def _say_dangers(self) -> None:
+        """What is lost or runs later, once more, right where the answer is given: however much stood above."""
+        self._screen.say("".join(f"{line}\n" for line in self._layout.beside()))
 
     async def _decided(self, said: str) -> Consent | Choice | None:
         """What an answer decides; None when the question is to be put again."""

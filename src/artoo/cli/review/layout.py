@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from artoo.cli.paint import Paint, Tone
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line
+from artoo.cli.review.pager import rows
 from artoo.cli.review.repositories import apart, meaning, told
 from artoo.cli.review.words import ReviewWords, review_words
 from artoo.contracts.changes import ChangeKind
@@ -17,6 +18,15 @@ from artoo.tools.unified import plain
 
 MOST_NAMED = 12
 """Paths of a harmless class that stand in the overview; the rest are counted there, and are all in the diff."""
+
+MOST_BESIDE = 5
+"""Paths of a dangerous class that are named beside the question; all of them stand above it."""
+
+ROWS_BESIDE = 3
+"""Rows that a class may take there: all classes and the question fit on the smallest usual screen."""
+
+LONGEST_BESIDE = 60
+"""Characters of a path there, and of what it means."""
 
 SIGNS: dict[ChangeClass, tuple[str, Tone]] = {
     ChangeClass.DELETION: ("-", Tone.DANGER),
@@ -79,11 +89,38 @@ class Layout:
             lines += [self._repository(where, changes) for where, changes in repositories.items()]
         return [*lines, *self.conflicts(), *self.went_out()]
 
-    def named(self) -> list[str]:
-        """Every change that is named one by one, and what was sent: the last thing before the question."""
-        found = [one for one in self.applicable if one.change_class in BY_NAME]
-        head = [self.paint(self.words.named_head, Tone.DANGER)] if found else []
-        return [*head, *(self.line(one) for one in found), *self.went_out()]
+    def beside(self) -> list[str]:
+        """What is dangerous, for where the person answers: one line a class, never so many that one scrolls away.
+
+        Every class has its count and its first paths, so that no loss is hidden by however many others.
+        """
+        lines: list[str] = []
+        for change_class in ChangeClass:
+            found = [one for one in self.applicable if one.change_class is change_class]
+            if found and change_class in BY_NAME:
+                lines.append(self._counted(change_class, found))
+        return [self.paint(self.words.named_head, Tone.DANGER), *lines] if lines else []
+
+    def _counted(self, change_class: ChangeClass, found: Sequence[ClassifiedChange]) -> str:
+        sign, tone = SIGNS[change_class]
+        head = self.paint(f"{sign} {len(found):,} {self.words.classes[change_class]}", tone)
+        line = ""
+        for count in range(min(len(found), MOST_BESIDE), 0, -1):
+            names = [self._name(one) for one in found[:count]]
+            if len(found) > count:
+                names.append(self.words.more.format(count=f"{len(found) - count:,}"))
+            line = f"  {head}  {self.words.joint.join(names)}"
+            if rows([line], self.width) <= ROWS_BESIDE:
+                break
+        return line
+
+    def _name(self, change: ClassifiedChange) -> str:
+        """The path, its middle left out where it is very long, and what it means."""
+        path = self.here.short(change.path)
+        if len(path) > LONGEST_BESIDE:
+            path = f"{path[: LONGEST_BESIDE // 2 - 2]}...{path[1 - LONGEST_BESIDE // 2 :]}"
+        named = plain(meaning(change, self.words))[:LONGEST_BESIDE]
+        return f"{path} ({named})" if named else path
 
     def line(self, change: ClassifiedChange, number: int | None = None) -> str:
         """One change: sign, class, path, sizes, and why it needs a yes. Never shortened."""
@@ -155,5 +192,4 @@ class Layout:
 
 def counts_line(counts: Sequence[ClassCount], words: ReviewWords) -> str:
     """`2 deleted, 1 link, 3 edited`: how many of each class, most dangerous first."""
-    joint = "，" if words.language == "zh" else ", "
-    return joint.join(f"{one.count:,} {words.classes[one.change_class]}" for one in counts)
+    return words.joint.join(f"{one.count:,} {words.classes[one.change_class]}" for one in counts)

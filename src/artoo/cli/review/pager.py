@@ -46,7 +46,7 @@ async def page(lines: Sequence[str], screen: Screen, keyboard: Keyboard, words: 
 
 def fits(lines: Sequence[str], screen: Screen) -> bool:
     """Whether all of it can be seen at once, with a line for the question below it."""
-    return _rows(lines, screen.size().columns) < screen.size().lines - 1
+    return rows(lines, screen.size().columns) < screen.size().lines - 1
 
 
 async def _key(lines: Sequence[str], end: int, screen: Screen, keyboard: Keyboard, words: ReviewWords) -> str:
@@ -63,14 +63,14 @@ def _fits(lines: Sequence[str], start: int, screen: Screen) -> int:
     size = screen.size()
     room, end = max(FEWEST_ROWS, size.lines - 2), start
     while end < len(lines):
-        room -= _rows(lines[end : end + 1], size.columns)
+        room -= rows(lines[end : end + 1], size.columns)
         if room < 0 and end > start:
             break
         end += 1
     return end
 
 
-def _rows(lines: Sequence[str], columns: int) -> int:
+def rows(lines: Sequence[str], columns: int) -> int:
     """Rows that lines take on a terminal that wraps them; wide characters count twice."""
     from rich.cells import cell_len
 

@@ -74,5 +74,4 @@ def told(changes: Sequence[ClassifiedChange], words: ReviewWords) -> str:
             parts.append(words.git["new"].format(name=named) if new else named)
     if objects:
         parts.append(words.git["objects"].format(count=f"{objects:,}"))
-    joint = "，" if words.language == "zh" else ", "
-    return joint.join(parts) or words.git["notes_only"]
+    return words.joint.join(parts) or words.git["notes_only"]

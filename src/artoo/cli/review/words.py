@@ -14,6 +14,7 @@ class ReviewWords:
     """The sentences in one language. Fields in braces are filled with `str.format`."""
 
     language: str
+    joint: str
     head: str
     head_unfinished: str
     classes: Mapping[ChangeClass, str]
@@ -24,6 +25,7 @@ class ReviewWords:
     conflict_versions: str
     went_out_head: str
     more_in_diff: str
+    more: str
     no_diff: str
     # the pager
     pager: str
@@ -59,6 +61,7 @@ class ReviewWords:
 
 ENGLISH: Final = ReviewWords(
     language="en",
+    joint=", ",
     head="Apply what this task changed?",
     head_unfinished="This task did not reach its end. Apply what it changed all the same?",
     classes={
@@ -91,6 +94,7 @@ ENGLISH: Final = ReviewWords(
     conflict_versions="- yours now, + the task's",
     went_out_head="Already sent, and not taken back by discarding:",
     more_in_diff="and {count} more; all are in the diff",
+    more="and {count} more",
     no_diff="(no text, or too long to be shown)",
     pager="-- {number}/{total}  space or n: on, p: back, q: to the end --",
     pager_end="-- end  p: back, any other key: go on --",
@@ -123,6 +127,7 @@ ENGLISH: Final = ReviewWords(
 
 CHINESE: Final = ReviewWords(
     language="zh",
+    joint="，",
     head="要应用此任务所做的更改吗？",
     head_unfinished="此任务没有走到终点。仍要应用它所做的更改吗？",
     classes={
@@ -155,6 +160,7 @@ CHINESE: Final = ReviewWords(
     conflict_versions="- 您现在的版本，+ 任务的版本",
     went_out_head="已经发送，放弃更改也无法收回：",
     more_in_diff="另有 {count} 项，全部列在差异中",
+    more="另有 {count} 项",
     no_diff="（不是文本，或太长，无法显示）",
     pager="-- {number}/{total}  空格或 n：继续，p：返回，q：到末尾 --",
     pager_end="-- 结束  p：返回，其他键：继续 --",
