@@ -1,4 +1,4 @@
-"""No attack on what a path means takes effect unasked: as root, as a plain user, and in a team's merge."""
+"""No attack on what a path means takes effect unasked: as root and as a plain user (in a merge: `runtime/team`)."""
 
 from __future__ import annotations
 

@@ -125,13 +125,15 @@ async def crew(
     clock: Clock | None = None,
     allow: tuple[str, ...] = (),
     limits: Mapping[str, tuple[str, ...]] | None = None,
+    config: Config | None = None,
 ) -> AsyncGenerator[Crew]:
-    """A team at work, stopped at the end."""
-    home, project, workspace = place / "home", place / "project", place / "out"
+    """A team at work, stopped at the end. `config`: of a home of the caller's; `allow` is not looked at then."""
+    project = place / "project"
     project.mkdir(exist_ok=True)
-    config = Config.model_validate(
-        {"workspace": workspace, "allow": list(allow), "memory": {"enabled": False}}
-    ).at_home(home)
+    config = config or Config.model_validate(
+        {"workspace": place / "out", "allow": list(allow), "memory": {"enabled": False}}
+    ).at_home(place / "home")
+    home = config.home
     async with open_office(config, clock) as office:
         for name, level in trust.items():
             if not (home / "agents" / name).exists():
