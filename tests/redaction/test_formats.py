@@ -274,3 +274,10 @@ def test_values_of_the_environment_are_known() -> None:
         "LANG": "de_DE",
     }
     assert secret_values(environ, ["OWN"]) == ["hunter2x", "ghp_ABCDEFghijklmnop1234567890abcd", "by-name"]
+
+
+def test_where_the_shell_stands_is_no_secret() -> None:
+    """The working directory stands in every path: were it redacted, no message could name a file of the project."""
+    environ = {"PWD": "/home/me/project", "OLDPWD": "/home/me/notes", "MYSQL_PWD": "hunter2x"}
+    assert secret_values(environ) == ["hunter2x"]
+    assert Redactor(secret_values(environ)).text("see /home/me/project/a.txt") == "see /home/me/project/a.txt"
