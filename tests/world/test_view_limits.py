@@ -10,6 +10,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,16 @@ def _until_there(place: ViewPlace) -> None:
         time.sleep(0.01)
 
 
+def _at_work_in(project: Path) -> list[str]:
+    """The processes, of whatever sandbox, that stand in a project: by its name, which no other test has."""
+    found: list[str] = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit() and (entry / "cwd").readlink() == project:
+                found.append((entry / "cmdline").read_text())
+    return found
+
+
 async def test_cancelling_drops_a_command(view: View, world: World) -> None:
     """A cancelled command is ended, nothing of it is in the view, and the view goes on."""
     (world.project / "fifo").touch()
@@ -63,6 +74,7 @@ async def test_cancelling_drops_a_command(view: View, world: World) -> None:
         await running
     assert await out(view, "ls -A") == "fifo\n"
     assert list(place.commands.iterdir()) == []
+    assert _at_work_in(world.project) == []
 
 
 async def test_writing_a_file(view: View, world: World) -> None:
@@ -175,9 +187,9 @@ async def test_locked_directories_keep_their_modes(any_view: View, world: World)
 async def test_a_full_tmp_ends_one_command_and_no_other(view: View) -> None:
     """The task's /tmp counts against the disk limit; when it is what was full, it is emptied."""
     limits = Limits(disk_bytes=32 * MIB)
-    fill = "for n in 1 2 3 4 5 6; do head -c 10M /dev/zero > /tmp/f$n; done; sleep 5"
+    fill = "for n in 1 2 3 4 5 6; do head -c 10M /dev/zero > /tmp/filled$n; done; sleep 5"
     assert (await bash(view, fill, limits=limits)).status == "disk_limit"
-    run = await bash(view, "echo x > made; ls -d /tmp/f* 2>/dev/null; sleep 0.4", limits=limits)
+    run = await bash(view, "echo x > made; ls -d /tmp/filled* 2>/dev/null; sleep 0.4", limits=limits)
     assert (run.status, run.stdout.text) == ("ok", "")
 
 

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -20,11 +21,13 @@ from artoo.world.limits import limited
 from artoo.world.overlay import View
 from artoo.world.process import Confined, kill_quietly
 from artoo.world.stage import Layer, Stage
-from artoo.world.status import StatusPipe, parent_of
+from artoo.world.status import StatusPipe, parent_of, stands
 from artoo.world.watch import descendants, watch_tree
 
 _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
 _SHARED_MEMORY = 512 * MIB
+_STOP_SECONDS = 0.2
+"""The longest wait for a stopped program to stand still; it takes microseconds where a processor is free."""
 
 
 def find_bubblewrap() -> Iterator[Path]:
@@ -97,10 +100,13 @@ def _end_early(process: asyncio.subprocess.Process) -> None:
     """Ends a bubblewrap that has not said yet which process is the first of its own.
 
     That one may be there already and not have asked to die with its parent: it would live for ever. A stopped
-    parent makes no further ones.
+    parent makes no further ones, once it stands: until then it may be in the middle of making one.
     """
     with suppress(ProcessLookupError):
         process.send_signal(signal.SIGSTOP)
+    until = time.monotonic() + _STOP_SECONDS
+    while not stands(process.pid) and time.monotonic() < until:
+        time.sleep(0.001)
     for child in descendants(process.pid):
         kill_quietly(child)
     with suppress(ProcessLookupError):

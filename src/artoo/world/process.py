@@ -64,7 +64,7 @@ class _Stopper:
 async def run_confined(program: Confined, limits: Limits, stdin: bytes | None) -> Ended:
     """Runs `program` to its end. Cancelling ends it first. Raises SandboxError when it cannot be started."""
     started = time.monotonic()
-    process = await _start(program, stdin)
+    process = await _started(program, stdin)
     program.started(process.pid)
     stopper = _Stopper(process, program.end)
     out, err = Capture(limits.kept_bytes), Capture(limits.kept_bytes)
@@ -85,6 +85,18 @@ async def run_confined(program: Confined, limits: Limits, stdin: bytes | None) -
             await process.wait()
     assert process.returncode is not None
     return Ended(process.returncode, out.result(), err.result(), time.monotonic() - started, stopper.reason)
+
+
+async def _started(program: Confined, stdin: bytes | None) -> asyncio.subprocess.Process:
+    """A cancelled start is awaited and ended whole: asyncio would kill the program alone, and not what it began."""
+    starting = asyncio.create_task(_start(program, stdin))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        process = await starting
+        program.end(process)
+        await process.wait()
+        raise
 
 
 async def _start(program: Confined, stdin: bytes | None) -> asyncio.subprocess.Process:

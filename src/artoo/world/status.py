@@ -58,3 +58,11 @@ def parent_of(pid: int) -> int | None:
         return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
     except OSError:
         return None
+
+
+def stands(pid: int) -> bool:
+    """Whether a process is stopped, or gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"T", b"t", b"Z", b"X")
+    except OSError:
+        return True
