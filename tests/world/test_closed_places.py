@@ -12,6 +12,7 @@ import pytest
 from sandbox_world import World, first, require_tier
 
 from artoo.ports.sandbox import Opened, Roots, Sandbox
+from artoo.world import restricted
 from artoo.world.classify import Places
 from artoo.world.closed import closed_paths
 from artoo.world.reachable import ReachableFiles
@@ -177,3 +178,19 @@ def test_root_reads_what_everybody_may(tier: str, place: str, world: World) -> N
     run = asyncio.run(sandbox.look(world.bash(f"cat {place} 2>/dev/null | wc -c; ls {place}/ 2>/dev/null | wc -l")))
     assert run.stdout.text.split() == ["0", "0"]
     assert Places.of(world.roots, world.artoo_home).is_closed(os.fsencode(place))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root is kept from what others may not read")
+def test_a_closed_place_that_has_gone_is_not_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that vanishes between the look-up and a command ends no command: nothing could be laid over it."""
+    secret = tmp_path / "place" / "secret"
+    secret.parent.mkdir(mode=0o755)
+    secret.touch(mode=0o600)
+
+    def found(turn: int) -> tuple[Path, ...]:
+        return (secret,)
+
+    monkeypatch.setattr(restricted, "_found", found)
+    assert restricted.restricted() == (secret,)
+    secret.unlink()
+    assert restricted.restricted() == ()

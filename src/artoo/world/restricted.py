@@ -22,9 +22,12 @@ _KEPT_SECONDS = 120.0
 def restricted() -> tuple[Path, ...]:
     """Files and directories that only their owner or group may read, outermost only. Nothing for a plain user.
 
-    What was found holds for two minutes. Of a machine with very many entries the shallow ones are looked at.
+    What was found holds for two minutes, without what has gone since: nothing can be laid over it. Of a machine
+    with very many entries the shallow ones are looked at.
     """
-    return _found(int(time.monotonic() / _KEPT_SECONDS)) if os.geteuid() == 0 else ()
+    if os.geteuid() != 0:
+        return ()
+    return tuple(place for place in _found(int(time.monotonic() / _KEPT_SECONDS)) if os.path.lexists(place))
 
 
 def is_restricted(path: str) -> bool:
