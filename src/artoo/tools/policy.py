@@ -107,7 +107,7 @@ def covered_whole(policy: Policy) -> str | None:
 
     Tried, not read off its letters: the pattern is matched against names of every kind below each such place.
     """
-    home, project = Path("/home/somebody"), Path("/home/somebody/work/project")
+    home, project = Path("/home/somebody"), Path("/home/somebody/files/project")
     own = Path(os.path.realpath(Path.home()))
     places = {
         "the whole project": project,
