@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
+import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -55,6 +60,30 @@ async def test_offline_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert call.status is CallStatus.ERROR
     assert "is this computer online?" in said(call)
     assert "key" not in said(call)
+
+
+async def test_a_search_that_takes_too_much_memory_ends_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library runs in a process that the kernel keeps small: what it would unpack beyond that ends it alone."""
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    with pytest.raises(ToolError, match="ended without an answer"):
+        await duckduckgo("anything")
+    monkeypatch.undo()
+    greedy = "from artoo.tools.builtin.duckduckgo import keep_small; keep_small(); bytearray(1 << 30)"
+    done = await asyncio.to_thread(
+        subprocess.run, (sys.executable, "-P", "-c", greedy), capture_output=True, check=False
+    )
+    assert b"MemoryError" in done.stderr
+
+
+async def test_a_search_runs_nothing_of_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that lies where the person stands is not taken for one of the library's."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DDGS_PROXY", "http://127.0.0.1:9")
+    for name in ("ddgs", "pydantic", "artoo"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'w')\nraise SystemExit\n")
+    with pytest.raises(ToolError, match="is this computer online"):
+        await duckduckgo("anything")
+    assert not (tmp_path / "ran").exists()
 
 
 async def test_google_when_its_key_is_set() -> None:

@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import MIB, Limits
 from artoo.ports.world import View
 from artoo.world import fold
+from artoo.world.allowance import Extent
 from artoo.world.base import read_base
 from artoo.world.difference import difference_of
 from artoo.world.view_place import ViewPlace
@@ -200,3 +202,45 @@ async def test_a_flood_in_parts_is_asked_about(view: View, world: World) -> None
         assert run.status == "ok"
         found = difference_of(place_of(world), world.artoo_home)
         assert (found.flood is not None, found.silent) == (part == 2, part < 2)
+
+
+@pytest.fixture
+def little_view(world: World) -> View:
+    """A view that may hold 8 MiB in all."""
+    return replace(overlay_views("bubblewrap", world), most=Extent(8 * MIB, 4_000))("task-1", world.roots)
+
+
+async def test_the_bound_is_of_all_commands_together(little_view: View) -> None:
+    """Three times 3 MiB do not fit into 8; what was made before stays, and after a removal there is room again."""
+    fill = "head -c 3M /dev/urandom > {0}; sleep 0.5"
+    assert (await bash(little_view, fill.format("one"))).status == "ok"
+    assert (await bash(little_view, fill.format("two"))).status == "ok"
+    await bash(little_view, "head -c 5M /dev/urandom > three; sleep 5")
+    assert await out(little_view, "ls") == "one\ntwo\n"
+    await bash(little_view, "rm one two")
+    assert (await bash(little_view, fill.format("three"))).status == "ok"
+    assert await out(little_view, "ls") == "three\n"
+
+
+async def test_what_is_written_twice_counts_once(little_view: View) -> None:
+    """One file of 3 MiB written five times is 3 MiB: the count is measured anew before anything is refused."""
+    for _ in range(5):
+        assert (await bash(little_view, "head -c 3M /dev/urandom > again; sleep 0.3")).status == "ok"
+
+
+async def test_a_file_tool_has_the_same_bound(little_view: View, world: World) -> None:
+    """A file that does not fit into the view is refused with what to do about it."""
+    await little_view.write(Path("first"), b"1" * 6 * MIB)
+    with pytest.raises(SandboxError, match="the most that its view may hold"):
+        await little_view.write(Path("second"), b"2" * 6 * MIB)
+    assert await out(little_view, "ls") == "first\n"
+
+
+async def test_paths_are_bounded_for_the_task(little_view: View) -> None:
+    """Beyond the bound a command may still make a thousand paths, so that one that tidies up can run."""
+    for part in range(3):
+        assert (await bash(little_view, f"mkdir d{part}; cd d{part}; seq 1300 | xargs touch")).status == "ok"
+    flood = "mkdir more; cd more; seq 3000 | xargs touch; sleep 5"
+    assert (await bash(little_view, flood)).status == "disk_limit"
+    assert (await bash(little_view, "rm -r d0 d1")).status == "ok"
+    assert (await bash(little_view, "mkdir more; cd more; seq 2000 | xargs touch; sleep 0.5")).status == "ok"

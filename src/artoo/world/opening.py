@@ -10,6 +10,7 @@ from pathlib import Path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots, Sandbox
 from artoo.ports.world import OpenView, View
+from artoo.world.allowance import MOST, Extent
 from artoo.world.boundary import to_boundary
 from artoo.world.copied import CopyRunner
 from artoo.world.overlay import OverlaySandbox
@@ -23,16 +24,18 @@ from artoo.world.view_state import ViewState
 
 @dataclass(frozen=True, slots=True)
 class OpenedViews:
-    """Implements `ports.world.OpenView`. `artoo_home` is real; `hide` are further paths out of commands' reach."""
+    """Implements `ports.world.OpenView`. `artoo_home` is real; `hide` are further paths out of commands' reach;
+    `most` is what one task's view may hold."""
 
     runner: Runner
     artoo_home: Path
     hide: tuple[Path, ...] = ()
+    most: Extent = MOST
 
     def __call__(self, task_id: str, roots: Roots) -> View:
         place = Views(self.artoo_home).place(task_id)
         cover = functools.partial(self.runner.roots_to_cover, roots)
-        state = ViewState(place, roots, self.runner.kind, cover, to_boundary)
+        state = ViewState(place, roots, self.runner.kind, cover, to_boundary, self.most)
         return LayeredView(Ways(self.runner, self.artoo_home, self.hide), state)
 
 

@@ -22,6 +22,7 @@ from typing import Any
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Limits, Roots
+from artoo.world.allowance import MOST, Extent
 from artoo.world.mounts import MountTable
 from artoo.world.watch import disk_usage
 
@@ -66,6 +67,10 @@ class Stage:
             remove_tree(self.base)
         finally:
             os.close(self.lock)
+
+    def extent(self) -> Extent:
+        """How much the upper layers hold."""
+        return Extent(*disk_usage((one.upper for one in self.layers), stop_bytes=MOST.size, stop_paths=MOST.paths))
 
     @property
     def scratch(self) -> Path:

@@ -61,11 +61,12 @@ class LayeredView:
 
     async def run(self, program: Program) -> ViewRun:
         async with self._turn:
+            limits = await asyncio.to_thread(self._state.allowance.bound, program.limits)
             began = Began.now()
-            stage = await self._begun(program.limits)
+            stage = await self._begun(limits)
             try:
                 home = self._state.place.layer_home(self._layer)
-                over = await self._ways.runner.run_over(self._request(program), stage, home)
+                over = await self._ways.runner.run_over(self._request(program, limits), stage, home)
             except BaseException:
                 await asyncio.to_thread(stage.discard)
                 raise
@@ -85,7 +86,7 @@ class LayeredView:
         finally:
             _release(stage)
 
-    def _request(self, program: Program) -> SandboxRequest:
+    def _request(self, program: Program, limits: Limits) -> SandboxRequest:
         return SandboxRequest(
             argv=program.argv,
             cwd=self.roots.project,
@@ -98,7 +99,7 @@ class LayeredView:
             stdin=program.stdin,
             hosts=program.hosts,
             heard=program.heard,
-            limits=program.limits,
+            limits=limits,
             scratch=self._state.place.scratch,
             hide=self._ways.hide,
         )
@@ -141,6 +142,7 @@ class LayeredView:
                 raise SandboxError("the command was cancelled: its changes were dropped")
 
         known = self._state.known(self._layer)
+        extent = stage.extent()
         home, bases = land(
             self._state.place,
             self._layer,
@@ -153,6 +155,7 @@ class LayeredView:
             still_wanted=still_wanted,
         )
         known.update(base.path for base in bases)
+        self._state.allowance.took(extent)
         self._state.fold(home)
         return changes
 
@@ -177,6 +180,7 @@ class LayeredView:
             return await _to_its_end(lambda gone: self._write(path, content, gone, note))
 
     def _write(self, path: Path, content: bytes, gone: threading.Event, note: _Noted) -> tuple[Change, ...]:
+        self._state.allowance.require(len(content))
         began = Began.now()
         stage = self._begin(None)
         try:

@@ -29,8 +29,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
+from artoo.world.allowance import MOST, Extent
 from artoo.world.journal import record_bytes
 from artoo.world.stage import Layer, make_upper, remove_tree
+from artoo.world.watch import disk_usage
 
 TRUNK = "task"
 """The layer into which the task's own commands are folded, and forks are joined."""
@@ -172,6 +174,11 @@ class ViewPlace:
             for number, root in enumerate(self.record().real_roots)
             if (upper := self.upper(name, number)).is_dir()
         )
+
+    def extent(self) -> Extent:
+        """How much all layers hold."""
+        uppers = (upper for name in self.layer_names() for upper in self.layer_home(name).glob("*/up"))
+        return Extent(*disk_usage(uppers, stop_bytes=MOST.size, stop_paths=MOST.paths))
 
     def strata(self, layer: str = TRUNK) -> tuple[Stratum, ...]:
         """What a reader of a layer looks through, for each root of the view; the task's own /tmp with it."""

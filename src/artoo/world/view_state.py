@@ -10,6 +10,7 @@ from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
+from artoo.world.allowance import MOST, Allowance, Extent
 from artoo.world.base import read_base
 from artoo.world.landing import finish
 from artoo.world.view_place import TRUNK, ViewKind, ViewPlace, ViewRecord, fork_name
@@ -19,7 +20,7 @@ class ViewState:
     """One task's view as this process holds it. Methods block, and may be called from several threads.
 
     `bound` puts a view that a crash may have left in the middle of something back to a command's boundary; it is
-    called once, with the lock held.
+    called once, with the lock held. `most` is what all its layers together may hold.
     """
 
     def __init__(
@@ -29,8 +30,10 @@ class ViewState:
         kind: ViewKind,
         cover: Callable[[], tuple[Path, ...]],
         bound: Callable[[ViewPlace], None],
+        most: Extent = MOST,
     ) -> None:
         self.place = place
+        self.allowance = Allowance(place.extent, most)
         self.roots = roots
         self._kind = kind
         self._cover = cover

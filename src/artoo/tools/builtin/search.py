@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from artoo.contracts.errors import ToolError
 from artoo.ports.tools import Parameter, ToolSpec
-from artoo.tools.threads import in_thread
+from artoo.tools.builtin.duckduckgo import ask
 from artoo.tools.tool import Arguments, Outcome, argument
 
 SEARCH_SECONDS = 40.0
@@ -76,26 +75,17 @@ class Search:
 
 
 async def duckduckgo(query: str) -> Sequence[Hit]:
-    """By the `ddgs` library, in a thread of its own."""
-    return await in_thread(_duckduckgo, query)
-
-
-def _duckduckgo(query: str) -> list[Hit]:
-    from ddgs.ddgs import DDGS
-    from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
-
-    logging.getLogger("ddgs").setLevel(logging.ERROR)
-    try:
-        found = DDGS(timeout=REQUEST_SECONDS).text(query, max_results=MOST_RESULTS, backend="duckduckgo")
-    except RatelimitException as error:
-        raise ToolError("DuckDuckGo answers no more questions for now; wait some minutes") from error
-    except TimeoutException as error:
-        raise ToolError(_OFFLINE.format(what="DuckDuckGo", why="it did not answer in time")) from error
-    except DDGSException as error:
-        if "No results found" in str(error):
-            return []
-        raise ToolError(_OFFLINE.format(what="DuckDuckGo", why=str(error)[:200])) from error
-    return [Hit(str(one.get("title", "")), str(one.get("href", "")), str(one.get("body", ""))) for one in found]
+    """By the `ddgs` library. Raises ToolError with what to do about it."""
+    reply = await ask(query, MOST_RESULTS, REQUEST_SECONDS)
+    match reply.problem:
+        case "limited":
+            raise ToolError("DuckDuckGo answers no more questions for now; wait some minutes")
+        case "slow":
+            raise ToolError(_OFFLINE.format(what="DuckDuckGo", why="it did not answer in time"))
+        case "offline":
+            raise ToolError(_OFFLINE.format(what="DuckDuckGo", why=reply.why))
+        case _:
+            return [Hit(one.title, one.href, one.body) for one in reply.found]
 
 
 _OFFLINE = "the web cannot be searched, {what} was not reached ({why}); is this computer online?"
