@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -21,6 +23,8 @@ from artoo.world.difference import Difference
 from artoo.world.opening import views_in
 from artoo.world.selftest import prove
 from artoo.world.view_place import ViewPlace, Views
+
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -129,6 +133,12 @@ class Commands:
             return Ran(run, place, self.artoo_home, closing.difference())
 
 
+def _in_a_loop_of_its_own(work: Coroutine[None, None, _T]) -> _T:
+    """The result of what is awaited, also within a test that is awaited itself."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
 @functools.cache
 def _proved(tier: str) -> str:
     """Empty when the tier works here, else the reason; tried once a session."""
@@ -139,7 +149,7 @@ def _proved(tier: str) -> str:
         problem = "not offered on this system"
         for candidate in candidates(artoo_home):
             if candidate.tier == tier:
-                problem = asyncio.run(prove(candidate.build(candidate.stage_homes), artoo_home)).problem
+                problem = _in_a_loop_of_its_own(prove(candidate.build(candidate.stage_homes), artoo_home)).problem
                 if not problem:
                     return ""
         return problem

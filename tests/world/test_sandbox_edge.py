@@ -36,7 +36,15 @@ _NOT_CLOSED = {("landlock", "root"): _DEVICES | {f"{name} (read-only)" for name 
 @contextmanager
 def _place() -> Generator[Path]:
     """A directory that no private /tmp covers, and that a plain user can reach."""
-    place = Path(tempfile.mkdtemp(prefix=".edge-", dir=_HERE.parents[1]))
+    private = (Path("/tmp"), Path("/var/tmp"))
+    fit = [
+        path
+        for path in (_HERE.parents[1], Path("/opt"), Path("/srv"))
+        if os.access(path, os.W_OK) and not any(path.is_relative_to(one) for one in private)
+    ]
+    if not fit:
+        pytest.skip("these tests lie below a private /tmp, and no other place can be written")
+    place = Path(tempfile.mkdtemp(prefix=".edge-", dir=fit[0]))
     try:
         place.chmod(0o755)
         yield place
@@ -125,7 +133,7 @@ async def test_the_entry_in_python_holds_as_the_native_one(world: World, monkeyp
             monkeypatch.setattr(bubblewrap, "native_entry", lambda program=program: program)
             sandbox = candidate.build(candidate.stage_homes)
             run = await sandbox.look(world.bash(script % (place / "pipe")))
-            assert {change.kind for change in run.changes} == {ChangeKind.CREATED}
+            assert {change.kind for change in run.changes} == {ChangeKind.CREATED}, run.stderr.text
             said.append(run.stdout.text + run.stderr.text)
         os.close(reader)
     assert said[0] == said[1]

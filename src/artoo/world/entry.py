@@ -63,12 +63,12 @@ def entered(
     directories: Sequence[str], program: bytes | None
 ) -> Generator[tuple[tuple[str, ...], tuple[int, ...]], None, None]:
     """What to put in front of a program, and the descriptors that it needs; `program`: of `native_entry`."""
-    if program is None:
-        yield (sys.executable, "-I", "-S", str(_LAUNCHER), "enter", *directories, ""), ()
-        return
     descriptor = os.memfd_create("artoo-entry", getattr(os, "MFD_CLOEXEC", 1))
+    at = f"/proc/self/fd/{descriptor}"
+    before = (at,) if program is not None else (sys.executable, "-I", "-S", at, "enter")
     try:
-        os.write(descriptor, program)
-        yield (f"/proc/self/fd/{descriptor}", *directories, ""), (descriptor,)
+        # By descriptor, for its own file may lie where the command sees something else: below a private /tmp.
+        os.write(descriptor, _LAUNCHER.read_bytes() if program is None else program)
+        yield (*before, *directories, ""), (descriptor,)
     finally:
         os.close(descriptor)
