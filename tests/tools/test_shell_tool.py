@@ -169,6 +169,31 @@ async def test_a_python_error_is_named(toolbox: SubTaskToolbox) -> None:
     assert (call.status, call.exit_code, call.reason) == (CallStatus.ERROR, 1, "KeyError: 'salary'")
 
 
+async def test_the_line_that_failed_is_shown(toolbox: SubTaskToolbox) -> None:
+    """In every frame of the script, and in no other: what runs it is not to be seen."""
+    code = "def half(rows):\n    return rows[9]\n\nprint(half(['a']))\n"
+    call = await toolbox.call("python", {"code": code})
+    seen = [line for line in call.error_output.splitlines() if "^" not in line]
+    assert seen == [
+        "Traceback (most recent call last):",
+        '  File "<script>", line 4, in <module>',
+        "    print(half(['a']))",
+        '  File "<script>", line 2, in half',
+        "    return rows[9]",
+        "IndexError: list index out of range",
+    ]
+
+
+async def test_a_script_is_the_main_module(toolbox: SubTaskToolbox) -> None:
+    """Its names are its own, what it pickles can be read again, and its exit code counts."""
+    code = (
+        "import pickle, sys\nclass A: pass\nprint(type(pickle.loads(pickle.dumps(A()))), sys.argv, 'code' in dir())"
+    )
+    call = await toolbox.call("python", {"code": code})
+    assert call.output == "<class '__main__.A'> ['-c'] False\n"
+    assert (await toolbox.call("python", {"code": "import sys; sys.exit(3)"})).exit_code == 3
+
+
 def test_equal_scripts_have_equal_targets(roots: Roots) -> None:
     """Comments and layout do not make another target."""
     python = Python(CommandsInView(PlainView(roots)), roots)

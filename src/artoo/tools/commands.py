@@ -64,7 +64,24 @@ def bash(script: str) -> tuple[str, ...]:
 
 def python(script: str, interpreter: str = sys.executable) -> tuple[str, ...]:
     """How a script of Python is run: apart from the person's environment and site directory."""
-    return (interpreter, "-I", "-X", "utf8", "-c", script)
+    return (interpreter, "-I", "-X", "utf8", "-c", _SHOWING_LINES, script)
+
+
+_SHOWING_LINES = """
+import linecache, sys, types
+name, code = "<script>", sys.argv.pop(1)
+def told(kind, error, trace):
+    import traceback
+    while trace is not None and trace.tb_frame.f_code.co_filename != name:
+        trace = trace.tb_next
+    traceback.print_exception(kind, error, trace)
+sys.excepthook = told
+linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+sys.modules["__main__"] = main = types.ModuleType("__main__")
+exec(compile(code, name, "exec"), main.__dict__)
+"""
+"""Where a script fails, the line that failed is shown, as of a script in a file. Given with `-c` alone, Python before
+3.13 tells its number, and whoever is to mend it has to count: a small model cannot."""
 
 
 class CommandRunner(Protocol):
