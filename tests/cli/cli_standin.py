@@ -169,7 +169,7 @@ def accepted(text: str) -> Iterator[Step]:
         FinalResult(
             task_id=TASK,
             summary="There are 23 Python files.",
-            output="23",
+            output="There are 23 Python files.",
             directive=Directive.ACCEPT,
             assurance=Assurance.CHECKED,
             done=("Count the Python files",),
@@ -211,6 +211,7 @@ def chinese(text: str) -> Iterator[Step]:
         FinalResult(
             task_id=TASK,
             summary="报告已写好，共有 23 个文件。",
+            output="报告已写好，共有 23 个文件。",
             changes=Settled(state="applied", changes=(made_file("/workspace/报告.md"),)),
             directive=Directive.ACCEPT,
             replans=1,
@@ -243,7 +244,7 @@ def gaps(text: str) -> Iterator[Step]:
             task_id=TASK,
             summary="The table is written.",
             assurance=Assurance.JUDGED,
-            output="a,b\x1b]0;gotcha\x07",
+            output="The table is written.\na,b\x1b]0;gotcha\x07",
             directive=Directive.SUCCESS,
             unmet=(unmet,),
             next_moves=("sort the rows",),
@@ -285,7 +286,12 @@ def crowd(text: str) -> Iterator[Step]:
     for position, intent in enumerate(intents, start=1):
         yield from subtask_story(f"1.{position}", intent, shell("true", "ok"))
     yield decision(1, Directive.ACCEPT, Loss())
-    yield Role.SOLVER, FinalResult(task_id=TASK, summary="All parts are done.", directive=Directive.ACCEPT)
+    yield (
+        Role.SOLVER,
+        FinalResult(
+            task_id=TASK, summary="All parts are done.", output="All parts are done.", directive=Directive.ACCEPT
+        ),
+    )
 
 
 def endless(text: str) -> Iterator[Step]:
@@ -429,6 +435,7 @@ def settled(review: Review, answer: ConfirmationAnswer) -> FinalResult:
     return FinalResult(
         task_id=TASK,
         summary="It is tidy.",
+        output="It is tidy.",
         directive=Directive.ACCEPT,
         assurance=Assurance.CHECKED,
         changes=changes,

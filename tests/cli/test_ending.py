@@ -13,6 +13,7 @@ from artoo.cli.marks import ASCII, UNICODE
 from artoo.cli.outcome import as_json, exit_code
 from artoo.cli.paint import Paint
 from artoo.cli.places import Here
+from artoo.cli.result_words import result_words
 from artoo.cli.task_names import named, short_name
 from artoo.cli.text import CHINESE, ENGLISH, Text
 from artoo.cli.view import TaskView
@@ -21,6 +22,7 @@ from artoo.contracts.confirmation import NOBODY, AskedAct, ConfirmationAnswer, C
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.execution import CriterionVerdict, DecidedBy
+from artoo.contracts.findings import FailedLast, ResultFact, Unconfirmed
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, counts_of
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.tools.settling_words import joined, met, waiting
@@ -34,6 +36,7 @@ def ended(changes: Settled | None = None, **more: object) -> FinalResult:
     result = FinalResult(
         task_id=TASK,
         summary="The spelling is corrected.",
+        output="The spelling is corrected.",
         directive=Directive.ACCEPT,
         assurance=Assurance.CHECKED,
         changes=changes or Settled(),
@@ -95,16 +98,17 @@ def test_many_files_are_counted() -> None:
 
 
 @pytest.mark.parametrize(("text", "words"), [(ENGLISH, ("done", "Done")), (CHINESE, ("完成",))])
-@pytest.mark.parametrize("facts", [(), ("Nothing confirms this answer.", "pytest -q failed last (exit 1)")])
+@pytest.mark.parametrize("facts", [(), (Unconfirmed(looked=True), FailedLast(command="pytest -q"))])
 def test_an_answer_that_nothing_confirms_is_never_called_done(
-    text: Text, words: tuple[str, ...], facts: tuple[str, ...]
+    text: Text, words: tuple[str, ...], facts: tuple[ResultFact, ...]
 ) -> None:
     """No word of code is `done`; the facts of the result, or a line of their own, say that it is unverified."""
     result = ended(settled("applied", NEW), assurance=Assurance.UNVERIFIED, facts=facts)
     lines = told(result, text)
     assert not any(word in line for word in words for line in lines)
-    assert lines[2] == (facts[0] if facts else text.assurance["unverified"])
-    assert all(fact in lines for fact in facts)
+    told_facts = [result_words(text.language).fact(fact) for fact in facts]
+    assert lines[2] == (told_facts[0] if facts else text.assurance["unverified"])
+    assert all(fact in lines for fact in told_facts)
 
 
 def test_conflicts_and_what_went_out_are_told() -> None:
@@ -118,7 +122,7 @@ def test_conflicts_and_what_went_out_are_told() -> None:
 
 def test_an_answer_cannot_command_the_terminal() -> None:
     """On a terminal escape sequences of the answer are written out; into a file they go as they are."""
-    result = ended(summary="a\x1b]0;x\x07")
+    result = ended(output="a\x1b]0;x\x07")
     on_terminal = Ending(result, TaskView(), UNICODE, "t", HERE, Paint(colours=True)).lines()
     assert on_terminal.startswith("a\\x1b]0;x\\x07\n")
     assert "\x1b[32mChecked.\x1b[0m" in on_terminal
@@ -147,8 +151,13 @@ def test_json_says_who_decided_and_how_to_settle() -> None:
     """Assurance, verdicts with their deciders, open criteria, facts, changes, commands, last day, what went out."""
     verdict = CriterionVerdict(criterion="tests pass", verdict="pass", decided_by=DecidedBy.CHECK)
     pending = settled("pending", EDIT, expires_at=1_900_000_000.0, went_out=("x",), reason="it needs your yes")
-    read = json.loads(as_json(ended(pending, open=("b",), facts=("c",)), (verdict,)))
-    assert (read["status"], read["assurance"], read["open"], read["facts"]) == ("pending", "checked", ["b"], ["c"])
+    read = json.loads(as_json(ended(pending, open=("b",), facts=(FailedLast(command="c"),)), (verdict,)))
+    assert (read["status"], read["assurance"], read["open"], read["facts"]) == (
+        "pending",
+        "checked",
+        ["b"],
+        ["Failed last: c"],
+    )
     assert read["decided"] == [{"criterion": "tests pass", "verdict": "pass", "by": "check"}]
     assert read["pending"] == {
         "reason": "it needs your yes",

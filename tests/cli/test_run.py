@@ -92,27 +92,26 @@ def test_result_for_a_person_names_what_is_missing(
     assert shown.rstrip().splitlines()[-1].startswith("task 0198 · 1 round · ")
 
 
-def test_what_the_summary_says_is_not_said_again() -> None:
-    """Lists hold only what the summary leaves out; an ending without a summary is named."""
+def test_an_abandoned_task_tells_each_thing_once() -> None:
+    """Why it stopped, every unmet criterion with its reason, and what could come next: each in one place."""
     unmet = (
         UnmetCriterion(criterion="sorted", reason="row 3"),
         UnmetCriterion(criterion="a header", reason="none"),
     )
     result = FinalResult(
         task_id="t",
-        summary="Not met: sorted (row 3)\n- sort it",
+        summary="",
         directive=Directive.ABANDON,
         unmet=unmet,
         next_moves=("sort it", "add a header"),
         stopped_by=StoppedBy.TIME,
+        detail="300 s",
     )
     shown = Ending(result, TaskView(), ASCII, "t").lines()
+    assert shown.startswith("The task could not be completed: the time budget is spent (300 s).\n\nNot met\n")
     assert shown.count("row 3") == shown.count("sort it") == 1
     assert "x a header: none (answers for it: planner)" in shown
     assert "-> add a header" in shown
-    silent = result.model_copy(update={"summary": ""})
-    told = Ending(silent, TaskView(), ASCII, "t").lines()
-    assert told.startswith("Stopped: the time budget is spent.\n\n(no output)")
 
 
 def test_progress_and_result_are_apart(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

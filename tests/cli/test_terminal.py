@@ -53,7 +53,7 @@ def test_one_interrupt_ends_honestly(tmp_path: Path) -> None:
     with terminal("endless", ["wait for me please"], tmp_path) as screen:
         screen.wait_for("choosing a step")
         screen.send(CTRL_C)
-        screen.wait_for("The file could not be found.")
+        screen.wait_for("The task could not be completed")
         assert screen.end() == 130
         assert left_clean(screen)
 
@@ -117,7 +117,7 @@ def test_interrupt_in_a_conversation_stops_the_task_only(tmp_path: Path) -> None
         screen.send("wait for me please\r")
         screen.wait_for("choosing a step")
         screen.send(CTRL_C)
-        screen.wait_for("The file could not be found.")
+        screen.wait_for("The task could not be completed")
         screen.send("/quit\r")
         assert screen.end() == 0
         assert left_clean(screen)

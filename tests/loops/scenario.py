@@ -18,6 +18,7 @@ from typing import TypeVar, cast
 
 from artoo import Artoo, Config, RunOptions
 from artoo.auditor.watch import Watch
+from artoo.cli.result_words import result_words
 from artoo.contracts.base import Contract
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
@@ -165,6 +166,11 @@ class Ended:
     @property
     def result(self) -> FinalResult:
         return cast(FinalResult, self.envelopes[-1].payload)
+
+    @property
+    def told(self) -> str:
+        """The result as it is worded for a person."""
+        return result_words(self.result.language).plain(self.result)
 
     @property
     def directive(self) -> str:

@@ -179,4 +179,4 @@ async def test_a_refusing_model_ends_the_task(world: World) -> None:
     """A model that declines is quoted, and nothing is claimed."""
     ended = await world.play(REQUEST, {"Plan": refusal("I do not look at files.")})
     assert ended.result.stopped_by == "no_model"
-    assert "I do not look at files." in ended.result.summary
+    assert "I do not look at files." in ended.told

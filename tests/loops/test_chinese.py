@@ -127,7 +127,7 @@ async def test_a_failure_is_told_in_chinese(world: World) -> None:
     }
     config = world.config(control={"max_retries": 0, "theta": 0.0})
     ended = await world.play("没有.txt 里写了什么？", script, config=config)
-    assert ended.result.summary == (
+    assert ended.told == (
         "任务未能完成：轮次和时间预算即将用尽。\n未满足：the output matches 好（没有.txt 不存在）\n"
         "尝试过：read_file: 没有.txt → "
         "there is no 没有.txt; nothing with a similar name is in the project\n您可以：\n- 告诉我文件在哪里"
@@ -142,7 +142,7 @@ async def test_the_templates_are_in_chinese_without_a_model(world: World) -> Non
             artoo.interrupt()
 
     ended = await world.play("数一数这里的文件", lambda _: plan(), during=stop)
-    assert ended.result.summary.startswith("任务未能完成：任务被中断")
+    assert ended.told.startswith("任务未能完成：任务被中断")
 
 
 async def test_a_correction_in_chinese_is_recognised(world: World) -> None:

@@ -257,7 +257,7 @@ async def test_near_enough_is_a_success_that_names_what_is_missing(world: World)
     ended = await world.play("How many lines has each file?", script, config=world.config(control=NO_RETRY))
     assert ended.directives == ["success"]
     assert [unmet.criterion for unmet in ended.result.unmet] == ["the lost part says never"]
-    assert "Not met: the lost part says never" in ended.result.summary
+    assert "Not met: the lost part says never" in ended.told
     assert ended.result.loss.D == 1 / 6
     assert len(ended.result.done) == 4
 
@@ -303,7 +303,7 @@ async def test_worsening_twice_ends_the_task(world: World) -> None:
     assert ended.directives == ["break_symmetry", "change_approach", "abandon"]
     assert [decided.worsening_rounds for decided in ended.all(Decided)] == [0, 1, 2]
     assert ended.result.stopped_by == "divergence"
-    assert "say where gamma is" in ended.result.summary
+    assert "say where gamma is" in ended.told
     assert [unmet.criterion.split()[-1] for unmet in ended.result.unmet] == ["alpha", "beta", "gamma"]
 
 
@@ -324,7 +324,7 @@ async def test_replans_run_out(world: World) -> None:
     assert len(ended.result.unmet) == 2
     assert ended.result.tried == ("shell: cat none.txt → ok", "read_file: none.txt → ok")
     assert ended.result.cost.tool_calls == 2
-    assert ended.result.next_moves == ("say more precisely what is wanted, or where it is",)
+    assert ended.told.endswith("\n- say more precisely what is wanted, or where it is")
 
 
 async def test_what_stands_is_carried_not_redone(world: World) -> None:

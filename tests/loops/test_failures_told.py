@@ -23,8 +23,8 @@ NO_SUCH = "rm: cannot remove 'none.txt': No such file or directory"
 async def test_a_blocked_repeat_does_not_hide_what_the_tool_said(world: World) -> None:
     """Round after round the same command is turned away; the result has what it said when it ran, once."""
     ended = await world.play("delete none.txt", again("rm none.txt"))
-    assert ended.result.summary.count(NO_SUCH) == 1
-    assert "blocked" not in ended.result.summary
+    assert ended.told.count(NO_SUCH) == 1
+    assert "blocked" not in ended.told
     assert ended.result.tried == ("shell: rm none.txt → error",)
 
 
@@ -33,8 +33,8 @@ async def test_a_model_that_writes_no_json_is_named(world: World) -> None:
     script: Script = {"Plan": lambda _: Reply("I cannot do that."), "FailureReport": lambda _: moves()}
     ended = await world.play("hello", script)
     assert ended.result.stopped_by is StoppedBy.REPLANS
-    assert "gave no valid Plan" in ended.result.summary
-    assert "the answer holds no JSON object" in ended.result.summary
+    assert "gave no valid Plan" in ended.told
+    assert "the answer holds no JSON object" in ended.told
     assert ended.result.next_moves == ()
 
 
@@ -42,5 +42,5 @@ async def test_what_only_a_model_is_told_is_not_shown(world: World) -> None:
     """An act that nobody could allow is named once, without the advice to the model."""
     ended = await world.play("fetch example.com", again("# artoo hosts: example.com\ncurl -sS https://example.com"))
     assert ended.result.stopped_by is StoppedBy.REFUSED_BY_USER
-    assert "report it" not in ended.result.summary
-    assert "network example.com:443" in ended.result.summary
+    assert "report it" not in ended.told
+    assert "network example.com:443" in ended.told

@@ -67,10 +67,6 @@ GRAMMARS: dict[str, str] = {
 """File and name of every expression, and its grammar. A new one is reviewed here; none reads a sentence."""
 
 
-SPEAKS = frozenset({"loops/medium/wording.py"})
-"""What artoo itself says to a person, in the languages that it speaks."""
-
-
 def expressions(path: Path) -> Iterator[str]:
     """Where `re` or `regex` is given an expression: the name that it gets, else the function around it."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -104,7 +100,7 @@ def test_every_expression_has_a_grammar() -> None:
     assert all(GRAMMARS.values())
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if _place(path) not in SPEAKS], ids=_place)
+@pytest.mark.parametrize("path", FILES, ids=_place)
 def test_no_word_of_a_language_but_its_own(path: Path) -> None:
     """No word of a script without capitals stands in a string; one letter alone may bound a range."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

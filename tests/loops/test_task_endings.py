@@ -28,6 +28,7 @@ from scenario import (
 )
 
 from artoo import Artoo, Budgets, tool
+from artoo.cli.result_words import ENGLISH
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome, ToolCalled
@@ -83,7 +84,7 @@ async def test_cost_ends_a_task(world: World) -> None:
     ended = await world.play("Show the word.", script, config=config)
     assert ended.directives == ["break_symmetry", "abandon"]
     assert ended.result.stopped_by == "cost"
-    assert "budget of rounds and time is nearly spent" in ended.result.summary
+    assert "budget of rounds and time is nearly spent" in ended.told
     assert ended.result.next_moves == ("say what q is",)
 
 
@@ -97,7 +98,8 @@ async def test_next_moves_do_not_depend_on_a_model(world: World) -> None:
     config = world.config(control={"max_retries": 0, "theta": 0.0})
     ended = await world.play("Show the word.", script, config=config)
     assert ended.result.stopped_by == "cost"
-    assert ended.result.next_moves == ("say more precisely what is wanted, or where it is",)
+    assert ended.result.next_moves == ()
+    assert ended.told.endswith("\n- say more precisely what is wanted, or where it is")
     assert ended.contracts[-1] == "FailureReport"
 
 
@@ -108,8 +110,8 @@ async def test_the_time_budget_cancels_running_work(world: World) -> None:
     ended = await world.play("How many lines are there?", two(world), clock=clock, during=late)
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "time")
     assert ended.result.done == ("do the quick one",) and ended.result.output == "2"
-    assert "the time budget is spent (300 s)" in ended.result.summary
-    assert "give it more time" in ended.result.summary
+    assert "the time budget is spent (300 s)" in ended.told
+    assert "give it more time" in ended.told
     assert ended.one(Halt).stopped_by == "time"
     assert ended.result.loss.Omega >= 0.4
 
@@ -143,7 +145,7 @@ async def test_the_time_budget_of_a_run_is_its_own(world: World) -> None:
     late = on(SubTaskOutcome, lambda artoo, envelope: clock.advance(7.0))
     options = world.options(budgets=Budgets(seconds=7))
     ended = await world.play("How many lines?", two(world), clock=clock, during=late, options=options)
-    assert ended.result.stopped_by == "time" and "(7 s)" in ended.result.summary
+    assert ended.result.stopped_by == "time" and "(7 s)" in ended.told
 
 
 async def test_a_deadline_caps_the_time_budget(world: World) -> None:
@@ -158,7 +160,7 @@ async def test_a_deadline_caps_the_time_budget(world: World) -> None:
     ended = await world.play(
         "How many lines are there? Answer within 20 seconds.", script, clock=clock, during=late
     )
-    assert ended.result.stopped_by == "time" and "(20 s)" in ended.result.summary
+    assert ended.result.stopped_by == "time" and "(20 s)" in ended.told
 
 
 async def test_a_deadline_that_has_passed_ends_at_once(world: World) -> None:
@@ -205,7 +207,7 @@ async def test_the_call_budget_ends_a_task(world: World) -> None:
     ended = await world.play(COUNT, script, options=world.options(budgets=Budgets(calls=2)))
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "calls")
     assert ended.result.cost.llm_calls == len(ended.requests) == 2
-    assert "--budget calls" in ended.result.summary
+    assert "--budget calls" in ended.told
 
 
 async def test_the_token_budget_ends_a_task(world: World) -> None:
@@ -213,7 +215,7 @@ async def test_the_token_budget_ends_a_task(world: World) -> None:
     world.file("a.txt", "x\n")
     ended = await world.play(COUNT, {"Plan": ONE}, options=world.options(budgets=Budgets(tokens=100)))
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "tokens")
-    assert "100 tokens is spent" in ended.result.summary
+    assert "100 tokens is spent" in ended.told
 
 
 async def test_no_server_is_no_model(world: World) -> None:
@@ -227,7 +229,7 @@ async def test_no_server_is_no_model(world: World) -> None:
     result = envelopes[-1].payload
     assert isinstance(result, FinalResult)
     assert result.stopped_by == "no_model"
-    assert "artoo doctor" in result.summary
+    assert "artoo doctor" in ENGLISH.plain(result)
 
 
 async def test_a_wrong_key_is_no_model(world: World) -> None:
@@ -244,7 +246,7 @@ async def test_an_interrupt_ends_honestly(world: World) -> None:
     ended = await world.play("How many lines are there?", two(world), during=stop)
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "interrupted")
     assert ended.result.done == ("do the quick one",)
-    assert ended.result.summary.startswith("The task could not be completed: it was interrupted")
+    assert ended.told.startswith("The task could not be completed: it was interrupted")
 
 
 @pytest.mark.parametrize("kind", ["UserRequest", "TaskSpec", "ModelCalled", "Plan", "SubTask", "ToolCalled"])
@@ -303,7 +305,7 @@ async def test_a_role_that_breaks_ends_the_task(
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "internal")
     failure = ended.all(RoleFailure)[0]
     assert "RuntimeError: a bug" in failure.reason and "Traceback" in failure.detail
-    assert "a bug" in ended.result.summary
+    assert "a bug" in ended.told
     assert ended.result.done == (("count",) if works and part in (Solver, Endings) else ended.result.done)
 
 
@@ -317,7 +319,7 @@ async def test_a_solver_that_cannot_even_abandon_still_ends(world: World, monkey
     script = {"Plan": plan(subtask("show", matches("q"), tool="shell")), "ExecutorStep": gives_up("no")}
     ended = await world.play("Show it.", script, config=world.config(control={"max_retries": 0, "theta": 0.0}))
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "internal")
-    assert "no ending" in ended.result.summary
+    assert "no ending" in ended.told
 
 
 async def test_a_slow_attempt_is_an_infrastructure_failure(world: World) -> None:

@@ -126,7 +126,7 @@ async def test_what_cannot_be_done_is_said(world: World) -> None:
     }
     ended = await world.play("What is the sum in sales.csv?", script)
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "missing_input")
-    assert "there is no sales.csv here" in ended.result.summary
+    assert "there is no sales.csv here" in ended.told
     assert ended.all(SubTaskOutcome)[0].hopeless and ended.directives == ["abandon"]
 
 

@@ -145,8 +145,10 @@ def test_a_log_that_cannot_be_replayed_says_why(log: list[Envelope | Gap], why: 
 
 def test_how_a_task_runs_survives_its_log() -> None:
     """Settings, through the first message and back, are the same settings."""
-    given_settings = TaskSettings(Hyperparameters(delta=0.125, gradient="paper"), strict_roles=True, persona="calm")
-    opened = opened_as(given_settings, Budgets(calls=3), ("edits a",), ApplyMode.EDITS, memory=False)
+    given_settings = TaskSettings(
+        Hyperparameters(delta=0.125, gradient="paper"), strict_roles=True, persona="calm", apply=ApplyMode.EDITS
+    )
+    opened = opened_as(given_settings, Budgets(calls=3), ("edits a",), memory=False)
     read = TaskOpened.model_validate_json(opened.model_dump_json())
     assert settings_of(read) == given_settings
     assert (read.max_calls, read.allow, read.memory) == (3, ("edits a",), False)

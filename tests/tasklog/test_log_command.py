@@ -234,7 +234,7 @@ async def test_show_tells_the_whole_story(tmp_path: Path) -> None:
         "memory written: intent:count env:local -1",
         "3 messages are missing in this log.",
         "abandon (replans)",
-        "unmet: the count is right: no number",
+        "Not met: the count is right (no number)",
     ):
         assert part in shown, part
     rows = {

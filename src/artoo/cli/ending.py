@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from artoo.cli.marks import Marks, cost_line
-from artoo.cli.outcome import answer_of
 from artoo.cli.paint import Paint, Tone
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line, printable
+from artoo.cli.result_words import ResultWords, result_words
 from artoo.cli.settled_lines import SettledLines
-from artoo.cli.text import Text, role_name, stop_reason
+from artoo.cli.text import Text, role_name
 from artoo.cli.view import TaskView
 from artoo.contracts.confirmation import AskedAct
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.solution import Directive, FinalResult, StoppedBy
+from artoo.contracts.solution import Directive, FinalResult
 
 LISTED = 20
 """Entries of a list that are shown; the rest are counted. Unmet criteria are always all shown."""
@@ -44,18 +44,18 @@ class Ending:
         return self.view.text
 
     def lines(self) -> str:
-        """All of it. What the summary says already is not said again."""
-        answer = answer_of(self.result) or self.text.no_output
+        """All of it: why it stopped, if it did, and the answer; what is missing; what code knows."""
+        stopped, answer = one_line(self.words.why_stopped(self.result)), self.result.output.strip()
+        if not answer and not stopped:
+            answer = self.text.no_output
         safe = printable(answer) if self.terminal else answer
-        blocks = [self._stopped(), safe, *self._gaps(), self._facts()]
+        blocks = [stopped, safe, *self._gaps(), self._facts()]
         return "\n\n".join(block for block in blocks if block)
 
-    def _stopped(self) -> str:
-        """Why it ended early, when the summary says nothing."""
-        if self.result.directive is not Directive.ABANDON or self.result.summary:
-            return ""
-        reason = (self.result.stopped_by or StoppedBy.INTERNAL).value
-        return self.text.abandoned.format(reason=stop_reason(reason, self.text))
+    @property
+    def words(self) -> ResultWords:
+        """The sentences about results."""
+        return result_words(self.text.language)
 
     def _gaps(self) -> Iterable[str]:
         """What is missing, and of an abandoned task what was reached and tried."""
@@ -64,28 +64,26 @@ class Ending:
             yield self._listed(self.text.done_head, self.result.done, self.marks.bullet)
             yield self._listed(self.text.tried_head, self.result.tried, self.marks.bullet)
         yield self._listed(self.text.withheld_head, self.result.withheld, self.marks.bullet)
-        yield self._listed(self.text.next_head, self.result.next_moves, self.marks.arrow)
+        yield self._listed(self.text.next_head, self.words.could(self.result), self.marks.arrow)
 
     def _unmet(self) -> str:
         """Every unmet criterion with its reason and the role that answers for it: never shortened."""
-        summary = self.result.summary
-        unmet = [one for one in self.result.unmet if not (one.criterion in summary and one.reason in summary)]
-        if not unmet:
+        if not self.result.unmet:
             return ""
         lines = [self.text.unmet_head]
-        for entry in unmet:
-            reason = f": {one_line(entry.reason)}" if entry.reason else ""
+        for entry in self.result.unmet:
+            criterion, reason = self.words.criterion(entry.criterion), self.words.reason(entry)
+            told = f"{one_line(criterion)}: {one_line(reason)}" if reason else one_line(criterion)
             role = self.text.answers_for.format(role=role_name(entry.accountable.value, self.text))
-            lines.append(f"  {self.marks.failed} {one_line(entry.criterion)}{reason} ({role})")
+            lines.append(f"  {self.marks.failed} {told} ({role})")
         return "\n".join(lines)
 
     def _listed(self, head: str, entries: Sequence[str], mark: str) -> str:
-        unsaid = [entry for entry in entries if entry not in self.result.summary]
-        if not unsaid:
+        if not entries:
             return ""
-        lines = [head, *(f"  {mark} {one_line(entry)}" for entry in unsaid[:LISTED])]
-        if len(unsaid) > LISTED:
-            lines.append("  " + self.text.more.format(count=len(unsaid) - LISTED))
+        lines = [head, *(f"  {mark} {one_line(entry)}" for entry in entries[:LISTED])]
+        if len(entries) > LISTED:
+            lines.append("  " + self.text.more.format(count=len(entries) - LISTED))
         return "\n".join(lines)
 
     def _facts(self) -> str:
@@ -101,7 +99,8 @@ class Ending:
             self.paint,
             unfinished=abandoned,
         )
-        lines = [self._assurance(), *map(one_line, self.result.facts), *settled.lines()]
+        known = (one_line(self.words.fact(fact)) for fact in self.result.facts)
+        lines = [self._assurance(), *known, *settled.lines()]
         lines += [self.text.allow.format(line=line) for line in allowing(self.view.not_allowed)]
         if self.result.stopped_by is not None and self.result.stopped_by.is_infrastructure:
             lines.append(self.text.go_on.format(task=self.name))

@@ -14,6 +14,7 @@ from rich.tree import Tree
 from artoo.cli.log_story import Events, RoundStory, SubTaskStory, TaskStory, details
 from artoo.cli.marks import Marks, cost_line, loss_line, marks_for
 from artoo.cli.printable import one_line, printable
+from artoo.cli.result_words import result_words
 from artoo.cli.text import Text as Sentences
 from artoo.cli.text import in_language, language_of
 from artoo.contracts.base import Contract
@@ -268,9 +269,10 @@ def _other_line(event: Contract) -> str:
 def _show_result(console: Console, result: FinalResult, cost: str) -> None:
     stopped = f" ({result.stopped_by.value})" if result.stopped_by is not None else ""
     console.print(Text(f"{result.directive.value}{stopped}", style="bold"))
-    console.print(Text(printable(result.summary)))
-    for unmet in result.unmet:
-        console.print(Text(f"unmet: {_short(unmet.criterion)}: {_short(unmet.reason)}", style="red"))
+    words = result_words(result.language)
+    console.print(Text(printable(words.plain(result))))
+    for fact in result.facts:
+        console.print(Text(one_line(words.fact(fact)), style="yellow"))
     console.print(Text(cost, style="dim"))
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from artoo.cli.result_words import result_words
 from artoo.contracts.execution import CriterionVerdict
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 
@@ -22,16 +23,9 @@ def exit_code(result: FinalResult) -> int:
     )
 
 
-def answer_of(result: FinalResult) -> str:
-    """What a person reads: the summary, and the output where the summary does not already hold it."""
-    output = result.output.strip()
-    if not output or output in result.summary:
-        return result.summary.strip()
-    return f"{result.summary.strip()}\n\n{output}".strip()
-
-
 def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> str:
     """One line of JSON: the result for programs. `verdicts` are the last ones, of the subtasks and of the task."""
+    words = result_words(result.language)
     return json.dumps(
         {
             "status": _status(result),
@@ -43,9 +37,12 @@ def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> s
                 {"criterion": one.criterion, "verdict": one.verdict, "by": one.decided_by.value} for one in verdicts
             ],
             "open": list(result.open),
-            "unmet": [entry.model_dump(mode="json") for entry in result.unmet],
+            "unmet": [
+                {**entry.model_dump(mode="json", exclude={"found"}), "reason": words.reason(entry)}
+                for entry in result.unmet
+            ],
             "amended": [entry.model_dump(mode="json", by_alias=True) for entry in result.amended],
-            "facts": list(result.facts),
+            "facts": [words.fact(fact) for fact in result.facts],
             "withheld": list(result.withheld),
             "changes": result.changes.model_dump(mode="json", exclude={"went_out"}),
             "pending": _pending(result),
@@ -64,7 +61,7 @@ def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> s
 def _told(result: FinalResult) -> str:
     """The answer, and that it is not in effect yet when it waits: nobody may read the one without the other."""
     waits = result.changes.reason if result.changes.waits else ""
-    return "\n\n".join(part for part in (answer_of(result), waits) if part)
+    return "\n\n".join(part for part in (result_words(result.language).plain(result), waits) if part)
 
 
 def _status(result: FinalResult) -> str:

@@ -59,7 +59,6 @@ class Text:
     more: str
     no_output: str
     success_with_gaps: str
-    abandoned: str
     # the cost line
     rounds_cost: str
     calls_cost: str
@@ -127,7 +126,6 @@ ENGLISH: Final = Text(
     more="and {count} more",
     no_output="(no output)",
     success_with_gaps="There are gaps.",
-    abandoned="Stopped: {reason}.",
     rounds_cost="{count} rounds",
     calls_cost="{count} model calls",
     tokens_cost="{count} tokens",
@@ -199,7 +197,6 @@ CHINESE: Final = Text(
     more="另有 {count} 项",
     no_output="（无输出）",
     success_with_gaps="但有缺口。",
-    abandoned="已停止：{reason}。",
     rounds_cost="{count} 轮",
     calls_cost="{count} 次模型调用",
     tokens_cost="{count} 个 token",
@@ -227,19 +224,6 @@ _DIRECTIVES: Final = {
     "refine": ("mends what is missing", "补上缺少的部分"),
     "init": ("start", "开始"),
 }
-_STOPPED: Final = {
-    "cost": ("going on would cost more than it is worth", "继续下去得不偿失"),
-    "divergence": ("each new attempt made it worse", "每次新的尝试都使结果变差"),
-    "replans": ("all replans are used up", "重新规划次数已用完"),
-    "time": ("the time budget is spent", "时间预算已用完"),
-    "calls": ("the budget of model calls is spent", "模型调用预算已用完"),
-    "tokens": ("the budget of tokens is spent", "token 预算已用完"),
-    "money": ("the budget of money is spent", "费用预算已用完"),
-    "no_model": ("no language model could be reached", "无法连接语言模型"),
-    "interrupted": ("interrupted", "已被中断"),
-    "refused_by_user": ("you said no to a necessary act", "您拒绝了必要的操作"),
-    "internal": ("a part of artoo failed", "artoo 的某个部分出错"),
-}
 _ROLES: Final = {
     "user": ("you", "用户"),
     "perceiver": ("perceiver", "感知者"),
@@ -266,11 +250,6 @@ def language_of(text: str) -> str:
 def directive_name(name: str, text: Text) -> str:
     """A macro-state for people."""
     return _choose(_DIRECTIVES, name, text)
-
-
-def stop_reason(name: str, text: Text) -> str:
-    """Why a task ended early, for people."""
-    return _choose(_STOPPED, name, text)
 
 
 def role_name(name: str, text: Text) -> str:

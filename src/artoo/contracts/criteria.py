@@ -103,6 +103,12 @@ class Criterion(Contract):
     by: Literal["person", "planner"] = "planner"
 
 
+AGREES_WITH_EVIDENCE = "The result agrees with what the tools did"
+"""Law 0 as a criterion: listed when facts stand against a result all of whose criteria have checks."""
+TWO_WAYS_AGREE = "Two independent ways agree"
+"""Listed when a second way was due, and every criterion is decided without it."""
+
+
 def by_command(command: str) -> Criterion:
     """A person's `--check COMMAND` as a criterion."""
     return Criterion(

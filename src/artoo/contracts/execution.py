@@ -10,11 +10,15 @@ from pydantic import Field
 
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Assurance, Mode, weakest
+from artoo.contracts.findings import Reason
 from artoo.contracts.roles import Role
 
 OUTPUT_KEPT = 4_000
 """Characters of a tool's output that are kept: the first and the last half (SPEC section 2)."""
 
+
+EVIDENCE_KEPT = 1_000
+"""Characters of a verdict's evidence."""
 
 WithheldBy = Literal["person", "nobody"]
 """Whose no kept an act back: a person's, or that of nobody being there to ask."""
@@ -179,7 +183,8 @@ class CriterionVerdict(Contract):
     """One criterion's verdict. `failed_attempts` of `attempts` is the paper's k/N.
 
     `open`: nothing decided it, and it counts as passed in D; `decided_by` is then `nobody`.
-    `identities` are the tool identities that a failing verdict cites, `accountable` the role that
+    `evidence` is for models and programs, in English where it is code's; `reason` is the same, typed, where code
+    found it. `identities` are the tool identities that a failing verdict cites, `accountable` the role that
     answers for it (paper, Appendix C). `blameless`: it fails only because something is not confirmed yet (two
     ways that differ, one way alone), so that no tool is blocked and nothing is learnt against one for it.
     """
@@ -189,6 +194,7 @@ class CriterionVerdict(Contract):
     verdict: Literal["pass", "fail", "open"]
     failure_class: FailureClass | None = None
     evidence: str = ""
+    reason: Reason | None = None
     decided_by: DecidedBy = DecidedBy.FACT
     failed_attempts: int = Field(default=0, ge=0)
     attempts: int = Field(default=1, ge=1)

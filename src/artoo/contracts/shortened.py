@@ -31,7 +31,7 @@ def last_part(text: str, limit: int) -> str:
 
 
 def without_middle(text: str, limit: int) -> str:
-    """The beginning and the end of a text in about `limit` characters, cut between lines where there are such.
+    """The beginning and the end of a text in about `limit` characters, cut between lines, else between words.
 
     A line between them says how many characters are left out; a text that is only a little longer stays whole.
     """
@@ -39,12 +39,16 @@ def without_middle(text: str, limit: int) -> str:
         return text
     half = limit // 2
     head, tail = text[:half], text[len(text) - half :]
-    line_end, line_start = head.rfind("\n"), tail.find("\n")
-    if line_end > half // 2:
-        head = head[:line_end]
-    if 0 <= line_start < half // 2:
-        tail = tail[line_start + 1 :]
+    head = head[: _last_break(head, half // 2)]
+    tail = tail[len(tail) - _last_break(tail[::-1], half // 2) :]
     return f"{head}\n[… {len(text) - len(head) - len(tail)} characters left out …]\n{tail}"
+
+
+def _last_break(text: str, least: int) -> int:
+    """Where a text may end, not before `least`: at its last line end, else at its last space, else where it is."""
+    line_end = text.rfind("\n")
+    space = line_end if line_end > least else _last_space(text)
+    return space if space > least else len(text)
 
 
 def _last_space(text: str) -> int:

@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Assurance, CheckAmended
 from artoo.contracts.execution import CriterionVerdict, FailureClass, SubTaskOutcome
+from artoo.contracts.findings import Reason, ResultFact
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import Settled
 
@@ -135,10 +136,14 @@ class PlanDirective(Contract):
 
 
 class UnmetCriterion(Contract):
-    """A criterion that the delivered result does not satisfy, and who answers for it."""
+    """A criterion that the delivered result does not satisfy, and who answers for it.
+
+    `reason` is as it was said: a model's words, or code's in English. `found` is what code found, typed.
+    """
 
     criterion: str
     reason: str = ""
+    found: Reason | None = None
     failure_class: FailureClass | None = None
     accountable: Role = Role.PLANNER
 
@@ -177,13 +182,14 @@ class Cost(Contract):
 class FinalResult(Contract):
     """The end of a task, on every path, from R7 alone.
 
-    `summary` is for the person, in their language. `output` is built from tool output.
+    `output` is built from tool output; `summary` is the same with signs for what is missing. artoo's own sentences
+    are the surfaces': they make them of these fields, in the person's `language` (a BCP 47 primary tag).
     `withheld` lists acts that Law 1 kept back; then the summary begins with [LAW1]. `changes` says what became of
-    the task's difference; one that is pending is no failure of the task.
-    `assurance` is that of the weakest criterion, `open` are the criteria that nothing decided, `amended` the checks
-    that were replaced. `facts` is what code knows, whatever the words say, a line each: files made, changed or
-    removed; commands that failed last; what was withheld. `value` is the output in the form that was asked for
-    (UserRequest.returns); None where nobody asked, or where none could be made, which `facts` says then.
+    the task's difference; one that is pending is no failure of the task. `stopped_by` and `detail` say why a task
+    was abandoned; `next_moves` are a model's suggestions. `assurance` is that of the weakest criterion, `open` are
+    the criteria that nothing decided, `amended` the checks that were replaced. `facts` is what code knows,
+    whatever the words say. `value` is the output in the form that was asked for (UserRequest.returns); None where
+    nobody asked, or where none could be made, which `facts` says then.
     """
 
     task_id: str
@@ -199,14 +205,16 @@ class FinalResult(Contract):
     tried: tuple[str, ...] = ()
     next_moves: tuple[str, ...] = ()
     stopped_by: StoppedBy | None = None
+    detail: str = ""
     withheld: tuple[str, ...] = ()
     changes: Settled = Field(default_factory=Settled)
     assurance: Assurance = Assurance.UNVERIFIED
     open: tuple[str, ...] = ()
     amended: tuple[CheckAmended, ...] = ()
-    facts: tuple[str, ...] = ()
+    facts: tuple[ResultFact, ...] = ()
     value: JsonValue = None
     cost: Cost = Field(default_factory=Cost)
+    language: str = "en"
 
 
 class Halt(Contract):

@@ -55,6 +55,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
         brain=await model.known(Tier.BRAIN),
         tool=await model.known(Tier.TOOL),
         project=str(roots.project),
+        apply=mode,
     )
     view = behalf.view or await shop.view(task_id, roots)
     made = await shop.hands(view, text, mode, settling=behalf.settling)
@@ -67,7 +68,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     budgeted = BudgetedModel(model, budget)
     stage = LiveStage(task_id, shop.bus, budgeted, hands, shop.clock, shop.ids, memory)
     task = TaskRun(task_id, stage, settings, budget.cost, answers)
-    opened = opened_as(settings, shop.limits(options), options.allow, mode, memory=memory is not None)
+    opened = opened_as(settings, shop.limits(options), options.allow, memory=memory is not None)
     request = UserRequest(
         text=text,
         project=str(roots.project),

@@ -10,7 +10,6 @@ from typing import Any
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.recording import ModelKnown, TaskOpened
-from artoo.contracts.settling import ApplyMode
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.asking import Standing
 from artoo.loops.fast.agreement import SecondLook
@@ -22,9 +21,7 @@ from artoo.runtime.options import Budgets
 from artoo.runtime.task import TaskSettings
 
 
-def opened_as(
-    settings: TaskSettings, budgets: Budgets, allow: tuple[str, ...], apply: ApplyMode, *, memory: bool
-) -> TaskOpened:
+def opened_as(settings: TaskSettings, budgets: Budgets, allow: tuple[str, ...], *, memory: bool) -> TaskOpened:
     """The first message of a task that runs with these settings."""
     return TaskOpened(
         artoo=own_version(),
@@ -40,7 +37,7 @@ def opened_as(
         max_tokens=budgets.tokens,
         max_money=budgets.money,
         allow=allow,
-        apply=apply,
+        apply=settings.apply,
         persona=settings.persona,
         standing=named(settings.standing),
         brain=ModelKnown(small=settings.brain.small, window=settings.brain.window),
@@ -73,6 +70,7 @@ def settings_of(opened: TaskOpened, project: str = "") -> TaskSettings:
             tool=Known(opened.tool.small, opened.tool.window),
             heuristics=without(opened.without),
             project=project,
+            apply=opened.apply,
         )
     except ValueError as error:
         raise ConfigurationError(

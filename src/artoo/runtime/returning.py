@@ -10,6 +10,7 @@ from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.findings import Unformed
 from artoo.contracts.solution import FinalResult
 
 T = TypeVar("T")
@@ -51,6 +52,6 @@ class Form(Generic[T]):
         except ValidationError as error:
             problem = error.errors(include_url=False, include_context=False)[0]
             where = ".".join(map(str, problem["loc"])) or "the value"
-            refused = f"Refused by a validator of its type: {where}: {problem['msg']}"
+            refused = Unformed(problem=f"{where}: {problem['msg']}")
             changed = {"value": None, "facts": (*result.facts, refused), "assurance": Assurance.UNVERIFIED}
             return Returned(None, result.model_copy(update=changed))

@@ -13,6 +13,7 @@ from artoo.contracts.plan import SubTask
 from artoo.contracts.recording import TaskOpened
 from artoo.contracts.request import Interrupt, UserRequest
 from artoo.contracts.roles import Role
+from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import Cost, FinalResult
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.asking import Asker, Standing
@@ -42,7 +43,8 @@ class TaskSettings:
     """How a task is run. `strict_roles` makes every role call its model; checks still decide.
 
     `persona` is the accepted part of the T layer; `standing` the agent that the task is done for, if it is one's.
-    `brain`, `tool`: what is known of each tier's model. `project` is where the person stands.
+    `brain`, `tool`: what is known of each tier's model. `project` is where the person stands, `apply`
+    what takes effect unasked.
     """
 
     hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
@@ -57,6 +59,7 @@ class TaskSettings:
     tool: Known = field(default_factory=Known)
     heuristics: Heuristics = field(default_factory=Heuristics)
     project: str = ""
+    apply: ApplyMode = ApplyMode.NEW
 
     @property
     def replans(self) -> int:
@@ -244,6 +247,7 @@ class TaskRun:
             surroundings,
             settings.heuristics,
             project=settings.project,
+            apply=settings.apply,
         )
         ports = [port]
 

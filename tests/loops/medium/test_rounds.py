@@ -18,12 +18,11 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.plan import DispatchManifest, Joined, ManifestEntry
 from artoo.contracts.roles import Role
-from artoo.contracts.solution import Directive, ReplanRequest, StoppedBy, UnmetCriterion
+from artoo.contracts.solution import Directive, ReplanRequest, UnmetCriterion
 from artoo.control.decision import MacroState
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.fast.checks import CheckResult
 from artoo.loops.fast.report import Judgement
-from artoo.loops.medium import wording
 from artoo.loops.medium.blocking import still_open, targets_to_block, tools_to_block
 from artoo.loops.medium.endings import unmet_of
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
@@ -465,25 +464,3 @@ def test_every_unmet_criterion_is_named_once() -> None:
     assert unmet == (
         UnmetCriterion(criterion="a", reason="seen", failure_class=LOGICAL, accountable=Role.EXECUTOR),
     )
-
-
-@pytest.mark.parametrize("words", [wording.ENGLISH, wording.CHINESE], ids=["en", "zh"])
-def test_there_is_a_sentence_for_every_ending(words: wording.Wording) -> None:
-    """Each reason to stop has words in each language, and none is the other's."""
-    assert set(words.stopped) == set(StoppedBy)
-    assert len(set(words.stopped.values())) == len(StoppedBy)
-    for reason in StoppedBy:
-        text = wording.abandoned(words, reason, "x", "out", (), ("tried it",), ("do this",), ())
-        assert "x" in text and "out" in text and "tried it" in text and "- do this" in text
-
-
-def test_withheld_acts_come_first() -> None:
-    """The mark of Law 1 begins the summary, and each act is named."""
-    text = wording.accepted(wording.ENGLISH, "done", (), ("/a", "/b"))
-    assert text.startswith("[LAW1] done") and "/a" in text and "/b" in text
-    assert wording.accepted(wording.ENGLISH, "done", (), ()) == "done"
-
-
-def test_other_languages_get_english() -> None:
-    """Only Chinese has sentences of its own so far."""
-    assert wording.wording("fr") is wording.ENGLISH and wording.wording("zh") is wording.CHINESE

@@ -20,6 +20,7 @@ from artoo.contracts.execution import (
     FailureClass,
     ToolCall,
 )
+from artoo.contracts.findings import Found
 from artoo.contracts.roles import Role
 
 _PASS = re.compile(r"\"verdict\"\s*:\s*\"pass\"")
@@ -165,7 +166,8 @@ def _class_due(
     if (
         verdict.decided_by is DecidedBy.CHECK
         and isinstance(check, FileExists)
-        and "does not exist" in verdict.evidence
+        and verdict.reason is not None
+        and verdict.reason.found is Found.MISSING
     ):
         return FailureClass.LOGICAL
     if verdict.decided_by is DecidedBy.CHECK and isinstance(check, ToolSucceeded):

@@ -21,6 +21,7 @@ from artoo.contracts.execution import (
     ToolCall,
     assurance_of,
 )
+from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import SubTask
 from artoo.loops.asking import Asker
 from artoo.loops.fast import judging
@@ -131,7 +132,7 @@ class AgentValidator:
         if fact is not None:
             verdicts = (*decided.values(), *judging.against(left, fact))
             again = fact.asked_once and not result.small_model and self._second_time(record, "tokens")
-            return _Judged(verdicts, final=again)
+            return _Judged(verdicts, fact.advice, final=again)
         if any(verdict.verdict == "fail" for verdict in decided.values()):
             reason = "not judged: a check failed"
             return _Judged((*decided.values(), *(judging.left_open(each, reason) for each in left)))
@@ -191,7 +192,8 @@ class AgentValidator:
         """Two other ways make other files: asked for once, then it stands as it is, confirmed by nothing."""
         if self._second_time(record, "ways"):
             return _Judged(tuple(judging.left_open(each, found.evidence) for each in left or (None,)))
-        return _Judged(tuple(judging.against(left, Fact(found.evidence, contradicts=False))))
+        differ = Reason(found=Found.WAYS_DIFFER, said=found.evidence)
+        return _Judged(tuple(judging.against(left, Fact(differ, contradicts=False))))
 
     async def _asked(
         self, record: _Record, result: ExecutionResult, left: Sequence[Criterion], cause: Envelope

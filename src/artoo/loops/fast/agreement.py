@@ -74,7 +74,7 @@ async def second_way(result: ExecutionResult, request: str, author: Author, sour
     if _agree(first, third, request):
         return Agreement("agreed", f"two of three ways give {_shown(first)}")
     if _agree(second, third, request):
-        return Agreement("other", f"two other ways give {_shown(second)}", second.answer)
+        return Agreement("other", _shown(second), second.answer)
     return Agreement("open", f"{differ} / {_shown(third)}")
 
 

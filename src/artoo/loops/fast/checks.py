@@ -18,6 +18,7 @@ from artoo.contracts.criteria import (
     ToolSucceeded,
 )
 from artoo.contracts.execution import CallStatus, FailureClass, ToolCall
+from artoo.contracts.findings import Found, Reason
 from artoo.loops.fast.failure import failure_class, failure_class_of
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class CheckResult:
     """What a check found. `identities` are the tool identities that a failing verdict cites."""
 
     passed: bool
-    evidence: str
+    evidence: str | Reason
     failure_class: FailureClass | None = None
     identities: tuple[str, ...] = ()
 
@@ -51,7 +52,7 @@ async def run_check(
         case ToolSucceeded():
             return _tool_succeeded(check.tool, tool_calls)
         case OutputMatches():
-            return await _matches(check.regex, output, "the output")
+            return await _matches(check.regex, output)
         case OutputIsJson():
             return await asyncio.to_thread(_is_json, output, check.json_schema)
         case FileExists():
@@ -67,9 +68,14 @@ def _passed(evidence: str) -> CheckResult:
 
 
 def _failed(
-    evidence: str, why: FailureClass = FailureClass.LOGICAL, identities: tuple[str, ...] = ()
+    found: Found,
+    subject: str = "",
+    said: str = "",
+    *,
+    why: FailureClass = FailureClass.LOGICAL,
+    identities: tuple[str, ...] = (),
 ) -> CheckResult:
-    return CheckResult(passed=False, evidence=evidence, failure_class=why, identities=identities)
+    return CheckResult(False, Reason(found=found, subject=subject, said=said), why, identities)
 
 
 def _shown(text: str) -> str:
@@ -80,21 +86,23 @@ def _shown(text: str) -> str:
 def _tool_succeeded(tool: str | None, tool_calls: Sequence[ToolCall]) -> CheckResult:
     calls = [call for call in tool_calls if tool is None or call.tool == tool or tool in call.identity]
     if not calls:
-        return _failed(f"no call of {tool} was made" if tool else "no tool was called")
+        return _failed(Found.NOT_CALLED, tool or "*")
     last = calls[-1]
     if last.status is not CallStatus.OK or last.exit_code not in (None, 0):
-        code = "" if last.exit_code is None else f", exit code {last.exit_code}"
-        return _failed(f"{last.status}{code}: {_shown(last.line())}", failure_class_of(last), last.identity)
+        code = "" if last.exit_code is None else f", exit {last.exit_code}"
+        ended = f"{last.status}{code}"
+        said = _shown(last.line())
+        return _failed(Found.CALL_ENDED, ended, said, why=failure_class_of(last), identities=last.identity)
     if last.dropped:
-        withheld = ", ".join(last.dropped)
-        return _failed(f"changes were withheld: {withheld}", FailureClass.ENVIRONMENTAL, last.identity)
+        said, why = ", ".join(last.dropped), FailureClass.ENVIRONMENTAL
+        return _failed(Found.WITHHELD, last.tool, said, why=why, identities=last.identity)
     return _passed(_shown(last.line()))
 
 
-async def _matches(pattern: str, text: str, where: str) -> CheckResult:
+async def _matches(pattern: str, text: str, where: str = "") -> CheckResult:
     """Searches in a thread that releases the interpreter, so that a slow expression never blocks the loop."""
     if len(pattern) > REGEX_CHARACTERS:
-        return _failed(f"the regular expression has {len(pattern)} characters; at most {REGEX_CHARACTERS} are run")
+        return _failed(Found.BAD_PATTERN, _shown(pattern), f"{len(pattern)} > {REGEX_CHARACTERS}")
     return await asyncio.to_thread(_search, pattern, text, where)
 
 
@@ -104,12 +112,14 @@ def _search(pattern: str, text: str, where: str) -> CheckResult:
     try:
         found = regex.search(pattern, text, timeout=REGEX_SECONDS, concurrent=True)
     except regex.error as problem:
-        return _failed(f"the regular expression {pattern!r} cannot be read ({problem}): correct it")
+        return _failed(Found.BAD_PATTERN, repr(pattern), str(problem))
     except (TimeoutError, RecursionError, MemoryError, OverflowError):
-        return _failed(f"the regular expression {pattern!r} took longer than {REGEX_SECONDS:g} s: make it simpler")
+        return _failed(Found.BAD_PATTERN, repr(pattern), f"> {REGEX_SECONDS:g} s")
+    if found is None and where:
+        return _failed(Found.NO_MATCH_IN, where, f"{pattern!r}: {_shown(text)}")
     if found is None:
-        return _failed(f"{where} has no match of {pattern!r}: {_shown(text)}")
-    return _passed(f"{where} matches {pattern!r}: {_shown(found.group())}")
+        return _failed(Found.NO_MATCH, repr(pattern), _shown(text))
+    return _passed(f"{where or 'the output'} matches {pattern!r}: {_shown(found.group())}")
 
 
 def _no_constant(name: str) -> Never:
@@ -118,18 +128,18 @@ def _no_constant(name: str) -> Never:
 
 def _is_json(output: str, schema: dict[str, object] | None) -> CheckResult:
     if len(output) > JSON_CHARACTERS:
-        return _failed(f"the output has {len(output)} characters; at most {JSON_CHARACTERS} are read as JSON")
+        return _failed(Found.NOT_JSON, said=f"{len(output)} > {JSON_CHARACTERS} characters")
     try:
         value: object = json.loads(output.strip(), parse_constant=_no_constant)
     except (ValueError, RecursionError) as problem:
-        return _failed(f"the output is not one JSON value ({problem}): {_shown(output)}")
+        return _failed(Found.NOT_JSON, said=f"{problem}: {_shown(output)}")
     return _passed("the output is JSON") if schema is None else _fits(value, schema)
 
 
 def misfit(value: object, schema: Mapping[str, object]) -> str | None:
     """How a value does not fit a schema, or why that cannot be told; None when it fits."""
-    result = _fits(value, dict(schema))
-    return None if result.passed else result.evidence
+    evidence = _fits(value, dict(schema)).evidence
+    return evidence.text if isinstance(evidence, Reason) else None
 
 
 def _fits(value: object, schema: dict[str, object]) -> CheckResult:
@@ -142,11 +152,11 @@ def _fits(value: object, schema: dict[str, object]) -> CheckResult:
     try:
         validate(value, schema)
     except SchemaError as problem:
-        return _failed(f"the JSON schema itself is wrong ({problem.message}): correct it")
+        return _failed(Found.BAD_SCHEMA, said=problem.message)
     except (Unresolvable, PatternProblem, RecursionError) as problem:
-        return _failed(f"the JSON schema cannot be applied ({problem}): make it simpler")
+        return _failed(Found.BAD_SCHEMA, said=str(problem))
     except ValidationError as problem:
-        return _failed(f"the JSON does not fit its schema at {problem.json_path}: {_shown(problem.message)}")
+        return _failed(Found.MISFIT, problem.json_path, _shown(problem.message))
     return _passed("the output is JSON and fits its schema")
 
 
@@ -155,20 +165,20 @@ async def _file_exists(path: str, source: EvidenceSource) -> CheckResult:
     if view.exists:  # whether its text could be read is another question
         return _passed(f"{path} is a directory" if view.is_directory else f"{path} exists ({view.size} bytes)")
     if view.problem is not None:
-        return _failed(f"{path} cannot be looked at: {view.problem}", FailureClass.ENVIRONMENTAL)
-    return _failed(f"{path} does not exist")
+        return _failed(Found.UNREADABLE, path, view.problem, why=FailureClass.ENVIRONMENTAL)
+    return _failed(Found.MISSING, path)
 
 
 async def _file_matches(path: str, pattern: str, source: EvidenceSource) -> CheckResult:
     view = await source.file(path)
     if view.problem is not None:
-        return _failed(f"{path} cannot be read: {view.problem}", FailureClass.ENVIRONMENTAL)
+        return _failed(Found.UNREADABLE, path, view.problem, why=FailureClass.ENVIRONMENTAL)
     if not view.exists:
-        return _failed(f"{path} does not exist")
+        return _failed(Found.MISSING, path)
     if view.is_directory:
-        return _failed(f"{path} is a directory, not a text file")
+        return _failed(Found.IS_DIRECTORY, path)
     if view.text is None:
-        return _failed(f"{path} ({view.size} bytes) is binary or too large to be searched")
+        return _failed(Found.NO_TEXT, path, str(view.size))
     return await _matches(pattern, view.text, path)
 
 
@@ -178,5 +188,6 @@ async def _command_succeeds(command: str, source: EvidenceSource) -> CheckResult
         return _passed(f"`{command}` ended with 0: {_shown(view.output)}")
     if view.exit_code is None:
         problem = view.problem or "it did not end by itself"
-        return _failed(f"`{command}` gave no verdict: {problem}", FailureClass.ENVIRONMENTAL)
-    return _failed(f"`{command}` ended with {view.exit_code}: {_shown(view.output)}", failure_class(view.output))
+        return _failed(Found.NO_VERDICT, command, problem, why=FailureClass.ENVIRONMENTAL)
+    said = f"{view.exit_code}: {_shown(view.output)}"
+    return _failed(Found.COMMAND_FAILED, command, said, why=failure_class(view.output))

@@ -16,6 +16,7 @@ from artoo.contracts.execution import (
     ToolStarted,
 )
 from artoo.contracts.plan import SubTask
+from artoo.contracts.settling import ApplyMode
 from artoo.loops.asking import Asker
 from artoo.loops.fast.failure import failed_by_itself
 from artoo.loops.fast.record import Key, Record, room_for_record
@@ -43,10 +44,13 @@ _MOST_REPEATS = 2
 _SMALL_STEPS = 6
 """Steps of a small model for a subtask, all attempts together: what it has not done by then it will not do."""
 
-_PREPARED = (
-    "What was there before is changed or deleted for good only when the person, or a rule of theirs, agrees after "
-    "the task: until then say that it is prepared."
-)
+_PREPARED = "What is {kinds} here takes effect only when the person agrees after the task: say that it is prepared."
+_WAITING = {
+    ApplyMode.NEW: ("changed", "deleted"),
+    ApplyMode.EDITS: ("deleted",),
+    ApplyMode.ASK: ("created", "changed", "deleted"),
+}
+"""What of a task's changes waits for a yes, by what takes effect unasked."""
 
 Status = Literal["completed", "cannot", "uncertain", "failed"]
 
@@ -109,8 +113,12 @@ class Executor:
         heuristics: Heuristics | None = None,
         *,
         project: str = "",
+        apply: ApplyMode = ApplyMode.NEW,
     ) -> None:
-        """`surroundings` look through the subtask's view; paths are shown from `project`."""
+        """`surroundings` look through the subtask's view; paths are shown from `project`. `apply`: what takes
+        effect unasked after the task.
+        """
+        self._apply = apply
         self._project = project
         self._port = port
         self._asker = asker
@@ -271,7 +279,9 @@ class Executor:
             work.stale = False
             seen = await self._surroundings.look(work.subtask.intent)
             done = f"Done in this task so far:\n{seen.changed}" if seen.changed else ""
-            waits = _PREPARED if any(not line.startswith("created") for line in seen.changed.splitlines()) else ""
+            made = {line.partition(":")[0] for line in seen.changed.splitlines()}
+            kinds = " or ".join(kind for kind in _WAITING[self._apply] if kind in made)
+            waits = _PREPARED.format(kinds=kinds) if kinds else ""
             work.listing = "\n".join(filter(None, (seen.listing, done, waits)))
         return work.listing
 

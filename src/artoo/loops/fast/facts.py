@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from artoo.contracts.execution import CallStatus, ExecutionResult, FailureClass, ToolCall
+from artoo.contracts.findings import Found, Reason
 from artoo.contracts.shortened import last_part, shortened
 from artoo.loops.fast.failure import failure_class_of, names_system_error
 from artoo.loops.fast.grounding import Seen, Ungrounded, own_words, seen_in, ungrounded
@@ -17,6 +18,7 @@ _NAMED = 4
 _LOOKED_FOR = 12
 """Names in a text that are looked for on disk."""
 _SAID = 160
+_WORKED_OUT = "A figure that is worked out needs the numbers that it is worked out from beside it."
 
 Around = Callable[[], Awaitable[str]]
 """Lists what is on disk, when that is wanted."""
@@ -29,13 +31,16 @@ async def nothing_around() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing that stands against a result, in a line or two. `asked_once`: one correction is worth its call."""
+    """One thing that stands against a result. `asked_once`: one correction is worth its call. `advice`: what may
+    mend it, for the model.
+    """
 
-    message: str
+    message: str | Reason
     failure_class: FailureClass = FailureClass.LOGICAL
     identities: tuple[str, ...] = ()
     contradicts: bool = True
     asked_once: bool = False
+    advice: str = ""
 
 
 def rests_on_nothing(result: ExecutionResult) -> bool:
@@ -50,27 +55,26 @@ def broken_act(result: ExecutionResult) -> Fact | None:
     count = len(result.tool_calls)
     unknown = [number for number in (*result.sources, *result.failures) if not 1 <= number <= count]
     if unknown:
-        return Fact(f"the answer rests on call {unknown[0]}, and {count} calls were made")
+        return Fact(Reason(found=Found.NO_CALL, subject=str(unknown[0]), said=str(count)))
     last = _last_act(result)
     if last is not None and last[0] not in result.failures:
         number, call = last
-        ended = _how_it_ended(call, cited=number in result.sources)
-        if ended:
-            way_out = "" if result.small_model else f'. An answer that tells of it says "failures": [{number}]'
-            return Fact(f"{call.tool} (call {number}) {ended}{way_out}", failure_class_of(call), call.identity)
+        ended = _how_it_ended(number, call, cited=number in result.sources)
+        if ended is not None:
+            advice = "" if result.small_model else f'An answer that tells of it says "failures": [{number}].'
+            return Fact(ended, failure_class_of(call), call.identity, advice=advice)
     if not result.output.strip():
-        return Fact("the answer is empty", contradicts=False)
+        return Fact(Reason(found=Found.EMPTY), contradicts=False)
     return None
 
 
 def _no_result(result: ExecutionResult) -> Fact:
     call = result.tool_calls[-1] if result.tool_calls else None
     if call is None or call.status is CallStatus.OK:
-        return Fact(shortened(result.output, _SAID) or "there is no result", contradicts=False)
-    said = (call.error_output or call.reason or call.output).strip()
-    code = "" if call.exit_code is None else f" with {call.exit_code}"
-    message = f"{call.tool} ended{code}: {last_part(said, _SAID)}" if not call.dropped else _kept_back(call)
-    return Fact(message, failure_class_of(call), call.identity, contradicts=bool(call.dropped))
+        return Fact(Reason(found=Found.NO_RESULT, said=shortened(result.output, _SAID)), contradicts=False)
+    number = len(result.tool_calls)
+    reason = _kept_back(number, call) if call.dropped else _failed(number, call)
+    return Fact(reason, failure_class_of(call), call.identity, contradicts=bool(call.dropped))
 
 
 def _last_act(result: ExecutionResult) -> tuple[int, ToolCall] | None:
@@ -80,33 +84,42 @@ def _last_act(result: ExecutionResult) -> tuple[int, ToolCall] | None:
     return (ran or calls or [None])[-1]
 
 
-def _how_it_ended(call: ToolCall, *, cited: bool) -> str:
-    """What is wrong with a last call; empty when an answer may rest on it.
+def _how_it_ended(number: int, call: ToolCall, *, cited: bool) -> Reason | None:
+    """What is wrong with a last call; None when an answer may rest on it.
 
     A command that ended with 1 and says no more on its error output is a search, a test or a comparison that says
     no: it may be what the answer reports, if it names it as a source.
     """
     if call.dropped or call.withheld_by is not None:
-        return _kept_back(call)
+        return _kept_back(number, call)
     match call.status:
         case CallStatus.TIMEOUT | CallStatus.INTERRUPTED:
-            return f"was cut short ({call.status})"
+            return _of(Found.CUT_SHORT, number, call, call.status.value)
         case CallStatus.REFUSED:
-            return f"did not run: {shortened(call.reason or '', _SAID)}"
+            return _of(Found.DID_NOT_RUN, number, call, shortened(call.reason or "", _SAID))
         case CallStatus.ERROR:
             if cited and call.exit_code == 1 and (call.output.strip() or not call.error_output.strip()):
-                return ""
-            said = (call.error_output or call.reason or call.output).strip()
-            return f"failed: {last_part(said, _SAID) or f'exit {call.exit_code}'}"
+                return None
+            return _failed(number, call)
         case _:
             printed = set(words_of(call.output)) - set(words_of(call.input))
             hidden = not printed and not call.changes and names_system_error(call.error_output)
-            return f"says only: {last_part(call.error_output.strip(), _SAID)}" if hidden else ""
+            said = last_part(call.error_output.strip(), _SAID)
+            return _of(Found.SAYS_ONLY, number, call, said) if hidden else None
 
 
-def _kept_back(call: ToolCall) -> str:
-    what = ", ".join(call.dropped[:3]) or shortened(call.target, 80) or call.tool
-    return f"was withheld: {what}"
+def _failed(number: int, call: ToolCall) -> Reason:
+    said = last_part((call.error_output or call.reason or call.output).strip(), _SAID)
+    code = "" if call.exit_code is None else f"exit {call.exit_code}"
+    return _of(Found.FAILED, number, call, ": ".join(filter(None, (code, said))))
+
+
+def _kept_back(number: int, call: ToolCall) -> Reason:
+    return _of(Found.WITHHELD, number, call, ", ".join(call.dropped[:3]) or shortened(call.target, 80) or call.tool)
+
+
+def _of(found: Found, number: int, call: ToolCall, said: str) -> Reason:
+    return Reason(found=found, subject=f"{call.tool} [{number}]", said=said)
 
 
 async def floating_tokens(
@@ -128,9 +141,8 @@ async def floating_tokens(
     if not missing:
         return None
     named = "; ".join(str(each) for each in missing[:_NAMED])
-    worked_out = any(each.token.number is not None for each in missing)
-    hint = " (a figure that is worked out needs the numbers that it is worked out from beside it)" * worked_out
-    return Fact(f"in no call's output, no change, not in the request: {named}{hint}", asked_once=True)
+    advice = _WORKED_OUT if any(each.token.number is not None for each in missing) else ""
+    return Fact(Reason(found=Found.NOWHERE, said=named), asked_once=True, advice=advice)
 
 
 async def _own_knowledge(answer: str, request: Sequence[str], source: EvidenceSource) -> Fact | None:
@@ -144,7 +156,7 @@ async def _own_knowledge(answer: str, request: Sequence[str], source: EvidenceSo
         named = str(missing[0]) if missing else None
     if named is None:
         return None
-    return Fact(f"no call was made that could show it: {named}", asked_once=True)
+    return Fact(Reason(found=Found.NOT_LOOKED_UP, said=named), asked_once=True)
 
 
 async def _still_missing(

@@ -20,7 +20,7 @@ from itertools import permutations, product
 
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.loops.fast.numerals import Number, Shown, columns_in, durations_in, numbers_in, plain_digits, written_in
-from artoo.loops.fast.tokens import Token, folded, tokens_of, words_of
+from artoo.loops.fast.tokens import LONGEST, Token, folded, tokens_of, words_of
 
 _SHOWN_LINE = 140
 _REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import__", "globals", "breakpoint"})
@@ -155,8 +155,8 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:
     tokens = tokens_of(answer)
     each = {token.text: token for token in reversed(tokens)}
     missing = {text: token for text, token in each.items() if not _stands(token, answer, seen)}
-    said = [token.number for token in tokens if token.number is not None and token.text not in missing]
-    worked_out = _worked_out(said, seen)
+    said = (number for number in numbers_in(answer[:LONGEST]) if _number_stands(number, answer, seen))
+    worked_out = _worked_out(list(said), seen)
     missing = {
         text: token
         for text, token in missing.items()
@@ -169,7 +169,7 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:
 
 
 def _worked_out(said: Sequence[Number], seen: Seen) -> Shown:
-    """What follows from grounded numbers that the answer states beside it: anybody can work it out.
+    """What follows from grounded numbers that the answer has beside it, in its words or its code.
 
     Sums, differences, products and ratios of two of them, the sum of all; a sum or difference with one of the few
     numbers that were shown. Only of few: from many, everything follows.

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from artoo.contracts.criteria import Criterion, Mode
+from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, TWO_WAYS_AGREE, Criterion, Mode
 from artoo.contracts.execution import (
+    EVIDENCE_KEPT,
     CallStatus,
     CriterionVerdict,
     DecidedBy,
@@ -15,16 +16,12 @@ from artoo.contracts.execution import (
     FailureClass,
     ToolCall,
 )
+from artoo.contracts.findings import Reason
 from artoo.contracts.roles import Role
 from artoo.loops.fast.checks import CheckResult
 from artoo.loops.fast.facts import Fact
 from artoo.loops.fast.failure import failure_class_of
 from artoo.loops.fast.report import Judgement
-
-AGREES_WITH_EVIDENCE = "The result agrees with what the tools did"
-"""Law 0: listed when facts stand against a result all of whose criteria have checks."""
-TWO_WAYS_AGREE = "Two independent ways agree"
-"""Listed when a second way was due, and every criterion is decided without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +109,7 @@ def _implied(text: str) -> Criterion:
 def _verdict(
     criterion: Criterion,
     verdict: Literal["pass", "fail", "open"],
-    evidence: str,
+    evidence: str | Reason,
     decided_by: DecidedBy,
     failure_class: FailureClass | None = None,
     identities: tuple[str, ...] = (),
@@ -124,7 +121,8 @@ def _verdict(
         mode=criterion.mode,
         verdict=verdict,
         failure_class=failed_as if failed else None,
-        evidence=evidence[:1_000],
+        evidence=(evidence.text if isinstance(evidence, Reason) else evidence)[:EVIDENCE_KEPT],
+        reason=evidence if isinstance(evidence, Reason) else None,
         decided_by=decided_by,
         identities=identities if failed else (),
         accountable=accountable(failed_as),

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from artoo.contracts.execution import CallStatus, CorrectionSignal, ToolCall
+from artoo.contracts.shortened import without_middle
 
 _RESERVED_TOKENS = 3_000
 """Of the window: instructions, tools, listing, assignment and answer."""
@@ -137,11 +138,9 @@ def _fitted(parts: list[str], room: int) -> list[str]:
 
 
 def _cut(text: str, room: int) -> str:
+    """Head and tail in about `room` bytes."""
     size = _size(text)
-    if size <= room:
-        return text
-    half = room * len(text) // size // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+    return text if size <= room else without_middle(text, room * len(text) // size)
 
 
 def _size(text: str) -> int:

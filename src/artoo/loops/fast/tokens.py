@@ -11,7 +11,7 @@ from artoo.loops.fast.numerals import Number, numbers_in, parted, plain_digits
 
 Kind = Literal["number", "path", "url", "id", "quote"]
 
-_LONGEST = 100_000
+LONGEST = 100_000
 """Characters of a text that are read for tokens."""
 _CODE_BLOCK = re.compile(r"^ {0,3}```[ \t]*[^\s`][^\n`]*\n.*?(?:^ {0,3}```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 """A fenced block with an info string is code that is proposed or explained, and no report."""
@@ -50,7 +50,7 @@ class Token:
 
 def tokens_of(text: str) -> tuple[Token, ...]:
     """The tokens that an answer states, in order; code that it shows and marks of its lists are left out."""
-    text = text[:_LONGEST]
+    text = text[:LONGEST]
     left = _blanked(_CODE_BLOCK, text)
     found = list(_quotations(left))
     left = _blanked(_LIST_MARK, _blanked(_CODE_SPAN, left, keep=_is_number))
@@ -89,7 +89,7 @@ def _quotations(text: str) -> Iterator[Token]:
 
 def words_of(text: str) -> list[str]:
     """The words of a text, folded: to be compared or counted, never understood."""
-    return [word.casefold() for word in _WORD.findall(plain_digits(text[:_LONGEST]))]
+    return [word.casefold() for word in _WORD.findall(plain_digits(text[:LONGEST]))]
 
 
 def folded(text: str) -> str:
@@ -99,7 +99,7 @@ def folded(text: str) -> str:
 
 def paths_in(text: str) -> Iterator[str]:
     """What could name a file of this task: pieces with a point or a slash in them; only the disk says whether."""
-    for piece in _PIECES.split(text[:_LONGEST]):
+    for piece in _PIECES.split(text[:LONGEST]):
         name = piece.strip(":!?*").rstrip(".")
         if ("." in name or "/" in name) and any(map(str.isalnum, name)) and not _URL.match(name):
             yield name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -12,6 +12,7 @@ from artoo.contracts.criteria import Assurance, CheckAmended, weakest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
 from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, ToolCall, assurance_of
+from artoo.contracts.findings import FailedLast, LeftOpen, OwnValues, ResultFact, Unconfirmed, Unformed
 from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import (
     Cost,
@@ -25,12 +26,15 @@ from artoo.contracts.solution import (
     UnmetCriterion,
 )
 from artoo.loops.asking import Asker
-from artoo.loops.medium import wording
 from artoo.loops.medium.shaping import Schema, Shaper
 from artoo.prompts.segments import Segment
 
 _EXPLAINED = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
 """Endings for which a model may be asked for next moves; the others have run out of something or say it all."""
+
+LAW1_MARK = "[LAW1]"
+_STOPPED, _UNMET, _KEPT_BACK = "\u25a0 ", "\u2717 ", "\u2298 "
+"""Signs in a summary: before why it stopped, what is not met, what was withheld."""
 
 _INPUT, _REASON = 80, 300
 _MOST_TRIED = 8
@@ -79,12 +83,11 @@ class Endings:
 
     async def formed(self, standing: Standing, result: FinalResult, schema: Schema, cause: Envelope) -> FinalResult:
         """The same result with its output as a value of the schema, or with the reason why there is none."""
-        words = wording.wording(standing.language)
         shaped = await self._shaper.shape(standing.request, result.output, schema, cause)
         if shaped.problem:
-            facts = (*result.facts, words.unformed.format(reason=shaped.problem))
+            facts = (*result.facts, Unformed(problem=shaped.problem))
             return result.model_copy(update={"facts": facts, "assurance": Assurance.UNVERIFIED})
-        own = (words.own_values.format(fields=", ".join(shaped.own)),) if shaped.own else ()
+        own = (OwnValues(places=shaped.own),) if shaped.own else ()
         return result.model_copy(
             update={
                 "value": shaped.value,
@@ -97,39 +100,16 @@ class Endings:
         self, standing: Standing, request: ReplanRequest, why: StoppedBy, detail: str, cause: Envelope
     ) -> FinalResult:
         """Honest partial delivery."""
-        words = wording.wording(standing.language)
         unmet = unmet_of(request, standing.failed)
         tried = _tried(standing.failed, " ".join(each.reason for each in unmet))
-        moves = await self._moves(standing, request, why, cause) or _moves_for(words, why, request)
-        withheld = _withheld(request.outcomes)
-        summary = wording.abandoned(words, why, detail, request.merged_output, unmet, tried, moves, withheld)
-        return _result(
-            standing,
-            Directive.ABANDON,
-            summary=summary,
-            output=request.merged_output,
-            outcomes=request.outcomes,
-            unmet=unmet,
-            moves=moves,
-            why=why,
-            tried=tried,
-        )
+        moves = await self._moves(standing, request, why, cause)
+        stopped = {"stopped_by": why, "detail": detail, "tried": tried, "next_moves": moves}
+        return _result(standing, Directive.ABANDON, request.merged_output, request.outcomes, unmet, stopped)
 
     def bare(self, standing: Standing, failure: RoleFailure) -> FinalResult:
         """When even the ending failed: that it did, and nothing else."""
-        words = wording.wording(standing.language)
-        moves = words.moves.get(failure.stopped_by, ())
-        summary = wording.abandoned(words, failure.stopped_by, failure.reason, "", (), (), moves, ())
-        return _result(
-            standing,
-            Directive.ABANDON,
-            summary=summary,
-            output="",
-            outcomes=(),
-            unmet=(),
-            moves=moves,
-            why=failure.stopped_by,
-        )
+        stopped = {"stopped_by": failure.stopped_by, "detail": failure.reason}
+        return _result(standing, Directive.ABANDON, "", (), (), stopped)
 
     async def _moves(
         self, standing: Standing, request: ReplanRequest, why: StoppedBy, cause: Envelope
@@ -148,11 +128,6 @@ class Endings:
         return tuple(move.strip() for move in report.next_moves if move.strip())
 
 
-def _moves_for(words: wording.Wording, why: StoppedBy, request: ReplanRequest) -> tuple[str, ...]:
-    """What the person can do. Where nothing could even be planned, other words of theirs would not help."""
-    return words.moves.get(why, ()) if request.outcomes or why not in _EXPLAINED else ()
-
-
 def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> tuple[UnmetCriterion, ...]:
     """Every unmet criterion once, with its reason and the role that answers for it.
 
@@ -160,7 +135,7 @@ def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> t
     before, the reason is that of the round in which they ran: it has the tool's own words.
     """
     known = {
-        verdict.criterion: verdict.evidence
+        verdict.criterion: verdict
         for outcome in reversed(failed)
         if any(not call.never_ran for call in outcome.tool_calls)
         for verdict in outcome.criteria_verdicts
@@ -175,14 +150,13 @@ def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> t
     unmet: dict[str, UnmetCriterion] = {}
     for verdict in last_verdicts(request.outcomes, request.task_verdicts):
         if verdict.verdict == "fail":
-            reason = verdict.evidence
-            if verdict.criterion in turned_away:
-                reason = known.get(verdict.criterion, reason)
+            said = known.get(verdict.criterion, verdict) if verdict.criterion in turned_away else verdict
             unmet.setdefault(
                 verdict.criterion,
                 UnmetCriterion(
                     criterion=verdict.criterion,
-                    reason=shortened(reason, _REASON),
+                    reason=shortened(said.evidence, _REASON),
+                    found=said.reason,
                     failure_class=verdict.failure_class,
                     accountable=verdict.accountable,
                 ),
@@ -211,35 +185,32 @@ def _delivered(
     task_verdicts: Sequence[CriterionVerdict],
     unmet: tuple[UnmetCriterion, ...],
 ) -> FinalResult:
-    words = wording.wording(standing.language)
-    summary = wording.accepted(words, output, unmet, _withheld(outcomes))
     opened = open_criteria(outcomes, task_verdicts)
     assurance = assurance_of(last_verdicts(outcomes, task_verdicts))
     looked = any(outcome.tool_calls for outcome in outcomes)
-    named = tuple(criterion for criterion in opened if criterion != standing.request)
-    facts = wording.facts(words, assurance, named, _failing(outcomes), looked=looked)
-    result = _result(standing, directive, summary=summary, output=output, outcomes=outcomes, unmet=unmet)
-    return result.model_copy(update={"assurance": assurance, "open": opened, "facts": facts})
+    facts: list[ResultFact] = [Unconfirmed(looked=looked)] if assurance is Assurance.UNVERIFIED else []
+    facts += (LeftOpen(criterion=criterion) for criterion in opened if criterion != standing.request)
+    facts += (FailedLast(command=command) for command in _failing(outcomes))
+    known = {"assurance": assurance, "open": opened, "facts": tuple(facts)}
+    return _result(standing, directive, output, outcomes, unmet, known)
 
 
 def _result(
     standing: Standing,
     directive: Directive,
-    *,
-    summary: str,
     output: str,
     outcomes: Sequence[SubTaskOutcome],
     unmet: tuple[UnmetCriterion, ...],
-    moves: tuple[str, ...] = (),
-    why: StoppedBy | None = None,
-    tried: tuple[str, ...] = (),
+    more: Mapping[str, object],
 ) -> FinalResult:
+    """`more`: the fields that only this kind of ending has."""
+    withheld = _withheld(outcomes)
     every = {outcome.subtask_id: outcome for outcome in (*standing.failed, *outcomes)}
     calls = sum(len(outcome.tool_calls) for outcome in every.values())
     return FinalResult.model_validate(
         {
             "task_id": standing.task_id,
-            "summary": summary,
+            "summary": _summary(output, unmet, withheld, more),
             "output": output,
             "loss": standing.loss,
             "grad_l": standing.grad_l,
@@ -248,14 +219,26 @@ def _result(
             "directive": directive,
             "unmet": unmet,
             "done": tuple(outcome.intent for outcome in outcomes if outcome.status == "matched"),
-            "tried": tried,
-            "next_moves": moves,
-            "stopped_by": why,
-            "withheld": _withheld(outcomes),
+            "withheld": withheld,
             "amended": standing.amended,
             "cost": standing.cost.model_copy(update={"tool_calls": calls}),
+            "language": standing.language,
+            **more,
         }
     )
+
+
+def _summary(
+    output: str, unmet: Sequence[UnmetCriterion], withheld: Sequence[str], stopped: Mapping[str, object]
+) -> str:
+    """The output, and a line for each thing that is missing: exact things and signs, no sentence of code's."""
+    why = ": ".join(str(stopped[name]) for name in ("stopped_by", "detail") if stopped.get(name))
+    missed = [(each.criterion, each.found.bare if each.found is not None else each.reason) for each in unmet]
+    lines = [_STOPPED + why if why else "", output]
+    lines += (_UNMET + ": ".join(filter(None, each)) for each in missed)
+    lines += (_KEPT_BACK + act for act in withheld)
+    text = "\n".join(filter(None, lines))
+    return f"{LAW1_MARK} {text}" if withheld else text
 
 
 def _tried(failed: Sequence[SubTaskOutcome], told: str = "") -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from typing import Literal
 
 from artoo.contracts.changes import Conflict
 from artoo.contracts.criteria import Criterion, Mode
-from artoo.contracts.execution import CriterionVerdict, DecidedBy, FailureClass, SubTaskOutcome
+from artoo.contracts.execution import EVIDENCE_KEPT, CriterionVerdict, DecidedBy, FailureClass, SubTaskOutcome
+from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.roles import Role
 from artoo.loops.fast.checks import CheckResult
@@ -130,10 +131,10 @@ def left_open(criterion: Criterion, reason: str) -> CriterionVerdict:
 
 def not_judged(criterion: Criterion) -> CriterionVerdict:
     """Unmet because something it rests on is missing; it has no failure class of its own."""
-    return _verdict(criterion, "fail", "not judged: a subtask is unfinished", None, DecidedBy.FACT)
+    return _verdict(criterion, "fail", Reason(found=Found.UNFINISHED), None, DecidedBy.FACT)
 
 
-def contradicted(criterion: Criterion, fact: str) -> CriterionVerdict:
+def contradicted(criterion: Criterion, fact: str | Reason) -> CriterionVerdict:
     """A fact stands against it."""
     return _verdict(criterion, "fail", fact, FailureClass.LOGICAL, DecidedBy.FACT)
 
@@ -141,7 +142,7 @@ def contradicted(criterion: Criterion, fact: str) -> CriterionVerdict:
 def _verdict(
     criterion: Criterion,
     verdict: Literal["pass", "fail", "open"],
-    evidence: str,
+    evidence: str | Reason,
     failure_class: FailureClass | None,
     by: DecidedBy,
 ) -> CriterionVerdict:
@@ -150,7 +151,8 @@ def _verdict(
         mode=criterion.mode,
         verdict=verdict,
         failure_class=failure_class if verdict == "fail" else None,
-        evidence=evidence[:1_000],
+        evidence=(evidence.text if isinstance(evidence, Reason) else evidence)[:EVIDENCE_KEPT],
+        reason=evidence if isinstance(evidence, Reason) else None,
         decided_by=by,
         failed_attempts=int(verdict == "fail"),
         accountable=Role.PLANNER,

@@ -1,0 +1,238 @@
+"""What artoo says about a result, in English and in Chinese: fields in, sentences out.
+
+Criteria, outputs and a model's or a tool's own words stand as they are. A third language is one more `ResultWords`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, TWO_WAYS_AGREE
+from artoo.contracts.findings import (
+    FailedLast,
+    Found,
+    LeftOpen,
+    OwnValues,
+    Remark,
+    ResultFact,
+    Unconfirmed,
+    Unformed,
+)
+from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
+
+_MOST_TRIED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ResultWords:
+    """The sentences of one language. `findings` leaves out what is said in English as it stands."""
+
+    not_completed: str
+    detailed: str
+    unmet: str
+    reached: str
+    tried: str
+    next_moves: str
+    withheld: str
+    unverified: str
+    unlooked: str
+    open: str
+    failing: str
+    unformed: str
+    own_values: str
+    stopped: Mapping[StoppedBy, str]
+    moves: Mapping[StoppedBy, str]
+    criteria: Mapping[str, str]
+    findings: Mapping[Found, str]
+
+    def criterion(self, text: str) -> str:
+        """A criterion; those that code implies have words here."""
+        return self.criteria.get(text, text)
+
+    def reason(self, unmet: UnmetCriterion) -> str:
+        """Why a criterion is not met."""
+        found = unmet.found
+        if found is None or found.found not in self.findings:
+            return unmet.reason
+        return self.findings[found.found].format(subject=found.subject, said=found.said).rstrip("：: ")
+
+    def fact(self, fact: ResultFact) -> str:
+        """One thing that code knows, as a line."""
+        match fact:
+            case Unconfirmed(looked=looked):
+                return self.unverified if looked else self.unlooked
+            case LeftOpen(criterion=criterion):
+                return self.open.format(criterion=self.criterion(criterion))
+            case FailedLast(command=command):
+                return self.failing.format(command=command)
+            case Unformed(problem=problem):
+                return self.unformed.format(reason=problem)
+            case OwnValues(places=places):
+                return self.own_values.format(fields=", ".join(places))
+            case Remark(text=text):
+                return text
+
+    def why_stopped(self, result: FinalResult) -> str:
+        """Why a task was abandoned; empty of any other."""
+        if result.directive is not Directive.ABANDON:
+            return ""
+        why = result.stopped_by or StoppedBy.INTERNAL
+        reason = self.stopped[why]
+        if result.detail not in ("", why.value):
+            reason = self.detailed.format(reason=reason, detail=result.detail)
+        return self.not_completed.format(reason=reason)
+
+    def could(self, result: FinalResult) -> tuple[str, ...]:
+        """What the person can do: a model's suggestions, else what the ending itself suggests. Where nothing could
+        even be planned, other words of theirs would not help.
+        """
+        why = result.stopped_by
+        if result.next_moves or why is None or why not in self.moves:
+            return result.next_moves
+        in_vain = why in (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS) and not result.unmet
+        return () if in_vain else (self.moves[why],)
+
+    def plain(self, result: FinalResult) -> str:
+        """The whole answer as text: what was reached, what is missing, why it stopped, what comes next."""
+        why, output = self.why_stopped(result), result.output.strip()
+        lines = [why, self.reached if why and output else "", output]
+        lines += (
+            self.unmet.format(criterion=self.criterion(each.criterion), reason=self.reason(each) or "?")
+            for each in result.unmet
+        )
+        lines += (self.withheld.format(act=act) for act in result.withheld)
+        if result.tried:
+            lines.append(self.tried.format(tried="; ".join(result.tried[:_MOST_TRIED])))
+        moves = self.could(result)
+        lines += (self.next_moves, *(f"- {move}" for move in moves)) if moves else ()
+        return "\n".join(filter(None, lines))
+
+
+_SAY_MORE = "say more precisely what is wanted, or where it is"
+_SAY_MORE_ZH = "更具体地说明想要什么，或它在哪里"
+
+ENGLISH: Final = ResultWords(
+    not_completed="The task could not be completed: {reason}.",
+    detailed="{reason} ({detail})",
+    unmet="Not met: {criterion} ({reason})",
+    reached="What was reached:",
+    tried="Tried: {tried}",
+    next_moves="You could:",
+    withheld="Not done, because it was not confirmed: {act}",
+    unverified="Unverified: nothing has confirmed this answer.",
+    unlooked="Unverified: this is what the model knows; nothing was looked up.",
+    open="Not verified: {criterion}",
+    failing="Failed last: {command}",
+    unformed="Not in the form that was asked for: {reason}",
+    own_values="Put in by the model, not found in the answer: {fields}",
+    stopped={
+        StoppedBy.COST: "its budget of rounds and time is nearly spent",
+        StoppedBy.DIVERGENCE: "the results were getting worse",
+        StoppedBy.REPLANS: "no way that was tried led to the goal",
+        StoppedBy.MISSING_INPUT: "something that it needs does not exist",
+        StoppedBy.TIME: "the time budget is spent",
+        StoppedBy.CALLS: "the budget of model calls is spent",
+        StoppedBy.TOKENS: "the budget of tokens is spent",
+        StoppedBy.MONEY: "the budget of money is spent",
+        StoppedBy.NO_MODEL: "no language model could be used",
+        StoppedBy.INTERRUPTED: "it was interrupted",
+        StoppedBy.REFUSED_BY_USER: "a step that it needs was not allowed",
+        StoppedBy.INTERNAL: "a part of artoo failed",
+    },
+    moves={
+        StoppedBy.COST: _SAY_MORE,
+        StoppedBy.DIVERGENCE: _SAY_MORE,
+        StoppedBy.REPLANS: _SAY_MORE,
+        StoppedBy.MISSING_INPUT: "check the name, or say where it is",
+        StoppedBy.TIME: "give it more time (--budget seconds=…)",
+        StoppedBy.CALLS: "allow more model calls (--budget calls=…)",
+        StoppedBy.TOKENS: "allow more tokens (--budget tokens=…)",
+        StoppedBy.MONEY: "allow it to cost more (--budget money=…)",
+        StoppedBy.NO_MODEL: "check the model settings with `artoo doctor`",
+        StoppedBy.INTERNAL: "look at the whole record with `artoo log show`",
+    },
+    criteria={},
+    findings={},
+)
+
+CHINESE: Final = ResultWords(
+    not_completed="任务未能完成：{reason}。",
+    detailed="{reason}（{detail}）",
+    unmet="未满足：{criterion}（{reason}）",
+    reached="已得到的结果：",
+    tried="尝试过：{tried}",
+    next_moves="您可以：",
+    withheld="未执行（未获确认）：{act}",
+    unverified="未经验证：没有任何东西证实这个答案。",
+    unlooked="未经验证：这是模型自己的知识，没有查证。",
+    open="未验证：{criterion}",
+    failing="最后失败的命令：{command}",
+    unformed="未能转换成所要求的格式：{reason}",
+    own_values="由模型填入，答案中没有：{fields}",
+    stopped={
+        StoppedBy.COST: "轮次和时间预算即将用尽",
+        StoppedBy.DIVERGENCE: "结果越来越差",
+        StoppedBy.REPLANS: "尝试过的方法都没有达到目标",
+        StoppedBy.MISSING_INPUT: "所需的东西不存在",
+        StoppedBy.TIME: "时间预算已用尽",
+        StoppedBy.CALLS: "模型调用预算已用尽",
+        StoppedBy.TOKENS: "token 预算已用尽",
+        StoppedBy.MONEY: "费用预算已用尽",
+        StoppedBy.NO_MODEL: "没有可用的语言模型",
+        StoppedBy.INTERRUPTED: "任务被中断",
+        StoppedBy.REFUSED_BY_USER: "所需的一步未被允许",
+        StoppedBy.INTERNAL: "artoo 的某个部分出错",
+    },
+    moves={
+        StoppedBy.COST: _SAY_MORE_ZH,
+        StoppedBy.DIVERGENCE: _SAY_MORE_ZH,
+        StoppedBy.REPLANS: _SAY_MORE_ZH,
+        StoppedBy.MISSING_INPUT: "检查名称，或说明它在哪里",
+        StoppedBy.TIME: "给它更多时间（--budget seconds=…）",
+        StoppedBy.CALLS: "允许更多模型调用（--budget calls=…）",
+        StoppedBy.TOKENS: "允许使用更多 token（--budget tokens=…）",
+        StoppedBy.MONEY: "允许更高的费用（--budget money=…）",
+        StoppedBy.NO_MODEL: "用 `artoo doctor` 检查模型设置",
+        StoppedBy.INTERNAL: "用 `artoo log show` 查看完整记录",
+    },
+    criteria={
+        AGREES_WITH_EVIDENCE: "结果与工具实际所做的一致",
+        TWO_WAYS_AGREE: "两种独立方法的结果一致",
+    },
+    findings={
+        Found.NOT_CALLED: "没有调用过 {subject}",
+        Found.CALL_ENDED: "{subject}：{said}",
+        Found.WITHHELD: "{subject} 未获确认，没有执行：{said}",
+        Found.CUT_SHORT: "{subject} 被中途终止（{said}）",
+        Found.DID_NOT_RUN: "{subject} 没有运行：{said}",
+        Found.FAILED: "{subject} 失败：{said}",
+        Found.SAYS_ONLY: "{subject} 只输出了：{said}",
+        Found.NO_CALL: "答案引用了第 {subject} 次调用，而总共只有 {said} 次",
+        Found.EMPTY: "答案是空的",
+        Found.NO_RESULT: "没有得到结果：{said}",
+        Found.NOWHERE: "在任何输出、更改或请求中都找不到：{said}",
+        Found.NOT_LOOKED_UP: "没有任何调用可以证明：{said}",
+        Found.WAYS_DIFFER: "其他方法得到：{said}",
+        Found.BAD_PATTERN: "正则表达式 {subject} 无法使用：{said}",
+        Found.NO_MATCH: "输出中没有匹配 {subject} 的内容：{said}",
+        Found.NO_MATCH_IN: "{subject} 中没有匹配的内容：{said}",
+        Found.NOT_JSON: "输出不是单个 JSON 值：{said}",
+        Found.BAD_SCHEMA: "JSON schema 本身无法使用：{said}",
+        Found.MISFIT: "JSON 在 {subject} 处不符合 schema：{said}",
+        Found.MISSING: "{subject} 不存在",
+        Found.UNREADABLE: "{subject} 无法查看：{said}",
+        Found.IS_DIRECTORY: "{subject} 是目录，不是文本文件",
+        Found.NO_TEXT: "{subject} 是二进制文件或过大，无法搜索（{said} 字节）",
+        Found.COMMAND_FAILED: "`{subject}` 的退出码是 {said}",
+        Found.NO_VERDICT: "`{subject}` 没有给出结论：{said}",
+        Found.UNFINISHED: "未判定：有一个子任务没有完成",
+        Found.CONFLICT: "{said}",
+    },
+)
+
+
+def result_words(language: str) -> ResultWords:
+    """The sentences for a BCP 47 tag; English where there is no translation."""
+    return CHINESE if language.lower().startswith("zh") else ENGLISH

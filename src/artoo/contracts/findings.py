@@ -1,0 +1,151 @@
+"""What code finds, typed: why a criterion failed, and what a person is to know beside an answer.
+
+A finding holds exact things only: paths, commands, numbers, a program's own words. Models and logs read it in
+English (`Reason.text`); who shows it to a person has the sentences of their language (`artoo.cli.result_words`).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from artoo.contracts.base import Contract
+
+
+class Found(StrEnum):
+    """What stands against a criterion. Each has a sentence with `subject` and `said` in it."""
+
+    NOT_CALLED = "not_called"
+    CALL_ENDED = "call_ended"
+    WITHHELD = "withheld"
+    CUT_SHORT = "cut_short"
+    DID_NOT_RUN = "did_not_run"
+    FAILED = "failed"
+    SAYS_ONLY = "says_only"
+    NO_CALL = "no_call"
+    EMPTY = "empty"
+    NO_RESULT = "no_result"
+    NOWHERE = "nowhere"
+    NOT_LOOKED_UP = "not_looked_up"
+    WAYS_DIFFER = "ways_differ"
+    BAD_PATTERN = "bad_pattern"
+    NO_MATCH = "no_match"
+    NO_MATCH_IN = "no_match_in"
+    NOT_JSON = "not_json"
+    BAD_SCHEMA = "bad_schema"
+    MISFIT = "misfit"
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+    IS_DIRECTORY = "is_directory"
+    NO_TEXT = "no_text"
+    COMMAND_FAILED = "command_failed"
+    NO_VERDICT = "no_verdict"
+    UNFINISHED = "unfinished"
+    CONFLICT = "conflict"
+
+
+_ENGLISH: dict[Found, str] = {
+    Found.NOT_CALLED: "no call of {subject} was made",
+    Found.CALL_ENDED: "{subject}: {said}",
+    Found.WITHHELD: "{subject} was withheld: {said}",
+    Found.CUT_SHORT: "{subject} was cut short ({said})",
+    Found.DID_NOT_RUN: "{subject} did not run: {said}",
+    Found.FAILED: "{subject} failed: {said}",
+    Found.SAYS_ONLY: "{subject} says only: {said}",
+    Found.NO_CALL: "the answer rests on call {subject}, and {said} calls were made",
+    Found.EMPTY: "the answer is empty",
+    Found.NO_RESULT: "there is no result: {said}",
+    Found.NOWHERE: "in no call's output, no change, not in the request: {said}",
+    Found.NOT_LOOKED_UP: "no call was made that could show it: {said}",
+    Found.WAYS_DIFFER: "other ways give: {said}",
+    Found.BAD_PATTERN: "the regular expression {subject} cannot be used: {said}; correct it",
+    Found.NO_MATCH: "the output has no match of {subject}: {said}",
+    Found.NO_MATCH_IN: "{subject} has no match of {said}",
+    Found.NOT_JSON: "the output is not one JSON value: {said}",
+    Found.BAD_SCHEMA: "the JSON schema itself cannot be used: {said}; correct it",
+    Found.MISFIT: "the JSON does not fit its schema at {subject}: {said}",
+    Found.MISSING: "{subject} does not exist",
+    Found.UNREADABLE: "{subject} cannot be looked at: {said}",
+    Found.IS_DIRECTORY: "{subject} is a directory, not a text file",
+    Found.NO_TEXT: "{subject} is binary or too large to be searched ({said} bytes)",
+    Found.COMMAND_FAILED: "`{subject}` ended with {said}",
+    Found.NO_VERDICT: "`{subject}` gave no verdict: {said}",
+    Found.UNFINISHED: "not judged: a subtask is unfinished",
+    Found.CONFLICT: "{said}",
+}
+
+
+class Reason(Contract):
+    """Why a criterion failed, as code found it: about what (`subject`), and in whose own words (`said`)."""
+
+    found: Found
+    subject: str = ""
+    said: str = ""
+
+    @property
+    def text(self) -> str:
+        """In English, for models, logs and programs."""
+        return _ENGLISH[self.found].format(subject=self.subject, said=self.said).rstrip(": ")
+
+    @property
+    def bare(self) -> str:
+        """The exact things in it alone, in no language but their own."""
+        return ": ".join(filter(None, (self.subject, self.said)))
+
+
+class Unconfirmed(Contract):
+    """Nothing has confirmed the answer. `looked`: whether tools were used at all; else a model knows it, or not."""
+
+    fact: Literal["unconfirmed"] = "unconfirmed"
+    looked: bool
+
+
+class LeftOpen(Contract):
+    """A criterion that nothing decided."""
+
+    fact: Literal["left_open"] = "left_open"
+    criterion: str
+
+
+class FailedLast(Contract):
+    """The last command of a part that stands ended badly."""
+
+    fact: Literal["failed_last"] = "failed_last"
+    command: str
+
+
+class Unformed(Contract):
+    """The answer could not be put into the form that was asked for. `problem` is that of the form's library."""
+
+    fact: Literal["unformed"] = "unformed"
+    problem: str
+
+
+class OwnValues(Contract):
+    """Places of the form (`$.age`) whose values the model put in; the answer does not hold them."""
+
+    fact: Literal["own_values"] = "own_values"
+    places: tuple[str, ...]
+
+
+class Remark(Contract):
+    """A line as it was written: what logs of earlier versions hold."""
+
+    fact: Literal["remark"] = "remark"
+    text: str
+
+
+def _from_line(value: object) -> object:
+    return {"fact": "remark", "text": value} if isinstance(value, str) else value
+
+
+ResultFact = Annotated[
+    Annotated[
+        Unconfirmed | LeftOpen | FailedLast | Unformed | OwnValues | Remark,
+        Field(discriminator="fact"),
+    ],
+    BeforeValidator(_from_line),
+]
+"""One thing that code knows of a result, whatever its words say."""

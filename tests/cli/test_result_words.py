@@ -1,0 +1,98 @@
+"""What artoo says of a result: made of its fields, in the request's language, and nothing in another one."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from artoo.cli.result_words import CHINESE, ENGLISH, ResultWords, result_words
+from artoo.contracts.criteria import AGREES_WITH_EVIDENCE
+from artoo.contracts.findings import (
+    FailedLast,
+    Found,
+    LeftOpen,
+    OwnValues,
+    Reason,
+    Remark,
+    ResultFact,
+    Unconfirmed,
+    Unformed,
+)
+from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
+
+FACTS: tuple[ResultFact, ...] = (
+    Unconfirmed(looked=True),
+    Unconfirmed(looked=False),
+    LeftOpen(criterion="§1"),
+    FailedLast(command="§2"),
+    Unformed(problem="§3"),
+    OwnValues(places=("§4",)),
+    Remark(text="§5"),
+)
+WORDS = pytest.mark.parametrize("words", [ENGLISH, CHINESE], ids=["en", "zh"])
+
+
+def abandoned(why: StoppedBy, **more: object) -> FinalResult:
+    return FinalResult.model_validate(
+        {"task_id": "t", "summary": "", "directive": Directive.ABANDON, "stopped_by": why, **more}
+    )
+
+
+@WORDS
+def test_there_is_a_sentence_for_every_ending(words: ResultWords) -> None:
+    """Each reason to stop has words of its own; detail, output, what was tried and what comes next are there."""
+    assert set(words.stopped) == set(StoppedBy)
+    assert len(set(words.stopped.values())) == len(StoppedBy)
+    for reason in StoppedBy:
+        text = words.plain(
+            abandoned(reason, detail="x7", output="out", tried=("tried it",), next_moves=("do this",))
+        )
+        assert all(part in text for part in ("x7", "out", "tried it", "- do this"))
+
+
+@WORDS
+def test_every_fact_has_its_line(words: ResultWords) -> None:
+    """Each kind is told apart, with what it is about."""
+    lines = [words.fact(fact) for fact in FACTS]
+    assert len(set(lines)) == len(FACTS)
+    assert all(f"§{number}" in line for number, line in enumerate(lines[2:], 1))
+
+
+@pytest.mark.parametrize("found", Found)
+def test_a_reason_in_chinese_holds_no_english(found: Found) -> None:
+    """Whatever code finds has a Chinese sentence; only what it is about and a tool's own words stay as they are."""
+    unmet = UnmetCriterion(criterion="c", reason="English", found=Reason(found=found, subject="①", said="②"))
+    said = CHINESE.reason(unmet).replace("JSON", "").replace("schema", "")
+    assert not any(letter.isascii() and letter.isalpha() for letter in said)
+    english = Reason(found=found, subject="①", said="②").text
+    assert {"①", "②"} & set(said) == {"①", "②"} & set(english)
+    assert not any(unicodedata.category(letter) == "Lo" for letter in english)
+
+
+def test_a_model_s_own_reason_stays_as_it_is() -> None:
+    """Only what code found is worded; a criterion that code implies has words too."""
+    assert CHINESE.reason(UnmetCriterion(criterion="c", reason="表头缺失")) == "表头缺失"
+    assert (
+        CHINESE.criterion(AGREES_WITH_EVIDENCE) != AGREES_WITH_EVIDENCE == ENGLISH.criterion(AGREES_WITH_EVIDENCE)
+    )
+
+
+def test_what_was_withheld_is_named() -> None:
+    """Each act, after the answer."""
+    done = FinalResult(task_id="t", summary="", output="done", directive=Directive.ACCEPT, withheld=("/a", "/b"))
+    first, *rest = ENGLISH.plain(done).splitlines()
+    assert first == "done" and "/a" in rest[0] and "/b" in rest[1]
+
+
+def test_where_nothing_could_be_planned_nothing_is_suggested() -> None:
+    """Other words of the person would not help; with something unmet they would."""
+    assert ENGLISH.could(abandoned(StoppedBy.REPLANS)) == ()
+    unmet = (UnmetCriterion(criterion="c"),)
+    assert ENGLISH.could(abandoned(StoppedBy.REPLANS, unmet=unmet)) == (ENGLISH.moves[StoppedBy.REPLANS],)
+    assert ENGLISH.could(abandoned(StoppedBy.TIME)) == (ENGLISH.moves[StoppedBy.TIME],)
+
+
+def test_other_languages_get_english() -> None:
+    """Only Chinese has sentences of its own so far."""
+    assert result_words("fr") is ENGLISH and result_words("zh-Hans") is CHINESE
