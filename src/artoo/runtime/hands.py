@@ -132,7 +132,7 @@ def open_hands(
     def working_in(subtask_id: str) -> Iterable[Tool]:
         return builtin_tools(forks.of(subtask_id), gate, artoo_home, network, places=places, printing=printing)
 
-    look = partial(ProjectLook, roots, places, whole_files=whole_files)
+    look = partial(ProjectLook, roots, places, whole_files=whole_files, observe=gate.origins.observe_text)
 
     def sight(subtask_id: str) -> Sight:
         fork = forks.of(subtask_id)

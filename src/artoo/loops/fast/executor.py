@@ -64,12 +64,13 @@ class ExecutorLimits:
 
 @dataclass(slots=True)
 class _Work:
-    """The subtask under way. `first` is where this attempt begins in the record; `listing` is of now; `said`: the
-    last attempt's own words.
+    """The subtask under way. `first` is where this attempt begins in the record; `listing` and `guide` are of
+    now; `said`: the last attempt's own words.
     """
 
     subtask: SubTask
     listing: str
+    guide: str
     record: Record
     attempt: int = 1
     first: int = 0
@@ -132,7 +133,7 @@ class Executor:
         match envelope.payload:
             case SubTask() as subtask:
                 record = Record(self._project)
-                self._work = _Work(subtask, subtask.surroundings, record, stale=subtask.sequence > 1)
+                self._work = _Work(subtask, subtask.surroundings, subtask.guide, record, stale=subtask.sequence > 1)
             case CorrectionSignal() as correction if self._work is not None:
                 self._work.attempt = correction.attempt + 1
                 self._work.first = len(self._work.record.calls)
@@ -242,10 +243,12 @@ class Executor:
             self._steps_left -= 1
         small = self._asker.known.small
         simple = small and self._heuristics.programs
+        listing = await self._listing(work)
         segments = {
             Segment.TOOLS: describe_tools(specs, programs_apart=simple),
             Segment.CONSTRAINTS: prohibitions(work.subtask.must_not),
-            Segment.SURROUNDINGS: await self._listing(work),
+            Segment.PROJECT_GUIDE: work.guide,
+            Segment.SURROUNDINGS: listing,
             Segment.CONTEXT: work.subtask.context,
             Segment.SUBTASK: _assignment(work.subtask),
             Segment.EVIDENCE: work.record.text(room_for_record(self._asker.known.window, small=small)),
@@ -272,6 +275,7 @@ class Executor:
             seen = await self._surroundings.look(work.subtask.intent)
             done = f"Done in this task so far:\n{seen.changed}" if seen.changed else ""
             waits = _PREPARED if any(not line.startswith("created") for line in seen.changed.splitlines()) else ""
+            work.guide = seen.guide
             work.listing = "\n".join(filter(None, (seen.listing, done, waits)))
         return work.listing
 
