@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check test-quick man torture bench lock clean model
+.PHONY: demo test check test-quick man docs torture bench lock clean model
 
 demo: $(READY)
 	$(BIN)/artoo run "How many Python files (name ending in .py) are in the directory src and its subdirectories? Print the number, and in one line how it was found."
@@ -29,6 +29,15 @@ test-quick: $(READY)
 man: $(READY)
 	$(BIN)/python -m artoo.cli.manual > artoo.1
 
+# The site, in build/site; a dead link, or a page that no other one names, is an error.
+docs: $(READY) $(VENV)/.docs-ready
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs/site -d build/doctrees . build/site
+	cp build/site/README.html build/site/index.html
+
+$(VENV)/.docs-ready: requirements/docs.txt $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.txt
+	touch $@
+
 torture: $(READY) model
 	$(BIN)/pytest -m torture
 	$(BIN)/pytest --hypothesis-profile=search -n 2 --dist loadfile -m "not torture and not embedded"
@@ -49,6 +58,8 @@ lock: $(READY)
 		--no-emit-index-url --no-header -o requirements/runtime.txt --quiet --upgrade
 	$(BIN)/python -m uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-header -o requirements/dev.txt --quiet --upgrade
+	$(BIN)/python -m uv pip compile --group pyproject.toml:docs -c requirements/dev.txt --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-header -o requirements/docs.txt --quiet --upgrade
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .coverage .import_linter_cache

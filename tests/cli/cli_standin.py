@@ -20,7 +20,7 @@ from typing import Self
 from review_cases import crowded_review, long_review, small_review
 
 from artoo.cli import running
-from artoo.cli.fetching import Fetch
+from artoo.cli.aside import Aside
 from artoo.cli.main import main
 from artoo.contracts.base import Contract
 from artoo.contracts.changes import ChangeKind
@@ -381,8 +381,8 @@ class StandIn:
         self.closed = False
         self._stopped = asyncio.Event()
 
-    def __call__(self, config: Config, fetch: Fetch, confirm: Confirm | None = None) -> Self:
-        self.config, self.fetch, self.confirm = config, fetch, confirm
+    def __call__(self, config: Config, aside: Aside, confirm: Confirm | None = None) -> Self:
+        self.config, self.aside, self.confirm = config, aside, confirm
         return self
 
     async def __aenter__(self) -> Self:

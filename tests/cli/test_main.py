@@ -50,6 +50,8 @@ def asked(standin: StandIn) -> list[str]:
         (["run", "--", "--help", "is", "what?"], "--help is what?"),
         (["models", "of", "the", "world"], "models of the world"),
         (["modle", "the", "world"], "modle the world"),
+        (["modle", "list", "of", "the", "world"], "modle list of the world"),
+        (["run", "modle"], "modle"),
         (["统计文件"], "统计文件"),
     ],
 )
@@ -59,11 +61,22 @@ def test_what_is_no_command_is_a_request(standin: StandIn, arguments: list[str],
     assert asked(standin) == [request_text]
 
 
-@pytest.mark.parametrize("arguments", [["modle"], ["doctro"], ["Model"], ["modle", "list"], ["memroy", "query"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["modle"],
+        ["doctro"],
+        ["Model"],
+        ["modle", "list"],
+        ["memroy", "query"],
+        ["doctro", "--json"],
+        ["agnet", "show", "bob"],
+    ],
+)
 def test_a_misspelt_command_is_a_usage_error(
     standin: StandIn, arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One word that is nearly a command is not sent to a model; the command is suggested."""
+    """What is nearly a command, alone or with a part of it, is not sent to a model; the command is suggested."""
     assert main(arguments) == 2
     assert asked(standin) == []
     assert "Did you mean" in capsys.readouterr().err

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 from cli_standin import StandIn
 
+from artoo.cli.aside import Aside
 from artoo.cli.display import Progress
-from artoo.cli.fetching import Fetch
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.running import run_task
 from artoo.contracts.envelope import Envelope
@@ -41,7 +41,7 @@ async def test_an_interrupt_before_the_task_began_is_not_lost() -> None:
             InterruptedEarly("endless"),
             "wait",
             interrupts=interrupts,
-            fetch=Fetch(),
+            aside=Aside(),
             options=RunOptions(),
             progress=Progress.PLAIN,
             stream=io.StringIO(),
@@ -57,7 +57,7 @@ async def test_a_stream_without_an_end_is_an_error() -> None:
             StandIn("endings_missing"),
             "wait",
             interrupts=interrupts,
-            fetch=Fetch(),
+            aside=Aside(),
             options=RunOptions(),
             progress=Progress.NONE,
         )

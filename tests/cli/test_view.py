@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
+from artoo.cli.aside import Fetch
 from artoo.cli.display import NoDisplay, Progress, display_for
-from artoo.cli.fetching import Fetch
-from artoo.cli.fold import fold, take
+from artoo.cli.fold import fold, fold_printed, take
 from artoo.cli.live import LiveDisplay
 from artoo.cli.marks import ASCII, UNICODE, Marks, cost_line, marks_for
 from artoo.cli.plain import PlainDisplay
@@ -27,6 +27,7 @@ from artoo.contracts.execution import CallEffects, ToolCall, ToolCalled, ToolSta
 from artoo.contracts.plan import PlanRefused
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Cost, Halt, RoleFailure, StoppedBy
+from artoo.ports.printing import Printed
 
 
 @dataclass
@@ -283,11 +284,13 @@ def test_the_command_that_runs_is_shown_with_its_last_lines() -> None:
         ),
         view,
     )
-    view.round.subtasks[subtask_id].printed = ("1 of 3", "2 of 3")
+    fold_printed(Printed(view.task_id, "of another call", ("0 of 3",)), view)
+    fold_printed(Printed(view.task_id, "a", ("1 of 3", "2 of\x1b 3")), view)
     clock.now = 12.0
     lines = frame(view)
     assert any("-> shell: sleep 30" in line.replace("→", "->") and "12 s" in line for line in lines)
-    assert [line.strip(" │|") for line in lines if "of 3" in line] == ["1 of 3", "2 of 3"]
+    assert [line.strip(" │|") for line in lines if "of 3" in line] == ["1 of 3"]
+    assert any("2 of\\x1b 3" in line for line in lines)
     done = ToolCall(tool="shell", identity=("shell",), input="sleep 30")
     take(ToolCalled(subtask_id=subtask_id, attempt=1, act="a", call=done), view)
     lines = frame(view)

@@ -37,6 +37,13 @@ def anchor_of(heading: str) -> str:
     return kept.replace(" ", "-")
 
 
+def test_every_page_is_named_on_the_first_one() -> None:
+    """Who begins there finds all of them, and the site has them in its contents."""
+    first = ROOT / "docs" / "README.md"
+    named = {(first.parent / target).resolve() for target, _ in _LINK.findall(first.read_text(encoding="utf-8"))}
+    assert set((ROOT / "docs").rglob("*.md")) - {first} <= named
+
+
 def test_no_link_of_the_documentation_is_dead() -> None:
     """Neither a page nor a heading in it."""
     pages = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]

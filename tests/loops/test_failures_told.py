@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
+
+import pytest
 from scenario import Script, World, moves, plan, shell, subtask
 
+from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.solution import StoppedBy
 from artoo.testing import Reply
 
 
-def again(command: str) -> Script:
+def again(command: str, *, final: bool = True) -> Script:
     """A model that always does the same."""
     return {
         "Plan": lambda _: plan(subtask("do it", tool="shell")),
-        "ExecutorStep": lambda _: shell(command),
+        "ExecutorStep": lambda _: shell(command, final=final),
         "FailureReport": lambda _: moves(),
     }
 
+
+CURL = "# artoo hosts: example.com\ncurl -sS https://example.com/"
 
 NO_SUCH = "rm: cannot remove 'none.txt': No such file or directory"
 
@@ -26,6 +32,38 @@ async def test_a_blocked_repeat_does_not_hide_what_the_tool_said(world: World) -
     assert ended.told.count(NO_SUCH) == 1
     assert "blocked" not in ended.told
     assert ended.result.tried == ("shell: rm none.txt → error",)
+
+
+@pytest.mark.parametrize("final", [True, False])
+async def test_a_blocked_repeat_is_cheap(world: World, final: bool) -> None:
+    """A model that does nothing else than what failed is not asked again and again: neither attempt nor round is
+    gone on with in which it only repeats itself."""
+    ended = await world.play("delete none.txt", again("rm none.txt", final=final))
+    assert len(ended.contracts) <= 17
+    assert ended.directives[-1] == "abandon"
+
+
+@pytest.mark.parametrize("final", [True, False])
+@pytest.mark.parametrize("asked", [False, True])
+async def test_what_was_not_allowed_is_not_asked_for_again(world: World, asked: bool, final: bool) -> None:
+    """The same act ends the task after its first repeat, also in other words; the result says what to type."""
+    questions: list[ConfirmationRequest] = []
+    count = itertools.count()
+
+    async def no(request: ConfirmationRequest) -> bool:
+        questions.append(request)
+        return False
+
+    other_words = dict(again("", final=final)) | {
+        "ExecutorStep": lambda _: shell(f"{CURL}?{next(count)}", final=final)
+    }
+    for script in (again(CURL, final=final), other_words):
+        ended = await world.play("fetch example.com", script, confirm=no if asked else None)
+        assert len(ended.contracts) <= 3
+        assert ended.result.stopped_by is StoppedBy.REFUSED_BY_USER
+        assert [(act.verb, act.target) for act in ended.one(ConfirmationRequest).acts] == [
+            ("network", "example.com:443")
+        ]
 
 
 async def test_a_model_that_writes_no_json_is_named(world: World) -> None:
@@ -40,7 +78,7 @@ async def test_a_model_that_writes_no_json_is_named(world: World) -> None:
 
 async def test_what_only_a_model_is_told_is_not_shown(world: World) -> None:
     """An act that nobody could allow is named once, without the advice to the model."""
-    ended = await world.play("fetch example.com", again("# artoo hosts: example.com\ncurl -sS https://example.com"))
+    ended = await world.play("fetch example.com", again(CURL))
     assert ended.result.stopped_by is StoppedBy.REFUSED_BY_USER
     assert "report it" not in ended.told
     assert "network example.com:443" in ended.told

@@ -27,6 +27,7 @@ from artoo.contracts.settling import Ending
 from artoo.ports.bus import Port
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Departure, Ticket
+from artoo.redaction import Redactor
 from artoo.runtime.acts import past_of
 from artoo.runtime.config import Config
 from artoo.runtime.hands import open_hands
@@ -70,7 +71,7 @@ async def life(home: Path, fuse: str, answer: Consent) -> None:
         past = _past(config)
         async with asyncio.TaskGroup() as group:
             bus = InProcessBus(SystemClock(), UuidIds())
-            async with recorded(bus, config.home, ()) as log:
+            async with recorded(bus, config.home, Redactor()) as log:
                 answering = group.create_task(_person(bus.port(Role.USER, TASK), home, answer))
                 _light(fuse, bus)
                 await _work(home, config, bus, group, past, log.flush)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from artoo.bus.inprocess import InProcessBus
+from artoo.redaction import Redactor
 from artoo.runtime.recording import recorded
 from artoo.tasklog.reader import find_log
 
@@ -31,7 +32,7 @@ class TaskLogConsumer:
     """The task log: every message of a task, in its file."""
 
     def attached(self, bus: InProcessBus, home: Path) -> AbstractAsyncContextManager[object]:
-        return recorded(bus, home, [])
+        return recorded(bus, home, Redactor())
 
     def kept(self, home: Path, task_id: str) -> Sequence[str]:
         return [str(fields["id"]) for _, fields in find_log(home, task_id).fields() if "id" in fields]

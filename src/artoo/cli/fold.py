@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from artoo.cli.printable import one_line
+from artoo.cli.printable import one_line, printable
 from artoo.cli.review.words import review_words
 from artoo.cli.text import directive_name, in_language, role_name
 from artoo.cli.view import RoundView, Stage, SubtaskView, TaskView
@@ -34,12 +34,21 @@ from artoo.contracts.solution import (
     ReplanRequest,
     RoleFailure,
 )
+from artoo.ports.printing import Printed
 
 
 def fold(envelope: Envelope, view: TaskView) -> None:
     """Takes one message into the view."""
     view.task_id = view.task_id or envelope.task_id
     take(envelope.payload, view)
+
+
+def fold_printed(printed: Printed, view: TaskView) -> None:
+    """Takes what a command printed so far, while it is the one that runs."""
+    present = view.round.subtasks.values() if printed.task_id == view.task_id and view.round is not None else ()
+    for task in present:
+        if task.act == printed.act:
+            task.printed = tuple(printable(line.expandtabs()) for line in printed.lines)
 
 
 @singledispatch
@@ -98,7 +107,7 @@ def started(payload: ToolStarted, view: TaskView) -> None:
     """A tool call goes out."""
     task = view.subtask(payload.subtask_id)
     if task is not None:
-        task.command = one_line(f"{payload.tool}: {payload.input}")
+        task.command, task.act = one_line(f"{payload.tool}: {payload.input}"), payload.act
         task.calls += 1
         task.printed = ()
         task.since = view.clock()
@@ -113,7 +122,7 @@ def tool(payload: ToolCalled, view: TaskView) -> None:
     if task is not None:
         mark = "" if call.status is CallStatus.OK else f"[{call.status}] "
         task.activity = mark + one_line(f"{call.tool}: {call.target or call.input}")
-        task.command, task.printed = "", ()
+        task.command, task.act, task.printed = "", "", ()
         task.since = view.clock()
 
 

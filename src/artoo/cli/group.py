@@ -11,6 +11,8 @@ from artoo.cli.commands import COMMANDS, DEFAULT_COMMAND
 OWN_OPTIONS = frozenset({"-h", "--help", "--version"})
 ALIKE = 0.75
 """How near a word must come to a command's name to be a misspelling of it (difflib ratio)."""
+_MOST_WORDS = 2
+"""After the first, in what may be a command. A sentence has more."""
 
 
 class LazyGroup(click.Group):
@@ -43,16 +45,19 @@ class LazyGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def _refuse_misspelling(self, ctx: click.Context, args: list[str]) -> None:
-        """`artoo modle` and `artoo modle list` are mistakes, `artoo model my data` is a request."""
-        word = args[0]
-        if word.startswith("-") or len(word.split()) != 1 or len(args) > 2:
+        """`artoo modle`, `artoo doctro --json`, `artoo agnet show bob` are mistakes, `artoo modle the world` is a
+        request: what is alone, or goes on with a part of that command and at most one word, has a command's form.
+        """
+        word, *more = [each for each in args if not each.startswith("-")] or [""]
+        if word != args[0] or len(word.split()) != 1 or len(more) > _MOST_WORDS:
             return
         from difflib import get_close_matches
 
         near = get_close_matches(word.lower(), COMMANDS, n=1, cutoff=ALIKE)
-        if near and (len(args) == 1 or self._is_part_of(ctx, near[0], args[1])):
+        if near and (not more or self._is_part_of(ctx, near[0], more[0])):
+            request = " ".join(("artoo", DEFAULT_COMMAND, *args))
             raise click.UsageError(
-                f"There is no command {word!r}. Did you mean {near[0]!r}? (For a request: artoo run {word})", ctx
+                f"There is no command {word!r}. Did you mean {near[0]!r}? (For a request: {request})", ctx
             )
 
     def _is_part_of(self, ctx: click.Context, name: str, word: str) -> bool:

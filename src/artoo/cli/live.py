@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text as Line
 
-from artoo.cli.fetching import MEGABYTE
+from artoo.cli.aside import MEGABYTE
 from artoo.cli.marks import Marks, cost_line, round_line
 from artoo.cli.text import count, seconds
 from artoo.cli.view import RoundView, Stage, SubtaskView, TaskView

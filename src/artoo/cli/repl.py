@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from artoo.cli import running
+from artoo.cli.aside import Aside
 from artoo.cli.confirm import Dialogue, dialogue
-from artoo.cli.fetching import Fetch
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.outcome import INTERRUPTED
 from artoo.cli.printable import show
@@ -38,11 +38,11 @@ async def _converse(name: str | None, latest: bool) -> int:
     session = open_session(config.home, name=name, latest=latest)
     text = in_language(_spoken(os.environ.get("LC_ALL") or os.environ.get("LANG") or ""))
     prompt = Prompt(config.home)
-    fetch, asking = Fetch(), dialogue()
+    aside, asking = Aside(), dialogue()
     try:
         with Interrupts(conversation=True) as interrupts:
-            async with running.open_runtime(config, fetch, asking) as runtime:
-                await Conversation(runtime, prompt, text, interrupts, fetch, asking, config.home, session).hold()
+            async with running.open_runtime(config, aside, asking) as runtime:
+                await Conversation(runtime, prompt, text, interrupts, aside, asking, config.home, session).hold()
     except asyncio.CancelledError:
         return INTERRUPTED
     return 0
@@ -62,7 +62,7 @@ class Conversation:
         prompt: Prompt,
         text: Text,
         interrupts: Interrupts,
-        fetch: Fetch,
+        aside: Aside,
         asking: Dialogue | None,
         home: Path,
         session: Session,
@@ -70,7 +70,7 @@ class Conversation:
         self._home = home
         self._asking = asking
         self._interrupts = interrupts
-        self._fetch = fetch
+        self._aside = aside
         self._runtime = runtime
         self._prompt = prompt
         self._text = text
@@ -103,7 +103,7 @@ class Conversation:
                 self._runtime,
                 request,
                 interrupts=self._interrupts,
-                fetch=self._fetch,
+                aside=self._aside,
                 options=RunOptions(),
                 history=self._session.turns,
                 on_message=self._tally.count,

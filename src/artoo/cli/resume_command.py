@@ -40,7 +40,7 @@ async def _resume(task_id: str | None, output: Output, progress: Progress) -> in
             terminal.runtime.stream_resumed(task_id),
             f"resume {task_id or ''}".strip(),
             interrupts=terminal.interrupts,
-            fetch=terminal.fetch,
+            aside=terminal.aside,
             progress=progress,
             dialogue=terminal.dialogue,
             on_message=terminal.on_message,

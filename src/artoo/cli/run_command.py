@@ -12,10 +12,10 @@ from pathlib import Path
 import click
 
 from artoo.cli import running
+from artoo.cli.aside import Aside
 from artoo.cli.confirm import Dialogue, dialogue
 from artoo.cli.display import Progress, is_plain
 from artoo.cli.ending import Ending
-from artoo.cli.fetching import Fetch
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.marks import marks_for
 from artoo.cli.outcome import INTERRUPTED, as_json, exit_code
@@ -170,7 +170,7 @@ async def _run(request: str, options: RunOptions, output: Output, progress: Prog
             request,
             history=talk.turns,
             interrupts=terminal.interrupts,
-            fetch=terminal.fetch,
+            aside=terminal.aside,
             options=options,
             progress=progress,
             dialogue=terminal.dialogue,
@@ -189,19 +189,19 @@ class Terminal:
 
     runtime: running.ResumingRuntime
     interrupts: Interrupts
-    fetch: Fetch
+    aside: Aside
     dialogue: Dialogue | None
     on_message: Callable[[Envelope], None] | None
 
 
 async def on_terminal(play: Callable[[Terminal], Awaitable[tuple[FinalResult, TaskView]]], output: Output) -> int:
     """Plays a task on a runtime of its own and prints its result. Returns the exit code."""
-    config, fetch, asking = load_config(), Fetch(), dialogue()
+    config, aside, asking = load_config(), Aside(), dialogue()
     on_message = _print_message if output.events else None
     try:
         with Interrupts() as interrupts:
-            async with running.open_runtime(config, fetch, asking) as runtime:
-                result, view = await play(Terminal(runtime, interrupts, fetch, asking, on_message))
+            async with running.open_runtime(config, aside, asking) as runtime:
+                result, view = await play(Terminal(runtime, interrupts, aside, asking, on_message))
                 print_result(result, view, config.home, output)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None

@@ -8,10 +8,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, 
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import Protocol, TextIO, runtime_checkable
 
+from artoo.cli.aside import Aside
 from artoo.cli.confirm import Dialogue
 from artoo.cli.display import Progress, display_for
-from artoo.cli.fetching import Fetch
-from artoo.cli.fold import fold
+from artoo.cli.fold import fold, fold_printed
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.view import TaskView
 from artoo.contracts.audit import AuditReport
@@ -19,6 +19,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ProtocolError
 from artoo.contracts.request import Turn, UserRequest
 from artoo.contracts.solution import FinalResult
+from artoo.ports.printing import Printed
 from artoo.runtime.config import Config
 from artoo.runtime.options import RunOptions
 
@@ -55,12 +56,12 @@ class ResumingRuntime(Runtime, Protocol):
 
 
 def open_runtime(
-    config: Config, fetch: Fetch, confirm: Dialogue | None = None
+    config: Config, aside: Aside, confirm: Dialogue | None = None
 ) -> AbstractAsyncContextManager[ResumingRuntime]:
-    """The real runtime, which tells `fetch` about the download of the local model, and asks with `confirm`."""
+    """The real runtime, which tells `aside` what is no message, and asks with `confirm`."""
     from artoo.runtime.artoo import Artoo
 
-    return Artoo(config, on_fetch=fetch, confirm=confirm)
+    return Artoo(config, on_fetch=aside.fetch, confirm=confirm, on_output=aside.on_output)
 
 
 @asynccontextmanager
@@ -89,7 +90,7 @@ async def run_task(
     request: str,
     *,
     interrupts: Interrupts,
-    fetch: Fetch,
+    aside: Aside,
     options: RunOptions,
     history: Sequence[Turn] = (),
     progress: Progress = Progress.AUTO,
@@ -104,7 +105,7 @@ async def run_task(
         runtime.stream(request, history=history, options=options),
         request,
         interrupts=interrupts,
-        fetch=fetch,
+        aside=aside,
         progress=progress,
         on_message=on_message,
         stream=stream,
@@ -119,7 +120,7 @@ async def follow_task(
     title: str,
     *,
     interrupts: Interrupts,
-    fetch: Fetch,
+    aside: Aside,
     progress: Progress = Progress.AUTO,
     on_message: Callable[[Envelope], None] | None = None,
     stream: TextIO | None = None,
@@ -132,10 +133,16 @@ async def follow_task(
     display. `on_message` sees every envelope. `numbers` as in TaskView. Raises ProtocolError when the stream ends
     without a result.
     """
-    view = TaskView(fetch=fetch, numbers=numbers, answered=dialogue is not None)
+    view = TaskView(fetch=aside.fetch, numbers=numbers, answered=dialogue is not None)
     view.begin(title)
     display = display_for(progress, stream or sys.stderr, view)
-    fetch.changed = display.update
+    aside.fetch.changed = display.update
+
+    def printed(said: Printed) -> None:
+        fold_printed(said, view)
+        display.update()
+
+    aside.printed = printed
 
     def stop() -> None:
         view.stop()

@@ -60,7 +60,7 @@ def serve(context: click.Context, events: bool, as_json: bool) -> None:
 
 
 async def _serve(config: Config, tell: Callable[[Envelope], None]) -> int:
-    from artoo.cli.fetching import Fetch
+    from artoo.cli.aside import Fetch
     from artoo.runtime.artoo import Artoo
     from artoo.runtime.config_endpoints import endpoint
     from artoo.runtime.team.office import open_office

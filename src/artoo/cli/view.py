@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from artoo.cli.fetching import Fetch
+from artoo.cli.aside import Fetch
 from artoo.cli.printable import one_line
 from artoo.cli.text import ENGLISH, Text, in_language, language_of
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
@@ -29,8 +29,8 @@ class Stage(Enum):
 class SubtaskView:
     """One subtask of a round. `passed`, `judged` and `open` count verdicts of the present attempt.
 
-    `command` is the call that runs now, the latest of `calls`, and `printed` the last lines that it has written;
-    `activity` is the one before.
+    `command` is the call that runs now, the latest of `calls`, under `act`, and `printed` the last lines that it
+    has written; `activity` is the one before.
     """
 
     number: int
@@ -39,6 +39,7 @@ class SubtaskView:
     attempt: int = 1
     activity: str = ""
     command: str = ""
+    act: str = ""
     printed: tuple[str, ...] = ()
     calls: int = 0
     passed: int = 0

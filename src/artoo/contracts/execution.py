@@ -125,7 +125,8 @@ class ExecutionResult(Contract):
     `attempt_from` the index of this attempt's first one. `sources` are the numbers of the calls that the answer
     rests on, `failures` those that did not end well and of which the answer says so. `verbatim`: the output is what
     the last call put out, word for word (or what it made).
-    `cannot`: it says that this cannot be done; `output` is why. `uncertain`: no step led to a result.
+    `cannot`: it says that this cannot be done; `output` is why. `uncertain`: no step led to a result; `stuck`:
+    nothing new was carried out either, so that another attempt would be the same.
     `infrastructure` names a failure that no retry in the fast loop can mend (timeout, cancelled, network).
     `small_model`: the steps came from a model that is known to be small.
     """
@@ -139,6 +140,7 @@ class ExecutionResult(Contract):
     verbatim: bool = False
     tool_calls: tuple[ToolCall, ...] = ()
     attempt_from: int = Field(default=0, ge=0)
+    stuck: bool = False
     infrastructure: str | None = None
     small_model: bool = False
 

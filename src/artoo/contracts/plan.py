@@ -46,7 +46,8 @@ class Plan(Contract):
     """A validated plan for one round: subtasks, or a `reply`, which is the answer. R2 → dispatcher, R7.
 
     `task_criteria` speak about the combined result of all subtasks. `deadline` and `scope` are limits that the
-    request itself states. `surroundings` is what is on disk as R2 saw it.
+    request itself states. `surroundings` is what is on disk as R2 saw it, `guide` the standing
+    instructions there.
     """
 
     task_criteria: tuple[CriterionLike, ...] = ()
@@ -55,6 +56,7 @@ class Plan(Contract):
     deadline: datetime | None = None
     scope: str | None = None
     surroundings: str = ""
+    guide: str = ""
     must_not: MustNot = Field(default_factory=MustNot)
     cautions: tuple[Caution, ...] = ()
     carried: tuple[str, ...] = ()
@@ -71,8 +73,8 @@ class PlanRefused(Contract):
 class SubTask(Contract):
     """Work for one ephemeral executor. dispatcher → R3, R4a.
 
-    `surroundings` is what was on disk when it was planned. `unconfirmed` are answers that earlier rounds computed
-    for the same intent and that no second way confirmed.
+    `surroundings` is what was on disk when it was planned, `guide` the standing instructions there. `unconfirmed`
+    are answers that earlier rounds computed for the same intent and that no second way confirmed.
     """
 
     subtask_id: str
@@ -81,6 +83,7 @@ class SubTask(Contract):
     intent: str
     context: str = ""
     surroundings: str = ""
+    guide: str = ""
     success_criteria: tuple[CriterionLike, ...] = ()
     must_not: MustNot = Field(default_factory=MustNot)
     cautions: tuple[Caution, ...] = ()

@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from artoo.contracts.changes import Change
 from artoo.contracts.network import NetworkUsed
+from artoo.ports import printing
 
 RunStatus = Literal[
     "ok",
@@ -86,7 +87,7 @@ class SandboxRequest:
     variables that pass although they look like keys. `scratch` is the /tmp of the command, kept by the caller for
     as long as it likes (None: a fresh one, gone afterwards). `hide` adds paths out of reach. `hosts`: where it may
     connect to (`HOST:PORT`), each allowed by the person or a policy; empty: no network. `heard` is told of each
-    connection.
+    connection, `printed` of what the command writes, while it runs.
     """
 
     argv: tuple[str, ...]
@@ -103,6 +104,7 @@ class SandboxRequest:
     hide: tuple[Path, ...] = ()
     hosts: tuple[str, ...] = ()
     heard: Heard = unheard
+    printed: printing.Heard = printing.unheard
 
     @classmethod
     def bash(

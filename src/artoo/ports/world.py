@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from artoo.contracts.changes import Change, Conflict
+from artoo.ports import printing
 from artoo.ports.sandbox import ActNote, Heard, Limits, Roots, ViewRun, unheard
 
 
@@ -51,8 +52,9 @@ class Program:
     `read_only`: what it changes is reported and dropped. `unconfined`: a person has said yes to this very program
     running for real; only tiers that cannot hold a view honour it. `env` is laid over the cleaned environment.
     `hosts`: where it may connect to (`HOST:PORT`), each allowed by the person or a policy; empty: no network.
-    `heard` is told of each connection. `keep_env` names variables that pass although they look like keys. `note`
-    is asked, in a thread, when it has ended and changed something: its answer is in the view if the changes are.
+    `heard` is told of each connection, `printed` of what it writes, while it runs. `keep_env` names variables that
+    pass although they look like keys. `note` is asked, in a thread, when it has ended and changed something: its
+    answer is in the view if the changes are.
     """
 
     argv: tuple[str, ...]
@@ -63,6 +65,7 @@ class Program:
     unconfined: bool = False
     hosts: tuple[str, ...] = ()
     heard: Heard = unheard
+    printed: printing.Heard = printing.unheard
     keep_env: frozenset[str] = frozenset()
     note: Callable[[ViewRun], ActNote | None] = unnoted
 

@@ -17,7 +17,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 from artoo.prompts.library import require_shipped
-from artoo.redaction import secret_values
+from artoo.redaction import Redactor, secret_values
 from artoo.runtime.auditing import Auditing, audited
 from artoo.runtime.config import Config
 from artoo.runtime.config_endpoints import key_variables
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from artoo.llm.model_fetch import Report
     from artoo.ports.confirm import Confirm
     from artoo.ports.evidence import EvidenceSource
+    from artoo.ports.printing import OnOutput
     from artoo.ports.world import View
     from artoo.runtime.beginning import Begun
     from artoo.runtime.behalf import Behalf
@@ -58,7 +59,8 @@ class Artoo:
     `tools` are the user's own functions (see `artoo.tool`). `environ` overrides the process environment for
     model settings. `model`, `clock` and `ids` replace the real ones (tests, replay). `on_fetch` is told how far
     the download of the embedded model is, the first time. `confirm` asks a person about acts that need consent;
-    None: the answer is no, except where a policy says yes. Roles and tools are loaded by the first task.
+    None: the answer is no, except where a policy says yes. `on_output` is told the last lines of each command that
+    runs, a few times a second, without secrets. Roles and tools are loaded by the first task.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Artoo:
         ids: Ids | None = None,
         on_fetch: Report | None = None,
         confirm: Confirm | None = None,
+        on_output: OnOutput | None = None,
     ) -> None:
         self._config = config if config is not None else Config.model_construct()
         self._environ = os.environ if environ is None else environ
@@ -81,6 +84,7 @@ class Artoo:
         self._given_model = model
         self._on_fetch = on_fetch
         self._confirm = confirm
+        self._on_output = on_output
         self._bus = InProcessBus(self._clock, self._ids)
         self._resources = AsyncExitStack()
         self._running: dict[str, TaskRun] = {}
@@ -110,7 +114,8 @@ class Artoo:
         auditing = audited(self._bus, self._config.home, self._clock)
         self._auditing = await self._resources.enter_async_context(auditing)
         secrets, grown = secret_values(self._environ, key_variables(self._config)), self._auditing.note_log
-        recording = recorded(self._bus, self._config.home, secrets, grown)
+        redactor = Redactor(secrets)
+        recording = recorded(self._bus, self._config.home, redactor, grown)
         self._log = await self._resources.enter_async_context(recording)
         given = self._given_model is not None
         await self._resources.enter_async_context(
@@ -131,6 +136,8 @@ class Artoo:
             log=self._log,
             auditing=self._auditing,
             busy=lambda: bool(self._running),
+            on_output=self._on_output,
+            redacted=redactor.text,
         )
 
     async def __aexit__(

@@ -26,6 +26,7 @@ from artoo.tools.mcp.servers import McpServer
 from artoo.tools.network import Network
 from artoo.tools.origins import Origins
 from artoo.tools.past import Past
+from artoo.tools.printing import Printing
 from artoo.tools.questions import AskNobody, AskOnStream
 from artoo.tools.registry import Registry
 from artoo.tools.resumed import Resumed
@@ -104,6 +105,7 @@ def open_hands(
     durable: Durable = nothing_to_keep,
     past: Past | None = None,
     settle: SettleBy | None = None,
+    printing: Printing | None = None,
     *,
     whole_files: bool = False,
 ) -> Hands:
@@ -111,8 +113,8 @@ def open_hands(
 
     `port` is the gate's place on the stream; without one nobody can be asked. `environ` holds the keys of search
     engines, `mcp` the servers of others. `durable` waits for the task log; `past` is that of a resumed task, whose
-    answers and calls under way are taken up. `settle` makes what settles the view at the end. `whole_files`:
-    listings show small files whole.
+    answers and calls under way are taken up. `settle` makes what settles the view at the end. `printing` shows what
+    commands print while they run. `whole_files`: listings show small files whole.
     """
     roots = view.roots
     places, forks = Places.of(roots, artoo_home), Forks(view)
@@ -128,9 +130,9 @@ def open_hands(
     gate.restore(before)
 
     def working_in(subtask_id: str) -> Iterable[Tool]:
-        return builtin_tools(forks.of(subtask_id), gate, artoo_home, network, places=places)
+        return builtin_tools(forks.of(subtask_id), gate, artoo_home, network, places=places, printing=printing)
 
-    look = partial(ProjectLook, roots, places, whole_files=whole_files)
+    look = partial(ProjectLook, roots, places, whole_files=whole_files, observe=gate.origins.observe_text)
 
     def sight(subtask_id: str) -> Sight:
         fork = forks.of(subtask_id)
@@ -139,7 +141,7 @@ def open_hands(
 
     registry = Registry(
         (
-            *builtin_tools(view, gate, artoo_home, network, places=places),
+            *builtin_tools(view, gate, artoo_home, network, places=places, printing=printing),
             *reaching_tools(gate, roots, environ or {}),
             *gated(own_tools, gate),
         ),

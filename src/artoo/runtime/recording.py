@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,14 +16,14 @@ from artoo.tasklog.writer import TaskLog
 
 @asynccontextmanager
 async def recorded(
-    bus: InProcessBus, home: Path, secrets: Sequence[str], grown: Grown | None = None
+    bus: InProcessBus, home: Path, redactor: Redactor, grown: Grown | None = None
 ) -> AsyncGenerator[TaskLog]:
-    """Everything that is said on `bus` meanwhile goes into the task logs below `home`, without `secrets`.
+    """Everything that is said on `bus` meanwhile goes into the task logs below `home`, as `redactor` leaves it.
 
     `grown` hears how the files stand after every write.
     """
     with SpoolingTap(home / "spool", name="tasklog") as spool:
-        log = TaskLog(home, spool, redactor=Redactor(secrets), grown=grown)
+        log = TaskLog(home, spool, redactor=redactor, grown=grown)
         detach = bus.attach(spool)
         async with asyncio.TaskGroup() as group:
             group.create_task(log.run())

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from artoo.control.hyperparameters import Hyperparameters
     from artoo.llm.budget import Budget, MeteredModel
     from artoo.ports.confirm import Confirm
+    from artoo.ports.printing import OnOutput
     from artoo.ports.sandbox import Roots, Sandbox
     from artoo.ports.settling import Settling
     from artoo.ports.world import View
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from artoo.tasklog.writer import TaskLog
     from artoo.tools.past import Past
     from artoo.tools.policy import Policies
+    from artoo.tools.printing import Printing
     from artoo.tools.user_tools import UserTool
 
 
@@ -48,7 +50,8 @@ if TYPE_CHECKING:
 class Workshop:
     """Opened parts are kept for the next task; `resources` closes them. `busy` says whether a task runs.
 
-    `given_model`: the caller's own model, not the configured one.
+    `given_model`: the caller's own model, not the configured one. `on_output` is told
+    what commands print, as `redacted` leaves it.
     """
 
     config: Config
@@ -65,6 +68,8 @@ class Workshop:
     log: TaskLog
     auditing: Auditing
     busy: Callable[[], bool]
+    on_output: OnOutput | None
+    redacted: Callable[[str], str]
     _hyperparameters: dict[bool, Hyperparameters] = field(default_factory=dict[bool, "Hyperparameters"])
     _mcp: McpTools | None = None
     _sandbox: Sandbox | None = None
@@ -132,12 +137,19 @@ class Workshop:
                 again = past is not None
                 return settling or Settler(view, home, text, mode, keeping, went_out, durable, again)
 
-            own, environ, clock = self.own_tools, self.environ, self.clock
+            own, environ, clock, shows = self.own_tools, self.environ, self.clock, self._printing(port.task_id)
             return open_hands(
-                view, home, text, clock, own, port, environ, mcp, durable, past, settle, whole_files=capable
+                view, home, text, clock, own, port, environ, mcp, durable, past, settle, shows, whole_files=capable
             )
 
         return opened
+
+    def _printing(self, task_id: str) -> Printing | None:
+        if self.on_output is None:
+            return None
+        from artoo.tools.printing import Printing
+
+        return Printing(task_id, self.on_output, self.redacted)
 
     async def memory(self, options: RunOptions) -> TaskMemory | None:
         """Both sides of shared memory; None where the configuration or the run wants none."""

@@ -15,6 +15,7 @@ from artoo.contracts.changes import Change, Trait
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.errors import SandboxError, ToolError
 from artoo.contracts.execution import CallEffects, CallStatus
+from artoo.ports.printing import Heard
 from artoo.ports.sandbox import ActNote, Limits, Roots
 from artoo.ports.world import Files, Program, View, ViewRun
 from artoo.tools.commands import Command, meant_changes, outcome_of
@@ -23,10 +24,11 @@ from artoo.tools.gate_words import word
 from artoo.tools.network import Hearing, Network, network_refusal
 from artoo.tools.noted import noting
 from artoo.tools.paths import closed_reason, shown
+from artoo.tools.printing import Printing, printing_of
 from artoo.tools.text_file import open_plain
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Outcome
-from artoo.tools.under_way import goes_out
+from artoo.tools.under_way import current_act, goes_out
 from artoo.tools.unified import plain
 from artoo.world.classify import Places
 
@@ -36,19 +38,22 @@ MAX_EDITED_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class CommandsInView:
-    """Runs commands in a view. Implements `CommandRunner`. `gate`: for commands that can only run for real."""
+    """Runs commands in a view. Implements `CommandRunner`. `gate`: for commands that can only run for real.
+    `printing` shows what they print while they run."""
 
     view: View
     gate: Gate = field(default_factory=Gate)
     network: Network = field(default_factory=Network)
     limits: Limits = field(default_factory=Limits)
+    printing: Printing | None = None
 
     async def run(self, command: Command) -> Outcome:
         """Raises SandboxError when the command cannot be contained; then nothing of it is in the view."""
         hearing = self.network.hearing()
-        return hearing.explained(await self._run(command, hearing), command.network)
+        with printing_of(self.printing, current_act()) as printed:
+            return hearing.explained(await self._run(command, hearing, printed), command.network)
 
-    async def _run(self, command: Command, hearing: Hearing) -> Outcome:
+    async def _run(self, command: Command, hearing: Hearing, printed: Heard) -> Outcome:
         note = noting()
 
         def noted(run: ViewRun) -> ActNote | None:
@@ -61,6 +66,7 @@ class CommandsInView:
             env=command.env,
             hosts=command.network.listed,
             heard=hearing,
+            printed=printed,
             keep_env=frozenset(command.network.credentials),
             note=noted,
         )

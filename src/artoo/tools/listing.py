@@ -62,7 +62,6 @@ class Snapshot:
     broken: frozenset[str] = frozenset()
     heads: Mapping[str, Head] = field(default_factory=dict[str, Head])
     missing: tuple[str, ...] = ()
-    guide: str = ""
 
 
 def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
@@ -103,7 +102,6 @@ def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACT
     return Surroundings(
         listing="\n".join(filter(None, (tree, heads, facts))),
         missing=tuple(map(printable, snapshot.missing)),
-        guide=snapshot.guide,
     )
 
 

@@ -1,4 +1,4 @@
-"""Takes the snapshot that a listing is made of: a short walk, the heads of named files, the operator's guide."""
+"""Takes the snapshot that a listing is made of: a short walk, the heads of named files, the guides."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from artoo.ports.sandbox import Roots
 from artoo.ports.surroundings import Surroundings
 from artoo.ports.world import Files
 from artoo.tools.commands import meant_changes
+from artoo.tools.guides import Guide, guides
 from artoo.tools.listing import (
     LISTING_CHARACTERS,
     MAX_REQUEST,
@@ -28,7 +29,6 @@ from artoo.tools.listing import (
     pointers,
     standing_in,
 )
-from artoo.tools.output import head_tail
 from artoo.tools.paths import absolute, entry_at, existing, place_of, shown
 from artoo.tools.seeing import Look
 from artoo.tools.text_file import NotPlainFile, decode, kind_of_bytes, read_limited
@@ -37,8 +37,6 @@ from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
 from artoo.world.classify import Places
 from artoo.world.union import RealFiles
 
-GUIDE_FILE = "AGENTS.md"
-GUIDE_CHARACTERS = 2_000
 _LOOK = WalkLimits(entries=20_000, seconds=1.5)
 _WALL_SECONDS = 6.0
 _HEAD_BYTES = 8_192
@@ -54,11 +52,16 @@ _PATH = re.compile(r"(?<![\w./~:-])(?:~?/|\./)?[\w.+@%=~-]+(?:/[\w.+@%=~-]+)*(?<
 _ENDING = re.compile(r"[^./]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 
 
+def _unobserved(source: str, text: str) -> None:
+    """Nobody keeps account of where names came from."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProjectLook:
     """Implements `ports.surroundings.SurroundingsSource` over a view's files.
 
-    `whole_files`: small files that are named are shown whole. `changes`: what the view changes.
+    `whole_files`: small files that are named are shown whole. `changes`: what the view changes. `observe` is told
+    what is passed on of texts that others wrote, by where it stands.
     """
 
     roots: Roots
@@ -68,20 +71,24 @@ class ProjectLook:
     limits: WalkLimits = field(default_factory=lambda: _LOOK)
     whole_files: bool = False
     changes: Callable[[], Awaitable[tuple[Change, ...]]] | None = None
+    observe: Callable[[str, str], None] = _unobserved
 
     async def look(self, request: str) -> Surroundings:
         """What is there that matters for `request`. Never raises; what cannot be seen is said in the listing."""
         try:
             async with asyncio.timeout(_WALL_SECONDS):
-                seen = await in_thread(self._look, request)
                 changes = () if self.changes is None else await self.changes()
+                seen, found = await in_thread(self._look, request, changes)
+                for guide in found:
+                    if guide.foreign:
+                        self.observe(guide.path, guide.text)
                 return replace(seen, changed=_by_kind(changes, self.roots))
         except TimeoutError:
             return Surroundings(listing="The project directory did not answer in time; it is not listed.")
         except (ArtooError, OSError) as error:
             return Surroundings(listing=f"The project directory is not listed: {error}")
 
-    def _look(self, request: str) -> Surroundings:
+    def _look(self, request: str, changes: tuple[Change, ...]) -> tuple[Surroundings, tuple[Guide, ...]]:
         files = self.files()
         snapshot = self._snapshot(files)
         named = named_in(snapshot, request)
@@ -90,7 +97,10 @@ class ProjectLook:
         snapshot = self._with_heads(files, snapshot, self._named_outside(files, request))
         further = (*(path for _, path in pointers(snapshot, named)), *standing_in(snapshot, named))
         snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in further))
-        return describe(snapshot, request, self.characters)
+        about = (*(self.roots.project / path for path in named), *_meant(changes))
+        found = guides(files, self.roots, self.places, about)
+        seen = describe(snapshot, request, self.characters)
+        return replace(seen, guide="\n\n".join(map(str, found))), found
 
     def _with_heads(self, files: Files, snapshot: Snapshot, named: Iterable[tuple[str, Path]]) -> Snapshot:
         """With the heads of these files too, as far as so many are shown."""
@@ -109,7 +119,6 @@ class ProjectLook:
             entries=entries,
             complete=walk.complete,
             broken=frozenset(path for path in links if place_of(files, self.roots.project / path) is None),
-            guide=self._guide(files),
         )
 
     def _named_outside(self, files: Files, request: str) -> Iterator[tuple[str, Path]]:
@@ -163,18 +172,6 @@ class ProjectLook:
         whole = size <= _HEAD_BYTES and len(lines) <= most
         return Head(lines=tuple(lines if whole else lines[:_HEAD_LINES]), whole=whole)
 
-    def _guide(self, files: Files) -> str:
-        """The operator's standing instructions, which lie in the workspace: a project may be anybody's."""
-        place = place_of(files, self.roots.workspace / GUIDE_FILE)
-        if place is None:
-            return ""
-        try:
-            data, _ = read_limited(place, 4 * GUIDE_CHARACTERS)
-        except (NotPlainFile, OSError):
-            return ""
-        text = decode(data, whole=False)
-        return "" if text is None else head_tail(text.text.strip(), GUIDE_CHARACTERS)
-
 
 def _by_kind(changes: tuple[Change, ...], roots: Roots) -> str:
     """What somebody may have meant of these changes: `created: a, b`, `changed: c`, `deleted: d`, a line each."""
@@ -183,8 +180,16 @@ def _by_kind(changes: tuple[Change, ...], roots: Roots) -> str:
     for change in changes:
         if change.path in meant:
             kind = change.kind.value if change.kind.value in lines else "changed"
-            lines[kind].append(shown(Path(os.fsdecode(path_bytes(change.path))), roots))
+            lines[kind].append(shown(_path_of(change.path), roots))
     return "\n".join(f"{kind}: {_some(paths)}" for kind, paths in lines.items() if paths)
+
+
+def _meant(changes: tuple[Change, ...]) -> Iterator[Path]:
+    return map(_path_of, meant_changes(changes))
+
+
+def _path_of(printable: str) -> Path:
+    return Path(os.fsdecode(path_bytes(printable)))
 
 
 def _some(paths: list[str]) -> str:

@@ -77,10 +77,12 @@ class Origins:
         if not _OUTSIDE.intersection(call.identity):
             self._keep_words(f"{call.output}\n{call.error_output}", source)
         lists = set(call.identity) <= _LISTING
-        for name in _names(f"{call.output}\n{call.error_output}", paths=not lists):
-            if len(self._sources) >= MOST_NAMES:
-                return
-            self._sources.setdefault(name, source)
+        self._keep_names(f"{call.output}\n{call.error_output}", source, paths=not lists)
+
+    def observe_text(self, source: str, text: str) -> None:
+        """Remembers the names and words of a text that models are shown without having called a tool."""
+        self._keep_words(text, source)
+        self._keep_names(text, source, paths=True)
 
     def of_path(self, path: str) -> str | None:
         """The source that named a path first; None when the request does, or nothing did."""
@@ -100,6 +102,12 @@ class Origins:
                 if source is not None:
                     found.setdefault(name, Foreign(kind, name, source))
         return tuple(found.values())
+
+    def _keep_names(self, text: str, source: str, *, paths: bool) -> None:
+        for name in _names(text, paths=paths):
+            if len(self._sources) >= MOST_NAMES:
+                return
+            self._sources.setdefault(name, source)
 
     def _keep_words(self, text: str, source: str) -> None:
         for word in _WORD.findall(text.casefold()):

@@ -27,6 +27,7 @@ from artoo.tools.gate import Gate
 from artoo.tools.in_view import CommandsInView, FilesInView
 from artoo.tools.index import choose_index
 from artoo.tools.network import Network
+from artoo.tools.printing import Printing
 from artoo.tools.tool import Tool
 from artoo.tools.user_tools import Function, UserTool, user_tool
 from artoo.world.classify import Places
@@ -67,17 +68,19 @@ def builtin_tools(
     network: Network | None = None,
     machine: Machine | None = None,
     places: Places | None = None,
+    printing: Printing | None = None,
 ) -> tuple[Tool, ...]:
     """The tools that look and act in one view. The shell is offered where there is a bash.
 
     `gate` is asked about hosts, and about commands for which this machine has no view; `network` hears of what
-    commands send.
+    commands send, `printing` of what they print.
     """
     here = machine or Machine()
     roots = view.roots
     places = places or Places.of(roots, artoo_home)
     index = choose_index(here.platform, {name: here.which(name) for name in ("mdfind", "plocate")})
-    runner, writer = CommandsInView(view, gate, network or Network()), FilesInView(view, places)
+    runner = CommandsInView(view, gate, network or Network(), printing=printing)
+    writer = FilesInView(view, places)
 
     def files() -> Files:
         return ReachableFiles(view.files, places)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from artoo.ports.printing import Heard
 from artoo.ports.sandbox import Captured
 
 _CHUNK = 64 * 1024
@@ -44,8 +45,9 @@ class OutputBudget:
             self._exceeded()
 
 
-async def read_all(stream: asyncio.StreamReader, capture: Capture, budget: OutputBudget) -> None:
-    """Reads to the end of the stream, whatever its length."""
+async def read_all(stream: asyncio.StreamReader, capture: Capture, budget: OutputBudget, heard: Heard) -> None:
+    """Reads to the end of the stream, whatever its length. `heard` is told of each piece."""
     while data := await stream.read(_CHUNK):
         capture.add(data)
         budget.spend(len(data))
+        heard(data)

@@ -106,7 +106,7 @@ class OverlaySandbox:
         """See `runner.Runner`."""
         view = await asyncio.to_thread(self._around, request, stage)
         with self._driver(view) as (program, report):
-            ended = await run_with_network(program, request.limits, request.stdin, request.hosts, request.heard)
+            ended = await run_with_network(program, request)
             _require_started(ended, report)
         return Over(ended, (*_stopped_by(_status(ended)), *_held_read_only(request, stage)))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
+from artoo.ports.printing import Heard, unheard
 from artoo.ports.sandbox import Captured, Limits, RunStatus
 from artoo.world.capture import Capture, OutputBudget, read_all
 from artoo.world.edge.doors import Door
@@ -61,8 +62,11 @@ class _Stopper:
             self._end(self._process)
 
 
-async def run_confined(program: Confined, limits: Limits, stdin: bytes | None) -> Ended:
-    """Runs `program` to its end. Cancelling ends it first. Raises SandboxError when it cannot be started."""
+async def run_confined(program: Confined, limits: Limits, stdin: bytes | None, printed: Heard = unheard) -> Ended:
+    """Runs `program` to its end. Cancelling ends it first. Raises SandboxError when it cannot be started.
+
+    `printed` is told of what it writes.
+    """
     started = time.monotonic()
     process = await _started(program, stdin)
     program.started(process.pid)
@@ -72,8 +76,8 @@ async def run_confined(program: Confined, limits: Limits, stdin: bytes | None) -
     assert process.stdout is not None and process.stderr is not None
     try:
         async with asyncio.TaskGroup() as group:
-            group.create_task(read_all(process.stdout, out, budget))
-            group.create_task(read_all(process.stderr, err, budget))
+            group.create_task(read_all(process.stdout, out, budget, printed))
+            group.create_task(read_all(process.stderr, err, budget, printed))
             feeding = group.create_task(_feed(process, stdin))
             watching = group.create_task(program.watch(process, stopper.stop))
             await _wait(process, stopper, limits.wall_seconds)

@@ -70,7 +70,7 @@ class ReadOnlyFirst:
         stage = await asyncio.to_thread(make_stage, self._artoo_home / "stage", uuid.uuid4().hex, ())
         try:
             with self._driver(self._view(request, stage.scratch)) as program:
-                ended = await run_confined(program, request.limits, request.stdin)
+                ended = await run_confined(program, request.limits, request.stdin, request.printed)
         finally:
             await asyncio.to_thread(stage.discard)
         return run_of(self._tier, Over(ended, ("ran with all files read-only",), _wanted_more(ended)))
@@ -83,7 +83,7 @@ class ReadOnlyFirst:
         assert request.scratch is not None
         view = replace(self._view(request, request.scratch), copies=copies)
         with self._driver(view) as program:
-            ended = await run_confined(program, request.limits, request.stdin)
+            ended = await run_confined(program, request.limits, request.stdin, request.printed)
         ask = ended.limit is None and not request.read_only and _was_refused(ended)
         notes = ("it was refused something; running it for real needs a confirmation",) if ask else ()
         return Over(ended, notes, ask)

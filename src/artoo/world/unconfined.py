@@ -38,4 +38,4 @@ async def ended_for_real(request: SandboxRequest) -> Ended:
     for name in ("TMPDIR", "XDG_CACHE_HOME"):
         env.pop(name, None)
     with launched(plain_plan(request, env), request.limits) as (program, _):
-        return await run_confined(program, request.limits, request.stdin)
+        return await run_confined(program, request.limits, request.stdin, request.printed)

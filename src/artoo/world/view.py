@@ -99,6 +99,7 @@ class LayeredView:
             stdin=program.stdin,
             hosts=program.hosts,
             heard=program.heard,
+            printed=program.printed,
             limits=limits,
             scratch=self._state.place.scratch,
             hide=self._ways.hide,

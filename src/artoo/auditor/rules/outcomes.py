@@ -184,7 +184,7 @@ def correction_skipped(task: TaskNotes, outcome: SubTaskOutcome, envelope: Envel
         or len(notes.corrections) >= task.law.max_retries
     ):
         return
-    final = last.status == "failed" or last.infrastructure is not None
+    final = last.status == "failed" or last.infrastructure is not None or last.stuck
     failing = [each for each in notes.judged.get(last.attempt, ()) if each.verdict == "fail"]
     final = final or (bool(notes.corrections) and all(each.decided_by is DecidedBy.FACT for each in failing))
     refused = any(call.withheld_by == "person" for call in last.attempt_calls)

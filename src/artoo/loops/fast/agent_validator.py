@@ -107,7 +107,7 @@ class AgentValidator:
         judged = await self._judge(record, result, cause)
         attempts = judging.Attempts(result.attempt, record.failures)
         judged = replace(judged, verdicts=tuple(map(attempts.counted, judged.verdicts)))
-        if any(call.withheld_by == "person" for call in result.attempt_calls):
+        if result.stuck or any(call.withheld_by == "person" for call in result.attempt_calls):
             judged = replace(judged, final=True)  # a person's no is not tried again
         for verdict in judged.verdicts:
             self._port.publish(

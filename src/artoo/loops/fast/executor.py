@@ -9,6 +9,7 @@ from typing import Literal
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.execution import (
+    CallStatus,
     CorrectionSignal,
     ExecutionResult,
     ToolCall,
@@ -68,16 +69,18 @@ class ExecutorLimits:
 
 @dataclass(slots=True)
 class _Work:
-    """The subtask under way. `first` is where this attempt begins in the record; `listing` is of now; `said`: the
-    last attempt's own words.
+    """The subtask under way. `first` is where this attempt begins in the record; `listing` and `guide` are of
+    now; `said`: the last attempt's own words; `circled`: one went round in circles.
     """
 
     subtask: SubTask
     listing: str
+    guide: str
     record: Record
     attempt: int = 1
     first: int = 0
     repeats: int = 0
+    circled: bool = False
     mended: bool = False
     note: str = ""
     said: str = ""
@@ -98,6 +101,22 @@ class _Work:
             tool_calls=tuple(self.record.calls),
             attempt_from=self.first,
         )
+
+    def goes_round(self, call: ToolCall, *, small: bool) -> bool:
+        """Whether going on is waste: a second act was not allowed, or a call is made again; what went well may be
+        asked for more often, and what a small model asks for, until it has done so once for nothing."""
+        withheld = [one for one in self.record.calls if one.withheld_by is not None]
+        if call.withheld_by is not None and len(withheld) + self.repeats > 1:
+            return True
+        hopeful = call.status is CallStatus.OK or (small and call.status is not CallStatus.REFUSED)
+        return self.repeats > (_MOST_REPEATS if hopeful and not self.circled else 0)
+
+    def gone_round(self, call: ToolCall) -> ExecutionResult:
+        """The end of an attempt that goes round in circles, with what a tool said that refused the call."""
+        self.circled = True
+        stuck = all(one.status is CallStatus.REFUSED for one in self.record.calls[self.first :])
+        said = call.reason if call.status is CallStatus.REFUSED and call.reason else "it was made again and again"
+        return self.result("uncertain", said).model_copy(update={"stuck": stuck})
 
 
 class Executor:
@@ -140,7 +159,7 @@ class Executor:
         match envelope.payload:
             case SubTask() as subtask:
                 record = Record(self._project)
-                self._work = _Work(subtask, subtask.surroundings, record, stale=subtask.sequence > 1)
+                self._work = _Work(subtask, subtask.surroundings, subtask.guide, record, stale=subtask.sequence > 1)
             case CorrectionSignal() as correction if self._work is not None:
                 self._work.attempt = correction.attempt + 1
                 self._work.first = len(self._work.record.calls)
@@ -189,6 +208,8 @@ class Executor:
             answer = work.record.answer_of(call) if step.is_final else ""
             if answer:
                 return work.result("completed", answer, verbatim=True)
+            if work.goes_round(call, small=self._asker.known.small):
+                return work.gone_round(call)
             if step.is_final and call.withheld_by is not None:
                 return work.result("uncertain", call.reason or "")  # a no is not worked around
             if step.is_final and self._asker.known.small and self._heuristics.other_language:
@@ -196,8 +217,6 @@ class Executor:
                 if mended or not failed_by_itself(call):
                     return work.result("uncertain", "the program did not end well")
                 work.mended = True
-            if work.repeats > _MOST_REPEATS:
-                return work.result("uncertain", "the same call was made again and again")
         return work.result("uncertain", "no answer within the steps that a subtask has")
 
     async def _made(self, work: _Work, spec: ToolSpec, step: ExecutorStep, cause: Envelope) -> ToolCall:
@@ -250,10 +269,12 @@ class Executor:
             self._steps_left -= 1
         small = self._asker.known.small
         simple = small and self._heuristics.programs
+        listing = await self._listing(work)
         segments = {
             Segment.TOOLS: describe_tools(specs, programs_apart=simple),
             Segment.CONSTRAINTS: prohibitions(work.subtask.must_not),
-            Segment.SURROUNDINGS: await self._listing(work),
+            Segment.PROJECT_GUIDE: work.guide,
+            Segment.SURROUNDINGS: listing,
             Segment.CONTEXT: work.subtask.context,
             Segment.SUBTASK: _assignment(work.subtask),
             Segment.EVIDENCE: work.record.text(room_for_record(self._asker.known.window, small=small)),
@@ -282,6 +303,7 @@ class Executor:
             made = {line.partition(":")[0] for line in seen.changed.splitlines()}
             kinds = " or ".join(kind for kind in _WAITING[self._apply] if kind in made)
             waits = _PREPARED.format(kinds=kinds) if kinds else ""
+            work.guide = seen.guide
             work.listing = "\n".join(filter(None, (seen.listing, done, waits)))
         return work.listing
 

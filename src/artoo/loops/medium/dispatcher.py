@@ -85,6 +85,7 @@ class Dispatcher:
                 intent=planned.intent,
                 context=planned.context,
                 surroundings=plan.surroundings,
+                guide=plan.guide,
                 success_criteria=planned.success_criteria,
                 must_not=plan.must_not,
                 cautions=plan.cautions,

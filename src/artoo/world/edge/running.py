@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import Heard, Limits, RunStatus
+from artoo.ports.sandbox import Heard, RunStatus, SandboxRequest
 from artoo.world.edge.hosts import Permits
 from artoo.world.process import Confined, Ended, run_confined
 
@@ -19,15 +19,14 @@ class _Opening:
     problem: str = ""
 
 
-async def run_with_network(
-    program: Confined, limits: Limits, stdin: bytes | None, hosts: tuple[str, ...], heard: Heard
-) -> Ended:
-    """`run_confined`, with a way out to `hosts` when the program has a door. Raises SandboxError as it does, and
-    when the edge cannot be set up."""
+async def run_with_network(program: Confined, request: SandboxRequest) -> Ended:
+    """`run_confined`, with a way out to the request's hosts when the program has a door. Raises SandboxError as it
+    does, and when the edge cannot be set up."""
     if program.door is None:
-        return await run_confined(program, limits, stdin)
+        return await run_confined(program, request.limits, request.stdin, request.printed)
     opening = _Opening()
-    ended = await run_confined(_with_edge(program, hosts, heard, opening), limits, stdin)
+    edged = _with_edge(program, request.hosts, request.heard, opening)
+    ended = await run_confined(edged, request.limits, request.stdin, request.printed)
     if opening.problem:
         raise SandboxError(f"the network's edge could not be set up, so nothing was run: {opening.problem}")
     return ended

@@ -1,14 +1,20 @@
-"""How far the download of the local model is, as the display shows it."""
+"""What the runtime tells a display besides the stream: the model's download, and what commands print."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from artoo.ports.printing import Printed
 
 MEGABYTE = 1_000_000
 
 
 def _nothing() -> None:
+    """Nobody watches."""
+
+
+def _unseen(printed: Printed) -> None:
     """Nobody watches."""
 
 
@@ -39,3 +45,15 @@ class Fetch:
     def line(self) -> str:
         """`fetching from the hub: 30% of 1,117 MB`, in steps of ten per cent."""
         return f"{self.phase}: {int(self.share * 10) * 10}% of {self.total / MEGABYTE:,.0f} MB"
+
+
+@dataclass(slots=True)
+class Aside:
+    """Of one runtime. `printed` is called with what commands print; whoever shows a task sets it."""
+
+    fetch: Fetch = field(default_factory=Fetch)
+    printed: Callable[[Printed], None] = _unseen
+
+    def on_output(self, printed: Printed) -> None:
+        """For the runtime, whoever watches at the time."""
+        self.printed(printed)

@@ -1,0 +1,84 @@
+"""Shows what a command prints while it runs: bounded, a few times a second, without secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from artoo.ports.printing import Heard, OnOutput, Printed, unheard
+
+LINES_TOLD = 8
+LONGEST_LINE = 400
+"""Characters of a line that are told; a terminal shows fewer."""
+EVERY_SECONDS = 0.2
+_WINDOW_BYTES = 16 * 1024
+"""What is kept of the output. A secret of several lines is found as long as its beginning is in here."""
+_TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+
+
+@dataclass(frozen=True, slots=True)
+class Printing:
+    """Tells `told` of the commands of a task. `redacted` takes secrets out of a text."""
+
+    task_id: str
+    told: OnOutput
+    redacted: Callable[[str], str]
+
+    @contextmanager
+    def of(self, act: str) -> Generator[Heard]:
+        """What hears one command. Nothing is told after the block."""
+        tail = _Tail(lambda lines: self.told(Printed(self.task_id, act, lines)), self.redacted)
+        try:
+            yield tail.add
+        finally:
+            tail.close()
+
+
+@contextmanager
+def printing_of(printing: Printing | None, act: str) -> Generator[Heard]:
+    """As `Printing.of`, where somebody may look."""
+    if printing is None:
+        yield unheard
+        return
+    with printing.of(act) as heard:
+        yield heard
+
+
+class _Tail:
+    """The end of an output. A piece that comes soon after the last report waits for the next one."""
+
+    def __init__(self, tell: Callable[[tuple[str, ...]], None], redacted: Callable[[str], str]) -> None:
+        self._tell = tell
+        self._redacted = redacted
+        self._window = bytearray()
+        self._cut = False
+        self._next: asyncio.TimerHandle | None = None
+
+    def add(self, written: bytes) -> None:
+        """Keeps the end; the first piece is told after a moment, for what comes with it."""
+        self._window += written[-_WINDOW_BYTES:]
+        if len(self._window) > _WINDOW_BYTES or len(written) > _WINDOW_BYTES:
+            self._cut = True
+            del self._window[:-_WINDOW_BYTES]
+        if self._next is None:
+            self._next = asyncio.get_running_loop().call_later(EVERY_SECONDS, self._report)
+
+    def close(self) -> None:
+        if self._next is not None:
+            self._next.cancel()
+
+    def _report(self) -> None:
+        self._next = None
+        self._tell(self._lines())
+
+    def _lines(self) -> tuple[str, ...]:
+        """The last lines as a terminal would show them: what a carriage return wrote over is gone."""
+        whole = self._redacted(bytes(self._window).decode("utf-8", "replace"))
+        rows = _TERMINAL_CODES.sub("", whole).split("\n")
+        if self._cut:  # the beginning of the first is not known, and with it whether it is a secret
+            rows[:1] = [] if len(rows) > 1 else [rows[0][-LONGEST_LINE:]]
+        shown = (row.rstrip("\r").rpartition("\r")[2].rstrip() for row in rows)
+        return tuple(row[:LONGEST_LINE] for row in shown if row)[-LINES_TOLD:]
