@@ -149,7 +149,8 @@ class Limits(Section):
     `money` is in the currency of `prices`, and needs the price of every model that is used.
 
     `subtasks` bounds one plan, `steps` one attempt at a subtask, `subtask_seconds` all its attempts
-    together (not the judging between them), `tool_seconds` one tool call.
+    together (not the judging between them), `tool_seconds` one command
+    or program; other tools have bounds of their own.
     """
 
     subtasks: Whole = Field(default=8, ge=1, le=64)

@@ -134,7 +134,9 @@ class Workshop:
 
             own, environ, clock = self.own_tools, self.environ, self.clock
             return open_hands(
-                view, home, text, clock, own, port, environ, mcp, durable, past, settle, whole_files=capable
+                *(view, home, text, clock, own, port, environ, mcp, durable, past, settle),
+                whole_files=capable,
+                command_seconds=self.config.limits.tool_seconds,
             )
 
         return opened

@@ -21,7 +21,7 @@ from artoo.tools.builtin.macos import AppleScript, Real, Shortcuts
 from artoo.tools.builtin.python import Python
 from artoo.tools.builtin.read_file import ReadFile
 from artoo.tools.builtin.search import Search, engine_for
-from artoo.tools.builtin.shell import Shell
+from artoo.tools.builtin.shell import COMMAND_SECONDS, Shell
 from artoo.tools.builtin.write_file import WriteFile
 from artoo.tools.gate import Gate
 from artoo.tools.in_view import CommandsInView, FilesInView
@@ -67,10 +67,11 @@ def builtin_tools(
     network: Network | None = None,
     machine: Machine | None = None,
     places: Places | None = None,
+    command_seconds: float = COMMAND_SECONDS,
 ) -> tuple[Tool, ...]:
     """The tools that look and act in one view. The shell is offered where there is a bash.
 
-    `gate` is asked about hosts, and about commands for which this machine has no view; `network` hears of what
+    `command_seconds` bounds one command or program; it is stopped then, and what it printed is kept. `gate` is asked about hosts, and about commands for which this machine has no view; `network` hears of what
     commands send.
     """
     here = machine or Machine()
@@ -89,10 +90,10 @@ def builtin_tools(
         ReadFile(roots, places, files),
         WriteFile(writer, roots),
         EditFile(writer, roots, files),
-        Python(runner, roots, files),
+        Python(runner, roots, files, command_seconds=command_seconds),
     ]
     if here.which("bash") is not None:
-        tools.append(Shell(runner, roots, index, files))
+        tools.append(Shell(runner, roots, index, files, command_seconds))
     return tuple(tools)
 
 
