@@ -100,11 +100,6 @@ def retention(k: float, days: float) -> float:
     return math.exp(-k * days) if days > 0 else 1.0
 
 
-def half_life(k: float) -> float:
-    """Days after which half of a signal is left; infinite for k = 0."""
-    return math.log(2) / k if k > 0 else math.inf
-
-
 def classify(sums: Sums) -> Advice:
     """What to do about a pair. Caution is |decision| ≤ max(.2, .2·attention), bounds included.
 

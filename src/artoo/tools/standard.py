@@ -71,8 +71,8 @@ def builtin_tools(
 ) -> tuple[Tool, ...]:
     """The tools that look and act in one view. The shell is offered where there is a bash.
 
-    `command_seconds` bounds one command or program; it is stopped then, and what it printed is kept. `gate` is asked about hosts, and about commands for which this machine has no view; `network` hears of what
-    commands send.
+    `command_seconds` bounds one command or program; it is stopped then, and what it printed is kept. `gate` is
+    asked about hosts, and about commands for which this machine has no view; `network` hears of what commands send.
     """
     here = machine or Machine()
     roots = view.roots

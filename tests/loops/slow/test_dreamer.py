@@ -25,6 +25,7 @@ from artoo.control.potentials import QUANTISATION
 from artoo.loops.slow.dreamer import Dreamer
 from artoo.loops.slow.passing import DreamLimits
 from artoo.loops.slow.transfer import guesses
+from artoo.memory import reading
 from artoo.memory.insight import answer_proposal, open_proposals, overview
 from artoo.memory.maintenance import Maintenance
 from artoo.memory.reading import keys_under
@@ -159,7 +160,7 @@ async def test_a_contradicted_rule_is_bankrupt(world: World) -> None:
     assert [change.megram_id for change in report.demoted] == [rule.id]
     assert "-0.90" in report.demoted[0].reason
     assert await world.memory.query_c(*GLOB) == ()
-    (demoted,) = await world.memory.known(*GLOB)
+    (demoted,) = world.memory.environment.read(lambda transaction: reading.known(transaction, GLOB, 10))
     assert (demoted.k, demoted.created_at) == (0.05, world.clock.now())
     assert (await world.memory.query_mk(*GLOB)).action is MemoryAction.CAUTION
 

@@ -24,11 +24,11 @@ from artoo.loops.heuristics import Heuristics
 from artoo.loops.role import listen
 from artoo.loops.tool_text import (
     arguments_for,
-    describe_tools,
     known_arguments,
     other_language,
     program_in,
     prohibitions,
+    tool_segments,
 )
 from artoo.ports.bus import Port
 from artoo.ports.surroundings import SurroundingsSource
@@ -243,7 +243,7 @@ class Executor:
         small = self._asker.known.small
         simple = small and self._heuristics.programs
         segments = {
-            Segment.TOOLS: describe_tools(specs, programs_apart=simple),
+            **tool_segments(specs, programs_apart=simple),
             Segment.CONSTRAINTS: prohibitions(work.subtask.must_not),
             Segment.SURROUNDINGS: await self._listing(work),
             Segment.CONTEXT: work.subtask.context,
