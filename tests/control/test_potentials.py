@@ -14,6 +14,7 @@ from artoo.control.potentials import (
     dissonance,
     failure_stimulus,
     promotable,
+    promotion_scale,
     retention,
 )
 
@@ -124,3 +125,13 @@ def test_contradiction() -> None:
 def test_promotion_thresholds(attention: float, decision: float, expected: bool) -> None:
     """A cluster is promotable from attention 5 and |decision| 3 on."""
     assert promotable(attention, decision) is expected
+
+
+def test_the_thresholds_follow_false_promotions() -> None:
+    """One mistake in twenty is tolerated, an early one doubles the thresholds, and four times is the most."""
+    assert promotion_scale(0, 0) == promotion_scale(100, 0) == 1
+    assert promotion_scale(1, 1) == pytest.approx(2 / 21 / 0.05)
+    assert promotion_scale(100, 1) == 1
+    assert promotion_scale(100, 11) == pytest.approx(2)
+    assert promotion_scale(50, 50) == 4
+    assert promotable(5, 3) and not promotable(5, 3, 1.1) and promotable(5.6, -3.4, 1.1)

@@ -251,7 +251,15 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         assert str(problem).startswith("config.yaml:")
 
 
-FIXED = {"immutable", "default_mode", "mailbox_partitions", "priority_levels", "states", "fsm", "attention_controller"}
+FIXED = {
+    "immutable",
+    "default_mode",
+    "mailbox_partitions",
+    "priority_levels",
+    "states",
+    "fsm",
+    "attention_controller",
+}
 """Keys of the seed's configuration that have one legal value, which reading the file demands."""
 SERVER = set(McpEntry.model_fields)
 """Handed on whole, under the names of the usual `mcpServers` JSON."""

@@ -167,12 +167,16 @@ class Memory(Section):
 
     `wording`: which model puts rules into words while no task runs. `endpoint`: the brain's, unless that is the
     embedded one, which would keep a machine busy that its owner thinks idle; `any`: that too; `off`: none, and no
-    rules are made.
+    rules are made. `calls`, `tokens` and `money` (in the currency of `prices`) bound what such calls, and those of
+    the agents' dream cycles, use in a day (UTC), all processes together.
     """
 
     enabled: bool = True
     path: Path | None = None
     wording: Literal["endpoint", "any", "off"] = "endpoint"
+    calls: Whole = Field(default=48, ge=0)
+    tokens: Whole = Field(default=200_000, ge=0)
+    money: Number | None = Field(default=None, gt=0)
 
 
 class Undo(Section):

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from artoo.runtime.memories import Memories
     from artoo.runtime.stage import Hands, TaskMemory
     from artoo.runtime.task import TaskSettings
+    from artoo.runtime.upkeep import UpkeepModel
     from artoo.tasklog.writer import TaskLog
     from artoo.tools.past import Past
     from artoo.tools.policy import Policies
@@ -69,6 +70,7 @@ class Workshop:
     _mcp: McpTools | None = None
     _sandbox: Sandbox | None = None
     _memories: Memories | None = None
+    _upkeep: UpkeepModel | None = None
 
     def locked(self, task_id: str) -> TaskLock:
         """The right to run a task, taken. Raises TaskRunning."""
@@ -147,19 +149,33 @@ class Workshop:
             return None
         if self._memories is None:
             # LMDB only where something is remembered.
-            from artoo.runtime.memories import Memories, words_rules
+            from artoo.runtime.memories import Memories
 
-            words = self.given_model or words_rules(self.config, self.environ)
             self._memories = Memories(
                 self.config.memory_path,
                 self.bus,
                 self.clock,
                 self.ids,
                 busy=self.busy,
-                model=self.model if words else None,
+                model=self.upkeep(),
             )
             self.resources.push_async_callback(self._memories.close)
         return await self._memories.open()
+
+    def upkeep(self) -> UpkeepModel | None:
+        """The model of what memory does by itself, on its own budget; None: none is to be asked.
+
+        Raises ConfigurationError when money is limited and a model has no price.
+        """
+        from artoo.runtime.memories import words_rules
+        from artoo.runtime.upkeep import upkeep_model
+
+        if not (self.given_model or words_rules(self.config, self.environ)):
+            return None
+        if self._upkeep is None:
+            given = self.given_model
+            self._upkeep = upkeep_model(self.model, self.config, self.environ, self.clock, given_model=given)
+        return self._upkeep
 
     def _mcp_tools(self) -> McpTools | None:
         """The person's MCP servers, connected when a task first asks. Raises ConfigurationError."""

@@ -35,7 +35,7 @@ from artoo.loops.medium.endings import Endings, Standing, open_criteria
 from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
 from artoo.loops.medium.language import language_of
-from artoo.loops.medium.lessons import Lesson, Lessons, found_things
+from artoo.loops.medium.lessons import Lesson, Lessons, doubted, found_things
 from artoo.loops.medium.shaping import Schema
 from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.loops.medium.trajectory import Measurement, Trajectory, delivered
@@ -230,7 +230,8 @@ class Solver:
             failed=tuple(outcome for outcome in outcomes if outcome.status == "failed"),
             unmet=tuple(verdict for verdict in task.last.task_verdicts if verdict.verdict == "fail"),
         )
-        self._teach(task, (*credit, *task.lessons.directed(message, outcomes)), cause)
+        lessons = (*credit, *task.lessons.directed(message, outcomes), *doubted(message, task.spec.intent))
+        self._teach(task, lessons, cause)
         self._port.publish(message, cause=cause)
 
     def _measure(self, gap: Gap) -> Measurement:
