@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
@@ -147,6 +148,7 @@ class Round:
     home: Path
     requests: list[PatrolRequest] = field(default_factory=list[PatrolRequest])
     told: list[Recorded] = field(default_factory=list[Recorded])
+    runs: int = 0
     answer: Done | Exception = field(default_factory=lambda: Done(items=1, llm_calls=2))
     checks: list[bool] = field(default_factory=list[bool])
 
@@ -172,6 +174,30 @@ class Round:
         store = PatrolStore(self.database, "ada")
         paths = (self.home / "HEARTBEAT.md", self.home / "all.md")
         return Patrol("ada", paths, store, sights, self.clock, submit=submit, tell=tell)
+
+    def scripted(self, text: str) -> Patrol:
+        """A patrol whose routine is a script, which is run for real."""
+        (self.home / "patrol.sh").write_text(text)
+        patrol = self.patrol()
+        paths = (self.home / "patrol.sh",)
+        store = PatrolStore(self.database, "ada")
+        return Patrol(
+            *("ada", paths, store, patrol._sights, self.clock),  # pyright: ignore[reportPrivateUsage]
+            submit=patrol._submit,  # pyright: ignore[reportPrivateUsage]
+            tell=patrol._tell,  # pyright: ignore[reportPrivateUsage]
+            run=self._run,
+        )
+
+    async def _run(self, command: str) -> tuple[int | None, str]:
+        self.runs += 1
+        process = await asyncio.create_subprocess_exec(
+            *("bash", "-c", command),
+            cwd=self.home,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        printed, _ = await process.communicate()
+        return process.returncode, printed.decode()
 
     async def beat(self, patrol: Patrol, seconds: float = 120) -> list[str]:
         """One pulse; what was submitted in it."""
@@ -390,3 +416,40 @@ def test_an_items_key_follows_its_words_not_its_place() -> None:
     (first,), (second,) = parse_patrol("- every: 1d look").items, parse_patrol("# A\n\n- every: 1d look").items
     assert first.key == second.key
     assert first.key != replace(first, every=HALF_HOUR).key
+
+
+@pytest.mark.parametrize("interpreter", ["#!/usr/bin/env python3\nprint(open('todo').read())", "cat todo"])
+async def test_a_routine_may_be_a_script(round_: Round, interpreter: str) -> None:
+    """What a script prints is done, once for as long as it prints it; silence is no work, and asks nobody."""
+    (round_.home / "todo").write_text("")
+    patrol = round_.scripted(interpreter)
+    assert await round_.beat(patrol) == []
+    (round_.home / "todo").write_text("sort the letters\n\nwater the plants\n")
+    assert await round_.beat(patrol) == ["sort the letters", "water the plants"]
+    assert await round_.beat(patrol) == []
+    assert await round_.beat(round_.scripted(interpreter)) == [], "nor after a restart"
+    (round_.home / "todo").write_text("water the plants\n")
+    assert await round_.beat(patrol) == []
+    (round_.home / "todo").write_text("sort the letters\nwater the plants\n")
+    assert await round_.beat(patrol) == ["sort the letters"]
+    assert round_.runs == 6
+
+
+async def test_a_script_that_fails_is_told_once_and_does_nothing(round_: Round) -> None:
+    """Its exit code and last words go to the operator; what it printed before does not come again for that."""
+    (round_.home / "todo").write_text("sort the letters\n")
+    patrol = round_.scripted("cat todo")
+    assert await round_.beat(patrol) == ["sort the letters"]
+    (round_.home / "todo").unlink()
+    assert [await round_.beat(patrol) for _ in range(3)] == [[], [], []]
+    (told,) = [record for record in round_.told if isinstance(record, PatrolRefused)]
+    assert "exit code 1" in told.problem and "todo" in told.problem
+    (round_.home / "todo").write_text("sort the letters\n")
+    assert await round_.beat(patrol) == []
+
+
+async def test_a_script_is_bounded(round_: Round) -> None:
+    """Twenty requests at a time; the rest is told, not done."""
+    patrol = round_.scripted("seq 1 30")
+    assert len(await round_.beat(patrol)) == 20
+    assert "10 lines more" in [record.problem for record in round_.told if isinstance(record, PatrolRefused)][0]

@@ -16,9 +16,9 @@ from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import Roots, Sandbox
 from artoo.ports.world import Program
 from artoo.runtime.system import SystemClock
+from artoo.testing.asking import AskPerson
 from artoo.tools.gate import Gate
 from artoo.tools.origins import Origins
-from artoo.tools.questions import AskPerson
 from artoo.tools.registry import Registry
 from artoo.tools.standard import builtin_tools
 from artoo.world.choose import candidates

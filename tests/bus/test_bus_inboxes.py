@@ -200,21 +200,7 @@ async def test_an_inbox_of_kinds_hears_them_all_and_only_them() -> None:
     for name in ("s2", "s3", "s4"):
         dispatcher.publish(subtask(name), subtask_id=name)
     with pytest.raises(InboxOverflow, match="SubTask, UserRequest"):
-        await pool.receive_all()
-
-
-async def test_receive_all_takes_a_whole_burst() -> None:
-    """One call returns everything that is queued, in order, and waits when there is nothing."""
-    bus = new_bus()
-    user, solver = bus.port(Role.USER, TASK), bus.port(Role.SOLVER, TASK)
-    for number in range(4):
-        user.publish(request(str(number)))
-    assert texts(await solver.inbox.receive_all()) == list("0123")
-    async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(solver.inbox.receive_all())
-        await asyncio.sleep(0)
-        user.publish(request("4"))
-    assert texts(waiting.result()) == ["4"]
+        await pool.receive()
 
 
 def test_a_queue_without_room_is_refused() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artoo.contracts.roles import Role
-from artoo.contracts.routes import ROUTES, may_follow, may_publish, receivers_of
+from artoo.contracts.routes import ROUTES, may_follow, may_publish
 
 
 @pytest.mark.parametrize("role", list(Role))
@@ -15,13 +15,6 @@ def test_publishing_is_decided_by_the_table(role: Role) -> None:
         kind for kind, route in ROUTES.items() if role in route.senders
     }
     assert not may_publish(role, "Gossip")
-
-
-@pytest.mark.parametrize("kind", list(ROUTES))
-def test_receivers_are_read_from_the_table(kind: str) -> None:
-    """The receivers of a kind are its route's; an unknown kind reaches nobody."""
-    assert receivers_of(kind) == ROUTES[kind].receivers
-    assert receivers_of("Gossip") == frozenset()
 
 
 @pytest.mark.parametrize("kind", list(ROUTES))

@@ -159,9 +159,9 @@ def test_cell_six_is_suspicious() -> None:
 
 def test_urgency_is_the_sign_beyond_epsilon() -> None:
     """Below ε steady; from ε on the sign."""
-    assert urgency(0.0999, H) is Urgency.STEADY
-    assert urgency(H.epsilon, H) is Urgency.WORSENING
-    assert urgency(-H.epsilon, H) is Urgency.IMPROVING
+    assert urgency(0.0999, H.epsilon) is Urgency.STEADY
+    assert urgency(H.epsilon, H.epsilon) is Urgency.WORSENING
+    assert urgency(-H.epsilon, H.epsilon) is Urgency.IMPROVING
 
 
 def test_which_states_end_a_task() -> None:

@@ -13,8 +13,8 @@ from artoo.control.potentials import (
     contradicts,
     dissonance,
     failure_stimulus,
-    half_life,
     promotable,
+    promotion_scale,
     retention,
 )
 
@@ -42,13 +42,11 @@ def test_quantisation(state: str, f: float, sigma: float, k: float) -> None:
 @pytest.mark.parametrize(("k", "days"), [(0.05, 14), (0.2, 3.5), (0.5, 1.4)])
 def test_half_lives(k: float, days: float) -> None:
     """The three decay constants have the half-lives that the paper states."""
-    assert half_life(k) == pytest.approx(days, rel=0.02)
-    assert retention(k, half_life(k)) == pytest.approx(0.5)
+    assert retention(k, days) == pytest.approx(0.5, rel=0.02)
 
 
 def test_timeless() -> None:
     """k = 0 never fades."""
-    assert half_life(0) == math.inf
     assert retention(0, 1e9) == 1.0
 
 
@@ -127,3 +125,13 @@ def test_contradiction() -> None:
 def test_promotion_thresholds(attention: float, decision: float, expected: bool) -> None:
     """A cluster is promotable from attention 5 and |decision| 3 on."""
     assert promotable(attention, decision) is expected
+
+
+def test_the_thresholds_follow_false_promotions() -> None:
+    """One mistake in twenty is tolerated, an early one doubles the thresholds, and four times is the most."""
+    assert promotion_scale(0, 0) == promotion_scale(100, 0) == 1
+    assert promotion_scale(1, 1) == pytest.approx(2 / 21 / 0.05)
+    assert promotion_scale(100, 1) == 1
+    assert promotion_scale(100, 11) == pytest.approx(2)
+    assert promotion_scale(50, 50) == 4
+    assert promotable(5, 3) and not promotable(5, 3, 1.1) and promotable(5.6, -3.4, 1.1)

@@ -14,7 +14,7 @@ def test_nothing_configured_is_the_embedded_model():
     """Without any setting both tiers run in this process."""
     settings = model_settings({})
     assert settings.brain == settings.tool == Endpoint(None)
-    assert settings.brain.is_embedded
+    assert settings.brain.base_url is None
 
 
 def test_a_key_alone_means_openai():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import Calibration, Level, Megram, MegramState, MemoryAction, Origin
+from artoo.contracts.memory import Level, Megram, MegramState, MemoryAction, Origin
 from artoo.contracts.tags import Pair, macro_pair, micro_pair, thing_pair, tool_pair
 from artoo.control.potentials import QUANTISATION
 from artoo.memory import keys
@@ -21,7 +21,6 @@ from artoo.ports.recall import Recall
 from artoo.ports.remember import Remember
 from artoo.testing.clock import FakeClock
 from artoo.testing.ids import SequentialIds
-from artoo.testing.memory import FakeMemory
 
 Make = Callable[..., Megram]
 
@@ -193,43 +192,6 @@ async def test_alternatives_worked_for_the_same_intent(memory: SharedMemory, mak
     assert [live.pair for live in await memory.alternatives("Find all PDF")] == [tool_pair("glob")]
 
 
-async def test_the_double_agrees_with_the_store(
-    memory: SharedMemory, make: Make, clock: FakeClock, ids: SequentialIds
-) -> None:
-    """What the shipped test double answers is what the real store answers."""
-    fake = FakeMemory(clock, ids)
-    mine = Origin(task_id="t", intent="find_all_pdf")
-    megrams = [
-        make(tool_pair("glob"), "accept", origin=mine, content="fine"),
-        make(FIND, "abandon", origin=mine, content="bad"),
-        make(tool_pair("glob"), level=Level.COMMON_SENSE, sigma=-1.0, content="rule", state="accept"),
-        make(thing_pair("budget"), level=Level.KNOWLEDGE, content="here"),
-    ]
-    await write_all(memory, megrams)
-    await write_all(fake, megrams)
-    clock.advance(3 * DAY)
-    pairs = [tool_pair("glob"), FIND, thing_pair("budget")]
-    for one, other in zip(await memory.potentials_of(pairs), await fake.potentials_of(pairs), strict=True):
-        assert (one.pair, one.action) == (other.pair, other.action)
-        assert (one.attention, one.decision) == pytest.approx((other.attention, other.decision), rel=1e-12)
-    mine_says = await memory.calibrate("find all pdf", pairs)
-    fake_says = await fake.calibrate("find all pdf", pairs)
-    assert _advice(mine_says) == _advice(fake_says)
-    overruled = [entry.rule_id for entry in mine_says.contradicted]
-    assert overruled == [entry.rule_id for entry in fake_says.contradicted] != []
-    assert await memory.taught_by("t") == await fake.taught_by("t")
-    assert await memory.tool_pairs() == await fake.tool_pairs()
-    assert await memory.known(*thing_pair("budget")) == await fake.known(*thing_pair("budget"))
-    assert [live.pair for live in await memory.alternatives("find all pdf")] == [
-        live.pair for live in await fake.alternatives("find all pdf")
-    ]
-
-
-def _advice(found: Calibration) -> list[list[tuple[Pair, str, bool]]]:
-    lists = (found.should_prefer, found.must_not, found.caution)
-    return [[(entry.pair, entry.content, entry.enforced) for entry in entries] for entries in lists]
-
-
 @pytest.mark.parametrize(
     "tag",
     ["a|b", "a%7Cb", "%#", "%", "x" * 5_000, "\n", "\0", "查找 文件", "🙂" * 200, "\u202eevil", "path:/a|b|c"],
@@ -277,9 +239,9 @@ async def test_no_memory_fits_both_ports(make: Make) -> None:
     reader: Recall = absent
     await write_all(absent, [make(FIND)])
     absent.record_negative_feedback("x", "y")
-    assert (await reader.query_mk(*FIND)).action is MemoryAction.IGNORE
+    assert (await reader.potentials_of([FIND]))[0].action is MemoryAction.IGNORE
     assert await reader.calibrate("anything", [FIND]) == await reader.calibrate("else")
-    assert not (await reader.query_c(*FIND) or await reader.known(*FIND) or await reader.taught_by("t"))
+    assert not await reader.taught_by("t")
     assert not await reader.alternatives("anything")
     await absent.close()
 

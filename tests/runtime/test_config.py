@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
+import artoo
 from artoo.contracts.errors import ConfigurationError
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.runtime.config import Config
+from artoo.runtime.config import Config, McpEntry
 from artoo.runtime.config_environment import variables
 from artoo.runtime.config_file import load_config, read_config
 from artoo.runtime.home import default_home
@@ -245,3 +249,38 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert isinstance(places, Places)
     for problem in problems_of(tree, places, Config):
         assert str(problem).startswith("config.yaml:")
+
+
+FIXED = {
+    "immutable",
+    "default_mode",
+    "mailbox_partitions",
+    "priority_levels",
+    "states",
+    "fsm",
+    "attention_controller",
+}
+"""Keys of the seed's configuration that have one legal value, which reading the file demands."""
+SERVER = set(McpEntry.model_fields)
+"""Handed on whole, under the names of the usual `mcpServers` JSON."""
+
+
+def test_every_key_is_read_by_somebody() -> None:
+    """A key that nothing reads is a defect: each is an attribute that code outside the settings asks for."""
+    source = Path(str(artoo.__file__)).parent
+    outside = [path for path in source.rglob("*.py") if path.name != "config_seed.py"]
+    asked = {
+        node.attr
+        for path in outside
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    }
+    assert set(_keys(Config)) - FIXED - SERVER <= asked
+
+
+def _keys(section: type[BaseModel]) -> Iterator[str]:
+    for name, field in section.model_fields.items():
+        yield name
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _keys(kind)

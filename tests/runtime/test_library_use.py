@@ -12,7 +12,7 @@ import pytest
 from artoo import Artoo, Budgets, Config, ConfigurationError, RunOptions, tool
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import RouteRefused, TaskRunning
-from artoo.contracts.execution import SubTaskOutcome
+from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCalled
 from artoo.contracts.plan import SubTask
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult, Halt, StoppedBy
@@ -282,3 +282,24 @@ async def test_two_tools_of_one_name_are_refused_plainly(config: Config, tmp_pat
         async with Artoo(config, environ={}, model=model, tools=[one, other]) as artoo:
             with pytest.raises(ValueError, match="two tools have the same name: double"):
                 await artoo.run("How much is twice 21?", options=options(tmp_path))
+
+
+async def test_tool_seconds_bounds_a_command(config: Config, tmp_path: Path) -> None:
+    """`limits.tool_seconds` ends a command; what it had printed is in the record."""
+    script = {
+        "Plan": [PLAN],
+        "ExecutorStep": [
+            with_body({"tool": "shell", "is_final": True}, "echo begun; sleep 30"),
+            {"cannot": "it takes too long"},
+            {"cannot": "it takes too long"},
+            {"cannot": "it takes too long"},
+        ],
+    }
+    limits = config.limits.model_copy(update={"tool_seconds": 0.5})
+    short = config.model_copy(update={"limits": limits}).at_home(config.home)
+    model = ScriptedModel(script)
+    async with Artoo(short, environ={}, model=model) as artoo:
+        told = [each async for each in artoo.stream("Count.", options=options(tmp_path))]
+    (call,) = [each.payload.call for each in told if isinstance(each.payload, ToolCalled)]
+    assert (call.status, call.output.strip()) == (CallStatus.TIMEOUT, "begun")
+    assert call.duration_ms < 20_000

@@ -161,7 +161,7 @@ async def test_a_dreamer_that_fails_says_so_and_takes_nothing_with_it(
     place.memories.nudge()
     await place.until_report()
     assert "unforeseen" in (place.reports()[0].error or "")
-    assert (await memory.recall.query_mk(*GLOB)).attention == 0
+    assert (await memory.recall.potentials_of([GLOB]))[0].attention == 0
 
 
 async def test_an_unusable_store_is_no_memory_and_says_why(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ async def test_an_unusable_store_is_no_memory_and_says_why(tmp_path: Path) -> No
         with pytest.raises(MemoryStoreError, match="damaged"):
             await reading
     (tmp_path / "data.mdb").unlink()
-    assert (await (await place.memories.open()).recall.query_mk(*GLOB)).attention == 0
+    assert (await (await place.memories.open()).recall.potentials_of([GLOB]))[0].attention == 0
     await place.memories.close()
 
 
@@ -182,11 +182,8 @@ def readings(memory: TaskMemory) -> tuple[Awaitable[object], ...]:
     """Every way to read."""
     recall = memory.recall
     return (
-        recall.query_c(*GLOB),
-        recall.query_mk(*GLOB),
         recall.potentials_of([GLOB]),
         recall.calibrate("x"),
-        recall.known(*GLOB),
         recall.alternatives("x"),
         recall.tool_pairs(),
         recall.taught_by("t"),

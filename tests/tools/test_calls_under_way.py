@@ -14,9 +14,9 @@ from artoo.contracts.confirmation import Consent
 from artoo.contracts.execution import CallEffects, CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.ports.tools import Departure, Parameter, Ticket, ToolSpec
+from artoo.testing.asking import AskPerson
 from artoo.tools.asking import Asking, never
 from artoo.tools.gate import Gate
-from artoo.tools.questions import AskPerson
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.standard import builtin_tools, gated
 from artoo.tools.tool import Arguments, Outcome, Tool

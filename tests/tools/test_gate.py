@@ -7,8 +7,8 @@ import asyncio
 from gate_world import Person
 
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest, Consent
+from artoo.testing.asking import AskPerson
 from artoo.tools.gate import Gate
-from artoo.tools.questions import AskPerson
 
 
 def request(digest: str, *targets: str) -> ConfirmationRequest:

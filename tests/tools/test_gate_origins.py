@@ -9,9 +9,9 @@ from tool_doubles import StillClock
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.plan import MustNot
+from artoo.testing.asking import AskPerson
 from artoo.tools.gate import Gate
 from artoo.tools.origins import MOST_NAMES, Origins
-from artoo.tools.questions import AskPerson
 from artoo.tools.registry import Registry
 from artoo.tools.standard import own_tools
 from artoo.tools.user_tools import tool

@@ -13,9 +13,9 @@ from artoo.contracts.confirmation import Consent
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import Roots
+from artoo.testing.asking import AskPerson
 from artoo.tools.builtin.macos import AppleScript, Real
 from artoo.tools.gate import Gate
-from artoo.tools.questions import AskPerson
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.standard import Machine, reaching_tools
 

@@ -22,12 +22,12 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
+from artoo.testing.asking import AskPerson
 from artoo.tools.gate import Gate
 from artoo.tools.mcp.bounded import LARGEST_ANSWER, bounded_client
 from artoo.tools.mcp.connection import KEPT_OUTPUT, McpConnection
 from artoo.tools.mcp.pool import McpPool
 from artoo.tools.mcp.servers import McpServer, read_servers, servers_of
-from artoo.tools.questions import AskPerson
 from artoo.tools.registry import Registry, SubTaskToolbox
 
 PROGRAM = Path(__file__).with_name("mcp_server.py")

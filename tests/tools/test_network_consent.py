@@ -25,11 +25,12 @@ from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Departure, Ticket
 from artoo.ports.world import View
 from artoo.runtime.answers import Answers
+from artoo.testing.asking import AskPerson
 from artoo.tools.gate import Gate
 from artoo.tools.network import Network
 from artoo.tools.origins import Origins
 from artoo.tools.policy import Policies
-from artoo.tools.questions import AskNobody, AskPerson
+from artoo.tools.questions import AskNobody
 from artoo.tools.registry import Registry
 from artoo.tools.standard import builtin_tools
 from artoo.tools.wanted import Wanted, wanted_by

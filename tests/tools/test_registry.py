@@ -22,9 +22,9 @@ from artoo.ports.sandbox import ActNote
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.ports.waiting import waiting_for_a_person
 from artoo.ports.world import Program, ViewRun, unnoted
+from artoo.testing.asking import AskPerson
 from artoo.tools.asking import Asking
 from artoo.tools.gate import Gate
-from artoo.tools.questions import AskPerson
 from artoo.tools.registry import MAX_ARGUMENT, Registry, SubTaskToolbox
 from artoo.tools.standard import builtin_tools
 from artoo.tools.threads import in_thread

@@ -26,10 +26,11 @@ from artoo.contracts.plan import MustNot
 from artoo.ports.confirm import Questions
 from artoo.ports.sandbox import ActNote, Roots
 from artoo.ports.tools import Departure, Ticket
+from artoo.testing.asking import AskPerson
 from artoo.tools.asking import Asking, always
 from artoo.tools.gate import AGAIN, Gate
 from artoo.tools.past import AskFirst, Consented, Past, RunAgain
-from artoo.tools.questions import AskNobody, AskPerson
+from artoo.tools.questions import AskNobody
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.resumed import Resumed
 from artoo.tools.standard import builtin_tools

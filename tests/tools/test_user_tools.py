@@ -16,8 +16,8 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
+from artoo.testing.asking import AskPerson
 from artoo.tools.gate import Gate
-from artoo.tools.questions import AskPerson
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.standard import own_tools
 from artoo.tools.user_tools import as_text, tool, user_tool

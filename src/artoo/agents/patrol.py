@@ -15,7 +15,8 @@ from pathlib import Path
 
 from artoo.agents.duties import Done
 from artoo.agents.patrol_conditions import FilesChanged, NewMail, TasksPending
-from artoo.agents.patrol_file import PatrolItem, Problem, read_patrol
+from artoo.agents.patrol_file import PatrolItem, PatrolText, Problem, read_patrol
+from artoo.agents.patrol_script import PRINTED, RunScript, is_script, printed_by
 from artoo.agents.patrol_sights import Sights
 from artoo.agents.patrol_store import ItemState, PatrolStore
 from artoo.agents.steady import microseconds
@@ -68,7 +69,12 @@ class Patrol:
         *,
         submit: Submit,
         tell: Tell,
+        run: RunScript | None = None,
     ) -> None:
+        """`run` None: routines that are scripts are not run."""
+        self._run = run
+        self._scripted: dict[str, tuple[PatrolItem, str]] = {}
+        self._told: dict[Path, tuple[Problem, ...]] = {}
         self._agent = agent
         self._paths = tuple(paths)
         self._store = store
@@ -102,11 +108,14 @@ class Patrol:
 
     async def _look(self) -> None:
         await self._reread()
-        if not self._items:
-            return
-        states = await self._store.states()
+        whole = await self._ask_scripts()
+        items = self._items | self._scripted
+        states = await self._store.states() if items or self._scripts else {}
         now = self._clock.now()
-        for key, (item, source) in self._items.items():
+        for key, state in states.items():
+            if whole and key.startswith(PRINTED) and key not in items and state.seen:
+                await self._store.put(key, replace(state, seen=""))
+        for key, (item, source) in items.items():
             found = await self._judge(item, states.get(key, ItemState()), now, source)
             if found is not None:
                 self._found.append(found)
@@ -114,6 +123,8 @@ class Patrol:
     async def _judge(self, item: PatrolItem, state: ItemState, now: datetime, source: str) -> _Due | None:
         if state.open_key is not None:
             return _Due(item, state, state.seen, source)
+        if item.printed:
+            return None if state.seen else _Due(item, state, PRINTED, source)
         if not await self._time_has_come(item, state, now):
             return None
         if item.when is None:
@@ -140,12 +151,36 @@ class Patrol:
             return False
         return now - state.last_at >= item.every.interval
 
+    @property
+    def _scripts(self) -> tuple[Path, ...]:
+        return () if self._run is None else tuple(path for path in self._paths if is_script(path))
+
+    async def _ask_scripts(self) -> bool:
+        """Runs the routines that are scripts; what is wrong with one is told when it changes.
+
+        False: one could not say what it wants, so that nothing follows from what it did not print.
+        """
+        whole = True
+        found: dict[str, tuple[PatrolItem, str]] = {}
+        for path in self._scripts:
+            text = PatrolText() if self._run is None else await printed_by(path, self._run)
+            found |= {item.key: (item, f"{path}:{item.line}") for item in text.items}
+            whole = whole and not text.problems
+            if self._told.get(path, ()) != text.problems:
+                self._told[path] = text.problems
+                for problem in text.problems:
+                    await self._refuse(path, problem)
+        self._scripted = found
+        return whole
+
     async def _reread(self) -> None:
         version = await asyncio.to_thread(_version, self._paths)
         if version == self._version:
             return
         items: dict[str, tuple[PatrolItem, str]] = {}
         for path in self._paths:
+            if is_script(path):
+                continue
             text = await asyncio.to_thread(read_patrol, path)
             items |= {item.key: (item, f"{path}:{item.line}") for item in text.items if item.key not in items}
             for problem in text.problems:

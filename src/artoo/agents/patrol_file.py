@@ -35,18 +35,23 @@ _ADVICE = "add `every: 1d` or `when: file_exists PATH` to it (or make it a comme
 
 @dataclass(frozen=True, slots=True)
 class PatrolItem:
-    """One thing to look after. `line` counts from 1; with both conditions, both must hold."""
+    """One thing to look after. `line` counts from 1; with both conditions, both must hold.
+
+    `printed`: a script wants it done, as long as it prints it.
+    """
 
     request: str
     line: int
     every: Every | None = None
     when: When | None = None
+    printed: bool = False
 
     @property
     def key(self) -> str:
         """Names the item by what it says: an item that is edited is a new one, one that is moved is not."""
         said = f"{self.request}\0{self.every}\0{self.when}"
-        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        digest = hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return f"printed-{digest}" if self.printed else digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,4 +179,6 @@ def _line(block: SyntaxTreeNode) -> int:
 
 def patrol_problems(path: Path) -> tuple[str, ...]:
     """What cannot be used of a routine, each with file and line, for the operator at the start. Blocks."""
+    if path.suffix.casefold() not in (".md", ".markdown"):
+        return ()  # a script is only known by running it; what is wrong with it is on the stream
     return tuple(f"{path}:{problem.line}: {problem.text}" for problem in read_patrol(path).problems)

@@ -45,16 +45,6 @@ class MessageQueue:
                 await self._arrival()
         return queued.popleft()
 
-    async def receive_all(self) -> list[Envelope]:
-        """Everything that is queued, at least one message: one call for a whole burst. Errors as in `receive`."""
-        queued = self.queued
-        while not queued:
-            if not self.ready():
-                await self._arrival()
-        taken = list(queued)
-        queued.clear()
-        return taken
-
     async def __aiter__(self) -> AsyncIterator[Envelope]:
         queued = self.queued
         while True:
@@ -194,23 +184,6 @@ class WatchQueue(MessageQueue):
             if not waiter.done():
                 waiter.set_result(None)
         return True
-
-    async def receive_all(self) -> list[Envelope]:
-        """See MessageQueue. `ready` and `_arrival` in one: a message to eight waiting watchers costs 3 µs less."""
-        queued = self.queued
-        while not queued:
-            source = self.source
-            if source is not None and source.pending:
-                source.hand_out()
-            elif source is None or self._closed or self._waiter is not None:
-                await self._arrival()
-            else:
-                waiter = self._waiter = get_running_loop().create_future()
-                source.reader_waits = True
-                await waiter
-        taken = list(queued)
-        queued.clear()
-        return taken
 
     def put_all(self, envelopes: list[Envelope]) -> list[tuple[Burst, int]]:
         """Queues messages, or counts them as dropped; says which burst is over and which began, with its count."""

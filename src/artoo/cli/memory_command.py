@@ -17,7 +17,7 @@ from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.tags import LOCAL, Pair, macro_pair
 
 if TYPE_CHECKING:
-    from artoo.contracts.memory import DreamReport
+    from artoo.contracts.memory import DreamReport, Potentials, SOPRecord
     from artoo.memory.environment import Environment
     from artoo.runtime.config import Config
 
@@ -103,20 +103,8 @@ def memory(context: click.Context, as_json: bool) -> None:
 def query(context: click.Context, pair: tuple[str, ...], as_json: bool) -> None:
     """What memory advises about PAIR: `SPACE ENTITY`, `tool:NAME`, or the words of a request."""
     from artoo.cli import memory_view
-    from artoo.memory import reading
-    from artoo.memory.service import sop_record
-    from artoo.memory.signal import microseconds
-    from artoo.runtime.system import SystemClock
 
-    asked = pair_of(pair)
-    now_us = microseconds(SystemClock().now())
-    with opened(context) as environment:
-        live, rules = environment.read(
-            lambda transaction: (
-                reading.potentials(transaction, asked, now_us),
-                [sop_record(rule) for rule in reading.rules(transaction, asked, 10)],
-            )
-        )
+    live, rules = asyncio.run(_advice(directory_of(context), pair_of(pair)))
     if as_json:
         found = {
             "potentials": live.model_dump(mode="json"),
@@ -125,6 +113,18 @@ def query(context: click.Context, pair: tuple[str, ...], as_json: bool) -> None:
         _print_json(found)
     else:
         memory_view.show_advice(live, rules)
+
+
+async def _advice(directory: Path, pair: Pair) -> tuple[Potentials, tuple[SOPRecord, ...]]:
+    """What the seed's own interface says of a pair. Whoever looks a rule up uses it: its clock restarts."""
+    from artoo.memory.service import SharedMemory
+    from artoo.runtime.system import SystemClock, UuidIds
+
+    memory = SharedMemory.open(directory, SystemClock(), UuidIds())
+    try:
+        return await memory.query_mk(*pair), await memory.query_c(*pair)
+    finally:
+        await memory.close()
 
 
 @memory.command("explain")

@@ -217,10 +217,14 @@ def _print_report(console: Console, report: DreamReport) -> None:
         console.print(Text(f"  failed: {one_line(report.error)}", style="red"))
     if report.drafts_skipped:
         console.print(Text(f"  {report.drafts_skipped} strong clusters were not worded", style="dim"))
+    if report.scale > 1:
+        needed = f"  rules have proved false: a new one needs {report.scale:.1f} times the evidence"
+        console.print(Text(needed, style="dim"))
     named: tuple[tuple[str, Sequence[MemoryChange]], ...] = (
         ("promoted", report.promoted),
         ("demoted", report.demoted),
         ("guessed", report.hypotheses),
+        ("doubted", report.biases),
         ("forgot", report.forgotten_examples[:3]),
     )
     for word, changes in named:

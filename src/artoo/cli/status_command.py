@@ -10,6 +10,7 @@ import click
 
 from artoo.cli.office import HELP, JsonObject, as_json_option, config_of, in_office, plain_object, print_json
 from artoo.contracts.agents import OPERATOR, BoardState
+from artoo.contracts.solution import Cost
 
 if TYPE_CHECKING:
     from artoo.runtime.team.office import Office
@@ -49,6 +50,7 @@ async def _status(office: Office) -> JsonObject:
     from artoo.agents.left import left_to_operator
     from artoo.cli.agent_command import listed
     from artoo.runtime.team.instance import serving
+    from artoo.runtime.upkeep import spent_on
 
     tasks = await office.board.list(limit=MOST_TASKS)
     counted = Counter(task.state.value for task in tasks)
@@ -71,6 +73,7 @@ async def _status(office: Office) -> JsonObject:
             }
         )
     return {
+        "memory_today": plain_object(await asyncio.to_thread(spent_on, office.home, office.clock.now().date())),
         "serving": await asyncio.to_thread(serving, office.home),
         "agents": agents,
         "tasks": {state.value: counted[state.value] for state in BoardState if counted[state.value]},
@@ -111,10 +114,24 @@ def status_lines(found: JsonObject) -> list[str]:
     ]
     if len(waiting) > MOST_WAITING:
         lines.append(f"  and {len(waiting) - MOST_WAITING} more (artoo status --json)")
+    lines += _memory_today(found["memory_today"])
     problems = found["problems"]
     if isinstance(problems, list):
         lines += [f"! {problem}" for problem in problems]  # pyright: ignore[reportUnknownVariableType]
     return lines
+
+
+def _memory_today(cost: object) -> list[str]:
+    """What memory's own calls have used today, where they have."""
+    from artoo.cli.marks import money_text
+    from artoo.cli.text import ENGLISH
+
+    used = Cost.model_validate(cost)
+    if not used.llm_calls:
+        return []
+    tokens = used.prompt_tokens + used.completion_tokens
+    paid = "" if used.money is None else f", {money_text(used.money, ENGLISH)}"
+    return [f"memory's own model calls today: {used.llm_calls} ({tokens} tokens{paid})"]
 
 
 def _objects(value: object) -> list[JsonObject]:

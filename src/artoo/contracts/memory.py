@@ -54,6 +54,7 @@ class MegramState(StrEnum):
     FEEDBACK = "feedback"
     DISSONANCE = "dissonance"
     FOUND = "found"
+    SUSPICION = "suspicion"
     CONSOLIDATED = "consolidated"
     HYPOTHESIS = "hypothesis"
 
@@ -216,6 +217,20 @@ class MemoryWritten(Contract):
     sigma: float
     k: float
 
+    @classmethod
+    def of(cls, megram: Megram) -> MemoryWritten:
+        """What the stream hears of a megram."""
+        return cls(
+            megram_id=megram.id,
+            level=megram.level,
+            state=megram.state,
+            space=megram.space,
+            entity=megram.entity,
+            f=megram.f,
+            sigma=megram.sigma,
+            k=megram.k,
+        )
+
 
 class MemoryChange(Contract):
     """One thing that a Dreamer pass did to a memory, and why."""
@@ -229,7 +244,8 @@ class MemoryChange(Contract):
 class DreamReport(Contract):
     """One pass of the Dreamer. Counts are complete; the lists hold the first few of each kind.
 
-    `finished` is False when the pass stopped at its bound and goes on next time.
+    `finished` is False when the pass stopped at its bound and goes on next time. `biases` are intents whose loss
+    falls again and again although the approach is wrong; `scale`: times the paper's evidence that a rule needs.
     """
 
     dream_id: str
@@ -241,6 +257,8 @@ class DreamReport(Contract):
     hypotheses: tuple[MemoryChange, ...] = ()
     proposals: tuple[str, ...] = ()
     forgotten_examples: tuple[MemoryChange, ...] = ()
+    biases: tuple[MemoryChange, ...] = ()
+    scale: float = 1.0
     drafts_skipped: int = 0
     duration_ms: int = 0
     finished: bool = True

@@ -115,12 +115,6 @@ def may_publish(sender: Role, kind: str) -> bool:
     return route is not None and sender in route.senders
 
 
-def receivers_of(kind: str) -> frozenset[Role]:
-    """Roles whose inboxes a message of `kind` reaches."""
-    route = ROUTES.get(kind)
-    return route.receivers if route is not None else frozenset()
-
-
 def may_follow(kind: str, cause_kind: str | None) -> bool:
     """True when `kind` may answer a message of `cause_kind` (None: it names no cause)."""
     route = ROUTES.get(kind)

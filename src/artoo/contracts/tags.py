@@ -21,6 +21,7 @@ READ_LENGTH = 4_096
 """Only this much of a text is looked at; a slug says what a request is about, which its beginning does."""
 TAG_LENGTH = 8_192
 LOCAL = "env:local"
+CELL_6 = "cell:6"
 
 _WIDE_SCRIPTS = (
     (0x3040, 0x30FF),  # kana
@@ -78,6 +79,11 @@ def tool_pair(identity: str) -> Pair:
 def thing_pair(name: str) -> Pair:
     """The pair under which it is kept where a named thing was found."""
     return Pair(f"thing:{slug(name)}", LOCAL)
+
+
+def doubt_pair(intent: str) -> Pair:
+    """The pair under which rounds of the paper's cell 6 are kept, by intent."""
+    return Pair(CELL_6, f"intent:{slug(intent)}")
 
 
 def tool_of(pair: Pair) -> str | None:

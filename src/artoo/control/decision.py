@@ -61,9 +61,9 @@ class Decision:
     cause: str = ""
 
 
-def urgency(gradient: float, h: Hyperparameters) -> Urgency:
+def urgency(gradient: float, epsilon: float) -> Urgency:
     """|∇L| below ε is steady; ∇L = ±ε is signal already."""
-    if abs(gradient) < h.epsilon:
+    if abs(gradient) < epsilon:
         return Urgency.STEADY
     return Urgency.WORSENING if gradient > 0 else Urgency.IMPROVING
 

@@ -109,13 +109,17 @@ class Budget:
         max_money: float | None = None,
         prices: PriceList | None = None,
         spent: Cost | None = None,
+        whose: str = "the task's",
+        raised_by: str = "--budget {}=…",
     ) -> None:
+        """`whose` it is, and what raises a limit of it (its name goes into the braces): for its error."""
         if max_money is not None and prices is None:
             raise ValueError("a budget of money needs prices")
         self._max_calls = max_calls
         self._max_tokens = max_tokens
         self._max_money = max_money
         self._prices = prices
+        self._whose, self._raised_by = whose, raised_by
         spent = spent or Cost()
         if prices is not None and spent.money is None:
             spent = spent.model_copy(update={"money": Money(currency=prices.currency)})
@@ -212,8 +216,8 @@ class Budget:
         for account in accounts:
             if account.spent:
                 raise BudgetExhausted(
-                    f"the task's budget of {account.limit:g} {account.unit} is spent ({account.used:g} used); "
-                    f"raise it with --budget {account.name}=…",
+                    f"{self._whose} budget of {account.limit:g} {account.unit} is spent ({account.used:g} used); "
+                    f"raise it with {self._raised_by.format(account.name)}",
                     budget=account.name,
                 )
         return self._calls == 0 or all(account.fits for account in accounts)

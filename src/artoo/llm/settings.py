@@ -23,11 +23,6 @@ class Endpoint:
     model: str = ""
     api_key: str | None = field(default=None, repr=False)
 
-    @property
-    def is_embedded(self) -> bool:
-        """True when the model runs inside this process."""
-        return self.base_url is None
-
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:

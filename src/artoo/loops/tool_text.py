@@ -7,19 +7,32 @@ from functools import lru_cache
 
 from artoo.contracts.plan import MustNot
 from artoo.ports.tools import ToolSpec
+from artoo.prompts.segments import Segment
 
 _SHOWN_PROHIBITIONS = 12
 _SHOWN_TARGET = 80
+
+
+def tool_segments(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) -> dict[Segment, str]:
+    """artoo's own tools, and after them the person's, which differ from project to project.
+
+    `programs_apart`: only the latter, for a model that writes programs for all else.
+    """
+    shipped = () if programs_apart else tuple(spec for spec in specs if not spec.special)
+    special = tuple(spec for spec in specs if spec.special)
+    return {
+        Segment.TOOLS: describe_tools(shipped),
+        Segment.USER_TOOLS: describe_tools(special, programs_apart=programs_apart),
+    }
 
 
 @lru_cache(maxsize=64)
 def describe_tools(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) -> str:
     """One line a tool, by priority: name, purpose, what goes into `input` and what into the fenced block.
 
-    `programs_apart`: only those made for one purpose, for a model that writes programs for all else.
+    `programs_apart`: for a model that writes programs for all else.
     """
-    shown = [spec for spec in specs if spec.special or not programs_apart]
-    lines = [_line(spec) for spec in sorted(shown, key=lambda spec: spec.priority)]
+    lines = [_line(spec) for spec in sorted(specs, key=lambda spec: spec.priority)]
     if programs_apart and lines:
         lines.append('Instead of a program, one line uses a tool: {"tool": its name, "input": its input}')
     return "\n".join(lines)

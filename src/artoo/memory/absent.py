@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import Calibration, Megram, MemoryAction, Potentials, SOPRecord
+from artoo.contracts.memory import Calibration, Megram, MemoryAction, Potentials
 from artoo.contracts.tags import Pair
 
 
@@ -15,25 +15,17 @@ class NoMemory:
     def __init__(self, reason: str = "memory is off") -> None:
         self.reason = reason
 
-    async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
-        """No rules."""
-        return ()
-
-    async def query_mk(self, space: str, entity: str) -> Potentials:
-        """Ignore."""
-        return Potentials(space=space, entity=entity, attention=0.0, decision=0.0, action=MemoryAction.IGNORE)
-
     async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
         """Ignore, for each."""
-        return tuple([await self.query_mk(pair.space, pair.entity) for pair in pairs])
+        ignore = MemoryAction.IGNORE
+        return tuple(
+            Potentials(space=each.space, entity=each.entity, attention=0.0, decision=0.0, action=ignore)
+            for each in pairs
+        )
 
     async def calibrate(self, intent: str, pairs: Sequence[Pair] = ()) -> Calibration:
         """No advice."""
         return Calibration()
-
-    async def known(self, space: str, entity: str) -> tuple[Megram, ...]:
-        """Nothing."""
-        return ()
 
     async def alternatives(self, intent: str, limit: int = 5) -> tuple[Potentials, ...]:
         """None."""
@@ -64,23 +56,11 @@ class NoMemory:
 class UnusableMemory(NoMemory):
     """A store that could not be opened: lets writes go, and tells every reader why, so that the stream says it."""
 
-    async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
-        """Raises MemoryStoreError, as every reading does."""
-        raise MemoryStoreError(self.reason)
-
     async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
         """Raises MemoryStoreError."""
         raise MemoryStoreError(self.reason)
 
-    async def query_mk(self, space: str, entity: str) -> Potentials:
-        """Raises MemoryStoreError."""
-        raise MemoryStoreError(self.reason)
-
     async def calibrate(self, intent: str, pairs: Sequence[Pair] = ()) -> Calibration:
-        """Raises MemoryStoreError."""
-        raise MemoryStoreError(self.reason)
-
-    async def known(self, space: str, entity: str) -> tuple[Megram, ...]:
         """Raises MemoryStoreError."""
         raise MemoryStoreError(self.reason)
 

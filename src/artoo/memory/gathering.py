@@ -12,6 +12,7 @@ from artoo.memory.environment import Transaction
 
 RULES = 10
 KNOWN = 10
+NOTES = 3
 HYPOTHESES = 3
 
 
@@ -45,11 +46,22 @@ def gather(transaction: Transaction, macro: Pair, asked: Sequence[Pair], now_us:
             for found in live
             if found.action is not MemoryAction.IGNORE
         },
-        known=tuple(
-            entry.content
-            for pair in things
-            if reading.potentials(transaction, pair, now_us).decision > 0
-            for entry in reading.known(transaction, pair, KNOWN)
-        ),
+        known=(*_notes(transaction, macro), *_places(transaction, things, now_us))[:KNOWN],
         hypotheses=tuple(reading.hypotheses(transaction, macro, HYPOTHESES)),
     )
+
+
+def _notes(transaction: Transaction, macro: Pair) -> list[str]:
+    """What the slow loops have learnt about the intent without a verdict: context, newest first."""
+    entries = reading.known(transaction, macro, KNOWN)
+    return [entry.content for entry in entries if entry.sigma == 0][:NOTES]
+
+
+def _places(transaction: Transaction, things: Sequence[Pair], now_us: int) -> list[str]:
+    """Where named things were found, as far as that proved right since."""
+    return [
+        entry.content
+        for pair in things
+        if reading.potentials(transaction, pair, now_us).decision > 0
+        for entry in reading.known(transaction, pair, KNOWN)
+    ]

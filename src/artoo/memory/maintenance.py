@@ -88,10 +88,18 @@ class Maintenance:
         """See the port."""
 
         def work(transaction: Transaction) -> Cluster:
-            part = keys.pair_part(pair)
+            return _cluster(transaction, pair, newest, microseconds(self.clock.now()))
+
+        return await self._read(work)
+
+    async def about(self, space: str, limit: int, newest: int) -> tuple[Cluster, ...]:
+        """See the port."""
+
+        def work(transaction: Transaction) -> tuple[Cluster, ...]:
             now_us = microseconds(self.clock.now())
-            live = reading.sums(transaction, part, now_us, direct=True)
-            return Cluster(pair, live.attention, live.decision, tuple(reading.newest(transaction, part, newest)))
+            parts = islice(reading.keys_under(transaction, b"a|" + keys.escape(space) + b"|"), limit)
+            pairs = [reading.pair_of(transaction, key[2:]) for key in parts]
+            return tuple(_cluster(transaction, pair, newest, now_us) for pair in pairs if pair is not None)
 
         return await self._read(work)
 
@@ -219,6 +227,12 @@ def _drop_worked(transaction: Transaction, listed: Sequence[bytes]) -> None:
         part = key[2:].partition(b"|")[2]
         if transaction.get(keys.sums(part)) is None:
             transaction.delete(key)
+
+
+def _cluster(transaction: Transaction, pair: Pair, newest: int, now_us: int) -> Cluster:
+    part = keys.pair_part(pair)
+    live = reading.sums(transaction, part, now_us, direct=True)
+    return Cluster(pair, live.attention, live.decision, tuple(reading.newest(transaction, part, newest)))
 
 
 def _fading(megram_id: str, signal: Signal, now_us: int) -> Fading:

@@ -21,7 +21,6 @@ from artoo.memory.writer import Writer, WriterStatistics
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 
-KNOWN = 10
 PAIRS_OF_INTENT = 1_000
 TAUGHT = 1_000
 CLOSING_SECONDS = 30.0
@@ -79,12 +78,12 @@ class SharedMemory:
             await asyncio.to_thread(self.environment.close)
 
     async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
-        """See `ports.recall`."""
+        """The C-level rules of a pair, newest first, at most 10. Restarts the clock of those returned."""
         pair = Pair(space, entity)
         return self._recalled(await self._read(lambda transaction: reading.rules(transaction, pair, RULES)))
 
     async def query_mk(self, space: str, entity: str) -> Potentials:
-        """See `ports.recall`."""
+        """The live potentials of a pair over its M and K entries; zero and Ignore when it has none."""
         (found,) = await self.potentials_of([Pair(space, entity)])
         return found
 
@@ -114,11 +113,6 @@ class SharedMemory:
             known=facts.known,
             hypotheses=facts.hypotheses,
         )
-
-    async def known(self, space: str, entity: str) -> tuple[Megram, ...]:
-        """See `ports.recall`."""
-        pair = Pair(space, entity)
-        return tuple(await self._read(lambda transaction: reading.known(transaction, pair, KNOWN)))
 
     async def alternatives(self, intent: str, limit: int = 5) -> tuple[Potentials, ...]:
         """See `ports.recall`."""

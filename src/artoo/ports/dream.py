@@ -74,6 +74,10 @@ class DreamStore(Protocol):
         """The direct evidence of a pair, with its `newest` megrams."""
         ...
 
+    async def about(self, space: str, limit: int, newest: int) -> tuple[Cluster, ...]:
+        """Up to `limit` pairs of one space, each with its direct evidence."""
+        ...
+
     async def standing(self, after: str | None, limit: int) -> Slice[Standing]:
         """Up to `limit` rules with their live evidence."""
         ...

@@ -5,20 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from artoo.contracts.memory import Calibration, Megram, Potentials, SOPRecord
+from artoo.contracts.memory import Calibration, Megram, Potentials
 from artoo.contracts.tags import Pair
 
 
 class Recall(Protocol):
     """Every method raises MemoryStoreError when the store is unusable; the task then goes on without memory."""
-
-    async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
-        """The C-level rules of a pair, newest first, at most 10. Restarts the clock of those returned."""
-        ...
-
-    async def query_mk(self, space: str, entity: str) -> Potentials:
-        """The live potentials of a pair over its M and K entries; zero and Ignore when it has none."""
-        ...
 
     async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
         """The live potentials of many pairs in one snapshot, in the order asked for."""
@@ -29,10 +21,6 @@ class Recall(Protocol):
 
         At most 10 entries, no LLM call.
         """
-        ...
-
-    async def known(self, space: str, entity: str) -> tuple[Megram, ...]:
-        """K entries of a pair, newest first, at most 10. Local context: verify before use."""
         ...
 
     async def alternatives(self, intent: str, limit: int = 5) -> tuple[Potentials, ...]:

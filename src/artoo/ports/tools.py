@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -84,6 +84,10 @@ class Toolbox(Protocol):
         Without a ticket the call is not announced, and a crash in the middle of it leaves nothing to resume.
         """
         ...
+
+
+Offered = Callable[[], Sequence[ToolSpec]]
+"""What a task's tools are, now: for roles that plan and judge with them, and cannot run any."""
 
 
 class Tools(Protocol):

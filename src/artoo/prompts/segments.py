@@ -42,9 +42,6 @@ class Segment(IntEnum):
 
 LAST_STABLE = Segment.AGENT_LIMITS
 
-PROCEDURAL = (Segment.IDENTITY, Segment.LAWS, Segment.ROLE, Segment.CONTRACT)
-"""Segments that ship with artoo and may not change: their texts are checked against the manifest."""
-
 _HEADINGS: dict[Segment, str] = {
     Segment.TOOLS: "Tools",
     Segment.USER_TOOLS: "More tools",

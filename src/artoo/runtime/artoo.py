@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from artoo.runtime.returning import Returned
     from artoo.runtime.stage import TaskMemory
     from artoo.runtime.task import TaskRun
+    from artoo.runtime.upkeep import UpkeepModel
     from artoo.tools.user_tools import UserTool
 
 T = TypeVar("T")
@@ -169,6 +170,14 @@ class Artoo:
     async def memory(self) -> TaskMemory | None:
         """Both sides of shared memory; None where it is switched off."""
         return await self._open_shop().memory(RunOptions())
+
+    @property
+    def upkeep(self) -> UpkeepModel | None:
+        """The model for what memory does by itself, on its daily budget; None: none is to be asked.
+
+        Raises ConfigurationError.
+        """
+        return self._open_shop().upkeep()
 
     async def evidence(self, project: Path) -> EvidenceSource:
         """A read-only look at a directory, as validators have it."""

@@ -149,7 +149,8 @@ class Limits(Section):
     `money` is in the currency of `prices`, and needs the price of every model that is used.
 
     `subtasks` bounds one plan, `steps` one attempt at a subtask, `subtask_seconds` all its attempts
-    together (not the judging between them), `tool_seconds` one tool call.
+    together (not the judging between them), `tool_seconds` one command
+    or program; other tools have bounds of their own.
     """
 
     subtasks: Whole = Field(default=8, ge=1, le=64)
@@ -166,12 +167,16 @@ class Memory(Section):
 
     `wording`: which model puts rules into words while no task runs. `endpoint`: the brain's, unless that is the
     embedded one, which would keep a machine busy that its owner thinks idle; `any`: that too; `off`: none, and no
-    rules are made.
+    rules are made. `calls`, `tokens` and `money` (in the currency of `prices`) bound what such calls, and those of
+    the agents' dream cycles, use in a day (UTC), all processes together.
     """
 
     enabled: bool = True
     path: Path | None = None
     wording: Literal["endpoint", "any", "off"] = "endpoint"
+    calls: Whole = Field(default=48, ge=0)
+    tokens: Whole = Field(default=200_000, ge=0)
+    money: Number | None = Field(default=None, gt=0)
 
 
 class Undo(Section):

@@ -130,7 +130,9 @@ class Governance(Section):
 
 
 class Heartbeat(Section):
-    """The pulse of a standing agent. `patrol_routine` is relative to the home."""
+    """The pulse of a standing agent. `patrol_routine` (a HEARTBEAT.md, or a script that
+    prints what is to be done) is every agent's beside its own, and relative to the home.
+    """
 
     interval_seconds: Whole = 120
     mailbox_check: bool = True

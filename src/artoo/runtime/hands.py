@@ -19,6 +19,7 @@ from artoo.ports.settling import Settling
 from artoo.ports.world import View
 from artoo.runtime.mcp import Pool, preparation
 from artoo.runtime.stage import Hands, Sight
+from artoo.tools.builtin.shell import COMMAND_SECONDS
 from artoo.tools.evidence_source import EvidenceInView
 from artoo.tools.gate import Gate
 from artoo.tools.look import ProjectLook
@@ -108,13 +109,15 @@ def open_hands(
     printing: Printing | None = None,
     *,
     whole_files: bool = False,
+    command_seconds: float = COMMAND_SECONDS,
 ) -> Hands:
     """Built-in tools over the task's view, and the user's own behind the gate.
 
     `port` is the gate's place on the stream; without one nobody can be asked. `environ` holds the keys of search
     engines, `mcp` the servers of others. `durable` waits for the task log; `past` is that of a resumed task, whose
     answers and calls under way are taken up. `settle` makes what settles the view at the end. `printing` shows what
-    commands print while they run. `whole_files`: listings show small files whole.
+    commands print while they run. `whole_files`: listings show small files whole. `command_seconds` bounds one
+    command or program.
     """
     roots = view.roots
     places, forks = Places.of(roots, artoo_home), Forks(view)
@@ -129,8 +132,13 @@ def open_hands(
         gate.questions = questions
     gate.restore(before)
 
+    def in_view(one: View) -> tuple[Tool, ...]:
+        return builtin_tools(
+            *(one, gate, artoo_home, network), places=places, printing=printing, command_seconds=command_seconds
+        )
+
     def working_in(subtask_id: str) -> Iterable[Tool]:
-        return builtin_tools(forks.of(subtask_id), gate, artoo_home, network, places=places, printing=printing)
+        return in_view(forks.of(subtask_id))
 
     look = partial(ProjectLook, roots, places, whole_files=whole_files, observe=gate.origins.observe_text)
 
@@ -141,7 +149,7 @@ def open_hands(
 
     registry = Registry(
         (
-            *builtin_tools(view, gate, artoo_home, network, places=places, printing=printing),
+            *in_view(view),
             *reaching_tools(gate, roots, environ or {}),
             *gated(own_tools, gate),
         ),

@@ -54,10 +54,11 @@ async def wording(
         yield port.publish, None
         return
     from artoo.runtime.models import open_models
+    from artoo.runtime.upkeep import upkeep_model
 
     model = open_models(config, environ, clock)
     try:
-        yield port.publish, _draft(port, model, clock)
+        yield port.publish, _draft(port, upkeep_model(model, config, environ, clock), clock)
     finally:
         await model.close()
 

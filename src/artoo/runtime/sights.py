@@ -14,7 +14,7 @@ from pydantic import BaseModel, JsonValue
 
 from artoo.contracts.changes import Conflict
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import Calibration, Megram, Potentials, SOPRecord
+from artoo.contracts.memory import Calibration, Megram, Potentials
 from artoo.contracts.recording import Observed, Source
 from artoo.contracts.tags import Pair
 from artoo.ports.bus import Port
@@ -120,18 +120,6 @@ class WatchedRecall:
 
     inner: Recall
     eyes: Eyes
-
-    async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
-        """No role asks this way."""
-        return await self.inner.query_c(space, entity)
-
-    async def query_mk(self, space: str, entity: str) -> Potentials:
-        """No role asks this way."""
-        return await self.inner.query_mk(space, entity)
-
-    async def known(self, space: str, entity: str) -> tuple[Megram, ...]:
-        """No role asks this way."""
-        return await self.inner.known(space, entity)
 
     async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
         """See Recall."""

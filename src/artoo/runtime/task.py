@@ -31,6 +31,7 @@ from artoo.loops.medium.solver import Solver
 from artoo.ports.bus import Port
 from artoo.ports.model import Known, Tier
 from artoo.ports.surroundings import SurroundingsSource
+from artoo.ports.tools import ToolSpec
 from artoo.runtime.answers import Answers
 from artoo.runtime.early_look import EarlyLook
 from artoo.runtime.effectors import POOL_KINDS, EffectorPool, Pair
@@ -199,7 +200,7 @@ class TaskRun:
         return Planner(
             port,
             asker,
-            stage.hands.tools,
+            self._offered,
             WatchedSurroundings(surroundings, stage.eyes(port)),
             recall=WatchedRecall(stage.memory.recall, stage.eyes(port)) if stage.memory is not None else None,
             most_subtasks=self._settings.most_subtasks,
@@ -213,13 +214,17 @@ class TaskRun:
         return Solver(
             port,
             Endings(asker, ask_for_moves=settings.ask_for_moves and not settings.brain.small),
-            stage.hands.tools,
+            self._offered,
             stage.clock,
             settings.hyperparameters,
             self._spent,
             memory=self._experience(port),
             watch=stage.watch(),
         )
+
+    def _offered(self) -> tuple[ToolSpec, ...]:
+        """What R2 and R7 know of tools: descriptions, and nothing that could run one."""
+        return self._stage.hands.tools.specs
 
     async def _prepared(self, planner: Planner) -> None:
         """R2 plans when the tools are there that it may use; what was understood waits in its inbox."""

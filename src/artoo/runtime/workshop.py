@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from artoo.runtime.memories import Memories
     from artoo.runtime.stage import Hands, TaskMemory
     from artoo.runtime.task import TaskSettings
+    from artoo.runtime.upkeep import UpkeepModel
     from artoo.tasklog.writer import TaskLog
     from artoo.tools.past import Past
     from artoo.tools.policy import Policies
@@ -74,6 +75,7 @@ class Workshop:
     _mcp: McpTools | None = None
     _sandbox: Sandbox | None = None
     _memories: Memories | None = None
+    _upkeep: UpkeepModel | None = None
 
     def locked(self, task_id: str) -> TaskLock:
         """The right to run a task, taken. Raises TaskRunning."""
@@ -139,7 +141,9 @@ class Workshop:
 
             own, environ, clock, shows = self.own_tools, self.environ, self.clock, self._printing(port.task_id)
             return open_hands(
-                view, home, text, clock, own, port, environ, mcp, durable, past, settle, shows, whole_files=capable
+                *(view, home, text, clock, own, port, environ, mcp, durable, past, settle, shows),
+                whole_files=capable,
+                command_seconds=self.config.limits.tool_seconds,
             )
 
         return opened
@@ -157,19 +161,33 @@ class Workshop:
             return None
         if self._memories is None:
             # LMDB only where something is remembered.
-            from artoo.runtime.memories import Memories, words_rules
+            from artoo.runtime.memories import Memories
 
-            words = self.given_model or words_rules(self.config, self.environ)
             self._memories = Memories(
                 self.config.memory_path,
                 self.bus,
                 self.clock,
                 self.ids,
                 busy=self.busy,
-                model=self.model if words else None,
+                model=self.upkeep(),
             )
             self.resources.push_async_callback(self._memories.close)
         return await self._memories.open()
+
+    def upkeep(self) -> UpkeepModel | None:
+        """The model of what memory does by itself, on its own budget; None: none is to be asked.
+
+        Raises ConfigurationError when money is limited and a model has no price.
+        """
+        from artoo.runtime.memories import words_rules
+        from artoo.runtime.upkeep import upkeep_model
+
+        if not (self.given_model or words_rules(self.config, self.environ)):
+            return None
+        if self._upkeep is None:
+            given = self.given_model
+            self._upkeep = upkeep_model(self.model, self.config, self.environ, self.clock, given_model=given)
+        return self._upkeep
 
     def _mcp_tools(self) -> McpTools | None:
         """The person's MCP servers, connected when a task first asks. Raises ConfigurationError."""

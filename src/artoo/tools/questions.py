@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 
 from artoo.contracts.confirmation import (
     NOBODY,
-    PERSON,
     ConfirmationAnswer,
     ConfirmationRequest,
     Consent,
@@ -16,7 +14,7 @@ from artoo.contracts.confirmation import (
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.settling import Ending, Settled
 from artoo.ports.bus import Port
-from artoo.ports.confirm import Confirm, Questions, answer_of
+from artoo.ports.confirm import Questions
 from artoo.ports.settling import NothingToSettle, Settling
 
 logger = logging.getLogger(__name__)
@@ -28,17 +26,6 @@ class AskNobody:
     async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
         """No, at once."""
         return _nobodys_no(request)
-
-
-@dataclass(frozen=True, slots=True)
-class AskPerson:
-    """Asks without a stream: for one command under the gate, and for tests."""
-
-    confirm: Confirm
-
-    async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
-        """What `confirm` says."""
-        return answer_of(request, await self.confirm(request), PERSON)
 
 
 class AskOnStream:

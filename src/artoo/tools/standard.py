@@ -21,7 +21,7 @@ from artoo.tools.builtin.macos import AppleScript, Real, Shortcuts
 from artoo.tools.builtin.python import Python
 from artoo.tools.builtin.read_file import ReadFile
 from artoo.tools.builtin.search import Search, engine_for
-from artoo.tools.builtin.shell import Shell
+from artoo.tools.builtin.shell import COMMAND_SECONDS, Shell
 from artoo.tools.builtin.write_file import WriteFile
 from artoo.tools.gate import Gate
 from artoo.tools.in_view import CommandsInView, FilesInView
@@ -69,11 +69,13 @@ def builtin_tools(
     machine: Machine | None = None,
     places: Places | None = None,
     printing: Printing | None = None,
+    command_seconds: float = COMMAND_SECONDS,
 ) -> tuple[Tool, ...]:
     """The tools that look and act in one view. The shell is offered where there is a bash.
 
-    `gate` is asked about hosts, and about commands for which this machine has no view; `network` hears of what
-    commands send, `printing` of what they print.
+    `command_seconds` bounds one command or program; it is stopped then, and what it printed is kept. `gate` is
+    asked about hosts, and about commands for which this machine has no view; `network` hears of what commands send,
+    `printing` of what they print.
     """
     here = machine or Machine()
     roots = view.roots
@@ -92,10 +94,10 @@ def builtin_tools(
         ReadFile(roots, places, files),
         WriteFile(writer, roots),
         EditFile(writer, roots, files),
-        Python(runner, roots, files),
+        Python(runner, roots, files, command_seconds=command_seconds),
     ]
     if here.which("bash") is not None:
-        tools.append(Shell(runner, roots, index, files))
+        tools.append(Shell(runner, roots, index, files, command_seconds))
     return tuple(tools)
 
 

@@ -10,7 +10,6 @@ import os
 import re
 import signal
 import stat
-import sys
 import uuid
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -218,8 +217,3 @@ def _quoted(path: Path) -> str:
     if any(ord(character) < 32 for character in text):
         raise SandboxError(f"{path!r} holds control characters, which a seatbelt profile cannot name: rename it")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def on_macos() -> bool:
-    """Whether this is macOS."""
-    return sys.platform == "darwin"

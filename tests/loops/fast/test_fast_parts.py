@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,8 +21,9 @@ from artoo.loops.fast.facts import Fact
 from artoo.loops.fast.judgement import facts_of
 from artoo.loops.fast.report import JudgedCriterion, numbered, usable_judgements
 from artoo.loops.fast.step import ANSWER, CANNOT, step_contract
-from artoo.loops.tool_text import arguments_for, describe_tools, prohibitions
+from artoo.loops.tool_text import arguments_for, describe_tools, prohibitions, tool_segments
 from artoo.ports.tools import Parameter, ToolSpec
+from artoo.prompts.segments import Segment
 
 SHELL = ToolSpec(
     "shell", "run bash", (Parameter("command", "the command"),), 60, body="command", languages=("bash", "sh")
@@ -248,6 +251,16 @@ def test_tools_are_listed_by_priority() -> None:
     assert [line.split(":")[0] for line in lines] == ["- read_file", "- write_file", "- shell"]
     assert "input: the file" in lines[1] and "fenced block: text" in lines[1]
     assert "input" not in lines[2]
+
+
+def test_the_persons_tools_stand_behind_those_that_every_project_has() -> None:
+    """What differs from project to project has a segment of its own, so that the prefix before it is shared."""
+    own = replace(READ, name="double", special=True)
+    assert tool_segments((*SPECS, own)) == {
+        Segment.TOOLS: describe_tools(SPECS),
+        Segment.USER_TOOLS: describe_tools((own,)),
+    }
+    assert tool_segments(SPECS, programs_apart=True) == {Segment.TOOLS: "", Segment.USER_TOOLS: ""}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall
-from artoo.contracts.memory import Level, MegramState, RuleContradicted
+from artoo.contracts.memory import Level, MegramState, MemoryWritten, RuleContradicted
 from artoo.contracts.solution import Directive, Loss, PlanDirective
 from artoo.contracts.tags import LOCAL, Pair, macro_pair, micro_pair, thing_pair, tool_pair
 from artoo.control.potentials import QUANTISATION
@@ -18,7 +18,6 @@ from artoo.loops.medium.lessons import (
     dissonant,
     found_things,
     opposed,
-    written,
 )
 
 
@@ -207,7 +206,7 @@ def test_a_megram_carries_its_origin_and_the_stream_hears_it() -> None:
     (lesson,) = Lessons().abandoned("Find x now please", "replans", [])
     megram = lesson.megram("m1", datetime(2026, 1, 1, tzinfo=UTC), "task", "Find x now please")
     assert (megram.origin.task_id, megram.origin.intent) == ("task", "find_x_now")
-    heard = written(megram)
+    heard = MemoryWritten.of(megram)
     assert (heard.megram_id, heard.space, heard.entity) == ("m1", "intent:find_x_now", LOCAL)
     assert (heard.level, heard.state, heard.f, heard.sigma, heard.k) == ("M", "abandon", 0.95, -1.0, 0.05)
 

@@ -20,11 +20,12 @@ from artoo.contracts.memory import (
     StoredLevel,
     TLayerProposal,
 )
-from artoo.contracts.tags import Pair, tool_pair
-from artoo.control.potentials import QUANTISATION
+from artoo.contracts.tags import Pair, doubt_pair, macro_pair, tool_pair
+from artoo.control.potentials import QUANTISATION, SUSPICION, promotion_scale
 from artoo.loops.slow.dreamer import Dreamer
 from artoo.loops.slow.passing import DreamLimits
 from artoo.loops.slow.transfer import guesses
+from artoo.memory import reading
 from artoo.memory.insight import answer_proposal, open_proposals, overview
 from artoo.memory.maintenance import Maintenance
 from artoo.memory.reading import keys_under
@@ -79,7 +80,7 @@ class World:
         level: StoredLevel = Level.MEGRAM,
     ) -> list[Megram]:
         """What R7 would write, on disk."""
-        stimulus = QUANTISATION[state]
+        stimulus = SUSPICION if state == "suspicion" else QUANTISATION[state]
         made = [
             Megram(
                 id=self.ids.new(),
@@ -159,7 +160,7 @@ async def test_a_contradicted_rule_is_bankrupt(world: World) -> None:
     assert [change.megram_id for change in report.demoted] == [rule.id]
     assert "-0.90" in report.demoted[0].reason
     assert await world.memory.query_c(*GLOB) == ()
-    (demoted,) = await world.memory.known(*GLOB)
+    (demoted,) = world.memory.environment.read(lambda transaction: reading.known(transaction, GLOB, 10))
     assert (demoted.k, demoted.created_at) == (0.05, world.clock.now())
     assert (await world.memory.query_mk(*GLOB)).action is MemoryAction.CAUTION
 
@@ -368,6 +369,9 @@ async def test_only_the_operator_changes_t(world: World) -> None:
     world.clock.advance(15 * DAY)
     await world.write(GLOB, "accept", 12)
     world.has_model = False
+    assert not (await world.dream()).proposals, "nobody has asked for the rule since"
+    await world.memory.query_c(*GLOB)
+    await world.memory.flush()
     report = await world.dream()
     (proposal,) = open_proposals(world.memory.environment)
     assert report.proposals == (proposal.id,)
@@ -415,3 +419,40 @@ async def test_it_dreams_on_time_and_after_tasks(world: World) -> None:
 
 class StopDreaming(Exception):
     """Ends a test."""
+
+
+async def test_a_systematic_bias_is_recognised(world: World) -> None:
+    """Cell 6 in three tasks of one intent is noted for its planner, once until it has doubled; in two it is not."""
+    pair = doubt_pair("sum the column")
+    for number in range(2):
+        await world.write(pair, "suspicion", origin=Origin(task_id=f"t{number}"))
+    await world.write(pair, "suspicion", origin=Origin(task_id="t1"))
+    assert not (await world.dream()).biases
+    await world.write(pair, "suspicion", origin=Origin(task_id="t2"))
+    (bias,) = (await world.dream()).biases
+    assert (bias.space, bias.entity) == macro_pair("sum the column")
+    assert not (await world.dream()).biases
+    found = await world.memory.calibrate("sum the column")
+    assert [note for note in found.known if "3 such tasks" in note]
+    assert (found.should_prefer, found.must_not, found.caution) == ((), (), ())
+    for number in range(3, 6):
+        await world.write(pair, "suspicion", origin=Origin(task_id=f"t{number}"))
+    assert "6 tasks" in (await world.dream()).biases[0].reason
+
+
+async def test_false_promotions_raise_the_thresholds(world: World) -> None:
+    """Rules that proved false make the next one need more evidence, and the report says how much."""
+    for times in (6, 11, 16):
+        pair = tool_pair(f"t{times}")
+        await world.write(pair, "accept", times)
+        (rule,) = (await world.dream()).promoted
+        for _ in range(times + 1):
+            world.memory.record_negative_feedback(rule.megram_id, "it was wrong")
+        await world.memory.flush()
+        assert (await world.dream()).demoted
+    await world.write(GLOB, "accept", 6)
+    report = await world.dream()
+    assert not report.promoted
+    assert report.scale == pytest.approx(promotion_scale(3, 3)) == pytest.approx(4 / 23 / 0.05)
+    await world.write(GLOB, "accept", 16)
+    assert (await world.dream()).promoted

@@ -247,3 +247,19 @@ async def test_patrol_reports(place: Path) -> None:
         letters = await settled(team, lambda: team.office.mailbox.list(OPERATOR, "inbox"))
         assert letters[0].mail.text.startswith("Patrol: Count what is there.")
         assert not any(isinstance(one.payload, ReplyMissed) for one in team.envelopes)
+
+
+async def test_the_homes_routine_reaches_every_agent(place: Path) -> None:
+    """`patrol_routine` of the seed's configuration is the patrol of each agent, beside its own HEARTBEAT.md."""
+    routine = place / "home" / "config" / "heartbeat_patrol.md"
+    routine.parent.mkdir(parents=True, exist_ok=True)
+    routine.write_text("- every: 1d Count what is there.\n")
+    async with crew(place, counting, trust=ONE | {"dan": TrustLevel.PROBATION}) as team:
+
+        async def both() -> bool:
+            letters = await team.office.mailbox.list(OPERATOR, "inbox")
+            return {one.mail.sender for one in letters} == {"cyd", "dan"}
+
+        for name in ("cyd", "dan"):
+            team.team.heartbeats[name].wake("test")
+        await settled(team, both)

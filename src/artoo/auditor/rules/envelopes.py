@@ -14,7 +14,7 @@ from artoo.contracts.execution import CorrectionSignal, CriterionJudged, Executi
 from artoo.contracts.plan import DispatchManifest, SubTask
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
-from artoo.contracts.routes import ROUTES
+from artoo.contracts.routes import ROUTES, may_follow
 from artoo.contracts.solution import FinalResult, OutcomeSummary, PlanDirective, ReplanRequest, RoleFailure
 
 _BACKWARDS = timedelta(milliseconds=50)
@@ -95,15 +95,13 @@ def cause_of_another_task(task: TaskNotes, payload: Contract, envelope: Envelope
 def wrong_cause(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
     """A message whose kind may not follow the kind that it answers."""
     kind = type(payload).__name__
+    cause = task.cause_kind(envelope)
     allowed = _CAUSES.get(kind)
-    if allowed is None:
+    if allowed is None or may_follow(kind, cause):
         return
     if envelope.cause_id is None:
-        if allowed:
-            yield f"{kind} answers nothing, though it must answer {_listed(allowed)}"
-        return
-    cause = task.cause_kind(envelope)
-    if cause is not None and cause not in allowed:
+        yield f"{kind} answers nothing, though it must answer {_listed(allowed)}"
+    elif cause is not None:
         yield f"{kind} answers a {cause}; it may answer {_listed(allowed) or 'nothing'}"
 
 

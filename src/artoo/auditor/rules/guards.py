@@ -26,6 +26,7 @@ _WORTH: dict[MegramState, tuple[float, float, float]] = {
     MegramState.SUCCESS: (0.80, 1.0, 0.05),
     MegramState.CHANGE_PATH: (0.30, 0.0, 0.2),
     MegramState.REFINE: (0.10, 0.5, 0.5),
+    MegramState.SUSPICION: (0.30, 0.0, 0.05),
 }
 """f, σ and k of what a decision teaches (SPEC section 5)."""
 
@@ -165,6 +166,7 @@ def memory_without_decision(task: TaskNotes, written: MemoryWritten, envelope: E
     obeyed = task.directives[-1].directive if task.directives else None
     due = {decided, *(["found"] if decided in ("accept", "success") else [])}
     due |= {"break_symmetry"} if obeyed is Directive.BREAK_SYMMETRY and decided is not None else set()
+    due |= {"suspicion"} if task.decided and task.decided[-1][0].suspicious else set()
     if written.state.value not in due:
         yield f"a megram of {written.state} after the decision {decided or 'of nobody'}"
 

@@ -26,11 +26,11 @@ from artoo.loops.heuristics import Heuristics
 from artoo.loops.role import listen
 from artoo.loops.tool_text import (
     arguments_for,
-    describe_tools,
     known_arguments,
     other_language,
     program_in,
     prohibitions,
+    tool_segments,
 )
 from artoo.ports.bus import Port
 from artoo.ports.surroundings import SurroundingsSource
@@ -271,7 +271,7 @@ class Executor:
         simple = small and self._heuristics.programs
         listing = await self._listing(work)
         segments = {
-            Segment.TOOLS: describe_tools(specs, programs_apart=simple),
+            **tool_segments(specs, programs_apart=simple),
             Segment.CONSTRAINTS: prohibitions(work.subtask.must_not),
             Segment.PROJECT_GUIDE: work.guide,
             Segment.SURROUNDINGS: listing,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from artoo.contracts.execution import CriterionVerdict, DecidedBy
 from artoo.contracts.solution import Directive, PlanDirective
+from artoo.control.decision import Urgency, urgency
 
 _WHAT_TO_DO = {
     Directive.BREAK_SYMMETRY: "Nothing has moved: the approach itself is wrong. Plan a different one.",
@@ -57,8 +58,5 @@ def _only_unconfirmed(directive: PlanDirective) -> bool:
 
 def _urgency(directive: PlanDirective, epsilon: float) -> str:
     """The sign of ∇L says how strongly to apply a directive (paper, section 5.2); a plateau has none."""
-    if directive.grad_l >= epsilon:
-        return _WORSE.get(directive.directive, "")
-    if directive.grad_l <= -epsilon:
-        return _BETTER.get(directive.directive, "")
-    return ""
+    words = {Urgency.WORSENING: _WORSE, Urgency.IMPROVING: _BETTER}.get(urgency(directive.grad_l, epsilon), {})
+    return words.get(directive.directive, "")

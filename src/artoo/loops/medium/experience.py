@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import MemoryRead, RuleContradicted
+from artoo.contracts.memory import MemoryRead, MemoryWritten, RuleContradicted
 from artoo.contracts.request import TaskSpec
 from artoo.contracts.tags import macro_pair
 from artoo.loops.medium.advice import in_words
-from artoo.loops.medium.lessons import Lesson, dissonant, opposed, written
+from artoo.loops.medium.lessons import Lesson, dissonant, opposed
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
@@ -34,7 +34,7 @@ class Experience:
         for lesson in lessons:
             megram = lesson.megram(self.ids.new(), self.clock.now(), self.port.task_id, intent)
             self.remember.write(megram)
-            self.port.publish(written(megram), cause=cause)
+            self.port.publish(MemoryWritten.of(megram), cause=cause)
 
     async def alternatives(self, intent: str, cause: Envelope) -> tuple[str, ...]:
         """What worked for the same intent, in words; nothing when memory cannot be read."""

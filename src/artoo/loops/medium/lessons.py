@@ -4,6 +4,7 @@
     accept, success        each pair that a matched subtask used, also wide; the intent
     abandon                the intent, unless the ending teaches nothing (no model, no network, interrupted)
     after break_symmetry   its own +.75 for the pairs of the round that then matched
+    a round of cell 6      that it was one, by intent
     a named thing          where it was found (level K)
 
 Pure: R7 stores and publishes what comes out of here.
@@ -28,11 +29,12 @@ from artoo.contracts.memory import (
     StoredLevel,
 )
 from artoo.contracts.solution import Directive, PlanDirective
-from artoo.contracts.tags import Pair, macro_pair, micro_pair, slug, thing_pair, tool_pair
+from artoo.contracts.tags import Pair, doubt_pair, macro_pair, micro_pair, slug, thing_pair, tool_pair
 from artoo.control.potentials import (
     DEMOTED_DECAY,
     KNOWLEDGE,
     QUANTISATION,
+    SUSPICION,
     Stimulus,
     dissonance,
     failure_stimulus,
@@ -125,6 +127,14 @@ class Lessons:
         return [Lesson(macro_pair(intent), state, QUANTISATION[state.value], told)]
 
 
+def doubted(directive: PlanDirective, intent: str) -> list[Lesson]:
+    """The paper's cell 6: nearer by a wrong approach. No verdict on anything; the Dreamer looks for more of it."""
+    if not directive.suspicious:
+        return []
+    told = f"came nearer by a wrong approach: D {directive.loss.D:.2f}, P {directive.loss.P:.2f}"
+    return [Lesson(doubt_pair(intent), MegramState.SUSPICION, SUSPICION, told)]
+
+
 def found_things(names: Iterable[str], outcomes: Sequence[SubTaskOutcome], project: str) -> list[Lesson]:
     """Local context (level K): where the things that a request names were found, when that is elsewhere."""
     calls = [call for each in _matched(outcomes) for call in each.tool_calls if call.status is CallStatus.OK]
@@ -137,20 +147,6 @@ def found_things(names: Iterable[str], outcomes: Sequence[SubTaskOutcome], proje
             pair = thing_pair(posixpath.basename(name))
             lessons.append(Lesson(pair, MegramState.FOUND, KNOWLEDGE, told, Level.KNOWLEDGE))
     return lessons
-
-
-def written(megram: Megram) -> MemoryWritten:
-    """What the stream hears of a megram."""
-    return MemoryWritten(
-        megram_id=megram.id,
-        level=megram.level,
-        state=megram.state,
-        space=megram.space,
-        entity=megram.entity,
-        f=megram.f,
-        sigma=megram.sigma,
-        k=megram.k,
-    )
 
 
 def opposed(megram_id: str, taught: Megram) -> MemoryWritten:

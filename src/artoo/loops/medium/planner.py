@@ -31,11 +31,11 @@ from artoo.loops.medium.plan_draft import (
     verifiable,
 )
 from artoo.loops.role import listen
-from artoo.loops.tool_text import describe_tools, prohibitions
+from artoo.loops.tool_text import prohibitions, tool_segments
 from artoo.ports.bus import Port
 from artoo.ports.recall import Recall
 from artoo.ports.surroundings import Surroundings, SurroundingsSource
-from artoo.ports.tools import Tools, ToolSpec
+from artoo.ports.tools import Offered, ToolSpec
 from artoo.prompts.segments import Segment
 
 _PLAN_TOKENS = 4_000
@@ -78,7 +78,7 @@ class Planner:
         self,
         port: Port,
         asker: Asker,
-        tools: Tools,
+        offered: Offered,
         surroundings: SurroundingsSource,
         *,
         recall: Recall | None = None,
@@ -90,7 +90,7 @@ class Planner:
         self._counsel = Counsel(port, recall)
         self._port = port
         self._asker = asker
-        self._tools = tools
+        self._offered = offered
         self._surroundings = surroundings
         self._most_subtasks = most_subtasks
         self._epsilon = epsilon
@@ -105,7 +105,7 @@ class Planner:
         match envelope.payload:
             case TaskSpec() as spec:
                 around = await self._surroundings.look(spec.intent)
-                advice = await self._counsel.before(spec.intent, self._tools.specs, around.missing, envelope)
+                advice = await self._counsel.before(spec.intent, self._offered(), around.missing, envelope)
                 task = self._task = _Task(spec, envelope.at, advice)
                 this = _Round(1, advice.must_not, around)
                 if self._asker.known.small and self._heuristics.unplanned:
@@ -114,7 +114,7 @@ class Planner:
                     await self._plan(task, this, envelope)
             case PlanDirective() as directive if self._task is not None:
                 around = await self._surroundings.look(self._task.spec.intent)
-                must_not = _together(directive, self._task.advice.must_not, self._tools.specs)
+                must_not = _together(directive, self._task.advice.must_not, self._offered())
                 await self._plan(self._task, _Round(directive.round, must_not, around, directive), envelope)
             case _:
                 return
@@ -150,7 +150,7 @@ class Planner:
     async def _draft(
         self, task: _Task, this: _Round, objected: list[str], cause: Envelope, variant: int
     ) -> tuple[Plan | None, list[str]]:
-        specs = tuple(spec for spec in self._tools.specs if spec.name not in this.must_not.tools)
+        specs = tuple(spec for spec in self._offered() if spec.name not in this.must_not.tools)
         names = tuple(spec.name for spec in specs)
         try:
             draft = await self._asker.ask(
@@ -215,7 +215,7 @@ class Planner:
         checks = "\n".join(f"- {each.text}" for each in spec.checks)
         standing = "\n".join(f"- {each.text}" for each in task.criteria)
         return {
-            Segment.TOOLS: describe_tools(specs),
+            **tool_segments(specs),
             Segment.PROJECT_GUIDE: this.around.guide,
             **advice.segments(prohibitions(this.must_not)),
             Segment.ENVIRONMENT: f"Now: {task.asked_at.isoformat(timespec='minutes')}",

@@ -35,14 +35,14 @@ from artoo.loops.medium.endings import Endings, Standing, open_criteria
 from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
 from artoo.loops.medium.language import language_of
-from artoo.loops.medium.lessons import Lesson, Lessons, found_things
+from artoo.loops.medium.lessons import Lesson, Lessons, doubted, found_things
 from artoo.loops.medium.shaping import Schema
 from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.loops.medium.trajectory import Measurement, Trajectory, delivered
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
-from artoo.ports.tools import Tools
+from artoo.ports.tools import Offered
 
 _HALT_GRACE = 2.0
 """Seconds in which R4b answers a Halt, before R7 delivers without it."""
@@ -93,7 +93,7 @@ class Solver:
         self,
         port: Port,
         endings: Endings,
-        tools: Tools,
+        offered: Offered,
         clock: Clock,
         hyperparameters: Hyperparameters,
         spent: Callable[[], Cost],
@@ -105,7 +105,7 @@ class Solver:
         self._memory = memory
         self._port = port
         self._endings = endings
-        self._tools = tools
+        self._offered = offered
         self._clock = clock
         self._spent = spent
         self._watch = watch or Stopwatch(clock)
@@ -206,7 +206,7 @@ class Solver:
         if task.ended:  # the time ran out meanwhile
             return
         if directive in (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH):
-            task.blocked_tools = tools_to_block(outcomes, self._tools.specs, task.blocked_tools)
+            task.blocked_tools = tools_to_block(outcomes, self._offered(), task.blocked_tools)
             task.blocked_targets = targets_to_block(outcomes, task.blocked_targets)
         previous = self._trajectory.directive
         credit = task.lessons.after_break(previous, outcomes)
@@ -230,7 +230,8 @@ class Solver:
             failed=tuple(outcome for outcome in outcomes if outcome.status == "failed"),
             unmet=tuple(verdict for verdict in task.last.task_verdicts if verdict.verdict == "fail"),
         )
-        self._teach(task, (*credit, *task.lessons.directed(message, outcomes)), cause)
+        lessons = (*credit, *task.lessons.directed(message, outcomes), *doubted(message, task.spec.intent))
+        self._teach(task, lessons, cause)
         self._port.publish(message, cause=cause)
 
     def _measure(self, gap: Gap) -> Measurement:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from artoo.contracts.memory import MegramState
 from artoo.control.potentials import DEMOTED_DECAY, contradicts
 from artoo.loops.slow.passing import Pass, changed
 
 CURSOR = "cursor:bankrupt"
+FALSE = "false promotions"
 RULES_PER_SLICE = 64
 
 
@@ -23,6 +25,8 @@ async def bankrupt(work: Pass) -> None:
             if await work.store.demote(rule.id, DEMOTED_DECAY, work.clock.now()):
                 reason = f"evidence says {standing.decision:+.2f}, the rule {rule.sigma:+.0f}"
                 work.findings.demoted.append(changed(rule, reason))
+                if rule.state is MegramState.CONSOLIDATED:
+                    await work.count(FALSE)
         budget -= slice_.examined
         after = slice_.after
         if after is None:

@@ -1,21 +1,25 @@
 """Upward consolidation (paper, section 7.2): strong, one-sided experience becomes a timeless rule.
 
 Once per cluster and sign until its evidence has doubled. A language model words the rule; what it rests on,
-and whether it is a practice or a constraint, is arithmetic. Rules and hypotheses are never evidence for it.
+and whether it is a practice or a constraint, is arithmetic. Rules and hypotheses are never evidence for it. Where
+promoted rules have proved false, the next ones need more.
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import partial
 
 from artoo.contracts.errors import BudgetExhausted, ModelError
 from artoo.contracts.memory import Level, Megram, MegramState, Origin, SOPDraft
 from artoo.contracts.tags import Pair
-from artoo.control.potentials import RULE, promotable
+from artoo.control.potentials import RULE, promotable, promotion_scale
+from artoo.loops.slow.bankrupt import FALSE
 from artoo.loops.slow.passing import Pass, changed
 from artoo.ports.dream import Cluster
 
 CURSOR = "cursor:consolidate"
+PROMOTED = "promotions"
 SOURCES = 24
 RETRY_AFTER = timedelta(days=1)
 
@@ -24,9 +28,10 @@ async def consolidate(work: Pass) -> None:
     """Looks for clusters from where the last pass stopped and promotes as many as the bound allows."""
     after = await work.store.mark(CURSOR) or None
     pairs, drafts = work.limits.pairs, work.limits.drafts
+    scale = work.findings.scale = promotion_scale(await work.tally(PROMOTED), await work.tally(FALSE))
     while pairs > 0:
         await work.pace()
-        slice_ = await work.store.strong(after, min(work.limits.slice, pairs), promotable)
+        slice_ = await work.store.strong(after, min(work.limits.slice, pairs), partial(promotable, scale=scale))
         for pair in slice_.found:
             if drafts > 0 and work.draft is not None:
                 drafts -= await _promote(work, pair)
@@ -45,7 +50,8 @@ async def _promote(work: Pass, pair: Pair) -> int:
     sign = 1.0 if cluster.decision > 0 else -1.0
     mark = f"promoted:{sign:+.0f}:{pair.space}|{pair.entity}"
     tried = f"tried:{mark}"
-    if not promotable(cluster.attention, cluster.decision) or not await _due(work, cluster, mark, tried):
+    strong = promotable(cluster.attention, cluster.decision, work.findings.scale)
+    if not strong or not await _due(work, cluster, mark, tried):
         return 0
     draft = await _worded(work, cluster)
     if draft is None:
@@ -54,6 +60,7 @@ async def _promote(work: Pass, pair: Pair) -> int:
         return 1
     rule = _rule(work, cluster, sign, draft)
     await work.store.store(rule, mark, repr(cluster.attention))
+    await work.count(PROMOTED)
     work.wrote(rule)
     kind = "best practice" if sign > 0 else "constraint"
     reason = f"{kind}: attention {cluster.attention:.1f}, decision {cluster.decision:+.1f}"

@@ -9,6 +9,7 @@ from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import DreamReport
 from artoo.loops.slow.bankrupt import bankrupt
 from artoo.loops.slow.consolidate import consolidate
+from artoo.loops.slow.doubt import doubt
 from artoo.loops.slow.forget import forget
 from artoo.loops.slow.passing import Draft, DreamLimits, Pass, TasksRunning
 from artoo.loops.slow.propose import propose
@@ -17,7 +18,7 @@ from artoo.ports.clock import Clock
 from artoo.ports.dream import DreamStore
 from artoo.ports.ids import Ids
 
-STEPS: tuple[Callable[[Pass], Awaitable[None]], ...] = (forget, bankrupt, consolidate, transfer, propose)
+STEPS: tuple[Callable[[Pass], Awaitable[None]], ...] = (forget, bankrupt, consolidate, doubt, transfer, propose)
 _TICK = 1.0
 
 

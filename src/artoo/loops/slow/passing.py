@@ -56,6 +56,8 @@ class Findings:
     promoted: list[MemoryChange] = field(default_factory=list[MemoryChange])
     hypotheses: list[MemoryChange] = field(default_factory=list[MemoryChange])
     proposals: list[str] = field(default_factory=list[str])
+    biases: list[MemoryChange] = field(default_factory=list[MemoryChange])
+    scale: float = 1.0
 
     def report(self, dream_id: str, started_at: datetime, duration_ms: int, error: str | None) -> DreamReport:
         """The finished report; lists are cut to the first twenty."""
@@ -69,6 +71,8 @@ class Findings:
             hypotheses=tuple(self.hypotheses[:EXAMPLES]),
             proposals=tuple(self.proposals[:EXAMPLES]),
             forgotten_examples=tuple(self.forgotten_examples[:EXAMPLES]),
+            biases=tuple(self.biases[:EXAMPLES]),
+            scale=self.scale,
             drafts_skipped=self.drafts_skipped,
             duration_ms=duration_ms,
             finished=self.finished and error is None,
@@ -105,20 +109,17 @@ class Pass:
             await self.clock.sleep(0.25)
         self._resumed_at = self.clock.monotonic()
 
+    async def tally(self, name: str) -> int:
+        """How often something has happened in this store."""
+        return int(await self.store.mark(f"tally:{name}") or 0)
+
+    async def count(self, name: str) -> None:
+        """It has happened once more."""
+        await self.store.set_mark(f"tally:{name}", str(await self.tally(name) + 1))
+
     def wrote(self, megram: Megram) -> None:
         """Tells the stream about a megram of the Dreamer's making."""
-        self.publish(
-            MemoryWritten(
-                megram_id=megram.id,
-                level=megram.level,
-                state=megram.state,
-                space=megram.space,
-                entity=megram.entity,
-                f=megram.f,
-                sigma=megram.sigma,
-                k=megram.k,
-            )
-        )
+        self.publish(MemoryWritten.of(megram))
 
 
 def changed(megram: Megram, reason: str) -> MemoryChange:

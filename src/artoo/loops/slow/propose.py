@@ -32,10 +32,15 @@ async def propose(work: Pass) -> None:
 
 
 def _has_stood(work: Pass, standing: Standing) -> bool:
-    """Twice the evidence that a promotion needs, still, two weeks after it."""
-    rule = standing.rule
+    """Twice the evidence that a promotion needs, still, two weeks after it, and somebody has asked for it since.
+
+    A rule that nobody recalls is not worth its place in every prompt, however strong it once was.
+    """
+    rule, now = standing.rule, work.clock.now()
     return (
-        work.clock.now() - rule.created_at >= STOOD_FOR
+        now - rule.created_at >= STOOD_FOR
+        and rule.last_recalled_at is not None
+        and now - rule.last_recalled_at < STOOD_FOR
         and standing.attention >= 2 * PROMOTION_ATTENTION
         and abs(standing.decision) >= 2 * PROMOTION_DECISION
         and not contradicts(rule.sigma, standing.decision)

@@ -8,14 +8,21 @@ from pathlib import Path
 from artoo.agents.cognition import CognitiveMemory
 from artoo.agents.cognition_store import CognitionStore, Session
 from artoo.agents.database import Database
-from artoo.agents.dream_cycle import DreamCycle, DreamSettings
+from artoo.agents.dream_cycle import DreamCycle, DreamSettings, Word
 from artoo.agents.dream_plan import Promotion, megram_of
 from artoo.agents.folders import AgentFolder
+from artoo.contracts.memory import MemoryWritten
+from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult
+from artoo.loops.asking import Asker
+from artoo.loops.slow.draft import model_wording
+from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
+from artoo.ports.model import Tier
 from artoo.runtime.artoo import Artoo
 from artoo.runtime.config_seed import AgentMemory
+from artoo.runtime.memories import NO_TASK
 
 KNOWLEDGE = "knowledge.md"
 
@@ -40,6 +47,7 @@ class Minds:
         self._settings = settings
         self._small_model = small_model
         self._folders: dict[str, AgentFolder] = {}
+        self._speaking: Port | None = None
 
     def enter(self, folder: AgentFolder) -> None:
         """An agent that has a memory from now on."""
@@ -61,7 +69,7 @@ class Minds:
         await self._store(agent).keep(session, None)
 
     def dream_cycle(self, agent: str) -> DreamCycle:
-        """The agent's duty to consolidate what it has seen. No model is asked for it: code words what it keeps."""
+        """The agent's duty to consolidate what it has seen, worded by the brain where memory may ask it."""
         semantic = self._settings.semantic
         return DreamCycle(
             agent,
@@ -70,6 +78,7 @@ class Minds:
             self._clock,
             self._ids,
             promote=self._promote,
+            word=self._word(),
             settings=DreamSettings(
                 interval=timedelta(hours=semantic.dream_cycle_interval_hours),
                 most_observations=semantic.observation_buffer_limit,
@@ -80,8 +89,23 @@ class Minds:
     async def _promote(self, promotion: Promotion) -> None:
         memory = await self._artoo.memory()
         if memory is not None:
-            memory.remember.write(megram_of(promotion))
+            megram = megram_of(promotion)
+            memory.remember.write(megram)
+            self._port.publish(MemoryWritten.of(megram))
             await memory.remember.flush()
+
+    def _word(self) -> Word | None:
+        """Who words what an agent has learnt, on memory's own budget; None: code alone."""
+        model = self._artoo.upkeep
+        return None if model is None else model_wording(Asker(self._port, model, self._clock, Tier.BRAIN))
+
+    @property
+    def _port(self) -> Port:
+        """The slow loop's place on the stream; it speaks, and hears nothing."""
+        if self._speaking is None:
+            self._speaking = self._artoo.bus.port(Role.DREAMER, NO_TASK)
+            self._artoo.bus.close_task(NO_TASK)
+        return self._speaking
 
     def _memory(self, agent: str) -> CognitiveMemory:
         characters = self._settings.semantic.max_curated_chars

@@ -50,11 +50,16 @@ class Office:
         """artoo's own directory, real."""
         return self.submissions.home
 
+    @property
+    def routine(self) -> Path:
+        """The patrol routine of the whole home, which every agent has beside its own; it need not exist."""
+        return self.home / self.config.runtime.autonomy.heartbeat.patrol_routine
+
     def folders(self) -> Found:
         """The agents on disk. Blocks."""
         runtime = self.config.runtime
         identity = self.home / runtime.memory.procedural.path
-        return find_agents(self.home, identity, self.home / runtime.autonomy.heartbeat.patrol_routine)
+        return find_agents(self.home, identity, self.routine)
 
 
 def trust_policies(config: Config) -> Policies:

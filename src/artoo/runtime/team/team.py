@@ -189,6 +189,11 @@ class Team:
             source = await self._artoo.evidence(desk)
             return (await run_check(check, output="", tool_calls=(), source=source)).passed
 
+        async def run(command: str) -> tuple[int | None, str]:
+            await asyncio.to_thread(bench.desk, folder.name)
+            seen = await (await self._artoo.evidence(desk)).command(command)
+            return seen.exit_code, seen.output if seen.problem is None else f"{seen.output}\n{seen.problem}"
+
         async def submit(request: PatrolRequest) -> Done:
             try:
                 return await patrol(bench, await self._load(folder), request)
@@ -197,12 +202,13 @@ class Team:
 
         return Patrol(
             folder.name,
-            (folder.heartbeat,),
+            tuple(dict.fromkeys((folder.heartbeat, office.routine))),
             PatrolStore(office.database, folder.name),
             Looking(folder.name, desk, office.database, holds),
             office.clock,
             submit=submit,
             tell=partial(office.pulses.tell, folder.name),
+            run=run,
         )
 
     def _reviewer(self, member: Member) -> Reviewer:

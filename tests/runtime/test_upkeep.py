@@ -1,0 +1,85 @@
+"""Memory's own model calls: on a budget of their own, with prices, in an account that all processes share."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from artoo.cli.main import main
+from artoo.contracts.errors import BudgetExhausted
+from artoo.contracts.solution import Cost
+from artoo.ports.model import Question, Tier
+from artoo.runtime.config import Config
+from artoo.runtime.system import SystemClock
+from artoo.runtime.upkeep import UpkeepModel, account_file, spent_on, upkeep_model
+from artoo.testing import FakeClock, ScriptedModel
+
+
+class Said(BaseModel):
+    """What is asked for."""
+
+    word: str
+
+
+QUESTION = Question(contract="Said", schema=Said, system="contract: Said", user="?", tier=Tier.BRAIN)
+SCRIPT = {"Said": [{"word": "a"}, {"word": "b"}, {"word": "c"}]}
+
+
+def config(home: Path, **memory: object) -> Config:
+    prices = {"currency": "EUR", "models": {"scripted": {"prompt": 1_000_000, "completion": 1_000_000}}}
+    return Config.model_validate({"memory": memory, "prices": prices}).at_home(home)
+
+
+def model(home: Path, clock: FakeClock, **memory: object) -> UpkeepModel:
+    return upkeep_model(ScriptedModel(SCRIPT), config(home, **memory), {}, clock, given_model=True)
+
+
+async def test_a_days_calls_are_bounded_across_processes(tmp_path: Path) -> None:
+    """The second process finds what the first has spent; the error names the setting; a new day is a new budget."""
+    clock = FakeClock()
+    await model(tmp_path, clock, calls=2).ask(QUESTION)
+    again = model(tmp_path, clock, calls=2)
+    await again.ask(QUESTION)
+    with pytest.raises(BudgetExhausted, match=re.escape("memory.calls in the configuration")):
+        await again.ask(QUESTION)
+    assert spent_on(tmp_path, clock.now().date()).llm_calls == 2
+    clock.advance(timedelta(days=1).total_seconds())
+    assert await again.ask(QUESTION)
+    assert spent_on(tmp_path, clock.now().date()).llm_calls == 1
+
+
+async def test_prices_hold_for_memory_too(tmp_path: Path) -> None:
+    """The account holds money, and a limit of it ends the day."""
+    clock = FakeClock()
+    asked = model(tmp_path, clock, money=0.000001)
+    answer = await asked.ask(QUESTION)
+    money = spent_on(tmp_path, clock.now().date()).money
+    assert money is not None and money.currency == "EUR" and answer.money == pytest.approx(money.amount)
+    with pytest.raises(BudgetExhausted, match="EUR is spent"):
+        await asked.ask(QUESTION)
+
+
+async def test_without_an_account_nothing_is_asked_twice(tmp_path: Path) -> None:
+    """An account that cannot be written is no licence: the asking ends, with what to mend."""
+    account_file(tmp_path).mkdir()
+    with pytest.raises(BudgetExhausted, match="cannot be written"):
+        await model(tmp_path, FakeClock()).ask(QUESTION)
+
+
+def test_status_shows_what_memory_has_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`artoo status` names memory's own calls of today, their tokens and their price."""
+    asked = upkeep_model(ScriptedModel(SCRIPT), config(tmp_path), {}, SystemClock(), given_model=True)
+    asyncio.run(asked.ask(QUESTION))
+    used: Cost = spent_on(tmp_path, SystemClock().now().date())
+    monkeypatch.setenv("ARTOO_HOME", str(tmp_path))
+    main(["status"])
+    shown = capsys.readouterr().out
+    assert f"memory's own model calls today: 1 ({used.prompt_tokens + used.completion_tokens} tokens" in shown
+    assert "EUR)" in shown
