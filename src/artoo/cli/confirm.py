@@ -15,6 +15,7 @@ from artoo.cli.printable import one_line, printable
 from artoo.cli.screen import Screen
 from artoo.cli.text import Text, in_language
 from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
+from artoo.ports.desk import Given
 
 _ANSWERS: dict[str, Consent] = {
     **dict.fromkeys(("o", "once", "y", "yes", "一次", "一", "是"), Consent.ONCE),
@@ -60,6 +61,13 @@ class Dialogue:
     def refuse(self) -> None:
         """Answers an open question with no: the person wants to stop."""
         self._keyboard.give_up()
+
+    def answered_elsewhere(self, request: ConfirmationRequest, given: Given) -> None:
+        """Says under the question that it is settled: another window was quicker."""
+        text = in_language(request.language)
+        said = given.said.value if isinstance(given.said, Consent) else Consent.ONCE.value
+        with self._display.paused():
+            self._screen.say(f"\n{text.answered_elsewhere.format(said=text.answered[said], where=given.via)}\n")
 
     async def __call__(self, request: ConfirmationRequest) -> Consent | Choice:
         """The person's answer; the end of input and an empty line are no, and keep what a review is about."""

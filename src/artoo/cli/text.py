@@ -32,6 +32,7 @@ class Text:
     ask_prompt: str
     ask_source: str
     answered: Mapping[str, str]
+    answered_elsewhere: str
     round: str
     attempt: str
     runs: str
@@ -94,7 +95,14 @@ ENGLISH: Final = Text(
     asking="waiting for your answer: {title}",
     ask_prompt="Allow it? [o]nce, for this [t]ask, [N]o: ",
     ask_source="first named by: {source}",
-    answered={"once": "allowed once", "task": "allowed for this task", "no": "not allowed"},
+    answered={
+        "once": "allowed once",
+        "task": "allowed for this task",
+        "no": "not allowed",
+        "keep": "kept for later",
+        "discard": "discarded",
+    },
+    answered_elsewhere="answered in the {where}: {said}",
     round="round {number}",
     attempt="attempt {number}",
     runs="runs {command}",
@@ -165,7 +173,14 @@ CHINESE: Final = Text(
     asking="等待您的确认：{title}",
     ask_prompt="允许吗？一次 [o]，本任务 [t]，否 [N]：",
     ask_source="最先提到它的是：{source}",
-    answered={"once": "已允许一次", "task": "本任务内已允许", "no": "未允许"},
+    answered={
+        "once": "已允许一次",
+        "task": "本任务内已允许",
+        "no": "未允许",
+        "keep": "留待以后",
+        "discard": "已丢弃",
+    },
+    answered_elsewhere="已在 {where} 回答：{said}",
     round="第 {number} 轮",
     attempt="第 {number} 次尝试",
     runs="正在运行 {command}",

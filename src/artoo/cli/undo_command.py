@@ -29,17 +29,12 @@ def undo(context: click.Context, task: str | None, list_: bool, as_json: bool) -
     A file that was changed since is left alone and named; the exit code is 1 then. A task that still runs is left
     alone, and one that was put back cannot be resumed.
     """
-    from artoo.runtime.settling import keep_of
-    from artoo.tasklog.lock import not_running
+    from artoo.runtime.undoing import put_back, what_can_be_undone
     from artoo.tasklog.reader import request_of
-    from artoo.world.recover import recover
-    from artoo.world.undo import damaged, undoable
-    from artoo.world.undo import undo as put_back
 
     config = load_config()
-    recover(config.home)
-    known = undoable(config.home, keep_of(config))
-    for cause in damaged(config.home):
+    known, damaged = what_can_be_undone(config)
+    for cause in damaged:
         click.echo(f"artoo: {outward(one_line(cause))}", err=True)
     if list_ or task is None:
         asked = {one.task_id: request_of(config.home, one.task_id) for one in known}
@@ -47,8 +42,7 @@ def undo(context: click.Context, task: str | None, list_: bool, as_json: bool) -
         return
     ids = [one.task_id for one in known]
     task_id = named(task, ids, "nothing is kept of a task", "artoo undo --list shows what can be undone")
-    with not_running(config.home, task_id):
-        report = put_back(config.home, task_id)
+    report = put_back(config, task_id)
     _print_report(report, request_of(config.home, task_id), as_json)
     context.exit(REFUSED if report.refused else 0)
 

@@ -302,12 +302,17 @@ class Artoo:
             task.interrupt()
 
     async def _finish(self, begun: Begun) -> FinalResult:
+        from artoo.runtime.asked_everywhere import stoppable
         from artoo.runtime.changes import Changes
+        from artoo.runtime.desk import TaskDesk
 
         task_id = begun.task.task_id
         self._running[task_id] = begun.task
+        desk = TaskDesk(self._config.home, task_id)
+        desk.begin()
         try:
-            result = await begun.play()
+            with stoppable(desk, begun.task.interrupt):
+                result = await begun.play()
             changes = Changes.of(result.changes, task_id, self._config)
             return result.model_copy(update={"changes": changes})
         finally:

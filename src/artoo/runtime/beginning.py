@@ -46,7 +46,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     budget = shop.budget(options.budgets)
     task_id = shop.ids.new()
     roots = shop.roots(options)
-    answers = shop.answers(options, roots)
+    answers = shop.answers(options, roots, task_id)
     memory = await shop.memory(options)
     behalf, mode = options.behalf or Behalf(), options.apply or shop.config.apply
     model = behalf.model(shop.model)

@@ -95,7 +95,7 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock, beha
     """The same roles on a stage that has the log before them, and the real thing behind it."""
     recording, options, task_id = resumption.recording, resumption.options, resumption.task_id
     roots = shop.roots(options)
-    answers = shop.answers(options, roots)
+    answers = shop.answers(options, roots, task_id)
     spent = cost_of(resumption.calls, price_list(shop.config))
     budget = shop.budget(options.budgets, spent)
     await settle_earlier(shop.config)

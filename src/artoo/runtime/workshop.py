@@ -99,12 +99,19 @@ class Workshop:
 
         return open_budget(self.config, wanted, self.environ, given_model=self.given_model, spent=spent)
 
-    def answers(self, options: RunOptions, roots: Roots) -> Answers:
-        """The user's side of Law 1. Raises ConfigurationError for a permission that cannot be read."""
+    def answers(self, options: RunOptions, roots: Roots, task_id: str) -> Answers:
+        """The user's side of Law 1. Raises ConfigurationError for a permission that cannot be read.
+
+        Where a person is asked, their other windows may answer too.
+        """
         from artoo.runtime.answers import Answers
+        from artoo.runtime.asked_everywhere import AskedEverywhere
+        from artoo.runtime.desk import TaskDesk
 
         policies = self._policies(options, roots.project, roots.home)
-        return Answers(policies, self.confirm, options.apply or self.config.apply)
+        desk = TaskDesk(self.config.home, task_id)
+        confirm = None if self.confirm is None else AskedEverywhere(self.confirm, desk)
+        return Answers(policies, confirm, options.apply or self.config.apply)
 
     def _policies(self, options: RunOptions, project: Path, home: Path) -> Policies:
         from artoo.tools.policy import Policies

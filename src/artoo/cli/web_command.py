@@ -1,0 +1,89 @@
+"""`artoo web`: the page of this home, for a browser of this machine, until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from contextlib import AbstractAsyncContextManager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.office import HELP, config_of
+
+if TYPE_CHECKING:
+    from artoo.runtime.config import Config
+    from artoo.web.starting import Runtime
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@click.command(context_settings=HELP)
+@click.option("--port", type=click.IntRange(0, 65_535), help="The port (default: 7226, or a free one).")
+@click.option("--no-open", is_flag=True, help="Only print the address.")
+@click.pass_context
+def web(context: click.Context, port: int | None, no_open: bool) -> None:
+    """Show tasks, differences, memory, team and audit in a browser, live, until Ctrl-C.
+
+    The printed address is good once, within a quarter of an hour; type the command again for another one. Nobody
+    outside this machine can reach it.
+    """
+    from artoo.web.entry import Entry
+    from artoo.web.serving import address_of, bound, only_page
+
+    config = config_of(context)
+    listening = bound(port)
+    with only_page(config.home, listening.getsockname()[1]) as other:
+        if other is not None:
+            listening.close()
+            _show(address_of(other, Entry(config.home).token()), config.home, no_open)
+            return
+        asyncio.run(_serve(config, listening, no_open))
+
+
+async def _serve(config: Config, listening: socket.socket, no_open: bool) -> None:
+    from artoo.web.serving import served
+
+    def runtime() -> AbstractAsyncContextManager[Runtime]:
+        return runtime_of(config)
+
+    loop = asyncio.get_running_loop()
+    async with served(config, Path.cwd(), runtime, listening) as serving:
+        for number in SIGNALS:
+            loop.add_signal_handler(number, serving.stop)
+        _show(serving.address, config.home, no_open)
+    click.echo("artoo: the page is closed", err=True)
+
+
+def runtime_of(config: Config) -> AbstractAsyncContextManager[Runtime]:
+    """What runs the tasks that are begun in the page."""
+    from artoo.runtime.artoo import Artoo
+    from artoo.web.starting import nobody_here
+
+    return Artoo(config, confirm=nobody_here)
+
+
+def _show(address: str, home: Path, no_open: bool) -> None:
+    """Says where the page is, and opens it."""
+    click.echo(f"artoo: {address}")
+    if not no_open:
+        open_page(address, home)
+
+
+def open_page(address: str, home: Path) -> None:
+    """Opens a browser by way of a file of the owner's: a command line with the token could be seen by others."""
+    import html
+    import webbrowser
+
+    place = home / "web" / "open.html"
+    target = html.escape(address, quote=True)
+    with suppress(OSError, webbrowser.Error):
+        place.unlink(missing_ok=True)
+        with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
+            file.write(
+                f'<!doctype html><meta http-equiv="refresh" content="0;url={target}"><a href="{target}">artoo</a>'
+            )
+        webbrowser.open(place.as_uri())

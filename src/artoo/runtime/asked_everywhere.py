@@ -1,0 +1,82 @@
+"""One question, several windows: the terminal asks, and the desk holds it for a page. The first answer counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Protocol, runtime_checkable
+
+from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
+from artoo.ports.confirm import Confirm, Said, consent_of
+from artoo.ports.desk import Desk, Given
+
+LOOK_SECONDS = 0.2
+"""How often the desk is looked at while a question waits."""
+STOP_SECONDS = 0.5
+"""How often a running task looks whether it is to stop: one stat, some 3 µs."""
+
+HERE = "terminal"
+
+
+@runtime_checkable
+class Hears(Protocol):
+    """Whoever asks here and wants to know that the answer came from elsewhere."""
+
+    def answered_elsewhere(self, request: ConfirmationRequest, given: Given) -> None:
+        """Says so, where it was asked."""
+        ...
+
+
+class AskedEverywhere:
+    """Asks here with `confirm` and lays the question on the desk meanwhile. Implements ports.confirm.Confirm."""
+
+    def __init__(self, confirm: Confirm, desk: Desk) -> None:
+        self._confirm = confirm
+        self._desk = desk
+
+    async def __call__(self, request: ConfirmationRequest) -> Consent | Choice:
+        """The first answer. A task that is asked to stop has agreed to nothing."""
+        with self._desk.laid(request) as slip:
+            here = asyncio.ensure_future(self._confirm(request))
+            try:
+                while not here.done():
+                    await asyncio.wait((here,), timeout=LOOK_SECONDS)
+                    given = slip.given()
+                    if given is not None and not here.done():
+                        return await self._elsewhere(here, request, given)
+                    if self._desk.stop_wanted():
+                        return Consent.NO
+                given = slip.answer(consent_of(here.result()), HERE)
+                return given.said if given.first else await self._elsewhere(here, request, given)
+            finally:
+                here.cancel()
+                await asyncio.wait((here,))
+
+    async def _elsewhere(
+        self, here: asyncio.Future[Said], request: ConfirmationRequest, given: Given
+    ) -> Consent | Choice:
+        here.cancel()
+        await asyncio.wait((here,))
+        if isinstance(self._confirm, Hears):
+            self._confirm.answered_elsewhere(request, given)
+        return given.said
+
+
+@contextmanager
+def stoppable(desk: Desk, stop: Callable[[], None]) -> Generator[None]:
+    """While the block runs, a wish on the desk calls `stop`, once."""
+    loop = asyncio.get_running_loop()
+
+    def look() -> None:
+        nonlocal timer
+        if desk.stop_wanted():
+            stop()
+        else:
+            timer = loop.call_later(STOP_SECONDS, look)
+
+    timer = loop.call_later(STOP_SECONDS, look)
+    try:
+        yield
+    finally:
+        timer.cancel()

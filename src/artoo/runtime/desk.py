@@ -1,0 +1,257 @@
+"""The desk of a home: questions of running tasks, answers to them, and wishes to stop, between processes.
+
+    <home>/desk/<task>.<key>.question   a question; its asker holds a lock on it as long as it waits
+                <task>.<key>.answer     the first answer: made by a hard link, so that of two only one is there
+                <task>.stop             the task is asked to stop
+
+Everything is a small file of its own, complete when it appears: whoever dies leaves nothing half-said. A question
+whose asker died is nobody's and is removed by the next who looks.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import re
+import secrets
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
+from artoo.contracts.errors import ConfigurationError
+from artoo.ports.desk import Given
+from artoo.tasklog.layout import task_directory
+from artoo.tasklog.lock import is_running
+
+logger = logging.getLogger(__name__)
+
+ANSWERS_KEPT_SECONDS = 3_600.0
+"""So that whoever comes too late is told whose answer counted."""
+LONGEST = 64 * 1024 * 1024
+"""Bytes of a question: a review holds the diffs of its small files."""
+MOST_ASKED = 200
+
+_KEY = re.compile(r"[0-9a-f]{16}")
+
+
+class _Question(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    task_id: str
+    key: str
+    asked_at: float
+    request: ConfirmationRequest
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    digest: str
+    consent: Consent | None = None
+    paths: tuple[str, ...] = ()
+    via: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A question that waits now. `key` names it; `asked_at`: seconds since the epoch (UTC)."""
+
+    task_id: str
+    key: str
+    asked_at: float
+    request: ConfirmationRequest
+
+
+class NotAsked(ConfigurationError):
+    """The question does not wait any more, or is not the one that was shown."""
+
+
+class TaskDesk:
+    """One task's part of the desk. Implements ports.desk.Desk; what the disk refuses costs a log line."""
+
+    def __init__(self, home: Path, task_id: str) -> None:
+        self._folder = _folder(home)
+        self._task_id = task_id
+        self._stop = _stop_file(home, task_id)
+
+    def stop_wanted(self) -> bool:
+        """See artoo.ports.desk."""
+        return self._stop.exists()
+
+    def begin(self) -> None:
+        """An earlier wish to stop was about an earlier life of the task."""
+        with suppress(OSError):
+            self._stop.unlink(missing_ok=True)
+
+    @contextmanager
+    def laid(self, request: ConfirmationRequest) -> Generator[TaskSlip]:
+        """See artoo.ports.desk."""
+        slip = TaskSlip(self._folder, self._task_id, request)
+        try:
+            slip.open()
+        except OSError as error:
+            logger.warning("a question can be answered here only: %s", error)
+        try:
+            yield slip
+        finally:
+            slip.close()
+
+
+class TaskSlip:
+    """A question on the desk, from its asker's side. Implements ports.desk.Slip."""
+
+    def __init__(self, folder: Path, task_id: str, request: ConfirmationRequest) -> None:
+        self._folder = folder
+        self._request = request
+        self._key = secrets.token_hex(8)
+        self._task_id = task_id
+        self._stem = f"{task_directory(folder, task_id).name}.{self._key}"
+        self._descriptor: int | None = None
+
+    def open(self) -> None:
+        """Lays it down, complete and locked. Raises OSError."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _forget_old(self._folder)
+        asked = _Question(task_id=self._task_id, key=self._key, asked_at=time.time(), request=self._request)
+        hidden = self._folder / f".{self._stem}"
+        descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(descriptor, asked.model_dump_json().encode())
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            hidden.rename(self._folder / f"{self._stem}.question")
+        except OSError:
+            os.close(descriptor)
+            hidden.unlink(missing_ok=True)
+            raise
+        self._descriptor = descriptor
+
+    def close(self) -> None:
+        """Takes it away; the answer stays for whoever comes late."""
+        if self._descriptor is not None:
+            with suppress(OSError):
+                (self._folder / f"{self._stem}.question").unlink(missing_ok=True)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def given(self) -> Given | None:
+        """See artoo.ports.desk."""
+        return _given(self._folder / f"{self._stem}.answer", self._request.digest)
+
+    def answer(self, said: Consent | Choice, via: str) -> Given:
+        """See artoo.ports.desk."""
+        if self._descriptor is None:  # it was never laid down, so nobody else can have answered
+            return Given(said, via)
+        return _bring(self._folder, self._stem, self._request.digest, said, via)
+
+
+def open_questions(home: Path, task_id: str | None = None) -> tuple[OpenQuestion, ...]:
+    """What waits for an answer in this home, oldest first, at most `MOST_ASKED`. Blocking."""
+    folder = _folder(home)
+    paths = sorted(folder.glob("*.question")) if folder.is_dir() else []
+    found = [asked for path in paths[:MOST_ASKED] if (asked := _asked(path)) is not None]
+    wanted = [one for one in found if task_id is None or one.task_id == task_id]
+    return tuple(
+        OpenQuestion(one.task_id, one.key, one.asked_at, one.request)
+        for one in sorted(wanted, key=lambda one: one.asked_at)
+    )
+
+
+def answer_question(home: Path, task_id: str, key: str, digest: str, said: Consent | Choice, via: str) -> Given:
+    """Answers exactly the question that was shown (`digest`). The first answer counts; this returns that one.
+
+    Raises NotAsked when it does not wait any more and nobody knows how it was answered, or when it is another one.
+    """
+    if _KEY.fullmatch(key) is None:
+        raise NotAsked("no question has such a name")
+    folder = _folder(home)
+    stem = f"{task_directory(folder, task_id).name}.{key}"
+    earlier = _given(folder / f"{stem}.answer", digest)
+    if earlier is not None:
+        return Given(earlier.said, earlier.via, first=False)
+    asked = _asked(folder / f"{stem}.question")
+    if asked is None:
+        raise NotAsked("this question does not wait any more: it was answered, or its task has ended")
+    if asked.request.digest != digest:
+        raise NotAsked("this is not the question that was shown; look at it again")
+    if isinstance(said, Choice) and asked.request.review is None:
+        raise NotAsked("there is nothing to choose from in this question")
+    return _bring(folder, stem, digest, said, via)
+
+
+def ask_to_stop(home: Path, task_id: str) -> bool:
+    """Asks a running task to end now, wherever it runs; False when it does not run. Raises OSError."""
+    if not is_running(task_directory(home, task_id)):
+        return False
+    folder = _folder(home)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _stop_file(home, task_id).touch(mode=0o600)
+    return True
+
+
+def _folder(home: Path) -> Path:
+    return home / "desk"
+
+
+def _stop_file(home: Path, task_id: str) -> Path:
+    return _folder(home) / f"{task_directory(home, task_id).name}.stop"
+
+
+def _asked(path: Path) -> _Question | None:
+    """The question in a file, if somebody still waits for its answer."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        with os.fdopen(os.dup(descriptor), "rb") as file, suppress(ValidationError):
+            return _Question.model_validate_json(file.read(LONGEST))
+        return None
+    else:
+        path.unlink(missing_ok=True)
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _given(path: Path, digest: str) -> Given | None:
+    try:
+        answer = _Answer.model_validate_json(path.read_bytes()[:LONGEST])
+    except (OSError, ValidationError):
+        return None
+    if answer.digest != digest:
+        return None
+    said = Choice(paths=answer.paths) if answer.paths else answer.consent
+    return None if said is None else Given(said, answer.via)
+
+
+def _bring(folder: Path, stem: str, digest: str, said: Consent | Choice, via: str) -> Given:
+    """Makes the answer, unless there is one."""
+    paths = said.paths if isinstance(said, Choice) else ()
+    consent = None if isinstance(said, Choice) else said
+    answer = _Answer(digest=digest, consent=consent, paths=paths, via=via)
+    place, mine = folder / f"{stem}.answer", folder / f".{stem}.{secrets.token_hex(4)}"
+    try:
+        with open(os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:  # noqa: PTH123
+            file.write(answer.model_dump_json().encode())
+        os.link(mine, place)
+    except FileExistsError:
+        earlier = _given(place, digest)
+        if earlier is not None:
+            return Given(earlier.said, earlier.via, first=False)
+        raise
+    finally:
+        mine.unlink(missing_ok=True)
+    return Given(said, via)
+
+
+def _forget_old(folder: Path) -> None:
+    for path in folder.glob("*.answer"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > ANSWERS_KEPT_SECONDS:
+                path.unlink(missing_ok=True)

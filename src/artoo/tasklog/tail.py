@@ -1,0 +1,123 @@
+"""One task's log read as it grows, also from another process than its writer's, and any part of it read again.
+
+A line's number is its place among all lines but the headers, from 0. Logs are only appended to: it never changes.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+
+from artoo.contracts import codec
+from artoo.tasklog.blobs import REFERENCE_KEY, BlobStore
+from artoo.tasklog.layout import part_path
+
+CHUNK = 1024 * 1024
+"""Bytes that are read at a time."""
+
+LONGEST_LINE = 64 * 1024 * 1024
+"""A line that is longer is no line of a log (long strings stand beside it); the tail ends there."""
+
+_REFERENCE = f'"{REFERENCE_KEY}"'.encode()
+
+
+class LogTail:
+    """Reads whole lines in order; what is not whole yet comes later. Remembers eight bytes of every line.
+
+    Blocking, for one thread at a time. A log that is not there (yet, or any more) has no lines.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._blobs = BlobStore(directory)
+        self._starts = array("Q")
+        self._firsts = [0]
+        """Number of the first line of each part."""
+        self._offset = 0
+        self._header = True
+
+    @property
+    def count(self) -> int:
+        """Lines that were read so far, headers left out."""
+        return len(self._starts)
+
+    def read(self) -> list[bytes]:
+        """The next lines without their ends; empty when there is nothing new. At most a chunk of them."""
+        while True:
+            part = len(self._firsts) - 1
+            # Looked for first: when the next part is there, nothing comes to this one any more.
+            more = part_path(self._directory, part + 1).exists()
+            lines = self._take(self._whole_lines(part_path(self._directory, part)))
+            if lines:
+                return lines
+            if not more:
+                return []
+            self._next_part()
+
+    def _whole_lines(self, path: Path) -> bytes:
+        """The next whole lines of a part. What is torn is read anew each time: its writer may write it anew."""
+        size = CHUNK
+        while True:
+            data = _read_at(path, self._offset, size)
+            end = data.rfind(b"\n") + 1
+            if end or len(data) < size or size >= LONGEST_LINE:
+                return data[:end]
+            size *= 2
+
+    def fields(self, number: int) -> dict[str, object]:
+        """A line that was read before, parsed, with its long strings.
+
+        Raises IndexError, MessageUnreadable, OSError.
+        """
+        if not 0 <= number < len(self._starts):
+            raise IndexError(f"this log has no line {number}")
+        line = next(self._lines(number, 1))
+        fields = codec.fields_of(line)
+        if _REFERENCE in line and "payload" in fields:
+            fields["payload"] = self._blobs.internalise(fields["payload"])
+        return fields
+
+    def lines(self, first: int, count: int) -> list[bytes]:
+        """Lines that were read before, as they stand. Raises OSError when the log is gone."""
+        first = max(0, first)
+        return list(self._lines(first, min(count, len(self._starts) - first)))
+
+    def _lines(self, first: int, count: int) -> Iterator[bytes]:
+        number, end = first, first + count
+        while number < end:
+            part = bisect_right(self._firsts, number) - 1
+            last = min(end, self._firsts[part + 1] if part + 1 < len(self._firsts) else len(self._starts))
+            with part_path(self._directory, part).open("rb") as file:
+                for start in self._starts[number:last]:
+                    file.seek(start)
+                    yield file.readline().rstrip(b"\n")
+            number = last
+
+    def _take(self, data: bytes) -> list[bytes]:
+        lines: list[bytes] = []
+        for line in data.split(b"\n")[:-1]:
+            if self._header:
+                self._header = False
+            else:
+                self._starts.append(self._offset)
+                lines.append(line)
+            self._offset += len(line) + 1
+        return lines
+
+    def _next_part(self) -> None:
+        self._firsts.append(len(self._starts))
+        self._offset, self._header = 0, True
+
+
+def _read_at(path: Path, offset: int, count: int) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return b""
+    try:
+        return os.pread(descriptor, count, offset)
+    finally:
+        os.close(descriptor)

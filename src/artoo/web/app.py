@@ -1,0 +1,108 @@
+"""The application: every address of the page in one table, all of it behind the guard."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from artoo.contracts.errors import ArtooError
+from artoo.web import books, differences, tasks, team
+from artoo.web.entry import SESSION_SECONDS, Entry
+from artoo.web.guard import COOKIE, ENTRANCE, NO_COOKIE, Guard
+from artoo.web.site import LANGUAGE, Site, failed, form_of, page, value, words_of
+
+STATIC = {
+    "page.css": "text/css",
+    "page.js": "text/javascript",
+    "uPlot.iife.min.js": "text/javascript",
+    "uPlot.min.css": "text/css",
+}
+"""The files that are given out: by their names in this table, and by no path."""
+
+ENTERED = (
+    '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/">'
+    '<title>artoo</title><p><a href="/">artoo</a>'
+)
+"""Not a redirect: a browser sends a SameSite=Strict cookie only when the page itself goes on."""
+
+
+async def enter(request: Request) -> Response:
+    """A token becomes a cookie, once."""
+    entry: Entry = request.app.state.entry
+    session = entry.enter(request.query_params.get("token", ""))
+    if session is None:
+        return PlainTextResponse(NO_COOKIE, 401)
+    response = HTMLResponse(ENTERED)
+    response.set_cookie(COOKIE, session, max_age=int(SESSION_SECONDS), httponly=True, samesite="strict", path="/")
+    return response
+
+
+async def language(request: Request) -> Response:
+    """Chooses the page's language, and goes back."""
+    form = await form_of(request)
+    chosen, back = value(form, "language"), value(form, "back")
+    own = back.startswith("/") and not back.startswith(("//", "/\\"))
+    response = RedirectResponse(back if own else "/", 303)
+    if chosen in ("en", "zh"):
+        response.set_cookie(LANGUAGE, chosen, max_age=int(SESSION_SECONDS), samesite="strict", path="/")
+    return response
+
+
+async def static(request: Request) -> Response:
+    """One of the page's own few files."""
+    name = str(request.path_params["name"])
+    if name not in STATIC:
+        return PlainTextResponse("artoo: no such file\n", 404)
+    content = files("artoo.web").joinpath("static", name).read_bytes()
+    return Response(content, media_type=STATIC[name], headers={"cache-control": "private, max-age=3600"})
+
+
+ROUTES = (
+    Route(ENTRANCE, enter),
+    Route("/", tasks.home),
+    Route("/events", tasks.home_stream),
+    Route("/tasks", tasks.start, methods=["POST"]),
+    Route("/tasks/{task}", tasks.task),
+    Route("/tasks/{task}/rows", tasks.rows),
+    Route("/tasks/{task}/stream", tasks.stream),
+    Route("/tasks/{task}/events/{number:int}", tasks.event),
+    Route("/tasks/{task}/stop", tasks.stop, methods=["POST"]),
+    Route("/tasks/{task}/answer", tasks.answer, methods=["POST"]),
+    Route("/tasks/{task}/difference", differences.difference),
+    Route("/tasks/{task}/apply", differences.apply, methods=["POST"]),
+    Route("/tasks/{task}/discard", differences.discard, methods=["POST"]),
+    Route("/tasks/{task}/undo", differences.undo, methods=["POST"]),
+    Route("/tasks/{task}/what-if", differences.what_if),
+    Route("/team", team.team),
+    Route("/team/tasks", team.add_task, methods=["POST"]),
+    Route("/team/tasks/{task}", team.board_task),
+    Route("/team/tasks/{task}/review", team.review, methods=["POST"]),
+    Route("/team/letters", team.send_letter, methods=["POST"]),
+    Route("/memory", books.memory),
+    Route("/audit", books.audit),
+    Route("/audit/verify", books.verify, methods=["POST"]),
+    Route("/cost", books.cost),
+    Route("/language", language, methods=["POST"]),
+    Route("/static/{name}", static),
+)
+
+
+async def not_found(request: Request, error: Exception) -> Response:
+    """An address that there is not."""
+    return page(request, "failed.html", 404, said=words_of(request).not_found)
+
+
+def application(site: Site, entry: Entry) -> Starlette:
+    """The page of one home, as an ASGI application."""
+    app = Starlette(
+        routes=list(ROUTES),
+        middleware=[Middleware(Guard, entry=entry)],
+        exception_handlers={ArtooError: failed, 404: not_found},
+    )
+    app.state.site, app.state.entry = site, entry
+    return app

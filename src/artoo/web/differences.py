@@ -1,0 +1,121 @@
+"""What a task would change and what it changed: looked at, applied, discarded, put back; and "what if"."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from artoo.contracts.changes import UndoableTask
+from artoo.contracts.errors import ConfigurationError, SandboxError
+from artoo.control.hyperparameters import Hyperparameters
+from artoo.runtime.desk import open_questions
+from artoo.runtime.opening import settings_of
+from artoo.runtime.pending import Pending, find_pending, settle_cut_applies
+from artoo.runtime.replaying.recording import read_recording
+from artoo.runtime.replaying.what_if import Recomputed, changed
+from artoo.runtime.replaying.what_if import what_if as recompute
+from artoo.runtime.undoing import put_back, what_can_be_undone
+from artoo.tasklog.reader import TaskLogReader
+from artoo.web.site import Site, form_of, page, site_of, value
+from artoo.web.tasks import directory_of
+
+
+async def difference(request: Request) -> Response:
+    """All that waits of a task, with diffs, and what can be put back. A yes is bound to what is shown."""
+    site, (task_id, directory) = site_of(request), directory_of(request)
+    index, _ = await site.indexes.advanced(directory)
+    asked = await asyncio.to_thread(open_questions, site.home, task_id)
+    question = next((one for one in asked if one.request.review is not None), None)
+    if question is not None:
+        return page(
+            request, "difference.html", task_id=task_id, story=index.story, question=question,
+            review=question.request.review, digest=question.request.digest, pending=None, undoable=None, why="",
+        )  # fmt: skip
+    pending, why = await asyncio.to_thread(_pending, site, task_id)
+    review, digest = None, ""
+    if pending is not None and not pending.cut_off:
+        try:
+            digest = await pending.digest()  # first: if it changes now, what was shown is newer and is refused
+            review = await pending.diff()
+        except SandboxError as error:
+            why = str(error)
+    undoable = await asyncio.to_thread(_undoable, site, task_id)
+    return page(
+        request, "difference.html", task_id=task_id, story=index.story, question=None,
+        review=review, digest=digest, pending=pending, undoable=undoable, why=why,
+    )  # fmt: skip
+
+
+async def apply(request: Request) -> Response:
+    """Applies what was shown: all of it, or the paths that are chosen."""
+    task_id, _ = directory_of(request)
+    form = await form_of(request)
+    paths = tuple(each for name, each in form if name == "path")
+    if value(form, "what") == "chosen" and not paths:
+        raise ConfigurationError("choose at least one path")
+    pending = await asyncio.to_thread(find_pending, site_of(request).config, task_id)
+    chosen = paths if value(form, "what") == "chosen" else None
+    done = await pending.apply(chosen, digest=value(form, "digest"))
+    if not done.applied and done.state == "pending":
+        raise SandboxError(done.reason)
+    return RedirectResponse(f"/tasks/{task_id}/difference", 303)
+
+
+async def discard(request: Request) -> Response:
+    """Drops what waits."""
+    task_id, _ = directory_of(request)
+    form = await form_of(request)
+    pending = await asyncio.to_thread(find_pending, site_of(request).config, task_id)
+    if not pending.cut_off and await pending.digest() != value(form, "digest"):
+        raise SandboxError("it is not any more what was shown: look at it again")
+    await pending.discard()
+    return RedirectResponse(f"/tasks/{task_id}/difference", 303)
+
+
+async def undo(request: Request) -> Response:
+    """Puts back what the task changed, and says path by path what became of it."""
+    task_id, _ = directory_of(request)
+    await form_of(request)
+    report = await asyncio.to_thread(put_back, site_of(request).config, task_id)
+    return page(request, "undone.html", task_id=task_id, report=report)
+
+
+async def what_if(request: Request) -> Response:
+    """What other hyperparameters would have decided, from the log alone."""
+    task_id, directory = directory_of(request)
+    given = {
+        name: said.strip() for name, said in request.query_params.multi_items() if name in NAMES and said.strip()
+    }
+    law, rounds = await asyncio.to_thread(_recomputed, directory, given)
+    return page(request, "what_if.html", task_id=task_id, names=NAMES, given=given, law=law, rounds=rounds)
+
+
+NAMES = {
+    "delta": "δ", "rho": "ρ", "theta": "θ", "epsilon": "ε", "alpha": "α", "beta": "β", "lambda_": "λ",
+    "max_replans": "max replans", "gradient": "gradient",
+}  # fmt: skip
+
+
+def _recomputed(directory: Path, given: dict[str, str]) -> tuple[Hyperparameters, tuple[Recomputed, ...]]:
+    recording = read_recording(TaskLogReader(directory))
+    law = settings_of(recording.opened).hyperparameters
+    lines = [f"{name}={said}" for name, said in given.items()]
+    return law, tuple(recompute(recording.stream, changed(law, lines) if lines else law))
+
+
+def _pending(site: Site, task_id: str) -> tuple[Pending | None, str]:
+    settle_cut_applies(site.config)
+    try:
+        return find_pending(site.config, task_id), ""
+    except ConfigurationError:
+        return None, ""
+    except SandboxError as error:
+        return None, str(error)
+
+
+def _undoable(site: Site, task_id: str) -> UndoableTask | None:
+    known, _ = what_can_be_undone(site.config)
+    return next((one for one in known if one.task_id == task_id), None)

@@ -1,0 +1,220 @@
+"""Where things stand in the two drawings: the three loops, and the decision plane. Geometry only, in SVG units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from artoo.contracts.roles import ROLE_IDS, Role
+from artoo.contracts.solution import Directive
+from artoo.web.story import Story
+from artoo.web.words import Words
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A role in the drawing. `state`: now, done or later."""
+
+    x: int
+    y: int
+    width: int
+    name: str
+    short: str
+    state: str
+
+    @property
+    def middle(self) -> float:
+        """Where its name stands."""
+        return self.x + self.width / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A way of messages: an SVG path, whether something is under way on it, and its style (data, back or slow)."""
+
+    path: str
+    lively: bool
+    style: str = "data"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A loop's outline with its name."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """One layout of the loops. `back`: where the directive's words stand."""
+
+    width: int
+    height: int
+    nodes: tuple[Node, ...]
+    arrows: tuple[Arrow, ...]
+    frames: tuple[Frame, ...]
+    back: tuple[int, int]
+    memory: tuple[int, int]
+
+
+HIGH = 50
+_WIDE_ROW = 118
+_ORDER = (
+    *(Role.USER, Role.PERCEIVER, Role.PLANNER, Role.DISPATCHER),
+    *(Role.EXECUTOR, Role.AGENT_VALIDATOR, Role.META_VALIDATOR, Role.SOLVER),
+)
+_WIDE_X = (12, 122, 252, 382, 536, 666, 820, 964)
+_WIDTH = 104
+
+
+def wide(story: Story, words: Words) -> Drawing:
+    """Left to right, for a broad window."""
+    spots = dict(zip(_ORDER, ((x, _WIDE_ROW) for x in _WIDE_X), strict=True))
+    middle, end = _WIDE_ROW + HIGH // 2, _WIDE_ROW + HIGH
+    turn = story.turn
+    line = [
+        Arrow(f"M{left + _WIDTH} {middle} H{right - 7}", turn is role)
+        for (left, right), role in zip(pairwise(_WIDE_X), _ORDER[1:], strict=True)
+    ]
+    solver, planner, validator, executor = (_WIDE_X[7] + 52, _WIDE_X[2] + 52, _WIDE_X[5] + 52, _WIDE_X[4] + 52)
+    corrected = turn is Role.EXECUTOR and any(part.lessons for part in story.round.parts.values())
+    arrows = (
+        *line,
+        Arrow(f"M{validator} {_WIDE_ROW} V{_WIDE_ROW - 22} H{executor} V{_WIDE_ROW - 7}", corrected, "back"),
+        Arrow(
+            f"M{solver} {end} V{end + 40} H{planner} V{end + 7}",
+            turn is Role.PLANNER and len(story.rounds) > 0,
+            "back",
+        ),
+        Arrow(f"M{solver + 22} {end} V{end + 96} H{(solver + planner) // 2 + 92}", False, "slow"),
+        Arrow(f"M{(solver + planner) // 2 - 92} {end + 96} H{planner - 22} V{end + 7}", False, "slow"),
+    )
+    frames = (
+        Frame(520, 62, 266, 122, words.fast_loop),
+        Frame(238, 20, 844, 210, words.medium_loop),
+    )
+    return Drawing(
+        1100, 300, _nodes(story, words, spots, _WIDTH), arrows, frames, ((solver + planner) // 2, end + 35),
+        ((solver + planner) // 2, end + 101),
+    )  # fmt: skip
+
+
+def narrow(story: Story, words: Words) -> Drawing:
+    """Top to bottom, for a telephone."""
+    left, right, width = 20, 176, 128
+    spots = {
+        Role.USER: (left, 8),
+        Role.PERCEIVER: (right, 8),
+        Role.PLANNER: (left, 104),
+        Role.DISPATCHER: (right, 104),
+        Role.EXECUTOR: (left, 216),
+        Role.AGENT_VALIDATOR: (right, 216),
+        Role.META_VALIDATOR: (left, 318),
+        Role.SOLVER: (right, 318),
+    }
+    turn = story.turn
+    across = [
+        Arrow(f"M{left + width} {y + 25} H{right - 7}", turn is role)
+        for y, role in (
+            *((8, Role.PERCEIVER), (104, Role.DISPATCHER)),
+            *((216, Role.AGENT_VALIDATOR), (318, Role.SOLVER)),
+        )
+    ]
+    down = [
+        Arrow(f"M240 {y + HIGH} V{y + gap} H84 V{below - 7}", turn is role)
+        for y, gap, below, role in (
+            (8, 64, 104, Role.PLANNER),
+            (104, 66, 216, Role.EXECUTOR),
+            (216, 76, 318, Role.META_VALIDATOR),
+        )
+    ]
+    arrows = (
+        *across,
+        *down,
+        Arrow("M304 343 H322 V90 H110 V97", turn is Role.PLANNER and len(story.rounds) > 0, "back"),
+    )
+    frames = (Frame(10, 186, 304, 90, words.fast_loop), Frame(4, 82, 326, 318, words.medium_loop))
+    return Drawing(334, 452, _nodes(story, words, spots, width), arrows, frames, (167, 392), (167, 432))
+
+
+def _nodes(story: Story, words: Words, spots: dict[Role, tuple[int, int]], width: int) -> tuple[Node, ...]:
+    now = _ORDER.index(story.turn) if story.turn in _ORDER else None
+    ended = story.result is not None
+    return tuple(
+        Node(
+            *spots[role],
+            width,
+            words.role(role.value),
+            ROLE_IDS.get(role, ""),
+            "now" if place == now else "done" if ended or (now is not None and place < now) else "later",
+        )
+        for place, role in enumerate(_ORDER)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of the plane in which one decision holds."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A round in the plane."""
+
+    x: float
+    y: float
+    number: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """P to the right, D upwards, both in [0, 1]; in units of 300 × 240 from (44, 12)."""
+
+    regions: tuple[Region, ...]
+    points: tuple[Point, ...]
+    path: str
+    rho: float
+    delta: float
+
+
+LEFT, TOP, ACROSS, UP = 44.0, 12.0, 300.0, 240.0
+_APART = 0.045
+"""Rounds that fall on one point are moved aside by this, or nobody would see the earlier ones."""
+
+
+def plane(story: Story, words: Words) -> Plane:
+    """Where each round that was decided stands, and what the law says there."""
+    law = story.law
+    rho, delta = LEFT + law.rho * ACROSS, TOP + (1 - law.delta) * UP
+    regions = (
+        Region(LEFT, TOP, rho - LEFT, delta - TOP, words.region_world, "world"),
+        Region(rho, TOP, LEFT + ACROSS - rho, delta - TOP, words.region_approach, "approach"),
+        Region(LEFT, delta, ACROSS, TOP + UP - delta, words.region_success, "success"),
+    )
+    seen: dict[tuple[float, float], int] = {}
+    points: list[Point] = []
+    for each in story.rounds:
+        if each.decided is None:
+            continue
+        loss = each.decided.loss
+        spot = (round(loss.P, 2), round(loss.D, 2))
+        aside = seen[spot] = seen.get(spot, -1) + 1
+        across = min(1.0, max(0.0, loss.P)) + (-aside if loss.P > 0.5 else aside) * _APART
+        kind = "good" if each.decided.directive in (Directive.ACCEPT, Directive.SUCCESS) else "going"
+        if each.decided.directive is Directive.ABANDON:
+            kind = "bad"
+        points.append(Point(LEFT + across * ACROSS, TOP + (1 - min(1.0, loss.D)) * UP, each.number, kind))
+    path = " ".join(f"{'M' if place == 0 else 'L'}{one.x:.1f} {one.y:.1f}" for place, one in enumerate(points))
+    return Plane(regions, tuple(points), path, rho, delta)

@@ -1,0 +1,98 @@
+"""What stands before every page: who is asked for, who asks, and what a browser may do with the answer.
+
+A page of another site cannot name this host (DNS rebinding: the Host header), cannot act (CSRF: the Origin header
+and a SameSite=Strict cookie), cannot read (the cookie) and cannot frame (frame-ancestors). No page needs anything
+that does not come from here, so the policy allows nothing else.
+"""
+
+from __future__ import annotations
+
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from artoo.web.entry import Entry
+
+COOKIE = "artoo_session"
+ENTRANCE = "/enter"
+"""The only address that needs no cookie: there a token becomes one."""
+
+_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
+_SAFE = frozenset({"GET", "HEAD"})
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+NO_COOKIE = (
+    "artoo: this page needs the address that `artoo web` prints. It is good once; for a new one type: artoo web\n"
+)
+
+
+def is_own_host(host: str) -> bool:
+    """Whether a Host header names this machine, at whatever port (a tunnel may end at another one)."""
+    try:
+        return urlsplit(f"//{host}").hostname in _HOSTS
+    except ValueError:
+        return False
+
+
+def is_own_origin(origin: str, host: str) -> bool:
+    """Whether an Origin header is that of a page from here: same name and same port."""
+    scheme, _, authority = origin.partition("://")
+    return scheme in ("http", "https") and authority == host
+
+
+class Guard:
+    """ASGI middleware around the whole application; whoever adds a route adds it behind this."""
+
+    def __init__(self, app: ASGIApp, entry: Entry) -> None:
+        self._app = app
+        self._entry = entry
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return  # no websockets are spoken here
+
+        async def armoured(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        refused = self._refusal(scope)
+        await (self._app if refused is None else refused)(scope, receive, armoured)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers, method, path = Headers(scope=scope), str(scope["method"]), str(scope["path"])
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not is_own_host(hosts[0]):
+            return PlainTextResponse("artoo: this is not the host that you asked for\n", 421)
+        if method not in _SAFE and not is_own_origin(headers.get("origin", ""), hosts[0]):
+            return PlainTextResponse("artoo: this was not asked by a page of artoo's own\n", 403)
+        if path != ENTRANCE and not self._entry.knows(session_of(headers)):
+            return PlainTextResponse(NO_COOKIE, 401)
+        return None
+
+
+def session_of(headers: Headers) -> str:
+    """The session's secret that the browser sent; empty without one."""
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    return "" if found is None else found.value

@@ -1,0 +1,54 @@
+"""Why a round was decided as it was, in sentences made of its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from artoo.contracts.solution import Decided
+from artoo.control.hyperparameters import Hyperparameters
+from artoo.web.story import Round, Story
+from artoo.web.words import Words
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """One round with its sentences. `before`: the round whose directive made this one differ."""
+
+    round: Round
+    before: Round | None
+    sentences: tuple[tuple[str, float, str], ...]
+    """Name of the term, its value, what it says."""
+
+
+def reasons_of(story: Story, words: Words) -> tuple[Reasons, ...]:
+    """Every round, latest first: that is where something happens."""
+    found: list[Reasons] = []
+    before: Round | None = None
+    for each in story.rounds:
+        first = before is None or before.decided is None
+        sentences = () if each.decided is None else _sentences(each.decided, story.law, words, first=first)
+        found.append(Reasons(each, before, sentences))
+        before = each
+    return tuple(reversed(found))
+
+
+def _sentences(
+    decided: Decided, law: Hyperparameters, words: Words, *, first: bool
+) -> tuple[tuple[str, float, str], ...]:
+    loss = decided.loss
+    total = decided.logical_failures + decided.environmental_failures
+    about_p = words.why_p.format(logical=decided.logical_failures, total=total) if total else words.why_p_none
+    return (
+        ("D", loss.D, words.why_d.format(criteria=decided.criteria, share=loss.D)),
+        ("P", loss.P, about_p),
+        ("Ω", loss.Omega, words.why_omega.format(share=loss.Omega, theta=law.theta)),
+        ("∇L", decided.grad_l, _slope(decided.grad_l, law, words, first=first)),
+    )
+
+
+def _slope(gradient: float, law: Hyperparameters, words: Words, *, first: bool) -> str:
+    if first:
+        return words.why_first
+    if abs(gradient) < law.epsilon:
+        return words.why_flat.format(size=gradient)
+    return (words.why_worse if gradient > 0 else words.why_better).format(size=abs(gradient))

@@ -1,0 +1,129 @@
+"""The server: a socket of this machine's own, its application, and what it runs beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import socket
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.config import Config
+from artoo.web.app import application
+from artoo.web.entry import Entry
+from artoo.web.site import Site
+from artoo.web.starting import Open, Starter
+
+HOST = "127.0.0.1"
+PORT = 7226
+"""The default, so that addresses can be kept."""
+CLOSING_SECONDS = 3
+MOST_CONNECTIONS = 200
+
+
+class _Server(uvicorn.Server):
+    """Leaves the signals to whoever runs it."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A page that answers. `address` has a token that is good once."""
+
+    address: str
+    server: uvicorn.Server
+    closing: asyncio.Event
+
+    def stop(self) -> None:
+        """Asks it to end: streams end first, for the server waits for its connections."""
+        self.closing.set()
+        self.server.should_exit = True
+
+
+def bound(port: int | None) -> socket.socket:
+    """A socket of the loopback interface. None: the usual port, or another when that is taken.
+
+    Raises ConfigurationError when a port that was asked for is taken.
+    """
+    for wanted in (PORT, 0) if port is None else (port,):
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((HOST, wanted))
+        except OSError as error:
+            listening.close()
+            if wanted == port:
+                raise ConfigurationError(
+                    f"port {port} cannot be used ({error.strerror}); give another one"
+                ) from error
+        else:
+            return listening
+    raise ConfigurationError("no port is free on this machine")
+
+
+@asynccontextmanager
+async def served(
+    config: Config, project: Path, open_runtime: Open, listening: socket.socket
+) -> AsyncGenerator[Serving]:
+    """The page answers while the block runs; it may also end by itself (`Serving.stop`)."""
+    starter = Starter(open_runtime)
+    site = Site(config, project, starter)
+    entry = Entry(config.home)
+    server = _Server(
+        uvicorn.Config(
+            application(site, entry),
+            access_log=False,  # it would hold the token
+            log_level="warning",
+            lifespan="off",
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_graceful_shutdown=CLOSING_SECONDS,
+        )
+    )
+    port = int(listening.getsockname()[1])
+    async with asyncio.TaskGroup() as group:
+        group.create_task(starter.run())
+        serving = group.create_task(server.serve(sockets=[listening]))
+        page = Serving(address_of(port, entry.token()), server, site.closing)
+        try:
+            yield page
+            await asyncio.wait((serving,))
+        finally:
+            page.stop()
+            starter.close()
+
+
+def address_of(port: int, token: str) -> str:
+    """Where a browser begins."""
+    return f"http://{HOST}:{port}/enter?token={token}"
+
+
+@contextmanager
+def only_page(home: Path, port: int) -> Generator[int | None]:
+    """Holds the right to serve this home, and says at which port. Yields another one's port when that serves it."""
+    place = home / "web" / "server.lock"
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            text = os.pread(descriptor, 16, 0).decode("ascii", "replace").strip()
+            yield int(text) if text.isdecimal() else 0
+            return
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{port}\n".encode(), 0)
+        yield None
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,145 @@
+"""What every page has: the home, the indexes of its logs, the words, and how a template becomes an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from artoo.contracts.errors import ArtooError, ConfigurationError
+from artoo.runtime.config import Config
+from artoo.web.index import Indexes
+from artoo.web.languages import words_for
+from artoo.web.starting import Starter
+from artoo.web.words import Words
+
+LANGUAGE = "artoo_language"
+LONGEST_FORM = 1024 * 1024
+"""Bytes of a form: a request may be long, and the paths that are chosen of a difference many."""
+MOST_FIELDS = 20_000
+
+Form = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Site:
+    """One running page. `project`: where a task works unless the form says otherwise."""
+
+    config: Config
+    project: Path
+    starter: Starter
+    indexes: Indexes = field(default_factory=Indexes)
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def home(self) -> Path:
+        """artoo's own directory."""
+        return self.config.home
+
+
+def site_of(request: Request) -> Site:
+    """The site that answers."""
+    site: object = request.app.state.site
+    if not isinstance(site, Site):
+        raise TypeError("the application was built without its site")
+    return site
+
+
+def words_of(request: Request) -> Words:
+    """The language in which to answer."""
+    return words_for(request.cookies.get(LANGUAGE, ""), request.headers.get("accept-language", ""))
+
+
+def page(request: Request, template: str, status: int = 200, **values: object) -> Response:
+    """A template, filled in. Every value is escaped."""
+    words = words_of(request)
+    text = (
+        _environment()
+        .get_template(template)
+        .render({"t": words, "path": request.url.path, "site": site_of(request), **values})
+    )
+    return HTMLResponse(text, status)
+
+
+async def form_of(request: Request) -> Form:
+    """The fields of a form, in order. Raises ConfigurationError for one that no page of artoo's sends."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LONGEST_FORM:
+            raise ConfigurationError(f"the form is larger than {LONGEST_FORM:,} bytes; use the terminal for that")
+    try:
+        return tuple(
+            parse_qsl(
+                body.decode("utf-8"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=MOST_FIELDS
+            )
+        )
+    except ValueError as error:  # UnicodeDecodeError is one
+        raise ConfigurationError(f"this form cannot be read: {error}") from error
+
+
+def value(form: Form, name: str) -> str:
+    """A field of a form; empty when it is not there."""
+    return dict(form).get(name, "")
+
+
+async def failed(request: Request, error: Exception) -> Response:
+    """An error of artoo's own, as a page: what is wrong and what to do."""
+    status = 404 if isinstance(error, NothingHere) else 400
+    return page(request, "failed.html", status, said=str(error) or words_of(request).not_found)
+
+
+class NothingHere(ArtooError):
+    """No page has this address."""
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("artoo.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["moment"] = _moment
+    environment.filters["duration"] = _duration
+    environment.filters["number"] = _number
+    environment.filters["two"] = _two
+    environment.filters["signed"] = _signed
+    return environment
+
+
+def _moment(when: datetime | float | None) -> str:
+    if when is None:
+        return ""
+    local = when.astimezone() if isinstance(when, datetime) else datetime.fromtimestamp(when).astimezone()
+    return f"{local:%Y-%m-%d %H:%M}"
+
+
+def _duration(milliseconds: float) -> str:
+    seconds = milliseconds / 1000
+    if seconds < 59.5:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+def _number(value: float) -> str:
+    return f"{value:,}"
+
+
+def _two(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}"

@@ -1,0 +1,124 @@
+"""Tasks that are begun from the page: run by this process as `artoo run` would; questions wait on the desk."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ArtooError, ConfigurationError
+from artoo.contracts.request import Turn
+from artoo.runtime.options import RunOptions
+
+logger = logging.getLogger(__name__)
+
+MOST_AT_ONCE = 4
+GRACE_SECONDS = 10.0
+"""How long tasks may take to end when the page is closed; then they are cut off, and can be resumed."""
+
+
+class Runtime(Protocol):
+    """What the page needs of a runtime."""
+
+    def stream(
+        self, text: str, *, history: Sequence[Turn] = (), options: RunOptions | None = None
+    ) -> AsyncIterator[Envelope]:
+        """All messages of the task; the last one is its FinalResult."""
+        ...
+
+    def interrupt(self) -> None:
+        """Asks every running task to end."""
+        ...
+
+
+Open = Callable[[], AbstractAsyncContextManager[Runtime]]
+
+
+async def nobody_here(request: ConfirmationRequest) -> Consent:
+    """There is no terminal: the answer comes over the desk, or with the end of the task."""
+    await asyncio.Event().wait()
+    return Consent.NO
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    text: str
+    options: RunOptions
+    begun: asyncio.Future[str]
+
+
+class Starter:
+    """Opens the runtime with the first task and keeps it. `run` is its life."""
+
+    def __init__(self, open_runtime: Open) -> None:
+        self._open = open_runtime
+        self._wishes: asyncio.Queue[_Wish | None] = asyncio.Queue(MOST_AT_ONCE)
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def start(self, text: str, options: RunOptions) -> str:
+        """Begins a task and returns its id. Raises ArtooError, OSError: what keeps it from beginning."""
+        if len(self._running) >= MOST_AT_ONCE:
+            raise ConfigurationError(f"{MOST_AT_ONCE} tasks of this page run already; wait for one, or stop it")
+        wish = _Wish(text, options, asyncio.get_running_loop().create_future())
+        try:
+            self._wishes.put_nowait(wish)
+        except asyncio.QueueFull:
+            raise ConfigurationError("too many tasks begin at once; try again") from None
+        return await wish.begun
+
+    async def run(self) -> None:
+        """Runs what is wished until `close`. A runtime that cannot be opened is tried again with the next wish."""
+        while (wish := await self._wishes.get()) is not None:
+            try:
+                async with self._open() as runtime:
+                    await self._serve(runtime, wish)
+                    return
+            except (ArtooError, OSError) as error:
+                _refuse(wish, error)
+
+    def close(self) -> None:
+        """Asks `run` to end: running tasks are asked to end, then cut off."""
+        if self._wishes.full():
+            self._wishes.get_nowait()
+        self._wishes.put_nowait(None)
+
+    async def _serve(self, runtime: Runtime, first: _Wish) -> None:
+        wish: _Wish | None = first
+        try:
+            while wish is not None:
+                task = asyncio.create_task(self._follow(runtime, wish))
+                self._running.add(task)
+                task.add_done_callback(self._running.discard)
+                wish = await self._wishes.get()
+        finally:
+            runtime.interrupt()
+            left = set(self._running)
+            if left:
+                await asyncio.wait(left, timeout=GRACE_SECONDS)
+            for task in left:
+                task.cancel()
+            if left:
+                await asyncio.wait(left)
+
+    async def _follow(self, runtime: Runtime, wish: _Wish) -> None:
+        """Listens to a task to its end: a task that nobody listens to is ended."""
+        try:
+            async for envelope in runtime.stream(wish.text, options=wish.options):
+                if not wish.begun.done():
+                    wish.begun.set_result(envelope.task_id)
+        except (ArtooError, OSError) as error:
+            if wish.begun.done():
+                logger.warning("a task of the page has failed: %s", error)
+            _refuse(wish, error)
+        finally:
+            wish.begun.cancel()
+
+
+def _refuse(wish: _Wish, error: Exception) -> None:
+    if not wish.begun.done():
+        wish.begun.set_exception(error)

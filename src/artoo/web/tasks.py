@@ -1,0 +1,182 @@
+"""The pages of tasks: the list, one task, its timeline, its questions."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from artoo.contracts.confirmation import Choice, Consent
+from artoo.contracts.errors import ConfigurationError, MessageUnreadable
+from artoo.contracts.settling import ApplyMode
+from artoo.contracts.solution import FinalResult, StoppedBy
+from artoo.runtime.desk import answer_question, ask_to_stop, open_questions
+from artoo.runtime.options import RunOptions
+from artoo.runtime.pending import pendings, settle_cut_applies
+from artoo.tasklog.layout import part_path, task_directory
+from artoo.tasklog.lock import is_running
+from artoo.tasklog.reader import list_tasks, summary_of
+from artoo.web.drawing import narrow, plane, wide
+from artoo.web.index import Fold
+from artoo.web.reasons import reasons_of
+from artoo.web.rows import Row
+from artoo.web.site import NothingHere, form_of, page, site_of, value, words_of
+from artoo.web.stream import home_events, open_stream, streamed
+
+LISTED = 50
+FIRST_SECONDS = 0.3
+"""How long the first answer about a task reads its log; the rest comes while the page is looked at."""
+PAGE = "page"
+
+
+def state_name(result: FinalResult | None, running: bool) -> str:
+    """How a task stands, in a word: the name of a word of the page's."""
+    if result is None:
+        return "running" if running else "not_ended"
+    return "interrupted" if result.stopped_by is StoppedBy.INTERRUPTED else result.directive.value
+
+
+async def home(request: Request) -> Response:
+    """The first page; with `?part` only what changes."""
+    site = site_of(request)
+    tasks = await asyncio.to_thread(list_tasks, site.home, LISTED + 1)
+    asked = await asyncio.to_thread(open_questions, site.home)
+    await asyncio.to_thread(settle_cut_applies, site.config)
+    waiting = await asyncio.to_thread(pendings, site.config)
+    rows = [(one, state_name(one.result, one.running)) for one in tasks[:LISTED]]
+    template = "home_now.html" if "part" in request.query_params else "home.html"
+    return page(
+        request, template, tasks=rows, more=len(tasks) > LISTED, asked=asked, waiting=waiting, listed=LISTED
+    )
+
+
+async def home_stream(request: Request) -> Response:
+    """Events of the first page."""
+    return streamed(home_events(site_of(request)))
+
+
+async def start(request: Request) -> Response:
+    """Begins a task and goes to its page."""
+    site, form = site_of(request), await form_of(request)
+    text, project = value(form, "text").strip(), value(form, "project").strip()
+    if not text:
+        raise ConfigurationError("the request is empty; say what you want done")
+    try:
+        apply = ApplyMode(value(form, "apply") or ApplyMode.NEW.value)
+    except ValueError:
+        raise ConfigurationError("there is no such way of applying; use the page's own form") from None
+    place = await asyncio.to_thread(Path(project).expanduser) if project else site.project
+    task_id = await site.starter.start(text, RunOptions(project=place, apply=apply))
+    return RedirectResponse(f"/tasks/{task_id}", 303)
+
+
+def directory_of(request: Request) -> tuple[str, Path]:
+    """The task of the address and where its log is. Raises NothingHere."""
+    task_id = str(request.path_params["task"])
+    directory = task_directory(site_of(request).home, task_id)
+    if not part_path(directory, 0).exists():
+        raise NothingHere(words_of(request).not_found)
+    return task_id, directory
+
+
+async def task(request: Request) -> Response:
+    """One task; with `?part` only what changes while it runs."""
+    site, words = site_of(request), words_of(request)
+    task_id, directory = directory_of(request)
+    part = "part" in request.query_params
+    index, complete = await site.indexes.advanced(directory, FIRST_SECONDS)
+    story, running = index.story, is_running(directory)
+    if not complete:  # what is at the log's end need not wait until all of it was read
+        summary = await asyncio.to_thread(summary_of, site.home, task_id)
+        result = None if summary is None else summary.result
+    else:
+        result = story.result
+    asked = await asyncio.to_thread(open_questions, site.home, task_id)
+    return page(
+        request,
+        "task_now.html" if part else "task.html",
+        task_id=task_id,
+        story=story,
+        result=result,
+        complete=complete,
+        state=state_name(result, running),
+        running=running,
+        asked=asked,
+        said=value(tuple(request.query_params.multi_items()), "said"),
+        via=value(tuple(request.query_params.multi_items()), "via"),
+        count=index.counted,
+        short=index.short_count,
+        wide=wide(story, words),
+        narrow=narrow(story, words),
+        plane=plane(story, words),
+        reasons=reasons_of(story, words),
+    )
+
+
+async def rows(request: Request) -> Response:
+    """Rows of the timeline as JSON: `view` short or all, `first`, `count`."""
+    _, directory = directory_of(request)
+    index, _ = await site_of(request).indexes.advanced(directory, 0.0)
+    try:
+        first, count = int(request.query_params["first"]), int(request.query_params["count"])
+    except (KeyError, ValueError):
+        raise ConfigurationError("say which rows: first and count, whole numbers") from None
+    short = request.query_params.get("view") == "short"
+    found: list[Row | Fold] | list[Row] = await asyncio.to_thread(
+        index.short if short else index.rows, first, count
+    )
+    plain = [{"n": one.first, "fold": one.count} if isinstance(one, Fold) else one.plain() for one in found]
+    body = {"first": first, "rows": plain, "count": index.counted, "short": index.short_count}
+    return Response(orjson.dumps(body), media_type="application/json")
+
+
+async def stream(request: Request) -> Response:
+    """Events of one task."""
+    task_id, directory = directory_of(request)
+    return open_stream(request, task_id, directory)
+
+
+async def event(request: Request) -> Response:
+    """One line of the log, whole: every prompt, answer and output; with `?part` without the page around it."""
+    task_id, directory = directory_of(request)
+    index = site_of(request).indexes.of(directory)
+    number = int(request.path_params["number"])
+    while index.counted <= number:
+        index, at_end = await site_of(request).indexes.advanced(directory)
+        if at_end:
+            break
+    try:
+        fields = await asyncio.to_thread(index.fields, number)
+    except (IndexError, MessageUnreadable, OSError) as error:
+        raise NothingHere(str(error)) from error
+    template = "event_now.html" if "part" in request.query_params else "event.html"
+    return page(request, template, task_id=task_id, number=number, fields=fields, count=index.counted)
+
+
+async def stop(request: Request) -> Response:
+    """Asks a task to stop, wherever it runs."""
+    task_id, _ = directory_of(request)
+    await form_of(request)
+    await asyncio.to_thread(ask_to_stop, site_of(request).home, task_id)
+    return RedirectResponse(f"/tasks/{task_id}", 303)
+
+
+async def answer(request: Request) -> Response:
+    """Answers a question, if it is still the one that was shown and nobody was quicker."""
+    task_id, _ = directory_of(request)
+    form = await form_of(request)
+    paths = tuple(each for name, each in form if name == "path")
+    said: Consent | Choice
+    try:
+        said = Consent(value(form, "consent")) if value(form, "consent") != "chosen" else Choice(paths=paths)
+    except ValueError:
+        raise ConfigurationError("choose at least one path, or another answer") from None
+    given = await asyncio.to_thread(
+        answer_question, site_of(request).home, task_id, value(form, "key"), value(form, "digest"), said, PAGE
+    )
+    late = given.said.value if isinstance(given.said, Consent) else Consent.ONCE.value
+    tail = "" if given.first else f"?said={late}&via={given.via}"
+    return RedirectResponse(f"/tasks/{task_id}{tail}", 303)

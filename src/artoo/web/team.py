@@ -1,0 +1,93 @@
+"""The governed board, the agents, and letters: what `artoo task`, `artoo agent` and `artoo mail` show and do."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from artoo.agents.board import MOST_TASKS
+from artoo.agents.left import left_to_operator
+from artoo.contracts.agents import OPERATOR, BoardState
+from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.team.instance import serving
+from artoo.runtime.team.office import open_office
+from artoo.web.site import form_of, page, site_of, value
+
+LETTERS = 50
+
+
+async def team(request: Request) -> Response:
+    """All of it at a glance: nine columns, who works, what waits for a person."""
+    site = site_of(request)
+    async with open_office(site.config) as office:
+        tasks = await office.board.list(limit=MOST_TASKS)
+        left = {one.task.id: one.why for one in await left_to_operator(office.database, office.policies)}
+        records = await office.registry.list()
+        agents = [
+            (record, await office.mailbox.unread(record.name), await office.pulses.recent(record.name, 1))
+            for record in records
+        ]
+        inbox = await office.mailbox.list(OPERATOR, "inbox", limit=LETTERS)
+        archive = await office.mailbox.list(OPERATOR, "archive", limit=LETTERS)
+        process = await asyncio.to_thread(serving, office.home)
+    columns = [(state, [task for task in tasks if task.state is state]) for state in BoardState]
+    letters = sorted((*inbox, *archive), key=lambda one: one.mail.sent_at, reverse=True)[:LETTERS]
+    return page(
+        request, "team.html", columns=columns, left=left, agents=agents, letters=letters, process=process,
+        any_tasks=bool(tasks),
+    )  # fmt: skip
+
+
+async def board_task(request: Request) -> Response:
+    """One governed task: its result with the evidence, what it would change, everything that was done with it."""
+    task_id = str(request.path_params["task"])
+    async with open_office(site_of(request).config) as office:
+        found = await office.board.get(task_id)
+        work = await asyncio.to_thread(office.submissions.of(found.id, found.submission).work)
+        proposal = await office.approvals.look(found) if found.state is BoardState.REVIEW else None
+        log = await office.board.log(task_id)
+    return page(request, "board_task.html", task=found, work=work, proposal=proposal, log=log)
+
+
+async def review(request: Request) -> Response:
+    """The operator's word on a submission, bound to the changes that were shown."""
+    task_id, form = str(request.path_params["task"]), await form_of(request)
+    why, submission = value(form, "why").strip(), value(form, "submission")
+    if not submission.isdecimal():
+        raise ConfigurationError("say which submission this is about; use the page's own form")
+    async with open_office(site_of(request).config) as office:
+        if value(form, "verdict") == "approve":
+            ruling = await office.approvals.approve(
+                task_id,
+                OPERATOR,
+                why or "approved",
+                submission=int(submission),
+                digest=value(form, "digest") or None,
+            )
+            if not ruling.completed:
+                raise ConfigurationError("; ".join(ruling.why) or "it was not approved")
+        elif not why:
+            raise ConfigurationError("say why: the reasons reach whoever does it again")
+        else:
+            await office.approvals.reject(task_id, OPERATOR, why, submission=int(submission))
+    return RedirectResponse(f"/team/tasks/{task_id}", 303)
+
+
+async def add_task(request: Request) -> Response:
+    """Puts a task on the board."""
+    site, form = site_of(request), await form_of(request)
+    async with open_office(site.config) as office:
+        await office.board.add(
+            value(form, "text"), OPERATOR, assignee=value(form, "to") or None, project=str(site.project)
+        )
+    return RedirectResponse("/team", 303)
+
+
+async def send_letter(request: Request) -> Response:
+    """A letter from the operator."""
+    site, form = site_of(request), await form_of(request)
+    async with open_office(site.config) as office:
+        await office.mailbox.send(OPERATOR, value(form, "to").strip(), value(form, "text"))
+    return RedirectResponse("/team", 303)

@@ -1,0 +1,132 @@
+"""The desk: one question in several windows, and the first answer counts."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
+from artoo.contracts.settling import Review
+from artoo.ports.desk import Given
+from artoo.runtime.asked_everywhere import AskedEverywhere, stoppable
+from artoo.runtime.desk import NotAsked, TaskDesk, answer_question, ask_to_stop, open_questions
+from artoo.tasklog.lock import TaskLock
+
+TASK = "0198f000-0000-7000-8000-000000000000"
+QUESTION = ConfirmationRequest(digest="d1", title="shell: delete 3", details=("delete a", "delete b"))
+
+
+class Terminal:
+    """A person at a terminal who answers when told to, and hears what others answered."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.typed: asyncio.Future[Consent] = asyncio.get_running_loop().create_future()
+        self.heard: list[Given] = []
+
+    async def __call__(self, request: ConfirmationRequest) -> Consent:
+        self.asked.set()
+        return await self.typed
+
+    def answered_elsewhere(self, request: ConfirmationRequest, given: Given) -> None:
+        self.heard.append(given)
+
+
+async def waiting(home: Path, terminal: Terminal) -> asyncio.Task[Consent | Choice]:
+    """A question that is on the terminal and on the desk."""
+    asking = asyncio.ensure_future(AskedEverywhere(terminal, TaskDesk(home, TASK))(QUESTION))
+    await terminal.asked.wait()
+    return asking
+
+
+async def test_a_page_answers_and_the_terminal_is_told(tmp_path: Path) -> None:
+    """The terminal's dialogue ends, with what was answered and where."""
+    terminal = Terminal()
+    asking = await waiting(tmp_path, terminal)
+    (one,) = open_questions(tmp_path)
+    assert (one.task_id, one.request) == (TASK, QUESTION)
+    given = answer_question(tmp_path, TASK, one.key, "d1", Consent.TASK, "page")
+    assert given.first and await asking is Consent.TASK
+    assert [(each.said, each.via) for each in terminal.heard] == [(Consent.TASK, "page")]
+    assert terminal.typed.cancelled() and open_questions(tmp_path) == ()
+
+
+async def test_a_terminal_answers_and_the_page_is_told(tmp_path: Path) -> None:
+    """Who comes too late learns whose answer counted, and theirs is not used."""
+    terminal = Terminal()
+    asking = await waiting(tmp_path, terminal)
+    (one,) = open_questions(tmp_path)
+    terminal.typed.set_result(Consent.NO)
+    assert await asking is Consent.NO and terminal.heard == []
+    late = answer_question(tmp_path, TASK, one.key, "d1", Consent.ONCE, "page")
+    assert (late.said, late.via, late.first) == (Consent.NO, "terminal", False)
+
+
+async def test_of_many_answers_one_counts(tmp_path: Path) -> None:
+    """Twenty threads answer at once: all are told the same, and one that it was first."""
+    asking = await waiting(tmp_path, Terminal())
+    (one,) = open_questions(tmp_path)
+    said = [Consent.ONCE, Consent.NO] * 10
+    given = await asyncio.gather(
+        *(asyncio.to_thread(answer_question, tmp_path, TASK, one.key, "d1", each, "page") for each in said)
+    )
+    assert all(each.said is given[0].said for each in given) and sum(each.first for each in given) == 1
+    assert await asking is given[0].said
+
+
+async def test_an_answer_is_bound_to_what_was_shown(tmp_path: Path) -> None:
+    """Another digest or key, a choice where there is nothing to choose: refused, and the question waits on."""
+    asking = await waiting(tmp_path, Terminal())
+    (one,) = open_questions(tmp_path)
+    for key, digest, said in (
+        (one.key, "d2", Consent.ONCE),
+        ("0" * 16, "d1", Consent.ONCE),
+        ("../../x", "d1", Consent.ONCE),
+        (one.key, "d1", Choice(paths=("/a",))),
+    ):
+        with pytest.raises(NotAsked):
+            answer_question(tmp_path, TASK, key, digest, said, "page")
+    assert not asking.done() and len(open_questions(tmp_path)) == 1
+    asking.cancel()
+    await asyncio.wait((asking,))
+    assert open_questions(tmp_path) == ()
+
+
+async def test_a_part_of_a_review_may_be_chosen(tmp_path: Path) -> None:
+    """The paths reach whoever asked."""
+    desk = TaskDesk(tmp_path, TASK)
+    with desk.laid(QUESTION.model_copy(update={"review": Review(task_id=TASK)})) as slip:
+        (one,) = open_questions(tmp_path)
+        answer_question(tmp_path, TASK, one.key, "d1", Choice(paths=("/a", "/b")), "page")
+        given = slip.given()
+    assert given is not None and given.said == Choice(paths=("/a", "/b"))
+
+
+def test_a_question_of_a_dead_process_waits_for_nobody(tmp_path: Path) -> None:
+    """Its asker is killed; whoever looks next removes it."""
+    code = (
+        "import sys, os, signal; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
+        "from test_desk import QUESTION, TASK; from artoo.runtime.desk import TaskDesk\n"
+        "with TaskDesk(Path(sys.argv[1]), TASK).laid(QUESTION): os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent)], check=False)
+    assert list((tmp_path / "desk").glob("*.question"))
+    assert open_questions(tmp_path) == () and not list((tmp_path / "desk").glob("*.question"))
+
+
+async def test_a_wish_to_stop_reaches_the_task_and_ends_its_question(tmp_path: Path) -> None:
+    """The task is asked once, and an open question is answered with no."""
+    stopped = asyncio.Event()
+    desk = TaskDesk(tmp_path, TASK)
+    assert not ask_to_stop(tmp_path, TASK)
+    with TaskLock(tmp_path, TASK), stoppable(desk, stopped.set):
+        asking = await waiting(tmp_path, Terminal())
+        assert ask_to_stop(tmp_path, TASK)
+        await asyncio.wait_for(stopped.wait(), 10)
+        assert await asking is Consent.NO
+    desk.begin()
+    assert not desk.stop_wanted()

@@ -1,0 +1,87 @@
+"""What the pages show, over the real server and real logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from web_scenes import REQUEST, TASK, Writer, first_round, opening, whole
+from web_server import page_of
+
+pytestmark = pytest.mark.unreplayable
+
+
+async def test_an_empty_home_shows_how_to_begin(tmp_path: Path) -> None:
+    """Every page of it says something."""
+    async with page_of(tmp_path) as page:
+        for path in ("/", "/team", "/memory", "/audit", "/cost"):
+            status, text = await page.get(path)
+            assert status == 200, text
+            assert "<main" in text
+        assert 'artoo "how many Python files' in (await page.get("/"))[1]
+
+
+async def test_a_task_shows_why_the_next_round_differs(tmp_path: Path) -> None:
+    """The directive, what is blocked, the numbers in words, and the answer."""
+    writer = Writer(tmp_path)
+    writer.say(whole())
+    async with page_of(tmp_path) as page:
+        status, text = await page.get(f"/tasks/{TASK}")
+        assert status == 200, text
+        for said in (
+            "wrong way: another approach",
+            "Both failures come from matching lines of text",
+            '<code class="struck">shell:grep</code>',
+            "2 of 2 failures are the approach&#39;s own fault",
+            "The loss fell by 0.52",
+            "src/app.py imports the most",
+        ):
+            assert said in text, said
+        assert REQUEST in (await page.get("/"))[1]
+
+
+async def test_a_task_that_has_just_begun(tmp_path: Path) -> None:
+    """Whose turn it is, before anything was decided."""
+    writer = Writer(tmp_path)
+    writer.say(opening())
+    async with page_of(tmp_path) as page:
+        assert "Now: planner." in (await page.get(f"/tasks/{TASK}"))[1]
+        writer.say(first_round())
+        assert "Now: planner." in (await page.get(f"/tasks/{TASK}?part"))[1]
+
+
+async def test_the_other_language(tmp_path: Path) -> None:
+    """By what the browser accepts, and by choice."""
+    Writer(tmp_path).say(whole())
+    async with page_of(tmp_path) as page:
+        _, text = await page.get(f"/tasks/{TASK}", **{"accept-language": "zh-CN,zh;q=0.9,en;q=0.8"})
+        assert '<html lang="zh">' in text and "控制" not in REQUEST and "这一轮为何不同" in text
+        _, text = await page.post("/language", ("language", "zh"), ("back", "/team"))
+        assert '<html lang="zh">' in text and "任务板" in text
+
+
+async def test_every_event_can_be_read_whole(tmp_path: Path) -> None:
+    """Rows of both views, and one event with its prompt; beyond the end there is nothing."""
+    writer = Writer(tmp_path)
+    writer.say(whole())
+    async with page_of(tmp_path) as page:
+        await page.get(f"/tasks/{TASK}")
+        async with page.client.get(f"{page.address}/tasks/{TASK}/rows?view=all&first=0&count=400") as answer:
+            everything = await answer.json()
+        async with page.client.get(f"{page.address}/tasks/{TASK}/rows?view=short&first=0&count=400") as answer:
+            short = await answer.json()
+        assert [row["n"] for row in everything["rows"]] == list(range(writer.count))
+        hidden = sum(row.get("fold", 0) for row in short["rows"])
+        assert hidden > 0 and hidden + sum("fold" not in row for row in short["rows"]) == writer.count
+        assert "The request: …" in (await page.get(f"/tasks/{TASK}/events/2"))[1]
+        assert (await page.get(f"/tasks/{TASK}/events/{writer.count}"))[0] == 404
+        assert (await page.get("/tasks/nothing"))[0] == 404
+
+
+async def test_what_if(tmp_path: Path) -> None:
+    """A wrong number is named, not swallowed."""
+    Writer(tmp_path).say(whole())
+    async with page_of(tmp_path) as page:
+        status, text = await page.get(f"/tasks/{TASK}/what-if?delta=.6")
+        assert status == 200 and "What if" in text, text
+        assert (await page.get(f"/tasks/{TASK}/what-if?delta=banana"))[0] == 400

@@ -1,0 +1,89 @@
+"""The real server over a home of the tests, and a client that keeps a cookie as a browser does."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import aiohttp
+
+from artoo.runtime.artoo import Artoo
+from artoo.runtime.config import Config
+from artoo.testing import ScriptedModel
+from artoo.web.serving import bound, served
+from artoo.web.starting import nobody_here
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A server that answers. `client` has entered; `address` has no slash at its end."""
+
+    address: str
+    token: str
+    client: aiohttp.ClientSession
+    port: int
+
+    async def get(self, path: str, **headers: str) -> tuple[int, str]:
+        """Status and text of a page."""
+        async with self.client.get(self.address + path, headers=headers) as answer:
+            return answer.status, await answer.text()
+
+    async def post(self, path: str, *fields: tuple[str, str], origin: str | None = None) -> tuple[int, str]:
+        """Sends a form as the page itself would; the answer is that of the page that it leads to."""
+        headers = {"origin": origin if origin is not None else self.address}
+        async with self.client.post(self.address + path, data=list(fields), headers=headers) as answer:
+            return answer.status, await answer.text()
+
+
+@asynccontextmanager
+async def page_of(
+    home: Path,
+    *,
+    model: ScriptedModel | None = None,
+    port: int | None = 0,
+    project: Path | None = None,
+    enter: bool = True,
+    listening: socket.socket | None = None,
+) -> AsyncGenerator[Page]:
+    """The page of this home, entered. `model` does what is begun in the page."""
+    config = Config(workspace=home / "workspace").at_home(home)
+    listening = listening or bound(port)
+
+    def runtime() -> Artoo:
+        return Artoo(config, environ={}, model=model, confirm=nobody_here)
+
+    jar = aiohttp.CookieJar(unsafe=True)  # cookies of addresses made of numbers too
+    async with (
+        served(config, project or home, runtime, listening) as serving,
+        aiohttp.ClientSession(cookie_jar=jar) as client,
+    ):
+        parts = urlsplit(serving.address)
+        token = parse_qs(parts.query)["token"][0]
+        address = f"{parts.scheme}://{parts.netloc}"
+        await _answers(parts.port or 0)
+        try:
+            if enter:
+                async with client.get(serving.address) as answer:
+                    assert answer.status == 200, await answer.text()
+            yield Page(address, token, client, parts.port or 0)
+        finally:
+            serving.stop()
+
+
+async def _answers(port: int) -> None:
+    """Returns when the server accepts connections."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except OSError:
+                await asyncio.sleep(0.02)
+            else:
+                writer.close()
+                await writer.wait_closed()
+                return
