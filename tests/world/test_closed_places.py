@@ -187,10 +187,10 @@ def test_a_closed_place_that_has_gone_is_not_closed(tmp_path: Path, monkeypatch:
     secret.parent.mkdir(mode=0o755)
     secret.touch(mode=0o600)
 
-    def found(turn: int) -> tuple[Path, ...]:
-        return (secret,)
+    def found(turn: int) -> tuple[str, ...]:
+        return (str(secret),)
 
     monkeypatch.setattr(restricted, "_found", found)
-    assert restricted.restricted() == (secret,)
+    assert restricted.restricted() == (str(secret),)
     secret.unlink()
     assert restricted.restricted() == ()

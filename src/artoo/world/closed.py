@@ -13,14 +13,15 @@ places, for whoever confines a command.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from artoo.ports.sandbox import Roots
 from artoo.world.open_places import open_in_home, program_places
+from artoo.world.path_set import PathSet
 from artoo.world.restricted import is_restricted, may_everybody_read, restricted
 
 LAYER_TREES = ("project", "workspace")
@@ -60,9 +61,9 @@ class ClosedHome:
 
     def paths(self) -> Iterator[str]:
         """The places that are closed, outermost only."""
-        yield from self._in(self.home, hidden_only=True)
+        yield from self._in(self.home, PathSet(self.opened), hidden_only=True)
 
-    def _in(self, directory: str, *, hidden_only: bool) -> Iterator[str]:
+    def _in(self, directory: str, opened: PathSet, *, hidden_only: bool) -> Iterator[str]:
         try:
             names = sorted(os.listdir(directory))
         except OSError:  # not there, or not to be read by anybody that we start
@@ -71,10 +72,10 @@ class ClosedHome:
             path = f"{directory.rstrip('/')}/{name}"
             if hidden_only and not is_hidden_name(name):
                 continue
-            if path in self.opened:
+            if path in opened:
                 continue
-            if any(_inside(one, path) for one in self.opened):
-                yield from self._in(path, hidden_only=False)
+            if opened.lie_in(path):
+                yield from self._in(path, opened, hidden_only=False)
             else:
                 yield path
 
@@ -97,14 +98,14 @@ class Closed:
             return True
         return is_restricted(path) and not any(_inside(path, one) for one in _ways(self.roots))
 
-    def paths(self) -> Iterator[Path]:
+    def paths(self) -> Iterator[str]:
         """The real places that are closed, outermost only."""
-        ways = _ways(self.roots)
+        ways = PathSet(_ways(self.roots))
         for home in self.homes:
-            plain = (path for path in home.paths() if not os.path.islink(path))
-            yield from existing(map(Path, (*plain, *home.targets)))
+            yield from (path for path in home.paths() if not os.path.islink(path))
+            yield from (path for path in home.targets if os.path.lexists(path))
         for place in restricted():
-            yield from _around(str(place), ways)
+            yield from _around(place, ways)
 
 
 def closed_paths(roots: Roots, artoo_home: Path, hide: Iterable[Path] = ()) -> tuple[Path, ...]:
@@ -114,15 +115,15 @@ def closed_paths(roots: Roots, artoo_home: Path, hide: Iterable[Path] = ()) -> t
     trees is named instead of the whole.
     """
     artoo = (artoo_home,) if roots.layer is None else _beside(artoo_home.resolve(), roots.layer)
-    return tuple(dict.fromkeys((*existing([*artoo, *hide]), *Closed.of(roots).paths())))
+    return tuple(map(Path, dict.fromkeys((*_existing((*artoo, *hide)), *Closed.of(roots).paths()))))
 
 
-def _around(path: str, ways: tuple[str, ...]) -> Iterator[Path]:
+def _around(path: str, ways: PathSet) -> Iterator[str]:
     """`path`, or everything in it beside the ways to what must stay open."""
-    if any(_inside(path, one) for one in ways):
+    if ways.cover(path):
         return
-    if not any(_inside(one, path) for one in ways):
-        yield Path(path)
+    if not ways.lie_in(path):
+        yield path
         return
     try:
         names = sorted(os.listdir(path))
@@ -188,16 +189,11 @@ def _is_tree(child: Path, layer: Path) -> bool:
     return child.parent == layer and child.name in LAYER_TREES
 
 
-def existing(paths: Iterable[Path]) -> tuple[Path, ...]:
+def _existing(paths: Iterable[Path]) -> Iterator[str]:
     """The real paths of those that exist; links are resolved, so that what they lead to is meant."""
-    found: dict[Path, None] = {}
     for path in paths:
-        try:
-            mode = os.lstat(path).st_mode
-            found[path.resolve(strict=True) if stat.S_ISLNK(mode) else Path(os.path.realpath(path))] = None
-        except (OSError, RuntimeError):
-            continue
-    return tuple(found)
+        with suppress(OSError):
+            yield os.path.realpath(path, strict=True)
 
 
 def first_below(path: str, directory: str) -> str:

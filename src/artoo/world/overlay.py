@@ -24,6 +24,7 @@ from artoo.world.edge.running import run_with_network
 from artoo.world.environment import cleaned
 from artoo.world.mounts import MountTable, inner_mounts
 from artoo.world.open_settings import lay_git_extract
+from artoo.world.path_set import PathSet, outermost
 from artoo.world.process import Confined, Ended
 from artoo.world.runner import Over, run_of
 from artoo.world.scan import scan
@@ -32,6 +33,7 @@ from artoo.world.view_place import ViewKind
 
 _PRIVATE_PLACES = ("/tmp", "/var/tmp", "/run")
 """Directories of which a command sees its own, empty ones."""
+_PRIVATE = PathSet((*_PRIVATE_PLACES, "/dev/shm"))
 
 LIMIT_WORDS: Mapping[RunStatus, str] = {
     "timeout": "the time limit was reached",
@@ -164,15 +166,9 @@ def _stopped_by(status: RunStatus) -> list[str]:
 
 def _visible(hidden: tuple[Path, ...], roots: tuple[Path, ...]) -> tuple[Path, ...]:
     """Those that a command could see at all; the outermost only, shallow first."""
-    private = (Path("/tmp"), Path("/var/tmp"), Path("/run"), Path("/dev/shm"))
-    chosen: list[Path] = []
-    for path in sorted(hidden, key=lambda one: len(one.parts)):
-        in_private = any(path.is_relative_to(place) for place in private)
-        in_root = any(path.is_relative_to(root) for root in roots)
-        covered = any(path.is_relative_to(outer) for outer in chosen)
-        if (in_root or not in_private) and not covered:
-            chosen.append(path)
-    return tuple(chosen)
+    in_roots = PathSet(map(str, roots))
+    seen = (path for path in map(str, hidden) if not _PRIVATE.cover(path) or in_roots.cover(path))
+    return tuple(map(Path, outermost(seen)))
 
 
 def _held_read_only(request: SandboxRequest, stage: Stage) -> list[str]:

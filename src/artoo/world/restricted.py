@@ -19,7 +19,7 @@ _MOST_ENTRIES = 60_000
 _KEPT_SECONDS = 120.0
 
 
-def restricted() -> tuple[Path, ...]:
+def restricted() -> tuple[str, ...]:
     """Files and directories that only their owner or group may read, outermost only. Nothing for a plain user.
 
     What was found holds for two minutes, without what has gone since: nothing can be laid over it. Of a machine
@@ -47,18 +47,18 @@ def may_everybody_read(path: str) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _found(turn: int) -> tuple[Path, ...]:
+def _found(turn: int) -> tuple[str, ...]:
     return tuple(_search(_PLACES))
 
 
-def _search(places: tuple[str, ...]) -> Iterator[Path]:
+def _search(places: tuple[str, ...]) -> Iterator[str]:
     seen = 0
     waiting = deque(places)
     while waiting and seen < _MOST_ENTRIES:
         directory = waiting.popleft()
         try:
             if not _open_to_all(os.lstat(directory).st_mode):
-                yield Path(directory)
+                yield directory
                 continue
             entries = list(os.scandir(directory))
         except OSError:
@@ -71,7 +71,7 @@ def _search(places: tuple[str, ...]) -> Iterator[Path]:
             if stat.S_ISDIR(status.st_mode):
                 waiting.append(entry.path)
             elif not _open_to_all(status.st_mode):
-                yield Path(entry.path)
+                yield entry.path
 
 
 def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
