@@ -13,7 +13,6 @@ from artoo.cli.marks import ASCII, UNICODE
 from artoo.cli.outcome import as_json, exit_code
 from artoo.cli.paint import Paint
 from artoo.cli.places import Here
-from artoo.cli.result_words import result_words
 from artoo.cli.task_names import named, short_name
 from artoo.cli.text import CHINESE, ENGLISH, Text
 from artoo.cli.view import TaskView
@@ -26,6 +25,7 @@ from artoo.contracts.findings import FailedLast, ResultFact, Unconfirmed
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, counts_of
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.tools.settling_words import joined, met, waiting
+from artoo.words.result import result_words
 
 HERE = Here("/home/me/project", "/home/me")
 TASK = "0198f000-0000-7000-8000-000000000000"

@@ -18,7 +18,6 @@ from typing import TypeVar, cast
 
 from artoo import Artoo, Config, RunOptions
 from artoo.auditor.watch import Watch
-from artoo.cli.result_words import result_words
 from artoo.contracts.base import Contract
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
@@ -32,6 +31,7 @@ from artoo.ports.confirm import Confirm
 from artoo.runtime.system import SystemClock
 from artoo.testing import Asked, Reply, ScriptedServer, with_body
 from artoo.testing.replies import Scripted
+from artoo.words.result import result_words
 
 P = TypeVar("P", bound=Contract)
 Json = dict[str, object]

@@ -9,7 +9,7 @@ from scenario import Script, World, moves, plan, shell, subtask
 
 from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.solution import StoppedBy
-from artoo.testing import Reply
+from artoo.testing import Asked, Reply
 
 
 def again(command: str, *, final: bool = True) -> Script:
@@ -54,9 +54,10 @@ async def test_what_was_not_allowed_is_not_asked_for_again(world: World, asked: 
         questions.append(request)
         return False
 
-    other_words = dict(again("", final=final)) | {
-        "ExecutorStep": lambda _: shell(f"{CURL}?{next(count)}", final=final)
-    }
+    def differently(_: Asked) -> Reply:
+        return shell(f"{CURL}?{next(count)}", final=final)
+
+    other_words: Script = {**again("", final=final), "ExecutorStep": differently}
     for script in (again(CURL, final=final), other_words):
         ended = await world.play("fetch example.com", script, confirm=no if asked else None)
         assert len(ended.contracts) <= 3

@@ -28,7 +28,6 @@ from scenario import (
 )
 
 from artoo import Artoo, Budgets, tool
-from artoo.cli.result_words import ENGLISH
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome, ToolCalled
@@ -44,6 +43,7 @@ from artoo.loops.medium.planner import Planner
 from artoo.loops.medium.solver import Solver
 from artoo.testing import Asked, FakeClock, Reply, ScriptedServer, forbid_real_models, server_error, slow
 from artoo.testing.replies import Scripted
+from artoo.words.result import ENGLISH
 
 COUNT = "How many lines has a.txt?"
 ONE = plan(subtask("count", tool="shell"))

@@ -24,6 +24,7 @@ from artoo.contracts.execution import (
     ToolCalled,
     ToolStarted,
 )
+from artoo.contracts.findings import Unconfirmed
 from artoo.contracts.plan import DispatchManifest, ManifestEntry, Plan, PlannedSubTask, SubTask
 from artoo.contracts.recording import Observed, Source, TaskOpened
 from artoo.contracts.request import TaskSpec, UserRequest
@@ -209,9 +210,13 @@ def holds() -> Iterator[Step]:
     yield (
         Role.SOLVER,
         FinalResult(
-            task_id=TASK, summary="src/app.py imports the most: 23 other modules. importers.md lists the ten largest.",
-            output="src/app.py 23\nsrc/views.py 19", directive=Directive.ACCEPT, assurance=Assurance.CHECKED, replans=1,
-            facts=("importers.md was made (412 bytes)",),
+            task_id=TASK,
+            summary="src/app.py imports the most: 23 other modules. importers.md lists the ten largest.",
+            output="src/app.py 23\nsrc/views.py 19",
+            directive=Directive.ACCEPT,
+            assurance=Assurance.CHECKED,
+            replans=1,
+            facts=(Unconfirmed(looked=True),),
             cost=Cost(llm_calls=6, prompt_tokens=10_980, completion_tokens=1_284, tool_calls=4, elapsed_ms=41_200),
         ),
     )  # fmt: skip

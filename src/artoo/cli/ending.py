@@ -10,7 +10,6 @@ from artoo.cli.marks import Marks, cost_line
 from artoo.cli.paint import Paint, Tone
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line, printable
-from artoo.cli.result_words import ResultWords, result_words
 from artoo.cli.settled_lines import SettledLines
 from artoo.cli.text import Text, role_name
 from artoo.cli.view import TaskView
@@ -18,6 +17,7 @@ from artoo.contracts.confirmation import AskedAct
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.solution import Directive, FinalResult
+from artoo.words.result import ResultWords, result_words
 
 LISTED = 20
 """Entries of a list that are shown; the rest are counted. Unmet criteria are always all shown."""

@@ -14,7 +14,6 @@ from rich.tree import Tree
 from artoo.cli.log_story import Events, RoundStory, SubTaskStory, TaskStory, details
 from artoo.cli.marks import Marks, cost_line, loss_line, marks_for
 from artoo.cli.printable import one_line, printable
-from artoo.cli.result_words import result_words
 from artoo.cli.text import Text as Sentences
 from artoo.cli.text import in_language, language_of
 from artoo.contracts.base import Contract
@@ -25,6 +24,7 @@ from artoo.contracts.plan import PlanRefused
 from artoo.contracts.recording import TaskResumed
 from artoo.contracts.solution import Decided, FinalResult, RoleFailure, StoppedBy
 from artoo.tasklog.reader import TaskSummary
+from artoo.words.result import result_words
 
 ID_SHOWN = 13
 """Characters of a task's id that are shown: for a UUIDv7 its whole time stamp."""

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from artoo.cli.result_words import result_words
 from artoo.contracts.execution import CriterionVerdict
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
+from artoo.words.result import result_words
 
 ACCEPTED, ABANDONED, USAGE, NO_MODEL, PENDING, INTERRUPTED = 0, 1, 2, 3, 4, 130
 """Exit codes of a run (SPEC section 12)."""

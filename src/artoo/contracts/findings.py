@@ -1,7 +1,7 @@
 """What code finds, typed: why a criterion failed, and what a person is to know beside an answer.
 
 A finding holds exact things only: paths, commands, numbers, a program's own words. Models and logs read it in
-English (`Reason.text`); who shows it to a person has the sentences of their language (`artoo.cli.result_words`).
+English (`Reason.text`); who shows it to a person has the sentences of their language (`artoo.words.result`).
 """
 
 from __future__ import annotations

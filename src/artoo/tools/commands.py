@@ -80,8 +80,8 @@ linecache.cache[name] = (len(code), None, code.splitlines(True), name)
 sys.modules["__main__"] = main = types.ModuleType("__main__")
 exec(compile(code, name, "exec"), main.__dict__)
 """
-"""Where a script fails, the line that failed is shown, as of a script in a file. With `-c` alone, Python before 3.13
-tells its number, and whoever is to mend it has to count: a small model cannot."""
+"""Where a script fails, the line that failed is shown, as of a script in a file. With `-c` alone, Python before
+3.13 tells its number, and whoever is to mend it has to count: a small model cannot."""
 
 
 class CommandRunner(Protocol):

@@ -25,6 +25,7 @@ from artoo.web.reasons import reasons_of
 from artoo.web.rows import Row
 from artoo.web.site import NothingHere, form_of, page, site_of, value, words_of
 from artoo.web.stream import home_events, open_stream, streamed
+from artoo.words.result import result_words
 
 LISTED = 50
 FIRST_SECONDS = 0.3
@@ -101,6 +102,7 @@ async def task(request: Request) -> Response:
         task_id=task_id,
         story=story,
         result=result,
+        facts=() if result is None else tuple(map(result_words(words.language).fact, result.facts)),
         complete=complete,
         state=state_name(result, running),
         running=running,

@@ -6,7 +6,6 @@ import unicodedata
 
 import pytest
 
-from artoo.cli.result_words import CHINESE, ENGLISH, ResultWords, result_words
 from artoo.contracts.criteria import AGREES_WITH_EVIDENCE
 from artoo.contracts.findings import (
     FailedLast,
@@ -20,6 +19,7 @@ from artoo.contracts.findings import (
     Unformed,
 )
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
+from artoo.words.result import CHINESE, ENGLISH, ResultWords, result_words
 
 FACTS: tuple[ResultFact, ...] = (
     Unconfirmed(looked=True),
