@@ -209,8 +209,9 @@ def holds() -> Iterator[Step]:
     yield (
         Role.SOLVER,
         FinalResult(
-            task_id=TASK, summary="src/app.py imports the most: 23 other modules. importers.md lists the ten largest.",
-            output="src/app.py 23\nsrc/views.py 19", directive=Directive.ACCEPT, assurance=Assurance.CHECKED, replans=1,
+            task_id=TASK, output="src/app.py 23\nsrc/views.py 19", directive=Directive.ACCEPT, replans=1,
+            summary="src/app.py imports the most: 23 other modules. importers.md lists the ten largest.",
+            assurance=Assurance.CHECKED,
             facts=("importers.md was made (412 bytes)",),
             cost=Cost(llm_calls=6, prompt_tokens=10_980, completion_tokens=1_284, tool_calls=4, elapsed_ms=41_200),
         ),
