@@ -6,12 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check test-quick man docs torture bench lock clean model
+.PHONY: demo browser pictures test check test-quick man docs torture bench lock clean model
 
 demo: $(READY)
 	$(BIN)/artoo run "How many Python files (name ending in .py) are in the directory src and its subdirectories? Print the number, and in one line how it was found."
 
-test: check model
+test: check model browser
 	$(BIN)/pytest -n 2 --dist loadfile
 
 check: $(READY)
@@ -22,7 +22,7 @@ check: $(READY)
 	$(BIN)/coverage run -m pytest -q tests/control tests/contracts
 	$(BIN)/coverage report
 
-test-quick: $(READY)
+test-quick: $(READY) browser
 	$(BIN)/pytest -n 2 --dist loadfile -m "not torture and not embedded"
 
 # The man page, written from the commands: `man ./artoo.1`.
@@ -41,6 +41,14 @@ $(VENV)/.docs-ready: requirements/docs.txt $(READY)
 torture: $(READY) model
 	$(BIN)/pytest -m torture
 	$(BIN)/pytest --hypothesis-profile=search -n 2 --dist loadfile -m "not torture and not embedded"
+
+# A browser for the tests of the page. Where none can be had they are skipped, with the reason.
+browser: $(READY)
+	$(BIN)/python tests/web/fetch_browser.py
+
+# The pictures in docs/web.md, made by the tests.
+pictures: browser
+	ARTOO_PICTURES=docs/pictures $(BIN)/pytest tests/web/test_browser.py
 
 model: $(READY)
 	$(BIN)/artoo model pull

@@ -45,8 +45,10 @@ LONGEST = 160
 @click.option(
     "--json", "as_json", is_flag=True, help="Print what happens to tasks, letters and agents as JSON lines."
 )
+@click.option("--web", is_flag=True, help="With the page beside it (artoo web).")
+@click.option("--port", type=click.IntRange(0, 65_535), help="The page's port.")
 @click.pass_context
-def serve(context: click.Context, events: bool, as_json: bool) -> None:
+def serve(context: click.Context, events: bool, as_json: bool, web: bool, port: int | None) -> None:
     """Let the agents work, until Ctrl-C. One process for each home.
 
     What was begun is ended or given back; the next start goes on with it. A second Ctrl-C ends at once.
@@ -55,8 +57,17 @@ def serve(context: click.Context, events: bool, as_json: bool) -> None:
 
     config = config_of(context)
     with only_instance(config.home):
-        code = asyncio.run(_serve(config, _printer(events, as_json)))
+        code = asyncio.run(_serve_with_page(config, _printer(events, as_json), web=web, port=port))
     context.exit(code)
+
+
+async def _serve_with_page(config: Config, tell: Callable[[Envelope], None], *, web: bool, port: int | None) -> int:
+    if not web:
+        return await _serve(config, tell)
+    from artoo.cli.web_command import page_beside
+
+    async with page_beside(config, port):
+        return await _serve(config, tell)
 
 
 async def _serve(config: Config, tell: Callable[[Envelope], None]) -> int:

@@ -6,7 +6,8 @@ import asyncio
 import os
 import signal
 import socket
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,27 @@ async def _serve(config: Config, listening: socket.socket, no_open: bool) -> Non
             loop.add_signal_handler(number, serving.stop)
         _show(serving.address, config.home, no_open)
     click.echo("artoo: the page is closed", err=True)
+
+
+@asynccontextmanager
+async def page_beside(config: Config, port: int | None) -> AsyncGenerator[None]:
+    """The page answers while the block runs. Raises ConfigurationError when this home has one already."""
+    from artoo.contracts.errors import ConfigurationError
+    from artoo.web.serving import bound, only_page, served
+
+    listening = bound(port)
+    with only_page(config.home, listening.getsockname()[1]) as other:
+        if other is not None:
+            listening.close()
+            raise ConfigurationError(
+                f"artoo web serves this home already, at port {other}; stop it, or leave out --web"
+            )
+        async with served(config, Path.cwd(), lambda: runtime_of(config), listening) as serving:
+            click.echo(f"artoo: {serving.address}", err=True)
+            try:
+                yield
+            finally:
+                serving.stop()
 
 
 def runtime_of(config: Config) -> AbstractAsyncContextManager[Runtime]:

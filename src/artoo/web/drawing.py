@@ -46,6 +46,7 @@ class Frame:
     width: int
     height: int
     name: str
+    name_x: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,8 @@ _ORDER = (
     *(Role.USER, Role.PERCEIVER, Role.PLANNER, Role.DISPATCHER),
     *(Role.EXECUTOR, Role.AGENT_VALIDATOR, Role.META_VALIDATOR, Role.SOLVER),
 )
-_WIDE_X = (12, 122, 252, 382, 536, 666, 820, 964)
-_WIDTH = 104
+_WIDE_X = (8, 138, 270, 398, 546, 676, 826, 962)
+_WIDTH = 100
 
 
 def wide(story: Story, words: Words) -> Drawing:
@@ -80,7 +81,7 @@ def wide(story: Story, words: Words) -> Drawing:
         Arrow(f"M{left + _WIDTH} {middle} H{right - 7}", turn is role)
         for (left, right), role in zip(pairwise(_WIDE_X), _ORDER[1:], strict=True)
     ]
-    solver, planner, validator, executor = (_WIDE_X[7] + 52, _WIDE_X[2] + 52, _WIDE_X[5] + 52, _WIDE_X[4] + 52)
+    solver, planner, validator, executor = (_WIDE_X[place] + _WIDTH // 2 for place in (7, 2, 5, 4))
     corrected = turn is Role.EXECUTOR and any(part.lessons for part in story.round.parts.values())
     arrows = (
         *line,
@@ -94,8 +95,8 @@ def wide(story: Story, words: Words) -> Drawing:
         Arrow(f"M{(solver + planner) // 2 - 92} {end + 96} H{planner - 22} V{end + 7}", False, "slow"),
     )
     frames = (
-        Frame(520, 62, 266, 122, words.fast_loop),
-        Frame(238, 20, 844, 210, words.medium_loop),
+        Frame(530, 62, 262, 122, words.fast_loop, 542),
+        Frame(256, 20, 820, 210, words.medium_loop, 268),
     )
     return Drawing(
         1100, 300, _nodes(story, words, spots, _WIDTH), arrows, frames, ((solver + planner) // 2, end + 35),
@@ -109,8 +110,8 @@ def narrow(story: Story, words: Words) -> Drawing:
     spots = {
         Role.USER: (left, 8),
         Role.PERCEIVER: (right, 8),
-        Role.PLANNER: (left, 104),
-        Role.DISPATCHER: (right, 104),
+        Role.PLANNER: (left, 110),
+        Role.DISPATCHER: (right, 110),
         Role.EXECUTOR: (left, 216),
         Role.AGENT_VALIDATOR: (right, 216),
         Role.META_VALIDATOR: (left, 318),
@@ -120,25 +121,25 @@ def narrow(story: Story, words: Words) -> Drawing:
     across = [
         Arrow(f"M{left + width} {y + 25} H{right - 7}", turn is role)
         for y, role in (
-            *((8, Role.PERCEIVER), (104, Role.DISPATCHER)),
+            *((8, Role.PERCEIVER), (110, Role.DISPATCHER)),
             *((216, Role.AGENT_VALIDATOR), (318, Role.SOLVER)),
         )
     ]
     down = [
-        Arrow(f"M240 {y + HIGH} V{y + gap} H84 V{below - 7}", turn is role)
+        Arrow(f"M240 {y + HIGH} V{y + gap} H36 V{below - 7}", turn is role)
         for y, gap, below, role in (
-            (8, 64, 104, Role.PLANNER),
-            (104, 66, 216, Role.EXECUTOR),
+            (8, 64, 110, Role.PLANNER),
+            (110, 66, 216, Role.EXECUTOR),
             (216, 76, 318, Role.META_VALIDATOR),
         )
     ]
-    arrows = (
-        *across,
-        *down,
-        Arrow("M304 343 H322 V90 H110 V97", turn is Role.PLANNER and len(story.rounds) > 0, "back"),
+    again = turn is Role.PLANNER and len(story.rounds) > 0
+    arrows = (*across, *down, Arrow("M240 368 V384 H10 V135 H13", again, "back"))
+    frames = (
+        Frame(16, 188, 304, 88, words.fast_loop, 52),
+        Frame(4, 82, 326, 330, words.medium_loop, 52),
     )
-    frames = (Frame(10, 186, 304, 90, words.fast_loop), Frame(4, 82, 326, 318, words.medium_loop))
-    return Drawing(334, 452, _nodes(story, words, spots, width), arrows, frames, (167, 392), (167, 432))
+    return Drawing(334, 452, _nodes(story, words, spots, width), arrows, frames, (170, 402), (167, 436))
 
 
 def _nodes(story: Story, words: Words, spots: dict[Role, tuple[int, int]], width: int) -> tuple[Node, ...]:

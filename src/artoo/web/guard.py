@@ -84,7 +84,8 @@ class Guard:
             return PlainTextResponse("artoo: this is not the host that you asked for\n", 421)
         if method not in _SAFE and not is_own_origin(headers.get("origin", ""), hosts[0]):
             return PlainTextResponse("artoo: this was not asked by a page of artoo's own\n", 403)
-        if path != ENTRANCE and not self._entry.knows(session_of(headers)):
+        entering = path == ENTRANCE and method in _SAFE
+        if not entering and not self._entry.knows(session_of(headers)):
             return PlainTextResponse(NO_COOKIE, 401)
         return None
 

@@ -29,6 +29,8 @@ def reasons_of(story: Story, words: Words) -> tuple[Reasons, ...]:
         sentences = () if each.decided is None else _sentences(each.decided, story.law, words, first=first)
         found.append(Reasons(each, before, sentences))
         before = each
+    if before is not None and before.directive is not None:  # it is said already how the next one will differ
+        found.append(Reasons(Round(before.directive.round), before, ()))
     return tuple(reversed(found))
 
 
@@ -37,9 +39,10 @@ def _sentences(
 ) -> tuple[tuple[str, float, str], ...]:
     loss = decided.loss
     total = decided.logical_failures + decided.environmental_failures
+    about_d = words.why_d if loss.D else words.why_d_none
     about_p = words.why_p.format(logical=decided.logical_failures, total=total) if total else words.why_p_none
     return (
-        ("D", loss.D, words.why_d.format(criteria=decided.criteria, share=loss.D)),
+        ("D", loss.D, about_d.format(criteria=decided.criteria, share=loss.D)),
         ("P", loss.P, about_p),
         ("Ω", loss.Omega, words.why_omega.format(share=loss.Omega, theta=law.theta)),
         ("∇L", decided.grad_l, _slope(decided.grad_l, law, words, first=first)),

@@ -92,16 +92,17 @@ async def served(
         )
     )
     port = int(listening.getsockname()[1])
-    async with asyncio.TaskGroup() as group:
-        group.create_task(starter.run())
-        serving = group.create_task(server.serve(sockets=[listening]))
-        page = Serving(address_of(port, entry.token()), server, site.closing)
-        try:
-            yield page
-            await asyncio.wait((serving,))
-        finally:
-            page.stop()
-            starter.close()
+    with listening:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(starter.run())
+            serving = group.create_task(server.serve(sockets=[listening]))
+            page = Serving(address_of(port, entry.token()), server, site.closing)
+            try:
+                yield page
+                await asyncio.wait((serving,))
+            finally:
+                page.stop()
+                starter.close()
 
 
 def address_of(port: int, token: str) -> str:

@@ -77,6 +77,7 @@ class Words:
     differs: str
     law_said: str
     why_d: str
+    why_d_none: str
     why_p_none: str
     why_p: str
     why_omega: str
