@@ -65,8 +65,7 @@ def parse(words: list[str]) -> None:
     while isinstance(command, click.Group) and rest:
         name, found, rest = command.resolve_command(context, rest)
         assert found is not None and name is not None
-        context, command = click.Context(found, info_name=name, parent=context), found
-        context.allow_extra_args = context.allow_interspersed_args = isinstance(found, click.Group)
+        context, command = click.Context(found, info_name=name, parent=context, **found.context_settings), found
         if isinstance(found, click.Group):
             continue
         # The parser alone: a synopsis leaves arguments out, and its files are not here, which is no mistake.
