@@ -10,6 +10,7 @@ from typing import Any
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.recording import ModelKnown, TaskOpened
+from artoo.contracts.settling import ApplyMode
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.asking import Standing
 from artoo.loops.fast.agreement import SecondLook
@@ -70,7 +71,7 @@ def settings_of(opened: TaskOpened, project: str = "") -> TaskSettings:
             tool=Known(opened.tool.small, opened.tool.window),
             heuristics=without(opened.without),
             project=project,
-            apply=opened.apply,
+            apply=opened.apply or ApplyMode.NEW,
         )
     except ValueError as error:
         raise ConfigurationError(
