@@ -37,27 +37,32 @@ class UnderWay:
     durable: Durable = nothing_to_keep
 
 
-_current: ContextVar[UnderWay | None] = ContextVar("artoo_call_under_way", default=None)
+_current: ContextVar[list[UnderWay]] = ContextVar("artoo_call_under_way")
+"""The call, or nothing. Whatever is begun meanwhile keeps a copy of the context, a cancelled timer until it would
+have rung: the list is emptied when the call ends, so that no such copy keeps a whole task in memory.
+"""
 
 
 @contextmanager
 def under_way(call: UnderWay | None) -> Generator[None]:
     """Makes `call` the one under way in this asyncio task; None: a call that nobody keeps a record of."""
-    token = _current.set(call)
+    held = [] if call is None else [call]
+    token = _current.set(held)
     try:
         yield
     finally:
+        held.clear()
         _current.reset(token)
 
 
 def current_call() -> UnderWay | None:
     """The call under way, None when there is none."""
-    return _current.get()
+    return next(iter(_current.get(())), None)
 
 
 def current_act() -> str:
     """The act of the call under way; empty when there is none."""
-    call = _current.get()
+    call = current_call()
     return "" if call is None else call.ticket.act
 
 
@@ -70,7 +75,7 @@ class Announcing:
 
 async def goes_out(effects: CallEffects) -> None:
     """Announces the call. One that reaches outside first waits until the log has that. Raises NotLogged."""
-    call = _current.get()
+    call = current_call()
     if call is None:
         return
     if effects is not CallEffects.OUTSIDE:
@@ -83,7 +88,7 @@ async def goes_out(effects: CallEffects) -> None:
 async def kept_so_far() -> None:
     """Waits until the log has all that was said: before staged changes are applied, and after an answer.
     Raises NotLogged."""
-    call = _current.get()
+    call = current_call()
     if call is not None:
         await call.durable()
 

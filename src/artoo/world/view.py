@@ -207,7 +207,6 @@ class LayeredView:
 
     async def changes(self) -> tuple[Change, ...]:
         async with self._turn:
-            # One look at the file system; a thread costs more on a busy machine than all that an unused view does.
             return await asyncio.to_thread(self._changes) if self._state.place.exists else ()
 
     def _changes(self) -> tuple[Change, ...]:
@@ -223,7 +222,7 @@ class LayeredView:
 
     async def join(self, names: Sequence[str]) -> tuple[Conflict, ...]:
         async with self._turn:
-            return await _to_its_end(lambda _: self._join(names))
+            return await self._quickly(lambda: self._join(names))
 
     def _join(self, names: Sequence[str]) -> tuple[Conflict, ...]:
         layers = [fork_name(self._layer, name) for name in names]
@@ -239,7 +238,7 @@ class LayeredView:
 
     async def drop(self, name: str) -> None:
         async with self._turn:
-            await _to_its_end(lambda _: self._drop(fork_name(self._layer, name)))
+            await self._quickly(lambda: self._drop(fork_name(self._layer, name)))
 
     def _drop(self, layer: str) -> None:
         if self._state.place.exists:
@@ -250,7 +249,11 @@ class LayeredView:
     async def close(self) -> None:
         async with self._turn:
             if self._state.was_taken:
-                await asyncio.to_thread(self._state.close)
+                await self._quickly(self._state.close)
+
+    async def _quickly(self, work: Callable[[], _T]) -> _T:
+        """Work on what is on disk, in a thread. While nothing is there a thread costs more than the work itself."""
+        return await _to_its_end(lambda _: work()) if self._state.place.exists else work()
 
 
 async def _to_its_end(work: Callable[[threading.Event], _T]) -> _T:
