@@ -10,7 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "seeds.md"
 ROWS = [line for line in PAGE.read_text().splitlines() if line.startswith("| ") and line != "| section | where |"]
-PATHS = sorted({path for path in re.findall(r"`([^`\s]+)`", PAGE.read_text()) if "/" in path or path.endswith(".md")})
+NAMED = re.findall(r"`([^`\s]+)`", PAGE.read_text())
+PATHS = sorted({name for name in NAMED if "/" in name or name.endswith(".md")})
 
 
 @pytest.mark.parametrize("path", PATHS)
