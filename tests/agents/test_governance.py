@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 from itertools import pairwise, product
+from pathlib import Path
 
 import pytest
 
+from artoo.agents.board import Board
+from artoo.agents.database import Database
 from artoo.agents.governance import (
     SEED_POLICIES,
     TRANSITIONS,
+    ComplexityRule,
     Mover,
     check_complexity,
     check_reviewer,
     check_transition,
     needs_review,
+    ruled,
     way_to_cancel,
 )
-from artoo.contracts.agents import OPERATOR, POLICY, RUNTIME, BoardState, BoardTask, Complexity, TrustLevel
+from artoo.contracts.agents import (
+    OPERATOR,
+    POLICY,
+    RUNTIME,
+    BoardState,
+    BoardTask,
+    Complexity,
+    Priority,
+    TaskChanged,
+    TrustLevel,
+)
 from artoo.contracts.errors import ActorRefused, MoveRefused
-from artoo.testing import FakeClock
+from artoo.testing import FakeClock, SequentialIds
 
 SEED = {
     "pending": ["in_progress", "cancelled"],
@@ -136,3 +151,25 @@ def test_cancelling_takes_only_moves_that_there_are(state: BoardState) -> None:
 def _task(assignee: str) -> BoardTask:
     now = FakeClock().now()
     return BoardTask(id="t", text="x", state=BoardState.REVIEW, assignee=assignee, created_at=now, updated_at=now)
+
+
+async def test_a_rule_of_the_operators_sets_the_complexity_that_nobody_set(tmp_path: Path) -> None:
+    """The first rule that fits decides, as `policy` and on record, and never against the operator's word."""
+    rules = (
+        ComplexityRule(Complexity.CRITICAL, project="/srv/money"),
+        ComplexityRule(Complexity.SIMPLE, project="/srv", by_operator=True),
+        ComplexityRule(Complexity.COMPLEX, priority=Priority.BACKGROUND, assignee="ada"),
+    )
+    clock = FakeClock()
+    async with await Database.open(tmp_path / "activity.db", clock) as database:
+        board = Board(database, SequentialIds(), rules=rules)
+        simple = await board.add("tidy", OPERATOR, project="/srv/notes")
+        assert simple.complexity is Complexity.SIMPLE
+        changes = [each for each in await board.log(simple.id) if isinstance(each, TaskChanged)]
+        assert [(each.actor, each.detail) for each in changes] == [(POLICY, "unset -> simple")]
+        assert (await board.add("pay", OPERATOR, project="/srv/money/2026")).complexity is Complexity.CRITICAL
+        said = await board.add("tidy", OPERATOR, project="/srv/notes", complexity=Complexity.COMPLEX)
+        assert said.complexity is Complexity.COMPLEX
+        assert (await board.add("tidy", OPERATOR, project="/srvother")).complexity is None
+    assert ruled(rules, "/srv/notes", None, "ada", Priority.STANDARD) is None
+    assert ruled(rules, "", "ada", "bob", Priority.BACKGROUND) is Complexity.COMPLEX

@@ -452,4 +452,5 @@ async def test_a_script_is_bounded(round_: Round) -> None:
     """Twenty requests at a time; the rest is told, not done."""
     patrol = round_.scripted("seq 1 30")
     assert len(await round_.beat(patrol)) == 20
-    assert "10 lines more" in next(record.problem for record in round_.told if isinstance(record, PatrolRefused))
+    (told,) = [record for record in round_.told if isinstance(record, PatrolRefused)]
+    assert "10 lines more" in told.problem

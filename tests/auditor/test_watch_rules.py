@@ -7,7 +7,10 @@ from collections.abc import Callable
 import pytest
 from tapes import Tape
 
+from artoo.auditor.notes import SubTaskNotes, TaskNotes
 from artoo.auditor.rules import ALL_RULES
+from artoo.auditor.rules.outcomes import correction_storm
+from artoo.auditor.window import Window
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.criteria import Assurance, Criterion, OutputMatches
 from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation, Usage
@@ -24,7 +27,7 @@ from artoo.contracts.execution import (
     ToolCall,
     ToolCalled,
 )
-from artoo.contracts.memory import MegramState, MemoryWritten
+from artoo.contracts.memory import MegramState, MemoryRead, MemoryWritten
 from artoo.contracts.network import NetworkUsed
 from artoo.contracts.plan import DispatchManifest, MustNot, Plan, SubTask
 from artoo.contracts.recording import TaskOpened
@@ -349,13 +352,12 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("directive_after_the_end", "replanned", decided(directive=Directive.ABANDON)),
     ("directive_figures_differ", "replanned", directive(budget_pressure=0.9)),
     ("blocked_without_cause", "replanned", directive(blocked_tools=("glob",))),
-    ("blocked_tools_forgotten", "replanned", directive(blocked_tools=("glob", "shell"))),
+    ("blocks_forgotten", "replanned", directive(blocked_tools=("glob", "shell"))),
     (
         "suggestion_blocked",
         "replanned",
         directive(suggested_alternatives=("shell on a.txt",), blocked_tools=("shell",)),
     ),
-    ("blocked_targets_forgotten", "replanned", directive(blocked_targets=(("shell", "x"),))),
     ("directive_outcomes_differ", "replanned", outcome(output="something else")),
     # endings
     ("end_undecided", "plain", final(directive=Directive.ABANDON)),
@@ -421,7 +423,7 @@ def test_a_forgery_is_found_by_its_rule(rule: str, name: str, forge: Forge, tape
 def test_every_rule_has_a_forgery() -> None:
     """No rule is here that was never seen to find anything; three are shown in tests of their own."""
     shown = {rule for rule, _, _ in FORGERIES}
-    elsewhere = {"cause_of_another_task", "ggs_thrashing", "infrastructure_taught"}
+    elsewhere = {"cause_of_another_task", "ggs_thrashing", "infrastructure_taught", "correction_storm"}
     assert {rule.name for rule in ALL_RULES} == shown | elsewhere
     assert all(rule.says for rule in ALL_RULES)
 
@@ -435,6 +437,60 @@ def test_healthy_streams_are_not_accused(tapes: dict[str, Tape]) -> None:
         "replanned": {"ggs_thrashing"},
         "refused": set(),
     }
+
+
+def test_forgotten_targets_are_found_like_forgotten_tools(tapes: dict[str, Tape]) -> None:
+    """What an earlier directive blocked for one tool stays blocked."""
+    assert "blocks_forgotten" in directive(blocked_targets=(("shell", "x"),))(tapes["replanned"]).rules()
+
+
+def test_a_storm_of_corrections_is_an_anomaly(tapes: dict[str, Tape]) -> None:
+    """Six corrections of subtasks that have not matched are named, and twelve; what matched does not count."""
+    envelope = tapes["corrected"].envelope(CorrectionSignal)
+    signal = tapes["corrected"].get(CorrectionSignal)
+    done = SubTaskNotes(corrections=[signal] * 9, outcome=tapes["plain"].get(SubTaskOutcome))
+    turning = [SubTaskNotes() for _ in range(3)]
+    task = TaskNotes("t", {}, subtasks=dict(zip("abcd", (done, *turning), strict=True)))
+    said: list[str] = []
+    for number in range(12):
+        said += correction_storm.look(task, signal, envelope)
+        turning[number % 3].corrections.append(signal)
+    assert [each.split()[0] for each in said] == ["6", "12"]
+
+
+def test_each_failure_has_a_role_that_answers_for_it(tapes: dict[str, Tape]) -> None:
+    """Appendix C in the report: a broken rule is its sender's, an unmet criterion its role's, a divergence R7's,
+    a memory that cannot be read R5's, a message that was missed R6's, a role that failed its own."""
+    tape = tapes["corrected"]
+    window = Window(tape.messages[0].at)
+    unmet = UnmetCriterion(criterion="c", reason="r", failure_class=FailureClass.LOGICAL, accountable=Role.EXECUTOR)
+    ending = tape.envelope(FinalResult)
+    given_up = {"directive": Directive.ABANDON, "stopped_by": StoppedBy.DIVERGENCE, "unmet": (unmet,)}
+    window.observe(ending._replace(payload=tape.get(FinalResult).model_copy(update=given_up)))
+    lost = MemoryRead(space="s", entity="e", error="gone")
+    window.observe(ending._replace(payload=lost, sender=Role.PLANNER))
+    failed = RoleFailure(role=Role.PERCEIVER, stopped_by=StoppedBy.NO_MODEL, reason="r")
+    window.observe(ending._replace(payload=failed, sender=Role.PERCEIVER))
+    window.lost(3)
+    accepted = tape.edit(OutcomeSummary, summary="", task_verdicts=(FAIL,))
+    for finding in accepted.findings():
+        window.add(finding)
+    report = window.report("on-demand", ending.at)
+    one_each = {"executor", "solver", "memory", "perceiver", "auditor"}
+    assert {who for who, count in report.accountable.items() if count == 1} >= one_each - {"solver"}
+    assert report.accountable["solver"] >= 1 and report.accountable["meta_validator"] >= 1
+
+
+def test_how_gaps_move_over_corrections_is_counted(tapes: dict[str, Tape]) -> None:
+    """A corrected subtask counts as improving, steady or worsening, by its unmet criteria from first to last."""
+    tape = tapes["corrected"]
+    window = Window(tape.messages[0].at)
+    for scores in ((0.0, 1.0), (0.5, 0.5), (0.5, 0.0), (0.5,)):
+        points = tuple(GapPoint(attempt=number, score=score) for number, score in enumerate(scores, 1))
+        moved = tape.get(SubTaskOutcome).model_copy(update={"gap_trajectory": points})
+        window.observe(tape.envelope(SubTaskOutcome)._replace(payload=moved))
+    trends = window.report("on-demand", tape.messages[-1].at).correction_trends
+    assert trends == {"improving": 1, "steady": 1, "worsening": 1}
 
 
 def test_an_interruption_teaches_nothing(tapes: dict[str, Tape]) -> None:

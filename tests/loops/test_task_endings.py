@@ -161,6 +161,9 @@ async def test_a_deadline_caps_the_time_budget(world: World) -> None:
         "How many lines are there? Answer within 20 seconds.", script, clock=clock, during=late
     )
     assert ended.result.stopped_by == "time" and "(20 s)" in ended.told
+    subtask = ended.all(SubTask)[0]
+    assert subtask.deadline is not None, "and each group of subtasks has its share of it"
+    assert 0 < (subtask.deadline - FakeClock().now()).total_seconds() <= 18
 
 
 async def test_a_deadline_that_has_passed_ends_at_once(world: World) -> None:

@@ -10,14 +10,24 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from artoo import Artoo
+from artoo.agents.cognition_store import Session
+from artoo.agents.database import Database
+from artoo.agents.folders import AgentFolder
 from artoo.cli.main import main
+from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted
-from artoo.contracts.solution import Cost
+from artoo.contracts.events import ModelCalled
+from artoo.contracts.memory import MemoryWritten
+from artoo.contracts.roles import Role
+from artoo.contracts.solution import Cost, Directive, FinalResult
 from artoo.ports.model import Question, Tier
 from artoo.runtime.config import Config
+from artoo.runtime.config_seed import AgentMemory
 from artoo.runtime.system import SystemClock
+from artoo.runtime.team.minds import Minds
 from artoo.runtime.upkeep import UpkeepModel, account_file, spent_on, upkeep_model
-from artoo.testing import FakeClock, ScriptedModel
+from artoo.testing import FakeClock, ScriptedModel, SequentialIds
 
 
 class Said(BaseModel):
@@ -83,3 +93,35 @@ def test_status_shows_what_memory_has_used(
     shown = capsys.readouterr().out
     assert f"memory's own model calls today: 1 ({used.prompt_tokens + used.completion_tokens} tokens" in shown
     assert "EUR)" in shown
+
+
+async def test_a_dream_cycle_is_worded_on_memorys_budget_seen_and_reaches_planners(tmp_path: Path) -> None:
+    """What an agent saw three times is worded by the model on memory's account, stands on the stream as the
+    Dreamer's, and is among what a planner of the same request is told; it is no verdict.
+    """
+    clock, heard = FakeClock(), list[Envelope]()
+    script = {"SOPDraft": {"rule": "The log needs root.", "reason": "it did"}}
+    place = tmp_path / "agents" / "ada" / "identity.yaml"
+    place.parent.mkdir(parents=True)
+    async with (
+        Artoo(config(tmp_path), environ={}, model=ScriptedModel(script), clock=clock) as artoo,
+        await Database.open(tmp_path / "a.db", clock) as database,
+    ):
+        artoo.bus.attach(heard.append)
+        minds = Minds(database, artoo, clock, SequentialIds(), AgentMemory(), small_model=False)
+        minds.enter(AgentFolder("ada", place, place))
+        done = FinalResult(task_id="t", summary="s", directive=Directive.ACCEPT)
+        for number in range(3):
+            await minds.remember("ada", Session(str(number), "task", "s"), "read the log", done)
+        report = await minds.dream_cycle("ada").run()
+        assert (report.llm_calls, report.error) == (1, None)
+        memory = await artoo.memory()
+        assert memory is not None
+        told = [one.payload for one in heard if isinstance(one.payload, MemoryWritten)]
+        assert [(one.level, one.sigma) for one in told] == [("K", 0.0)]
+        found = await memory.recall.calibrate("Read the log")
+        assert any("The log needs root." in line for line in found.known)
+        assert (found.should_prefer, found.must_not) == ((), ())
+    called = [one.payload for one in heard if isinstance(one.payload, ModelCalled)]
+    assert [(one.role, one.money is not None) for one in called] == [(Role.DREAMER, True)]
+    assert spent_on(tmp_path, clock.now().date()).llm_calls == 1

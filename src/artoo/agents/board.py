@@ -6,7 +6,7 @@ MoveRefused or ActorRefused, each with what would be allowed, and then nothing h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
 from artoo.agents.board_rows import (
@@ -25,10 +25,12 @@ from artoo.agents.board_rows import (
 from artoo.agents.database import Database
 from artoo.agents.governance import (
     SEED_POLICIES,
+    ComplexityRule,
     Policies,
     check_complexity,
     check_own,
     check_steward,
+    ruled,
     way_to_cancel,
 )
 from artoo.agents.reviews import Reviews
@@ -37,6 +39,7 @@ from artoo.agents.transaction import Reading, Row, Writing, storable
 from artoo.agents.work import Work
 from artoo.contracts.agents import (
     OPERATOR,
+    POLICY,
     BoardState,
     BoardTask,
     Complexity,
@@ -62,7 +65,16 @@ _ASSIGNABLE = frozenset({BoardState.PENDING, BoardState.BLOCKED, BoardState.FAIL
 class Board:
     """Tasks and who may do what with them. `actor` is an agent's name, `operator`, `runtime` or `policy`."""
 
-    def __init__(self, database: Database, ids: Ids, *, policies: Policies = SEED_POLICIES) -> None:
+    def __init__(
+        self,
+        database: Database,
+        ids: Ids,
+        *,
+        policies: Policies = SEED_POLICIES,
+        rules: Sequence[ComplexityRule] = (),
+    ) -> None:
+        """`rules`: the operator's, for tasks whose complexity nobody sets."""
+        self._rules = tuple(rules)
         self._database = database
         self._ids = ids
         self._policies = policies
@@ -104,6 +116,10 @@ class Board:
             )
             queue(writing, task_id)
             record_move(writing, task_id, None, BoardState.PENDING, actor, "added")
+            by_rule = ruled(self._rules, project, assignee, actor, priority) if complexity is None else None
+            if by_rule is not None:
+                writing.run("UPDATE tasks SET complexity = ? WHERE id = ?", (by_rule.value, task_id))
+                _record(writing, find(writing, task_id), "complexity", POLICY, f"unset -> {by_rule.value}")
             return find(writing, task_id)
 
         return await self._database.write(work)

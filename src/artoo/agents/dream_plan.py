@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from artoo.agents.knowledge import LINE, Learnt, merged
+from artoo.agents.observations import asked_in
 from artoo.agents.patterns import Pattern
 from artoo.agents.words import one_line
 from artoo.contracts.agents import DreamCycleReport
@@ -114,7 +115,7 @@ def megram_of(promotion: Promotion) -> Megram:
 
     Whether something works is M evidence, which the loops have written; counting it twice would be an echo.
     """
-    pair = macro_pair(promotion.about)
+    pair = macro_pair(asked_in(promotion.about))
     return Megram(
         id=promotion.id,
         level=Level.KNOWLEDGE,

@@ -5,12 +5,22 @@ Nothing else decides about moves. `board` and its neighbours ask here, inside th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Literal
 
-from artoo.contracts.agents import OPERATOR, POLICY, RUNTIME, BoardState, BoardTask, Complexity, TrustLevel
+from artoo.contracts.agents import (
+    OPERATOR,
+    POLICY,
+    RUNTIME,
+    BoardState,
+    BoardTask,
+    Complexity,
+    Priority,
+    TrustLevel,
+)
 from artoo.contracts.errors import ActorRefused, MoveRefused
 
 S = BoardState
@@ -97,6 +107,35 @@ def check_transition(task_id: str, before: BoardState, after: BoardState) -> Non
 def weight(complexity: Complexity | None) -> Complexity:
     """Unset counts as critical."""
     return Complexity.CRITICAL if complexity is None else complexity
+
+
+@dataclass(frozen=True, slots=True)
+class ComplexityRule:
+    """The operator's rule for tasks whose complexity nobody has set. None: whatever it is."""
+
+    complexity: Complexity
+    project: str | None = None
+    assignee: str | None = None
+    by_operator: bool | None = None
+    priority: Priority | None = None
+
+    def fits(self, project: str, assignee: str | None, creator: str, priority: Priority) -> bool:
+        """True when all that the rule names is so of the task."""
+        inside = self.project is None or (bool(project) and PurePath(project).is_relative_to(self.project))
+        return (
+            inside
+            and self.assignee in (None, assignee)
+            and self.by_operator in (None, creator == OPERATOR)
+            and self.priority in (None, priority)
+        )
+
+
+def ruled(
+    rules: Sequence[ComplexityRule], project: str, assignee: str | None, creator: str, priority: Priority
+) -> Complexity | None:
+    """What the first rule that fits says; None: none does."""
+    fitting = (rule.complexity for rule in rules if rule.fits(project, assignee, creator, priority))
+    return next(fitting, None)
 
 
 def needs_review(policies: Policies, submitter: Mover, complexity: Complexity | None) -> bool:

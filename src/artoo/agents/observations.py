@@ -36,6 +36,12 @@ def observation_of(request: str, result: FinalResult) -> Noted | None:
     return Noted(one_line(told, WHOLE), "|".join((ending, general(asked).replace("|", " "), why)))
 
 
+def asked_in(observation: str) -> str:
+    """What was asked, as `observation_of` wrote it down; all of a text of another form."""
+    asked, quote, _ = observation.removeprefix('"').partition('": ')
+    return asked if quote and observation.startswith('"') else observation
+
+
 def _ending(result: FinalResult) -> str:
     if result.directive is Directive.ABANDON:
         why = result.stopped_by.value if result.stopped_by is not None else "not met"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from artoo.auditor.law import Law, Terms
@@ -157,3 +158,12 @@ class TaskNotes:
     def outcomes(self) -> dict[str, SubTaskOutcome]:
         """Every outcome that R4a has published, by subtask."""
         return {key: notes.outcome for key, notes in self.subtasks.items() if notes.outcome is not None}
+
+
+def unexpected(task: TaskNotes, subtask_id: str) -> Iterator[str]:
+    """Why nothing can come of a subtask: it was never dispatched, or has its outcome already."""
+    notes = task.of(subtask_id)
+    if notes.subtask is None:
+        yield f"subtask {subtask_id} was never dispatched"
+    elif notes.outcome is not None:
+        yield f"subtask {subtask_id} has its outcome already"

@@ -309,6 +309,7 @@ def _finding(rule: str, nature: str, what: str, envelope: Envelope) -> Finding:
             "task_id": envelope.task_id,
             "subtask_id": envelope.subtask_id,
             "envelope_id": envelope.id,
+            "accountable": envelope.sender,
             "at": envelope.at,
         }
     )

@@ -11,12 +11,24 @@ from typing import Literal
 from artoo.contracts.audit import AuditReport, Finding, GapTrend, Nature, ToolHealth
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import MessagesDropped
-from artoo.contracts.execution import CallStatus, CorrectionSignal, ExecutionResult, FailureClass, ToolCalled
-from artoo.contracts.solution import Decided, FinalResult
+from artoo.contracts.execution import (
+    CallStatus,
+    CorrectionSignal,
+    ExecutionResult,
+    FailureClass,
+    SubTaskOutcome,
+    ToolCalled,
+)
+from artoo.contracts.memory import MemoryRead
+from artoo.contracts.roles import Role
+from artoo.contracts.solution import Decided, FinalResult, RoleFailure, StoppedBy
 
 MOST_LISTED = 100
 MOST_TASKS = 10_000
 _STEADY = 1e-9
+_ANSWERS = "answers "
+_OF_THE_SOLVER = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
+"""Endings in which replanning did not lead out: the direction was wrong, or the budget misjudged (Appendix C)."""
 
 _LISTS: dict[Nature, str] = {
     "violation": "boundary_violations",
@@ -52,6 +64,13 @@ class Window:
                 counts["failed calls"] += call.status not in (CallStatus.OK, CallStatus.REFUSED)
             case ExecutionResult() as result:
                 counts["execution failures"] += result.status == "failed"
+            case SubTaskOutcome() as outcome if outcome.corrections:
+                first, last = outcome.gap_trajectory[0].score, outcome.gap_trajectory[-1].score
+                counts[f"corrected {_trend((1 - first, 1 - last))}"] += 1
+            case RoleFailure() as failure:
+                counts[f"{_ANSWERS}{failure.role}"] += 1
+            case MemoryRead(error=str()):
+                counts[f"{_ANSWERS}{Role.MEMORY}"] += 1
             case CorrectionSignal() as signal:
                 environmental = signal.failure_class is FailureClass.ENVIRONMENTAL
                 counts["environmental retries" if environmental else "logical retries"] += 1
@@ -61,6 +80,10 @@ class Window:
                     distances.append(round(decided.loss.D, 6))
             case FinalResult() as result:
                 counts[f"ended {result.directive}"] += 1
+                for unmet in result.unmet:
+                    counts[f"{_ANSWERS}{unmet.accountable}"] += 1
+                if result.stopped_by in _OF_THE_SOLVER:
+                    counts[f"{_ANSWERS}{Role.SOLVER}"] += 1
             case MessagesDropped() as drops:
                 counts["dropped"] += drops.count
             case _:
@@ -69,6 +92,8 @@ class Window:
     def add(self, finding: Finding) -> None:
         """Counts one finding and lists it while there is room."""
         self.counts[f"found {finding.nature}"] += 1
+        if finding.accountable is not None:
+            self.counts[f"{_ANSWERS}{finding.accountable}"] += 1
         listed = self.listed.setdefault(_LISTS[finding.nature], [])
         if len(listed) < MOST_LISTED:
             place = f" (task {finding.task_id})" if finding.task_id else ""
@@ -77,6 +102,7 @@ class Window:
     def lost(self, count: int) -> None:
         """Counts messages that the Auditor itself missed."""
         self.counts["lost"] += count
+        self.counts[f"{_ANSWERS}{Role.AUDITOR}"] += 1
 
     def merge(self, other: Window) -> None:
         """Adds another window: of another process, or of this one before a restart."""
@@ -99,6 +125,8 @@ class Window:
             tasks_observed=len(self.tasks),
             tasks_ended=_named(counts, "ended "),
             total_corrections=counts["environmental retries"] + counts["logical retries"],
+            correction_trends=_named(counts, "corrected "),
+            accountable=_named(counts, _ANSWERS),
             gap_trends=tuple(_trends(self.tasks)),
             boundary_violations=tuple(self.listed.get("boundary_violations", ())),
             drift_alerts=tuple(self.listed.get("drift_alerts", ())),

@@ -27,6 +27,11 @@ def _report(report: AuditReport) -> Iterator[str]:
     yield f"messages: {report.messages_observed}; tool calls: {health.calls}, failed: {health.failed_calls}"
     retries = f"{health.logical_retries} logical, {health.environmental_retries} environmental"
     yield f"corrections: {report.total_corrections} ({retries}); failed executions: {health.execution_failures}"
+    if report.correction_trends:
+        moved = ", ".join(f"{count} {trend}" for trend, count in report.correction_trends.items())
+        yield f"corrected subtasks by how their gap moved: {moved}"
+    if report.accountable:
+        yield f"who answers for what failed: {', '.join(f'{who} {n}' for who, n in report.accountable.items())}"
     for trend in report.gap_trends:
         moved = " → ".join(f"{distance:.2f}" for distance in trend.distances)
         yield f"gap of {trend.task_id}: {trend.trend} (D {moved})"

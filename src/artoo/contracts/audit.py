@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from artoo.contracts.base import Contract
+from artoo.contracts.roles import Role
 
 Nature = Literal["violation", "anomaly", "drift", "loss"]
 
@@ -25,6 +26,7 @@ class Finding(Contract):
     task_id: str = ""
     subtask_id: str | None = None
     envelope_id: str | None = None
+    accountable: Role | None = None
     at: datetime
 
 
@@ -51,6 +53,8 @@ class AuditReport(Contract):
 
     `findings` counts all of each nature. `messages_dropped` are those that slow subscribers missed, `messages_lost`
     those that the Auditor itself missed, `forgotten` messages, tasks and findings that were more than it keeps.
+    `correction_trends` counts corrected subtasks by how the share of their unmet criteria moved from the first to
+    the last attempt; `accountable` counts failures by the role that answers for them (paper, Appendix C).
     """
 
     trigger: Literal["periodic", "on-demand"]
@@ -60,6 +64,8 @@ class AuditReport(Contract):
     tasks_observed: int = Field(default=0, ge=0)
     tasks_ended: dict[str, int] = Field(default_factory=dict[str, int])
     total_corrections: int = Field(default=0, ge=0)
+    correction_trends: dict[str, int] = Field(default_factory=dict[str, int])
+    accountable: dict[str, int] = Field(default_factory=dict[str, int])
     gap_trends: tuple[GapTrend, ...] = ()
     boundary_violations: tuple[str, ...] = ()
     drift_alerts: tuple[str, ...] = ()

@@ -74,7 +74,8 @@ class SubTask(Contract):
     """Work for one ephemeral executor. dispatcher → R3, R4a.
 
     `surroundings` is what was on disk when it was planned, `guide` the standing instructions there. `unconfirmed`
-    are answers that earlier rounds computed for the same intent and that no second way confirmed.
+    are answers that earlier rounds computed for the same intent and that no second way confirmed. `deadline`: when
+    the attempts at it must have ended.
     """
 
     subtask_id: str
@@ -89,6 +90,7 @@ class SubTask(Contract):
     cautions: tuple[Caution, ...] = ()
     preferred_tool: str | None = None
     unconfirmed: tuple[str, ...] = ()
+    deadline: datetime | None = None
 
 
 class ManifestEntry(Contract):

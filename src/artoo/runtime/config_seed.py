@@ -61,10 +61,14 @@ class AgentMemory(Section):
 
 
 class A2AProtocol(Section):
-    """Mail between agents. It is sent without waiting; who wants to wait for a reply says so each time."""
+    """Mail between agents. It is sent without waiting; who wants to wait for a reply says so each time.
+
+    `standins`: agents that are asked when one does not answer within the timeout.
+    """
 
     default_mode: Literal["async"] = "async"
     sync_timeout_seconds: Whole = Field(default=30, ge=1, le=3_600)
+    standins: tuple[str, ...] = ()
     mailbox_partitions: tuple[Partition, ...] = get_args(Partition)
 
     @field_validator("mailbox_partitions")
@@ -122,8 +126,24 @@ class TrustLevels(Section):
     senior: Trust = Field(default_factory=lambda: Trust.model_construct(review_threshold="none", can_approve=True))
 
 
+class ComplexityRule(Section):
+    """How complex a task is of which the operator has not said so: the first rule that fits decides.
+
+    It fits when all that it names is so: `project`, a directory that the task works in or below; `assignee`;
+    `creator`, the operator or an agent; `priority`.
+    """
+
+    complexity: Literal["simple", "complex", "critical"]
+    project: str | None = None
+    assignee: str | None = None
+    creator: Literal["operator", "agent"] | None = None
+    priority: Priority | None = None
+
+
 class Governance(Section):
     """The state machine and who reviews whom."""
+
+    complexity_rules: tuple[ComplexityRule, ...] = ()
 
     fsm: StateMachine = Field(default_factory=StateMachine.model_construct)
     trust_levels: TrustLevels = Field(default_factory=TrustLevels.model_construct)

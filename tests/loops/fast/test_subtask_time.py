@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 import pytest
@@ -65,7 +66,9 @@ class NothingHere:
         return Surroundings()
 
 
-async def attempts(monkeypatch: pytest.MonkeyPatch, model: SlowModel, count: int) -> list[ExecutionResult]:
+async def attempts(
+    monkeypatch: pytest.MonkeyPatch, model: SlowModel, count: int, deadline: datetime | None = None
+) -> list[ExecutionResult]:
     """The results of `count` attempts, one after the other, of a subtask that has five seconds."""
     loop = asyncio.get_running_loop()
     real = loop.time
@@ -78,7 +81,7 @@ async def attempts(monkeypatch: pytest.MonkeyPatch, model: SlowModel, count: int
     results: list[ExecutionResult] = []
     async with asyncio.TaskGroup() as group:
         running = group.create_task(executor.run())
-        work = SubTask(subtask_id="s1", parent_task_id="t1", sequence=1, intent="say done")
+        work = SubTask(subtask_id="s1", parent_task_id="t1", sequence=1, intent="say done", deadline=deadline)
         dispatcher.publish(work, subtask_id="s1")
         async for envelope in validator:
             if not isinstance(envelope.payload, ExecutionResult):
@@ -127,3 +130,12 @@ async def test_a_persons_time_is_not_an_attempts(monkeypatch: pytest.MonkeyPatch
     """What a person takes to answer counts for no attempt, neither this nor the next."""
     results = await attempts(monkeypatch, SlowModel([60.0, 60.0], with_a_person=True), 2)
     assert [result.status for result in results] == ["completed"] * 2
+
+
+async def test_a_deadline_of_the_subtask_is_a_limit_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two seconds to its deadline are two seconds, although the configuration has five."""
+    deadline = FakeClock().now() + timedelta(seconds=2)
+    (cut,) = await attempts(monkeypatch, SlowModel([3.0]), 1, deadline)
+    assert cut.infrastructure == "timeout: the subtask's attempts took more than 2 s"
+    (whole,) = await attempts(monkeypatch, SlowModel([1.0]), 1, deadline)
+    assert whole.infrastructure is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from artoo.auditor.notes import SubTaskNotes, TaskNotes
+from artoo.auditor.notes import SubTaskNotes, TaskNotes, unexpected
 from artoo.auditor.rules.rule import Rule, on
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
@@ -123,11 +123,7 @@ def wrong_attempt(task: TaskNotes, result: ExecutionResult, envelope: Envelope) 
 @on(ExecutionResult)
 def unassigned_result(task: TaskNotes, result: ExecutionResult, envelope: Envelope) -> Iterator[str]:
     """A result of a subtask that was never dispatched, or that has its outcome already."""
-    notes = task.of(result.subtask_id)
-    if notes.subtask is None:
-        yield f"subtask {result.subtask_id} was never dispatched"
-    elif notes.outcome is not None:
-        yield f"subtask {result.subtask_id} has its outcome already"
+    yield from unexpected(task, result.subtask_id)
 
 
 @on(ExecutionResult)

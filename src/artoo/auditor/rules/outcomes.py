@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from artoo.auditor.notes import SubTaskNotes, TaskNotes
+from artoo.auditor.notes import SubTaskNotes, TaskNotes, unexpected
 from artoo.auditor.rules.rule import Rule, on
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.envelope import Envelope
@@ -17,6 +17,9 @@ from artoo.contracts.execution import (
     SubTaskOutcome,
     ToolCall,
 )
+
+STORM = 6
+"""Corrections of subtasks that have not matched: as many as three of them may have."""
 
 
 @on(CorrectionSignal)
@@ -36,6 +39,15 @@ def too_many_corrections(task: TaskNotes, signal: CorrectionSignal, envelope: En
     corrections = len(task.of(signal.subtask_id).corrections) + 1
     if corrections > task.law.max_retries:
         yield f"correction {corrections} of a subtask that may have {task.law.max_retries}"
+
+
+@on(CorrectionSignal, nature="anomaly")
+def correction_storm(task: TaskNotes, signal: CorrectionSignal, envelope: Envelope) -> Iterator[str]:
+    """Corrections rain on subtasks of which none has matched: R4a and R3 turn in circles. Said at every sixth."""
+    missed = [each for each in task.subtasks.values() if each.outcome is None or each.outcome.status != "matched"]
+    corrections = 1 + sum(len(each.corrections) for each in missed)
+    if corrections % STORM == 0:
+        yield f"{corrections} corrections of {len(missed)} subtasks, and none of these has matched"
 
 
 @on(CorrectionSignal)
@@ -209,11 +221,7 @@ def assurance_differs(task: TaskNotes, outcome: SubTaskOutcome, envelope: Envelo
 @on(SubTaskOutcome)
 def second_outcome(task: TaskNotes, outcome: SubTaskOutcome, envelope: Envelope) -> Iterator[str]:
     """Two outcomes of one subtask, or one of a subtask that was never dispatched."""
-    notes = task.of(outcome.subtask_id)
-    if notes.subtask is None:
-        yield f"subtask {outcome.subtask_id} was never dispatched"
-    elif notes.outcome is not None:
-        yield f"subtask {outcome.subtask_id} has its outcome already"
+    yield from unexpected(task, outcome.subtask_id)
 
 
 def _quoted(criteria: Sequence[str]) -> str:
@@ -223,6 +231,7 @@ def _quoted(criteria: Sequence[str]) -> str:
 RULES: tuple[Rule, ...] = (
     correction_without_failure,
     too_many_corrections,
+    correction_storm,
     retried_infrastructure,
     retried_refusal,
     correction_class_differs,

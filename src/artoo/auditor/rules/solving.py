@@ -250,15 +250,6 @@ def _cited(outcome: SubTaskOutcome) -> Iterator[str]:
 
 
 @on(PlanDirective)
-def blocked_tools_forgotten(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
-    """A directive that no longer blocks a tool which an earlier one blocked."""
-    if task.directives:
-        gone = [each for each in task.directives[-1].blocked_tools if each not in directive.blocked_tools]
-        if gone:
-            yield f"{', '.join(gone[:5])} was blocked before and is not now"
-
-
-@on(PlanDirective)
 def suggestion_blocked(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
     """A directive that suggests a tool which it blocks."""
     named = {each.partition(" on ")[0] for each in directive.suggested_alternatives}
@@ -267,12 +258,15 @@ def suggestion_blocked(task: TaskNotes, directive: PlanDirective, envelope: Enve
 
 
 @on(PlanDirective)
-def blocked_targets_forgotten(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
-    """A directive that no longer blocks a target which an earlier one blocked: they add up over the task."""
-    if task.directives:
-        gone = [each for each in task.directives[-1].blocked_targets if each not in directive.blocked_targets]
-        if gone:
-            yield f"{gone[0][1]!r} was blocked for {gone[0][0]} and is not any more"
+def blocks_forgotten(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
+    """A directive that no longer blocks what an earlier one blocked: blocks add up over the task."""
+    if not task.directives:
+        return
+    last = task.directives[-1]
+    gone = [*last.blocked_tools, *(f"{target!r} for {tool}" for tool, target in last.blocked_targets)]
+    now = {*directive.blocked_tools, *(f"{target!r} for {tool}" for tool, target in directive.blocked_targets)}
+    if forgotten := [each for each in gone if each not in now]:
+        yield f"{', '.join(forgotten[:5])} was blocked before and is not now"
 
 
 @on(PlanDirective)
@@ -303,8 +297,7 @@ RULES: tuple[Rule, ...] = (
     directive_after_the_end,
     directive_figures_differ,
     blocked_without_cause,
-    blocked_tools_forgotten,
+    blocks_forgotten,
     suggestion_blocked,
-    blocked_targets_forgotten,
     directive_outcomes_differ,
 )

@@ -148,7 +148,7 @@ class Executor:
         self._work: _Work | None = None
         self._interrupted = 0
         self._acts = 0
-        self._seconds_left = limits.seconds
+        self._seconds = self._seconds_left = limits.seconds
         self._steps_left = _SMALL_STEPS if asker.known.small and self._heuristics.short_work else None
 
     async def run(self) -> None:
@@ -159,6 +159,9 @@ class Executor:
         match envelope.payload:
             case SubTask() as subtask:
                 record = Record(self._project)
+                if subtask.deadline is not None:  # by the time of the message: a replay comes to the same
+                    self._seconds = max(0.0, min(self._seconds, (subtask.deadline - envelope.at).total_seconds()))
+                    self._seconds_left = self._seconds
                 self._work = _Work(subtask, subtask.surroundings, subtask.guide, record, stale=subtask.sequence > 1)
             case CorrectionSignal() as correction if self._work is not None:
                 self._work.attempt = correction.attempt + 1
@@ -181,7 +184,7 @@ class Executor:
                     self._seconds_left = _left_of(limit)
         except TimeoutError:
             self._add_interrupted(work, cause)
-            reason = f"timeout: the subtask's attempts took more than {self._limits.seconds:g} s"
+            reason = f"timeout: the subtask's attempts took more than {self._seconds:g} s"
             return work.result("failed", reason).model_copy(update={"infrastructure": reason})
         except ModelAnswerInvalid as error:
             return work.result("uncertain", f"no usable step from the model: {error}")

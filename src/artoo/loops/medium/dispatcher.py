@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome
@@ -17,6 +18,10 @@ _FED_CHARACTERS = 1_500
 """Of each earlier output, head and tail, in a later subtask's context."""
 
 
+SHARE = 0.9
+"""Of the time to a plan's deadline, what its groups of subtasks may use together."""
+
+
 @dataclass(slots=True)
 class _Round:
     """Groups still to start, in order; the group under way, and what it waits for."""
@@ -26,6 +31,15 @@ class _Round:
     group: tuple[str, ...] = ()
     running: set[str] = field(default_factory=set[str])
     failed: bool = False
+    deadline: datetime | None = None
+
+    def deadline_at(self, now: datetime) -> datetime | None:
+        """When the group that starts now must have ended: its share of the time to the plan's deadline, less what
+        judging and merging need. None without a deadline, and when it has passed: then R7 ends the task.
+        """
+        if self.deadline is None or self.deadline <= now:
+            return None
+        return now + (self.deadline - now) * SHARE / (len(self.waiting) + 1)
 
 
 class Dispatcher:
@@ -73,7 +87,7 @@ class Dispatcher:
         groups: dict[int, list[SubTask]] = {}
         for subtask in subtasks:
             groups.setdefault(subtask.sequence, []).append(subtask)
-        self._round = _Round(plan.round, [group for _, group in sorted(groups.items())])
+        self._round = _Round(plan.round, [group for _, group in sorted(groups.items())], deadline=plan.deadline)
         self._start_next(cause)
 
     def _with_ids(self, plan: Plan) -> Iterable[SubTask]:
@@ -121,11 +135,10 @@ class Dispatcher:
         group = self._round.waiting.pop(0)
         self._round.group = tuple(subtask.subtask_id for subtask in group)
         self._round.running = set(self._round.group)
-        known = _known(self._finished.values())
+        known, deadline = _known(self._finished.values()), self._round.deadline_at(cause.at)
         for subtask in group:
-            if known:
-                context = "\n\n".join(part for part in (subtask.context, known) if part)
-                subtask = subtask.model_copy(update={"context": context})
+            context = "\n\n".join(part for part in (subtask.context, known) if part)
+            subtask = subtask.model_copy(update={"context": context, "deadline": deadline})
             self._port.publish(subtask, cause=cause, subtask_id=subtask.subtask_id)
 
 

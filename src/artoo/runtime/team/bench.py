@@ -12,6 +12,7 @@ from artoo.agents.cognition_store import Session
 from artoo.agents.mailbox import Mailbox
 from artoo.agents.merges import Merges
 from artoo.agents.registry import Registry
+from artoo.agents.standins import StandIns
 from artoo.contracts.agents import OPERATOR, BoardTask
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.solution import FinalResult
@@ -49,6 +50,7 @@ class Bench:
     workspace: Path
     names: Callable[[], tuple[str, ...]]
     reply_seconds: float
+    standins: StandIns
     pending_days: float
     knowledge: Callable[[str, str], Awaitable[str]]
     remember: Remember
@@ -62,7 +64,7 @@ class Bench:
     def mail_tools(self, name: str, work: str) -> tuple[Tool, ...]:
         """Letters that `name` may write for one piece of work."""
         others = tuple(other for other in (*self.names(), OPERATOR) if other != name)
-        return mail_tools(Letters(name, work, self.mailbox, self.asking, others, self.reply_seconds))
+        return mail_tools(Letters(name, work, self.mailbox, self.asking, others, self.reply_seconds, self.standins))
 
     def desk(self, name: str) -> Path:
         """Where an agent works when no task governs it: a directory of its own in the workspace. Blocks.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from artoo.agents.asking import Asking
 from artoo.agents.mailbox import Mailbox
+from artoo.agents.standins import StandIns
 from artoo.contracts.errors import MailRefused
 
 
@@ -15,7 +16,8 @@ class Letters:
     """Implements `ports.post.Post` for one piece of work.
 
     `work` names that piece: the same letter sent again for it, after a crash, is one letter. `known` are those who
-    can be written to, `seconds` how long a question is waited for.
+    can be written to, `wait` how long each of those that are asked has for its answer; `standins` are asked in the
+    place of one that does not answer, as the operator has configured.
     """
 
     name: str
@@ -23,7 +25,13 @@ class Letters:
     mailbox: Mailbox
     asking: Asking
     known: tuple[str, ...]
-    seconds: float
+    wait: float
+    standins: StandIns
+
+    @property
+    def seconds(self) -> float:
+        """See Post: the one that was meant, and one that stands in."""
+        return self.wait * (2 if self.standins.names else 1)
 
     async def send(self, recipient: str, text: str) -> str:
         """See Post."""
@@ -34,13 +42,18 @@ class Letters:
     async def ask(self, recipient: str, text: str) -> str:
         """See Post."""
         self._check(recipient)
-        reply = await self.asking.ask(self.name, recipient, text, seconds=self.seconds)
-        if reply.missed == "cycle":
-            circle = " -> ".join((*reply.cycle, reply.cycle[0]))
-            return f"no answer is waited for: {circle} would wait for one another for ever; go on without it"
-        if reply.missed == "timeout":
-            return f"no answer from {recipient} within {self.seconds:g} s; go on without it"
-        return f"{recipient} answers: {reply.text}"
+        silent = []
+        for asked in self.standins.ways(self.name, recipient):
+            reply = await self.asking.ask(self.name, asked, text, seconds=self.wait)
+            if reply.missed == "cycle":
+                circle = " -> ".join((*reply.cycle, reply.cycle[0]))
+                return f"no answer is waited for: {circle} would wait for one another for ever; go on without it"
+            self.standins.heard(asked, answered=reply.missed is None)
+            if reply.missed is None:
+                instead = f" (in the place of {recipient}, who does not answer)" if asked != recipient else ""
+                return f"{asked}{instead} answers: {reply.text}"
+            silent.append(asked)
+        return f"no answer from {' or '.join(silent)} within {self.wait:g} s; go on without it"
 
     def _check(self, recipient: str) -> None:
         if recipient == self.name:

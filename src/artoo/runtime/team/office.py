@@ -11,13 +11,13 @@ from artoo.agents.asking import Asking
 from artoo.agents.board import Board
 from artoo.agents.database import Database, database_path
 from artoo.agents.folders import Found, find_agents
-from artoo.agents.governance import Policies, TrustPolicy
+from artoo.agents.governance import ComplexityRule, Policies, TrustPolicy
 from artoo.agents.mailbox import Mailbox
 from artoo.agents.merges import Merges
 from artoo.agents.pulses import Pulses
 from artoo.agents.registry import Registry
 from artoo.agents.wake import Wake
-from artoo.contracts.agents import TrustLevel
+from artoo.contracts.agents import Complexity, Priority, TrustLevel
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 from artoo.runtime.config import Config
@@ -74,6 +74,20 @@ def trust_policies(config: Config) -> Policies:
     return {level: TrustPolicy(trust.review_threshold, trust.can_approve) for level, trust in listed.items()}
 
 
+def complexity_rules(config: Config) -> tuple[ComplexityRule, ...]:
+    """The operator's rules for tasks whose complexity nobody sets."""
+    return tuple(
+        ComplexityRule(
+            Complexity(rule.complexity),
+            None if rule.project is None else str(Path(rule.project).expanduser()),
+            rule.assignee,
+            None if rule.creator is None else rule.creator == "operator",
+            None if rule.priority is None else Priority(rule.priority),
+        )
+        for rule in config.runtime.governance.complexity_rules
+    )
+
+
 @asynccontextmanager
 async def open_office(config: Config, clock: Clock | None = None, ids: Ids | None = None) -> AsyncGenerator[Office]:
     """Opens the books, making them where there are none.
@@ -86,7 +100,8 @@ async def open_office(config: Config, clock: Clock | None = None, ids: Ids | Non
     path = database_path(config.runtime.memory.episodic.activity_db, home)
     policies = trust_policies(config)
     async with await Database.open(path, clock) as database:
-        board, merges = Board(database, ids, policies=policies), Merges(database, policies)
+        board = Board(database, ids, policies=policies, rules=complexity_rules(config))
+        merges = Merges(database, policies)
         mailbox, wake = Mailbox(database, clock, ids), Wake(database, clock)
         submissions = Submissions(home)
         yield Office(

@@ -26,6 +26,7 @@ from artoo.agents.patrol import Patrol, PatrolRequest
 from artoo.agents.patrol_file import patrol_problems
 from artoo.agents.patrol_sights import Looking
 from artoo.agents.patrol_store import PatrolStore
+from artoo.agents.standins import StandIns
 from artoo.contracts.agents import RUNTIME, BoardState
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import CommandSucceeds, FileMatches
@@ -150,6 +151,7 @@ class Team:
             workspace=office.config.workspace_path,
             names=lambda: tuple(self.heartbeats),
             reply_seconds=float(office.config.runtime.communication.a2a_protocol.sync_timeout_seconds),
+            standins=StandIns(office.config.runtime.communication.a2a_protocol.standins, office.clock),
             pending_days=office.config.pending.days,
             knowledge=self._minds.knowledge,
             remember=self._minds.remember,
