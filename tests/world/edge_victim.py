@@ -70,10 +70,13 @@ class Outside:
         return (self._base / "outside" / "file").read_bytes() == b"whole\n" and seen.st_mode & 0o022 == 0
 
 
-def _sandbox(tier: str, artoo_home: Path) -> Sandbox:
-    """`TIER`, or `TIER+` for its second variant (root in a user namespace)."""
-    found = [candidate for candidate in candidates(artoo_home) if candidate.tier == tier.rstrip("+")]
-    candidate = found[-1 if tier.endswith("+") else 0]
+def _sandbox(tier: str, artoo_home: Path) -> Sandbox | None:
+    """`TIER`, or `TIER+N` for its Nth further variant; None when there are fewer."""
+    name, _, number = tier.partition("+")
+    found = [candidate for candidate in candidates(artoo_home) if candidate.tier == name]
+    if int(number or 0) >= len(found):
+        return None
+    candidate = found[int(number or 0)]
     return candidate.build(candidate.stage_homes)
 
 
@@ -112,8 +115,8 @@ async def main() -> None:
     artoo_home = base / "home" / ".artoo"
     artoo_home.mkdir(parents=True)
     sandbox = _sandbox(tier, artoo_home)
-    problem = (await prove(sandbox, base)).problem
-    if problem:
+    problem = "there is no such variant" if sandbox is None else (await prove(sandbox, base)).problem
+    if sandbox is None or problem:
         print(json.dumps({"problem": problem}))
         return
     if which == "bounds":

@@ -12,9 +12,11 @@ import pytest
 from sandbox_world import World, first, require_tier
 
 from artoo.ports.sandbox import Opened, Roots, Sandbox
+from artoo.ports.world import Program
 from artoo.world import restricted
 from artoo.world.classify import Places
 from artoo.world.closed import closed_paths
+from artoo.world.opening import views_in
 from artoo.world.reachable import ReachableFiles
 from artoo.world.union import RealFiles
 
@@ -178,6 +180,40 @@ def test_root_reads_what_everybody_may(tier: str, place: str, world: World) -> N
     run = asyncio.run(sandbox.look(world.bash(f"cat {place} 2>/dev/null | wc -c; ls {place}/ 2>/dev/null | wc -l")))
     assert run.stdout.text.split() == ["0", "0"]
     assert Places.of(world.roots, world.artoo_home).is_closed(os.fsencode(place))
+
+
+@pytest.mark.parametrize("tier", ["bubblewrap", "namespaces"])
+def test_what_becomes_hidden_later_is_closed(tier: str, world: World) -> None:
+    """A hidden place that the person makes while a task works is closed to its next command, whatever its view has.
+
+    Also where a command has put a file, a directory or a link of its own by then; what such a link leads to in the
+    view stays as it is.
+    """
+    sandbox = any_tier(tier, world)
+    lay(world.home, ["docs/a", ".ssh/id", "notes.txt"])
+    view = views_in(sandbox, world.artoo_home)("task-1", world.roots)
+    made = "cd ~; mkdir .own .both; echo x | tee .own/x .both/x .file .other; ln -s docs .link"
+    names = [f"{one}/secret" for one in (".new", ".own", ".both", ".link", ".ssh", "docs")] + [".file", ".late"]
+
+    def read() -> set[str]:
+        listed = " ".join(names)
+        script = (
+            f"cd ~; for one in {listed}; do grep -sq CANARY $one && echo $one; done; cat docs/a notes.txt | wc -l"
+        )
+        run = asyncio.run(view.run(Program(("bash", "-c", script))))
+        assert run.exit_code == 0, run.stderr.text
+        return set(run.stdout.text.split())
+
+    first_run = asyncio.run(view.run(Program(("bash", "-c", made))))
+    assert first_run.exit_code == 0, first_run.stderr.text
+    assert read() == {"2"}
+    lay(world.home, [*names[:5], ".file", ".late"])
+    (world.home / ".other").mkdir()
+    seen = read()
+    asyncio.run(view.close())
+    assert not seen & set(names)
+    if tier == "bubblewrap":
+        assert seen == {"2"}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root is kept from what others may not read")

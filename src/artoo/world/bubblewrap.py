@@ -15,17 +15,20 @@ from pathlib import Path
 
 from artoo.ports.sandbox import MIB, RunStatus
 from artoo.world import seccomp
+from artoo.world.ahead import laid_ahead
 from artoo.world.edge.doors import joined_door
-from artoo.world.entry import entered, native_entry
-from artoo.world.limits import limited
+from artoo.world.entry import entered
 from artoo.world.overlay import View
 from artoo.world.process import Confined, kill_quietly
 from artoo.world.stage import Layer, Stage
 from artoo.world.status import StatusPipe, parent_of, stands
+from artoo.world.steps import run_from_memory
 from artoo.world.watch import descendants, watch_tree
 
 _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
 _SHARED_MEMORY = 512 * MIB
+_FOUND = ("--dev-bind", "/", "/", "--proc", "/proc", "--remount-ro", "/proc")
+"""All files as they were laid ahead, and a /proc of the command's own processes."""
 _STOP_SECONDS = 0.2
 """The longest wait for a stopped program to stand still; it takes microseconds where a processor is free."""
 
@@ -44,10 +47,15 @@ def find_bubblewrap() -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class BubblewrapVariant:
-    """How to call it here. Root works without a user namespace, so that foreign owners keep their meaning."""
+    """How to call it here. Root works without a user namespace, so that foreign owners keep their meaning.
+
+    `ahead`: the view's files are laid before it starts (`ahead`). Else it lays them itself, which takes twice as
+    long, for machines where no other program may make a namespace and for processors without our machine code.
+    """
 
     program: Path
     user_namespace: bool
+    ahead: bool
 
 
 @contextmanager
@@ -63,17 +71,21 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
         door = None
         if request.hosts:
             door = doors.enter_context(joined_door(status.known, user_namespace=variant.user_namespace))
-        prefix, entry = doors.enter_context(entered(_writable(view), native_entry()))
-        argv = [
+        env = {**view.env, "PWD": str(request.cwd)}
+        command, entry = doors.enter_context(entered(_writable(view), request.argv, request.limits, env))
+        argv = (
             str(variant.program),
             *_isolation(variant),
             *(() if door is None else ("--block-fd", str(door.held))),
             *("--json-status-fd", str(status.write), "--seccomp", str(filter_fd)),
-            *_file_system(view),
+            *(_FOUND if variant.ahead else _file_system(view)),
             *("--chdir", str(request.cwd), "--"),
-            *prefix,
-            *limited(request.argv, request.limits),
-        ]
+            *command,
+        )
+        given = (status.write, filter_fd, *entry)
+        if variant.ahead:
+            first = 1 + max(*given, *(() if door is None else door.descriptors))
+            argv, given = doors.enter_context(_behind(variant, view, argv, given, first))
         watched = (*(layer.upper for layer in stage.layers), request.scratch or stage.scratch)
 
         async def watch(process: asyncio.subprocess.Process, stop: Callable[[RunStatus], None]) -> None:
@@ -87,13 +99,29 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
                 _end_early(process)
 
         yield (
-            Confined(argv, view.env, Path("/"), (status.write, filter_fd, *entry), end, watch, door=door),
+            Confined(argv, view.env, Path("/"), given, end, watch, door=door),
             status,
         )
     finally:
         doors.close()
         os.close(filter_fd)
         status.close()
+
+
+@contextmanager
+def _behind(
+    variant: BubblewrapVariant, view: View, argv: tuple[str, ...], given: tuple[int, ...], first: int
+) -> Generator[tuple[tuple[str, ...], tuple[int, ...]], None, None]:
+    """What to start instead of `argv` so that it finds the view laid; what it must be given."""
+    program = laid_ahead(
+        view,
+        argv,
+        shared_memory=_shared_memory(view),
+        user_namespace=variant.user_namespace,
+        first_descriptor=first + 1,
+    )
+    with run_from_memory(program, "artoo-view") as descriptor:
+        yield (f"/proc/self/fd/{descriptor}",), (*given, descriptor)
 
 
 def _end_early(process: asyncio.subprocess.Process) -> None:
@@ -127,7 +155,7 @@ def _isolation(variant: BubblewrapVariant) -> Iterator[str]:
 def _file_system(view: View) -> Iterator[str]:
     request, stage = view.request, view.stage
     yield from ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
-    yield from ("--perms", "1777", "--size", str(min(_SHARED_MEMORY, request.limits.memory_bytes)))
+    yield from ("--perms", "1777", "--size", str(_shared_memory(view)))
     yield from ("--tmpfs", "/dev/shm", "--remount-ro", "/dev", "--remount-ro", "/proc")
     yield from ("--tmpfs", "/run")
     scratch = str(request.scratch or stage.scratch)
@@ -142,6 +170,10 @@ def _file_system(view: View) -> Iterator[str]:
         yield from ("--ro-bind-try", path, path)
     yield from _hide(view.hidden, stage)
     yield from ("--remount-ro", "/run")
+
+
+def _shared_memory(view: View) -> int:
+    return min(_SHARED_MEMORY, view.request.limits.memory_bytes)
 
 
 def _writable(view: View) -> tuple[str, ...]:
@@ -177,6 +209,6 @@ def _hide(hidden: Sequence[Path], stage: Stage) -> Iterator[str]:
         if path not in directories:
             yield from ("--ro-bind", str(stage.empty_file), str(path))
     for path in directories:
-        for empty in stage.empty_directories:
+        for empty in (stage.empty_directory, stage.void):
             yield from ("--overlay-src", str(empty))
         yield from ("--ro-overlay", str(path))

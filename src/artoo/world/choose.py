@@ -17,7 +17,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Sandbox, TierDiagnosis, TierName
-from artoo.world import bubblewrap, namespaces, seccomp
+from artoo.world import bubblewrap, namespaces, seccomp, steps
+from artoo.world.bubblewrap import BubblewrapVariant
 from artoo.world.overlay import OverlaySandbox
 from artoo.world.readonly import ReadOnlyFirst, landlock, seatbelt
 from artoo.world.reasons import explain
@@ -25,7 +26,7 @@ from artoo.world.selftest import prove
 from artoo.world.stage import memory_stage_home
 from artoo.world.unconfined import AskForEverything
 
-_FORMAT = 4
+_FORMAT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +69,23 @@ def candidates(artoo_home: Path) -> Iterator[Candidate]:
     places = (memory_stage_home(), on_disk) if Path("/dev/shm").is_dir() else (on_disk,)
     for program in bubblewrap.find_bubblewrap():
         for user_namespace in (False, True) if os.geteuid() == 0 else (True,):
-            variant = bubblewrap.BubblewrapVariant(program, user_namespace)
-            build = functools.partial(
-                OverlaySandbox,
-                "bubblewrap",
-                functools.partial(bubblewrap.confine, variant),
-                artoo_home,
-                over_mounts=not user_namespace,
-            )
-            yield Candidate("bubblewrap", f"bubblewrap:{program}:{user_namespace}", build, places)
+            for ahead in (True, False) if steps.supported() else (False,):
+                yield _bubblewrap(BubblewrapVariant(program, user_namespace, ahead), artoo_home, places)
     build = functools.partial(OverlaySandbox, "namespaces", namespaces.confine, artoo_home, over_mounts=False)
     yield Candidate("namespaces", "namespaces", build, places)
     yield Candidate("landlock", "landlock", lambda _: ReadOnlyFirst("landlock", landlock, artoo_home), (on_disk,))
+
+
+def _bubblewrap(variant: BubblewrapVariant, artoo_home: Path, places: tuple[Path, ...]) -> Candidate:
+    build = functools.partial(
+        OverlaySandbox,
+        "bubblewrap",
+        functools.partial(bubblewrap.confine, variant),
+        artoo_home,
+        over_mounts=not variant.user_namespace,
+    )
+    key = f"bubblewrap:{variant.program}:{variant.user_namespace}:{variant.ahead}"
+    return Candidate("bubblewrap", key, build, places)
 
 
 async def _prove(candidate: Candidate, artoo_home: Path) -> tuple[tuple[Path, ...], str]:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from artoo.ports.sandbox import Roots
 from artoo.world.open_places import open_in_home, program_places
-from artoo.world.path_set import PathSet
+from artoo.world.path_set import PathSet, path_set
 from artoo.world.restricted import is_restricted, may_everybody_read, restricted
 
 LAYER_TREES = ("project", "workspace")
@@ -61,7 +61,7 @@ class ClosedHome:
 
     def paths(self) -> Iterator[str]:
         """The places that are closed, outermost only."""
-        yield from self._in(self.home, PathSet(self.opened), hidden_only=True)
+        yield from self._in(self.home, path_set(self.opened), hidden_only=True)
 
     def _in(self, directory: str, opened: PathSet, *, hidden_only: bool) -> Iterator[str]:
         try:
@@ -100,7 +100,7 @@ class Closed:
 
     def paths(self) -> Iterator[str]:
         """The real places that are closed, outermost only."""
-        ways = PathSet(_ways(self.roots))
+        ways = path_set(_ways(self.roots))
         for home in self.homes:
             yield from (path for path in home.paths() if not os.path.islink(path))
             yield from (path for path in home.targets if os.path.lexists(path))

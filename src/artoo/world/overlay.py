@@ -31,9 +31,9 @@ from artoo.world.scan import scan
 from artoo.world.stage import Stage, choose_stage_home, make_stage, memory_stage_home, overlay_roots
 from artoo.world.view_place import ViewKind
 
-_PRIVATE_PLACES = ("/tmp", "/var/tmp", "/run")
+PRIVATE_PLACES = ("/tmp", "/var/tmp", "/run")
 """Directories of which a command sees its own, empty ones."""
-_PRIVATE = PathSet((*_PRIVATE_PLACES, "/dev/shm"))
+_PRIVATE = PathSet((*PRIVATE_PLACES, "/dev/shm"))
 
 LIMIT_WORDS: Mapping[RunStatus, str] = {
     "timeout": "the time limit was reached",
@@ -145,7 +145,7 @@ class OverlaySandbox:
 def _interpreter(roots: tuple[Path, ...]) -> tuple[str, ...]:
     """Where this Python lives, when the private places would cover it: a virtual environment below /tmp."""
     prefixes = dict.fromkeys(Path(prefix).resolve() for prefix in (sys.prefix, sys.base_prefix))
-    covered = [prefix for prefix in prefixes if any(prefix.is_relative_to(place) for place in _PRIVATE_PLACES)]
+    covered = [prefix for prefix in prefixes if any(prefix.is_relative_to(place) for place in PRIVATE_PLACES)]
     return tuple(str(prefix) for prefix in covered if not any(prefix.is_relative_to(root) for root in roots))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 
 class PathSet:
@@ -39,3 +40,9 @@ def outermost(paths: Iterable[str]) -> tuple[str, ...]:
         if not any(one in chosen for one in _upwards(path)):
             chosen[path] = None
     return tuple(chosen)
+
+
+@lru_cache(maxsize=16)
+def path_set(paths: tuple[str, ...]) -> PathSet:
+    """The set of these, made once: what is open changes rarely from one command to the next."""
+    return PathSet(paths)

@@ -4,8 +4,7 @@ STAGE/ID/0/up    the upper layer of the first root: what the command wrote
 STAGE/ID/0/work  overlayfs needs it
 STAGE/ID/0/over  where bubblewrap mounts the overlay before it binds that to the root
 STAGE/ID/tmp     the command's /tmp
-STAGE/ID/empty   what a hidden file shows
-STAGE/ID/shut    what a hidden directory shows, and below it STAGE/ID/void: an overlay is made of two at least
+STAGE/ID/covers  what is laid over closed places: `file`, `directory`, and `void` (an overlay is made of two)
 """
 
 from __future__ import annotations
@@ -77,12 +76,20 @@ class Stage:
         return self.base / "tmp"
 
     @property
-    def empty_file(self) -> Path:
-        return self.base / "empty"
+    def covers(self) -> Path:
+        return self.base / "covers"
 
     @property
-    def empty_directories(self) -> tuple[Path, Path]:
-        return self.base / "shut", self.base / "void"
+    def empty_file(self) -> Path:
+        return self.covers / "file"
+
+    @property
+    def empty_directory(self) -> Path:
+        return self.covers / "directory"
+
+    @property
+    def void(self) -> Path:
+        return self.covers / "void"
 
     def layer_of(self, path: bytes) -> Layer | None:
         """The layer whose root holds `path` (absolute, real)."""
@@ -172,9 +179,11 @@ def make_stage(
         scratch = home / "tmp"
         scratch.mkdir()
         scratch.chmod(0o1777)
-        (home / "empty").touch(mode=0o000)
-        for empty in ("shut", "void"):
-            (home / empty).mkdir(mode=0o000)
+        covers = home / "covers"
+        covers.mkdir(mode=0o700)
+        (covers / "file").touch(mode=0o000)
+        for empty in ("directory", "void"):
+            (covers / empty).mkdir(mode=0o000)
     except OSError as error:
         raise SandboxError(
             f"cannot prepare a staging area in {base}: {error.strerror}; free space or check its permissions"
