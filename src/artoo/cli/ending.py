@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from artoo.cli.marks import Marks, cost_line
-from artoo.cli.outcome import answer_of
 from artoo.cli.paint import Paint, Tone
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line, printable
@@ -18,6 +17,7 @@ from artoo.contracts.confirmation import AskedAct
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
+from artoo.runtime.outcome import answer_of
 
 LISTED = 20
 """Entries of a list that are shown; the rest are counted. Unmet criteria are always all shown."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol, runtime_checkable
 import click
 
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.tags import LOCAL, Pair, macro_pair
+from artoo.contracts.tags import Pair, pair_named
 
 if TYPE_CHECKING:
     from artoo.contracts.memory import DreamReport
@@ -61,16 +61,11 @@ def opened(context: click.Context) -> Generator[Environment]:
 
 
 def pair_of(words: tuple[str, ...]) -> Pair:
-    """A pair as people write it: `SPACE ENTITY`, `tool:NAME` (any target), or the words of a request."""
+    """See `pair_named`. Raises UsageError for no words."""
     text = " ".join(words)
     if not text.strip():
         raise click.UsageError("Name a pair, such as `tool:glob path:/tmp`, a tool, or a request.")
-    space, _, entity = text.partition(" ")
-    if ":" in space and ":" in entity:
-        return Pair(space, entity)
-    if not entity and space.startswith(("tool:", "intent:", "thing:")):
-        return Pair(space, LOCAL)
-    return macro_pair(text)
+    return pair_named(text)
 
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
@@ -103,28 +98,16 @@ def memory(context: click.Context, as_json: bool) -> None:
 def query(context: click.Context, pair: tuple[str, ...], as_json: bool) -> None:
     """What memory advises about PAIR: `SPACE ENTITY`, `tool:NAME`, or the words of a request."""
     from artoo.cli import memory_view
-    from artoo.memory import reading
-    from artoo.memory.service import sop_record
-    from artoo.memory.signal import microseconds
+    from artoo.memory.insight import advise
     from artoo.runtime.system import SystemClock
 
-    asked = pair_of(pair)
-    now_us = microseconds(SystemClock().now())
     with opened(context) as environment:
-        live, rules = environment.read(
-            lambda transaction: (
-                reading.potentials(transaction, asked, now_us),
-                [sop_record(rule) for rule in reading.rules(transaction, asked, 10)],
-            )
-        )
+        found = advise(environment, pair_of(pair), SystemClock().now())
     if as_json:
-        found = {
-            "potentials": live.model_dump(mode="json"),
-            "rules": [rule.model_dump(mode="json") for rule in rules],
-        }
-        _print_json(found)
+        rules = [rule.model_dump(mode="json") for rule in found.rules]
+        _print_json({"potentials": found.potentials.model_dump(mode="json"), "rules": rules})
     else:
-        memory_view.show_advice(live, rules)
+        memory_view.show_advice(found.potentials, found.rules)
 
 
 @memory.command("explain")

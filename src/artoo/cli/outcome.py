@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from artoo.contracts.execution import CriterionVerdict
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
+from artoo.runtime.outcome import resumable, status_of, told
 
 ACCEPTED, ABANDONED, USAGE, NO_MODEL, PENDING, INTERRUPTED = 0, 1, 2, 3, 4, 130
 """Exit codes of a run (SPEC section 12)."""
@@ -22,21 +23,13 @@ def exit_code(result: FinalResult) -> int:
     )
 
 
-def answer_of(result: FinalResult) -> str:
-    """What a person reads: the summary, and the output where the summary does not already hold it."""
-    output = result.output.strip()
-    if not output or output in result.summary:
-        return result.summary.strip()
-    return f"{result.summary.strip()}\n\n{output}".strip()
-
-
 def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> str:
     """One line of JSON: the result for programs. `verdicts` are the last ones, of the subtasks and of the task."""
     return json.dumps(
         {
-            "status": _status(result),
+            "status": status_of(result),
             "directive": result.directive.value,
-            "answer": _told(result),
+            "answer": told(result),
             "output": result.output,
             "assurance": result.assurance.value,
             "decided": [
@@ -51,7 +44,7 @@ def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> s
             "pending": _pending(result),
             "went_out": list(result.changes.went_out),
             "stopped_by": result.stopped_by.value if result.stopped_by is not None else None,
-            "resumable": result.stopped_by is not None and result.stopped_by.is_infrastructure,
+            "resumable": resumable(result),
             "loss": {**result.loss.model_dump(mode="json"), "grad_L": result.grad_l},
             "cost": result.cost.model_dump(mode="json", exclude_none=True),
             "task_id": result.task_id,
@@ -59,19 +52,6 @@ def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> s
         },
         ensure_ascii=False,
     )
-
-
-def _told(result: FinalResult) -> str:
-    """The answer, and that it is not in effect yet when it waits: nobody may read the one without the other."""
-    waits = result.changes.reason if result.changes.waits else ""
-    return "\n\n".join(part for part in (answer_of(result), waits) if part)
-
-
-def _status(result: FinalResult) -> str:
-    """`failed`, or `pending` when something waits for a yes, or `success`."""
-    if result.directive is Directive.ABANDON:
-        return "failed"
-    return "pending" if result.changes.waits else "success"
 
 
 def _pending(result: FinalResult) -> dict[str, object] | None:

@@ -97,7 +97,10 @@ class Workshop:
         from artoo.runtime.answers import Answers
 
         policies = self._policies(options, roots.project, roots.home)
-        return Answers(policies, self.confirm, options.apply or self.config.apply)
+        mode, caller = options.apply or self.config.apply, options.caller
+        if caller is None:
+            return Answers(policies, self.confirm, mode)
+        return Answers(policies, caller.confirm, mode, through=caller.asked_by.label)
 
     def _policies(self, options: RunOptions, project: Path, home: Path) -> Policies:
         from artoo.tools.policy import Policies
