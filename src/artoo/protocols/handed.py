@@ -40,7 +40,8 @@ class HandedTask:
     """One task that runs in this process, or has run. `task_id` is empty until it has begun.
 
     `done` of `planned` subtasks of this round have ended; `doing` is what is under way, in words. `error` is why it
-    could not run to a result. `told` counts what has happened: see `changed`.
+    could not run to a result. `told` counts what has happened: see `changed`. `unwanted`: it is to end as soon as
+    it has begun; `interrupted`: it was asked to end.
     """
 
     task_id: str = ""
@@ -48,12 +49,19 @@ class HandedTask:
     planned: int = 0
     done: int = 0
     doing: str = ""
-    question: OpenQuestion | None = None
     result: FinalResult | None = None
     error: ArtooError | None = None
     told: int = 0
+    unwanted: bool = False
+    interrupted: bool = False
     listener: Listener | None = None
+    _question: OpenQuestion | None = None
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    @property
+    def question(self) -> OpenQuestion | None:
+        """What it waits for an answer to."""
+        return None if self._question is None or self._question.said.done() else self._question
 
     @property
     def ended(self) -> bool:
@@ -68,13 +76,13 @@ class HandedTask:
     async def confirm(self, request: ConfirmationRequest) -> Said:
         """Asks whoever attends to the task; implements `ports.confirm.Confirm`. Raises TimeoutError."""
         question = OpenQuestion(request, asyncio.get_running_loop().create_future())
-        self.question = question
+        self._question = question
         await self._tell()
         try:
             async with asyncio.timeout(UNANSWERED_SECONDS):
                 return await question.said
         finally:
-            self.question = None
+            self._question = None
 
     async def hear(self, envelope: Envelope) -> None:
         """Takes in one message of its stream."""
