@@ -13,7 +13,6 @@ from artoo.cli.marks import ASCII, UNICODE
 from artoo.cli.outcome import as_json, exit_code
 from artoo.cli.paint import Paint
 from artoo.cli.places import Here
-from artoo.cli.task_names import named, short_name
 from artoo.cli.text import CHINESE, ENGLISH, Text
 from artoo.cli.view import TaskView
 from artoo.contracts.changes import Conflict
@@ -24,6 +23,7 @@ from artoo.contracts.execution import CriterionVerdict, DecidedBy
 from artoo.contracts.findings import FailedLast, ResultFact, Unconfirmed
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, counts_of
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
+from artoo.runtime.naming import named, short_name
 from artoo.tools.settling_words import joined, met, waiting
 from artoo.words.result import result_words
 

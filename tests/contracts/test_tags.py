@@ -11,6 +11,7 @@ from artoo.contracts.tags import (
     Pair,
     macro_pair,
     micro_pair,
+    pair_named,
     slug,
     target_of,
     thing_pair,
@@ -75,6 +76,13 @@ def test_pairs() -> None:
     assert target_of(micro_pair("shell:find", "/tmp")) == "/tmp"
     assert tool_of(macro_pair("x")) is None
     assert target_of(tool_pair("x")) is None
+
+
+def test_pairs_as_people_write_them() -> None:
+    """Two tags, a tool or another space alone, and the words of a request each name their pair."""
+    assert pair_named("tool:glob path:/tmp") == Pair("tool:glob", "path:/tmp")
+    assert pair_named("tool:glob") == tool_pair("glob")
+    assert pair_named("count the files") == macro_pair("count the files")
 
 
 def test_endless_targets_stay_apart() -> None:

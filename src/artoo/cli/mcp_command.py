@@ -1,4 +1,4 @@
-"""`artoo mcp add|list|test|remove`: the servers of `mcp.json` in artoo's home."""
+"""`artoo mcp`: artoo as an MCP server; `artoo mcp add|list|test|remove`: the servers of `mcp.json` in its home."""
 
 from __future__ import annotations
 
@@ -22,9 +22,30 @@ FAILED = 1
 Table = dict[str, object]
 
 
-@click.group(context_settings=_SETTINGS)
-def mcp() -> None:
-    """MCP servers whose tools artoo may use: those of the configuration, and of mcp.json in its home."""
+@click.group(invoke_without_command=True, context_settings=_SETTINGS)
+@click.option("--http", is_flag=True, help="Serve by HTTP on loopback, to whoever has the token.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=8_722, show_default=True, help="With --http.")
+@click.option(
+    "--project",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Where tasks work unless a client says otherwise (default: the current directory).",
+)
+@click.pass_context
+def mcp(context: click.Context, http: bool, port: int, project: Path | None) -> None:
+    """Serve MCP on standard input and output: other programs hand artoo tasks. docs/protocols.md says how.
+
+    The commands are about the other direction, MCP servers whose tools artoo may use: those of the configuration,
+    and of mcp.json in its home.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from artoo.protocols.mcp.serving import serve  # the SDK: 0.5 s
+    from artoo.runtime.config_file import load_config
+
+    def say(text: str) -> None:
+        click.echo(f"artoo: {text}", err=True)
+
+    asyncio.run(serve(load_config(), (project or Path.cwd()).resolve(), port if http else None, say))
 
 
 @mcp.command(name="list", context_settings=_SETTINGS)

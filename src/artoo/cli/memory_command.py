@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol, runtime_checkable
 import click
 
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.tags import LOCAL, Pair, macro_pair
+from artoo.contracts.tags import Pair, pair_named
 
 if TYPE_CHECKING:
     from artoo.contracts.memory import DreamReport, Potentials, SOPRecord
@@ -61,16 +61,11 @@ def opened(context: click.Context) -> Generator[Environment]:
 
 
 def pair_of(words: tuple[str, ...]) -> Pair:
-    """A pair as people write it: `SPACE ENTITY`, `tool:NAME` (any target), or the words of a request."""
+    """See `pair_named`. Raises UsageError for no words."""
     text = " ".join(words)
     if not text.strip():
         raise click.UsageError("Name a pair, such as `tool:glob path:/tmp`, a tool, or a request.")
-    space, _, entity = text.partition(" ")
-    if ":" in space and ":" in entity:
-        return Pair(space, entity)
-    if not entity and space.startswith(("tool:", "intent:", "thing:")):
-        return Pair(space, LOCAL)
-    return macro_pair(text)
+    return pair_named(text)
 
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
@@ -106,11 +101,8 @@ def query(context: click.Context, pair: tuple[str, ...], as_json: bool) -> None:
 
     live, rules = asyncio.run(_advice(directory_of(context), pair_of(pair)))
     if as_json:
-        found = {
-            "potentials": live.model_dump(mode="json"),
-            "rules": [rule.model_dump(mode="json") for rule in rules],
-        }
-        _print_json(found)
+        found = [rule.model_dump(mode="json") for rule in rules]
+        _print_json({"potentials": live.model_dump(mode="json"), "rules": found})
     else:
         memory_view.show_advice(live, rules)
 

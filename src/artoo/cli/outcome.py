@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from artoo.contracts.execution import CriterionVerdict
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
+from artoo.words.outcome import resumable, status_of, told
 from artoo.words.result import result_words
 
 ACCEPTED, ABANDONED, USAGE, NO_MODEL, PENDING, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -28,9 +29,9 @@ def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> s
     words = result_words(result.language)
     return json.dumps(
         {
-            "status": _status(result),
+            "status": status_of(result),
             "directive": result.directive.value,
-            "answer": _told(result),
+            "answer": told(result),
             "output": result.output,
             "assurance": result.assurance.value,
             "decided": [
@@ -48,7 +49,7 @@ def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> s
             "pending": _pending(result),
             "went_out": list(result.changes.went_out),
             "stopped_by": result.stopped_by.value if result.stopped_by is not None else None,
-            "resumable": result.stopped_by is not None and result.stopped_by.is_infrastructure,
+            "resumable": resumable(result),
             "loss": {**result.loss.model_dump(mode="json"), "grad_L": result.grad_l},
             "cost": result.cost.model_dump(mode="json", exclude_none=True),
             "task_id": result.task_id,
@@ -56,19 +57,6 @@ def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> s
         },
         ensure_ascii=False,
     )
-
-
-def _told(result: FinalResult) -> str:
-    """The answer, and that it is not in effect yet when it waits: nobody may read the one without the other."""
-    waits = result.changes.reason if result.changes.waits else ""
-    return "\n\n".join(part for part in (result_words(result.language).plain(result), waits) if part)
-
-
-def _status(result: FinalResult) -> str:
-    """`failed`, or `pending` when something waits for a yes, or `success`."""
-    if result.directive is Directive.ABANDON:
-        return "failed"
-    return "pending" if result.changes.waits else "success"
 
 
 def _pending(result: FinalResult) -> dict[str, object] | None:

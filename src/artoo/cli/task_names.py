@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from artoo.contracts.errors import ConfigurationError
-
-SHORTEST = 4
-"""Characters of an id that are shown at least."""
-
-
-def short_name(task_id: str, among: Collection[str]) -> str:
-    """The shortest beginning of an id that no other of these ids has: enough to name it now."""
-    others = [other for other in among if other != task_id]
-    for length in range(SHORTEST, len(task_id)):
-        if not any(other.startswith(task_id[:length]) for other in others):
-            return task_id[:length]
-    return task_id
+from artoo.runtime.naming import short_name
 
 
 def name_at(home: Path, task_id: str) -> str:
@@ -39,22 +26,6 @@ def tasks_at(home: Path, most: int) -> list[str]:
     logs = tasks_directory(home)
     known = sorted((entry.name for entry in logs.iterdir()), reverse=True) if logs.is_dir() else []
     return [short_name(task_id, known) for task_id in known[:most]]
-
-
-def named(beginning: str, known: Sequence[str], nothing: str, where: str) -> str:
-    """The one id that begins so. Raises ConfigurationError when there is none (`nothing`) or more than one.
-
-    `where` says how to see which there are.
-    """
-    if beginning in known:
-        return beginning
-    found = [task_id for task_id in known if task_id.startswith(beginning)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise ConfigurationError(f"{nothing} {beginning!r}; {where}")
-    shown = ", ".join(short_name(task_id, known) for task_id in found[:5])
-    raise ConfigurationError(f"{len(found)} tasks begin with {beginning!r}: {shown}; {where}")
 
 
 def local_time(seconds: float) -> str:

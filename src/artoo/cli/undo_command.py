@@ -11,7 +11,7 @@ import click
 from artoo.cli.outward import outward
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line, show
-from artoo.cli.task_names import local_time, name_at, named
+from artoo.cli.task_names import local_time, name_at
 from artoo.contracts.changes import UndoableTask, UndoReport
 from artoo.runtime.config_file import load_config
 
@@ -29,20 +29,21 @@ def undo(context: click.Context, task: str | None, list_: bool, as_json: bool) -
     A file that was changed since is left alone and named; the exit code is 1 then. A task that still runs is left
     alone, and one that was put back cannot be resumed.
     """
-    from artoo.runtime.undoing import put_back, what_can_be_undone
+    from artoo.contracts.confirmation import PERSON
+    from artoo.runtime.undoing import can_be_undone, put_back, undoable_task
     from artoo.tasklog.reader import request_of
+    from artoo.world.undo import damaged
 
     config = load_config()
-    known, damaged = what_can_be_undone(config)
-    for cause in damaged:
+    known = can_be_undone(config)
+    for cause in damaged(config.home):
         click.echo(f"artoo: {outward(one_line(cause))}", err=True)
     if list_ or task is None:
         asked = {one.task_id: request_of(config.home, one.task_id) for one in known}
         _print_list(config.home, known, asked, as_json)
         return
-    ids = [one.task_id for one in known]
-    task_id = named(task, ids, "nothing is kept of a task", "artoo undo --list shows what can be undone")
-    report = put_back(config, task_id)
+    task_id = undoable_task(known, task)
+    report = put_back(config, task_id, by=PERSON)
     _print_report(report, request_of(config.home, task_id), as_json)
     context.exit(REFUSED if report.refused else 0)
 

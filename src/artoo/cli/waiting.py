@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from artoo.cli.printable import one_line
 from artoo.cli.review.layout import counts_line
 from artoo.cli.review.words import ENGLISH
-from artoo.cli.task_names import local_time, name_at, named
+from artoo.cli.task_names import local_time, name_at
 from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.naming import named
 
 if TYPE_CHECKING:
     from artoo.runtime.config import Config

@@ -73,10 +73,12 @@ class Choice(Contract):
 class ConfirmationAnswer(Contract):
     """The answer to the request with this digest; `by` says who or what answered (a person, a policy line).
 
-    `paths`: of a review only these are to be applied; empty: all.
+    `paths`: of a review only these are to be applied; empty: all. `through`: the program by which a person was
+    asked (AskedBy.label); empty: artoo's own.
     """
 
     digest: str
     consent: Consent
     by: str
     paths: tuple[str, ...] = ()
+    through: str = ""

@@ -20,6 +20,22 @@ class ModelKnown(Contract):
     window: int = 32_768
 
 
+class AskedBy(Contract):
+    """The program through which somebody asked: its protocol (`mcp`, `acp`, `a2a`), and what it calls itself.
+
+    Name and version are its own claims: nobody has checked them.
+    """
+
+    protocol: str
+    client: str = ""
+    version: str = ""
+
+    @property
+    def label(self) -> str:
+        """In one piece, for records."""
+        return " ".join(part for part in (self.protocol, self.client, self.version) if part)
+
+
 class TaskOpened(Contract):
     """How a task is run: what its roles were built with. The first message of every task; user → nobody.
 
@@ -28,7 +44,8 @@ class TaskOpened(Contract):
     the permissions that were given for this task alone, `apply` what of it takes effect unasked (ApplyMode; None in
     logs of version 0.1). `persona` is the accepted part of the T layer, `standing` what stands in every prompt
     because of the agent that the task is done for: segment name → text. `brain`, `tool` are the models;
-    `without` the heuristics that were switched off.
+    `without` the heuristics that were switched off; `asked_by` the program that asked, None: the command line or
+    the library.
     """
 
     artoo: str
@@ -50,6 +67,7 @@ class TaskOpened(Contract):
     brain: ModelKnown = Field(default_factory=ModelKnown)
     tool: ModelKnown = Field(default_factory=ModelKnown)
     without: tuple[str, ...] = ()
+    asked_by: AskedBy | None = None
 
 
 class Source(StrEnum):
@@ -86,9 +104,11 @@ class TaskResumed(Contract):
     """The task goes on here, in another process. user → nobody.
 
     `after` is the last message before this one that stands. `dropped` are the messages before it that do not: the
-    interruption or failure and what followed from it. `artoo` is the version that goes on.
+    interruption or failure and what followed from it. `artoo` is the version that goes on, `asked_by` the program
+    that asked for it.
     """
 
     after: str
     dropped: tuple[str, ...] = ()
     artoo: str = ""
+    asked_by: AskedBy | None = None

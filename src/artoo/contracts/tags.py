@@ -76,6 +76,16 @@ def tool_pair(identity: str) -> Pair:
     return Pair(_bounded(f"tool:{identity}"), LOCAL)
 
 
+def pair_named(text: str) -> Pair:
+    """A pair as people write it: `SPACE ENTITY`, `tool:NAME` (any target), or the words of a request."""
+    space, _, entity = text.partition(" ")
+    if ":" in space and ":" in entity:
+        return Pair(space, entity)
+    if not entity and space.startswith(("tool:", "intent:", "thing:")):
+        return Pair(space, LOCAL)
+    return macro_pair(text)
+
+
 def thing_pair(name: str) -> Pair:
     """The pair under which it is kept where a named thing was found."""
     return Pair(f"thing:{slug(name)}", LOCAL)

@@ -12,6 +12,7 @@ Said = Consent | Choice | bool | Iterable[str]
 
 Confirm = Callable[[ConfirmationRequest], Awaitable[Said]]
 """Asks a person: a dialogue of the terminal, a page, a test. Cancelled when the answer is no longer wanted.
+Raises TimeoutError when nobody has answered in time: then it is no, and nobody has said it.
 
 A choice of paths is a yes to a part of a review; to any other question it is no.
 """

@@ -27,12 +27,14 @@ _EDITS = "--apply edits"
 class Answers:
     """Answers the questions of one task; one person is asked one thing at a time.
 
-    `mode`: what of the task's difference may take effect unasked.
+    `mode`: what of the task's difference may take effect unasked. `through`: the program by which the person
+    is asked.
     """
 
     policies: Policies = field(default_factory=Policies)
     confirm: Confirm | None = None
     mode: ApplyMode = ApplyMode.NEW
+    through: str = ""
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def answer(self, request: ConfirmationRequest) -> ConfirmationAnswer:
@@ -47,10 +49,13 @@ class Answers:
         async with self._turn:
             try:
                 said = await self.confirm(request)
+            except TimeoutError as error:
+                logger.info("nobody has answered %s: %s", request.title, error)
+                return ConfirmationAnswer(digest=request.digest, consent=Consent.NO, by=NOBODY)
             except Exception:  # the caller's own code: when it fails, nobody has said yes
                 logger.exception("the confirmation dialogue failed; the answer is no")
                 return ConfirmationAnswer(digest=request.digest, consent=Consent.NO, by=NOBODY)
-        return answer_of(request, said, PERSON)
+        return answer_of(request, said, PERSON).model_copy(update={"through": self.through})
 
     def _permitting(self, request: ConfirmationRequest) -> tuple[str, ...]:
         """The lines that together permit it. Of a difference they permit all or nothing, and never an unfinished

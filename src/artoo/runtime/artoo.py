@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from artoo.ports.world import View
     from artoo.runtime.beginning import Begun
     from artoo.runtime.behalf import Behalf
+    from artoo.runtime.caller import Caller
     from artoo.runtime.pending import Pending
     from artoo.runtime.returning import Returned
     from artoo.runtime.stage import TaskMemory
@@ -275,13 +276,14 @@ class Artoo:
         return await self._finish(await self._reopen(task_id))
 
     async def stream_resumed(
-        self, task_id: str | None = None, *, behalf: Behalf | None = None
+        self, task_id: str | None = None, *, behalf: Behalf | None = None, caller: Caller | None = None
     ) -> AsyncGenerator[Envelope, None]:
         """As `resume`: what was said before and stands, then all that is said from now on.
 
-        `behalf`: the agent of a team for whom it was begun, whose tasks nobody else goes on with.
+        `behalf`: the agent of a team for whom it was begun, whose tasks nobody else goes on with. `caller`: the
+        program that asks for it.
         """
-        begun = await self._reopen(task_id, behalf)
+        begun = await self._reopen(task_id, behalf, caller)
         async with aclosing(self._streams.messages(begun, self._finish)) as messages:
             async for envelope in messages:
                 yield envelope
@@ -296,10 +298,11 @@ class Artoo:
         await asyncio.to_thread(settle_cut_applies, self._config)
         return await asyncio.to_thread(pendings, self._config)
 
-    def interrupt(self) -> None:
-        """Asks every running task to end now; each ends with an honest FinalResult."""
+    def interrupt(self, task_id: str | None = None) -> None:
+        """Asks a running task (None: every one) to end now; each ends with an honest FinalResult."""
         for task in tuple(self._running.values()):
-            task.interrupt()
+            if task_id in (None, task.task_id):
+                task.interrupt()
 
     async def _finish(self, begun: Begun) -> FinalResult:
         from artoo.runtime.asked_everywhere import stoppable
@@ -328,12 +331,14 @@ class Artoo:
 
         return await begin(shop, text, history, options or RunOptions())
 
-    async def _reopen(self, task_id: str | None, behalf: Behalf | None = None) -> Begun:
+    async def _reopen(
+        self, task_id: str | None, behalf: Behalf | None = None, caller: Caller | None = None
+    ) -> Begun:
         shop = self._open_shop()
         from artoo.runtime.resuming import reopen
 
         await shop.log.flush()  # a task of this very process may be meant
-        return await reopen(shop, task_id, behalf)
+        return await reopen(shop, task_id, behalf, caller)
 
     def _open_shop(self) -> Workshop:
         if self._shop is None:

@@ -68,7 +68,8 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     budgeted = BudgetedModel(model, budget)
     stage = LiveStage(task_id, shop.bus, budgeted, hands, shop.clock, shop.ids, memory)
     task = TaskRun(task_id, stage, settings, budget.cost, answers)
-    opened = opened_as(settings, shop.limits(options), options.allow, memory=memory is not None)
+    limits, asked_by = shop.limits(options), options.caller and options.caller.asked_by
+    opened = opened_as(settings, limits, options.allow, memory=memory is not None, asked_by=asked_by)
     request = UserRequest(
         text=text,
         project=str(roots.project),

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.recording import ModelKnown, TaskOpened
+from artoo.contracts.recording import AskedBy, ModelKnown, TaskOpened
 from artoo.contracts.settling import ApplyMode
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.asking import Standing
@@ -22,7 +22,14 @@ from artoo.runtime.options import Budgets
 from artoo.runtime.task import TaskSettings
 
 
-def opened_as(settings: TaskSettings, budgets: Budgets, allow: tuple[str, ...], *, memory: bool) -> TaskOpened:
+def opened_as(
+    settings: TaskSettings,
+    budgets: Budgets,
+    allow: tuple[str, ...],
+    *,
+    memory: bool,
+    asked_by: AskedBy | None = None,
+) -> TaskOpened:
     """The first message of a task that runs with these settings."""
     return TaskOpened(
         artoo=own_version(),
@@ -44,6 +51,7 @@ def opened_as(settings: TaskSettings, budgets: Budgets, allow: tuple[str, ...], 
         brain=ModelKnown(small=settings.brain.small, window=settings.brain.window),
         tool=ModelKnown(small=settings.tool.small, window=settings.tool.window),
         without=settings.heuristics.off,
+        asked_by=asked_by,
     )
 
 

@@ -12,6 +12,7 @@ from artoo.contracts.settling import ApplyMode
 
 if TYPE_CHECKING:
     from artoo.runtime.behalf import Behalf
+    from artoo.runtime.caller import Caller
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class RunOptions:
     succeed, `verify` asks for a second way of checking also where the model is not known to be small.
     `strict` sets δ = 0, `strict_roles` makes every role call its model, `memory` False neither reads nor writes
     shared memory. `behalf`: the agent of a team for whom it is done. `returns`: the JSON schema of the value that
-    the result is to hold.
+    the result is to hold. `caller`: the program that asks (None: the process's own person does).
     """
 
     workspace: Path | None = None
@@ -105,6 +106,7 @@ class RunOptions:
     memory: bool = True
     behalf: Behalf | None = None
     returns: Mapping[str, object] | None = None
+    caller: Caller | None = None
 
     def __post_init__(self) -> None:
         """Raises ConfigurationError for a mode that there is not, and for an empty check."""

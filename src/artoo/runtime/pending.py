@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from artoo.contracts.changes import Conflict, path_bytes, printable_path
+from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.contracts.settling import (
     ChangeClass,
@@ -94,9 +95,16 @@ class Pending:
         return await asyncio.to_thread(self._versions, path)
 
     async def apply(
-        self, paths: Collection[str] | None = None, *, digest: str | None = None, rest: bool = False
+        self,
+        paths: Collection[str] | None = None,
+        *,
+        digest: str | None = None,
+        rest: bool = False,
+        by: str = PERSON,
     ) -> Settled:
         """Applies all of it, or only `paths` (absolute and printable; a directory stands for all in it).
+
+        `by` goes on record: who says so (a person, or a person through a program).
 
         `digest`: apply only what was shown (`Review` and `digest()` tell it); another difference is refused. With
         conflicts nothing is applied unless paths are named or `rest` is set: all that is not in conflict. The state
@@ -104,11 +112,11 @@ class Pending:
         `conflicts`: nothing was applied). Raises SandboxError as `diff`, when the system refuses (nothing is
         applied then), and for a path that is not part of it.
         """
-        return await _to_its_end(lambda: self._apply(paths, digest, rest))
+        return await _to_its_end(lambda: self._apply(paths, digest, rest, by))
 
-    async def discard(self) -> Settled:
+    async def discard(self, *, by: str = PERSON) -> Settled:
         """Forgets it: every byte stays as it was. What went out does not come back. Raises SandboxError."""
-        return await _to_its_end(self._discard)
+        return await _to_its_end(lambda: self._discard(by))
 
     async def digest(self) -> str:
         """That of the difference as it is now."""
@@ -137,7 +145,7 @@ class Pending:
             after = Union(closing.place.strata())
             return Versions(path, content_of(RealFiles(), path), content_of(after, path))
 
-    def _apply(self, paths: Collection[str] | None, digest: str | None, rest: bool) -> Settled:
+    def _apply(self, paths: Collection[str] | None, digest: str | None, rest: bool, by: str) -> Settled:
         with opened(self._place(), self._home) as closing:
             found = closing.difference()
             if digest is not None and digest != found.digest:
@@ -147,18 +155,19 @@ class Pending:
                 return self._settled(found, "applied")
             if found.conflicts and paths is None and not rest:
                 return self._refused(found, found.conflicts)
-            done = closing.apply(found, digest=found.digest, paths=paths, told=self._told(closing, found, paths))
+            told = self._told(closing, found, paths, by)
+            done = closing.apply(found, digest=found.digest, paths=paths, told=told)
             if not done.report.applied:
                 return self._refused(found, done.report.conflicts)
             if done.whole:
                 return self._settled(found, "applied")
             return self._rest(closing, found, done.report.paths)
 
-    def _told(self, closing: ClosingView, found: Difference, paths: Collection[str] | None) -> Told:
+    def _told(self, closing: ClosingView, found: Difference, paths: Collection[str] | None, by: str) -> Told:
         """What is known of the act even if this process dies right after it. `_rest` looks at the rest again."""
         chosen = {effect.path for effect in (found.effects if paths is None else part_of(found, paths))}
         left = tuple(one for one in found.classes if path_bytes(one.path) not in chosen)
-        settled = self._line("applied", found.digest, tuple(sorted(map(printable_path, chosen))))
+        settled = self._line("applied", found.digest, tuple(sorted(map(printable_path, chosen))), by)
         if not left and not found.conflicts:
             return Told(settled=settled)
         return Told(settled=settled, rest=self._waits(closing, "", counts_of(left), found.conflicts))
@@ -183,10 +192,10 @@ class Pending:
         known = {"applied": applied, "reason": record.reason, "expires_at": record.expires_at}
         return self._settled(rest, "partly").model_copy(update=known)
 
-    def _discard(self) -> Settled:
+    def _discard(self, by: str) -> Settled:
         with opened(self._place(), self._home) as closing:
             try:
-                closing.discard(self._line("discarded", "", ()))
+                closing.discard(self._line("discarded", "", (), by))
             except OSError as error:
                 logger.warning("the changes of task %s are discarded; no room to note it: %s", self.task_id, error)
         return Settled(state="discarded", counts=self.counts, went_out=self.went_out)
@@ -210,13 +219,13 @@ class Pending:
             }
         )
 
-    def _line(self, what: str, digest: str, paths: tuple[str, ...]) -> SettledRecord:
+    def _line(self, what: str, digest: str, paths: tuple[str, ...], by: str) -> SettledRecord:
         """Who settled what: the task's own log has ended."""
         return SettledRecord(
             at=time.time(),
             task_id=self.task_id,
             what=what,
-            by="person",
+            by=by,
             request=self.request,
             digest=digest,
             count=len(paths) or sum(each.count for each in self.counts),

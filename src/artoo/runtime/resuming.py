@@ -24,6 +24,7 @@ from artoo.runtime.acts import past_of
 from artoo.runtime.beginning import Begun
 from artoo.runtime.behalf import Behalf
 from artoo.runtime.budgets import price_list
+from artoo.runtime.caller import Caller
 from artoo.runtime.opening import named, own_version, settings_of
 from artoo.runtime.options import Budgets, RunOptions
 from artoo.runtime.pending import goes_on
@@ -76,8 +77,11 @@ class Resumption:
         )
 
 
-async def reopen(shop: Workshop, task_id: str | None, behalf: Behalf | None = None) -> Begun:
-    """Takes up a task that was begun before; None: the latest that can go on. `behalf`: the agent whose task it is.
+async def reopen(
+    shop: Workshop, task_id: str | None, behalf: Behalf | None = None, caller: Caller | None = None
+) -> Begun:
+    """Takes up a task that was begun before; None: the latest that can go on. `behalf`: the agent whose task it is,
+    `caller` the program that asks for it.
 
     Raises ConfigurationError when it cannot go on, TaskRunning when it runs.
     """
@@ -85,15 +89,18 @@ async def reopen(shop: Workshop, task_id: str | None, behalf: Behalf | None = No
     lock = shop.locked(await asyncio.to_thread(reader.task_id))
     try:
         resumption = resumption_of(await asyncio.to_thread(list, reader), behalf and behalf.standing)
-        return await _taken_up(shop, resumption, lock, behalf or Behalf())
+        return await _taken_up(shop, resumption, lock, behalf or Behalf(), caller)
     except BaseException:
         lock.release()
         raise
 
 
-async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock, behalf: Behalf) -> Begun:
+async def _taken_up(
+    shop: Workshop, resumption: Resumption, lock: TaskLock, behalf: Behalf, caller: Caller | None
+) -> Begun:
     """The same roles on a stage that has the log before them, and the real thing behind it."""
-    recording, options, task_id = resumption.recording, resumption.options, resumption.task_id
+    recording, task_id = resumption.recording, resumption.task_id
+    options = replace(resumption.options, caller=caller)
     roots = shop.roots(options)
     answers = shop.answers(options, roots, task_id)
     spent = cost_of(resumption.calls, price_list(shop.config))
@@ -118,7 +125,8 @@ async def _taken_up(shop: Workshop, resumption: Resumption, lock: TaskLock, beha
         ids=shop.ids,
         memory=memory,
     )
-    stage, conductor = await taken_up(recording, resumption.announcement, beyond)
+    announcement = resumption.announcement.model_copy(update={"asked_by": caller and caller.asked_by})
+    stage, conductor = await taken_up(recording, announcement, beyond)
     settings = settings_of(recording.opened, recording.request.project)
     standing = replace(settings.standing, check=behalf.standing.check)
     task = TaskRun(task_id, stage, replace(settings, standing=standing), budget.cost, answers)

@@ -109,9 +109,11 @@ class Workshop:
         from artoo.runtime.desk import TaskDesk
 
         policies = self._policies(options, roots.project, roots.home)
+        mode, caller, confirm = options.apply or self.config.apply, options.caller, self.confirm
+        if caller is not None:
+            return Answers(policies, caller.confirm, mode, through=caller.asked_by.label)
         desk = TaskDesk(self.config.home, task_id)
-        confirm = None if self.confirm is None else AskedEverywhere(self.confirm, desk)
-        return Answers(policies, confirm, options.apply or self.config.apply)
+        return Answers(policies, None if confirm is None else AskedEverywhere(confirm, desk), mode)
 
     def _policies(self, options: RunOptions, project: Path, home: Path) -> Policies:
         from artoo.tools.policy import Policies

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from artoo.contracts.changes import UndoableTask
+from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.runtime.desk import open_questions
@@ -17,7 +18,7 @@ from artoo.runtime.pending import Pending, find_pending, settle_cut_applies
 from artoo.runtime.replaying.recording import read_recording
 from artoo.runtime.replaying.what_if import Recomputed, changed
 from artoo.runtime.replaying.what_if import what_if as recompute
-from artoo.runtime.undoing import put_back, what_can_be_undone
+from artoo.runtime.undoing import can_be_undone, put_back
 from artoo.tasklog.reader import TaskLogReader
 from artoo.web.site import Site, form_of, page, site_of, value
 from artoo.web.tasks import directory_of
@@ -79,7 +80,7 @@ async def undo(request: Request) -> Response:
     """Puts back what the task changed, and says path by path what became of it."""
     task_id, _ = directory_of(request)
     await form_of(request)
-    report = await asyncio.to_thread(put_back, site_of(request).config, task_id)
+    report = await asyncio.to_thread(put_back, site_of(request).config, task_id, by=PERSON)
     return page(request, "undone.html", task_id=task_id, report=report)
 
 
@@ -117,5 +118,5 @@ def _pending(site: Site, task_id: str) -> tuple[Pending | None, str]:
 
 
 def _undoable(site: Site, task_id: str) -> UndoableTask | None:
-    known, _ = what_can_be_undone(site.config)
+    known = can_be_undone(site.config)
     return next((one for one in known if one.task_id == task_id), None)

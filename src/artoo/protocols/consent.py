@@ -1,0 +1,78 @@
+"""Law 1's question as text for a foreign window, and what may be answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from artoo.contracts.changes import is_visible
+from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.settling import BY_NAME, Review
+
+LONGEST = 50_000
+"""Characters of a question. What is asked about is never shortened: a longer one is not asked here."""
+
+_HARMLESS_NAMED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One answer: its name on the wire, what a person reads, and what it means."""
+
+    name: str
+    label: str
+    consent: Consent
+
+
+_ACT = (
+    Option("once", "Yes, this once", Consent.ONCE),
+    Option("task", "Yes, the same again in this task too", Consent.TASK),
+    Option("no", "No", Consent.NO),
+)
+_REVIEW = (
+    Option("apply", "Apply all of it", Consent.ONCE),
+    Option("keep", "Keep it for later", Consent.KEEP),
+    Option("discard", "Discard it", Consent.DISCARD),
+)
+
+
+def options_of(request: ConfirmationRequest) -> tuple[Option, ...]:
+    """What may be answered to it."""
+    return _ACT if request.review is None else _REVIEW
+
+
+def consent_named(request: ConfirmationRequest, name: object) -> Consent:
+    """What an answer means; whatever is none of the options is no."""
+    return next((one.consent for one in options_of(request) if one.name == name), Consent.NO)
+
+
+def question_text(request: ConfirmationRequest) -> str:
+    """The whole question. Raises ValueError when it is too long to be asked like this."""
+    lines = [request.title]
+    if request.source is not None:
+        lines.append(f"The target first appeared in: {request.source}")
+    lines += request.details if request.review is None else _review_lines(request.review)
+    text = "\n".join(map(_visible, lines))
+    if len(text) > LONGEST:
+        raise ValueError(f"{len(text):,} characters, more than {LONGEST:,}")
+    return text
+
+
+def _review_lines(review: Review) -> list[str]:
+    """Every dangerous path by name, and fifty of the others."""
+    named = [one for one in review.changes if one.change_class in BY_NAME]
+    others = [one for one in review.changes if one.change_class not in BY_NAME]
+    lines = [
+        f"{one.kind.value} {one.path}" + "".join(f": {part}" for part in (one.reason, one.detail) if part)
+        for one in (*named, *others[:_HARMLESS_NAMED])
+    ]
+    if len(others) > _HARMLESS_NAMED:
+        lines.append(f"and {len(others) - _HARMLESS_NAMED} more, none of them a deletion or a start-up file")
+    lines += [f"conflict {one.path}: {one.reason}" for one in review.conflicts]
+    return [*lines, *(f"has left this machine already: {sent}" for sent in review.went_out)]
+
+
+def _visible(line: str) -> str:
+    """Nothing in a name can forge a line or hide: what cannot be seen is written out."""
+    return "".join(
+        one if is_visible(one) else one.encode("unicode_escape", "backslashreplace").decode() for one in line
+    )

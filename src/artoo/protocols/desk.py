@@ -1,0 +1,187 @@
+"""Where other programs hand in tasks: begins them, keeps them by their ids, settles and looks things up.
+
+    client ─ MCP, ACP, A2A ─► Desk ─► Artoo ─► the stream
+                               └─► HandedTask: what is known of it, the question it waits for, its result
+
+Nothing can be done here that the command line could not. A task goes on when its client leaves; the desk's own end
+interrupts what still runs, and then each task ends with an honest result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ArtooError, ConfigurationError, ProtocolError
+from artoo.contracts.recording import AskedBy
+from artoo.contracts.request import Turn
+from artoo.protocols.handed import HandedTask, Listener
+from artoo.runtime.caller import Caller
+from artoo.runtime.config import Config
+from artoo.runtime.options import RunOptions
+
+logger = logging.getLogger(__name__)
+
+MOST_RUNNING = 8
+"""Tasks that run for clients at the same time."""
+MOST_KEPT = 100
+"""Ended tasks that are kept in memory; others are read from their logs."""
+ENDING_SECONDS = 20.0
+"""How long tasks have for an honest end when the desk closes; afterwards they are cut off, and can be resumed."""
+LONGEST_REQUEST = 256 * 1024
+"""Characters of a request."""
+
+
+class Runner(Protocol):
+    """What the desk needs of `runtime.artoo.Artoo`."""
+
+    def stream(
+        self, text: str, *, history: tuple[Turn, ...] = (), options: RunOptions | None = None
+    ) -> AsyncGenerator[Envelope, None]:
+        """All messages of a new task."""
+        ...
+
+    def stream_resumed(
+        self, task_id: str | None = None, *, caller: Caller | None = None
+    ) -> AsyncGenerator[Envelope, None]:
+        """All messages of a task that goes on."""
+        ...
+
+    def interrupt(self, task_id: str | None = None) -> None:
+        """Asks it to end."""
+        ...
+
+
+@dataclass(slots=True)
+class Desk:
+    """The tasks of one process's clients. Made by `open_desk`."""
+
+    runner: Runner
+    config: Config
+    _group: asyncio.TaskGroup
+    _tasks: dict[str, HandedTask] = field(default_factory=dict[str, HandedTask])
+    _playing: dict[asyncio.Task[None], HandedTask] = field(default_factory=dict["asyncio.Task[None]", HandedTask])
+    _closed: bool = False
+
+    async def begin(
+        self,
+        text: str,
+        options: RunOptions,
+        asked_by: AskedBy,
+        *,
+        asks: bool,
+        history: tuple[Turn, ...] = (),
+        listener: Listener | None = None,
+    ) -> HandedTask:
+        """Begins a task and returns when it has an id. `asks`: somebody there answers questions.
+
+        Raises ConfigurationError for what cannot be run, then nothing was started.
+        """
+        if len(text) > LONGEST_REQUEST:
+            raise ConfigurationError(
+                f"the request is longer than {LONGEST_REQUEST:,} characters; name a file instead"
+            )
+        handed = HandedTask(request=text, listener=listener)
+        caller = Caller(asked_by, handed.confirm if asks else None)
+        stream = self.runner.stream(text, history=history, options=replace(options, caller=caller))
+        return await self._begun(handed, stream)
+
+    async def resume(
+        self, task_id: str, asked_by: AskedBy, *, asks: bool, listener: Listener | None = None
+    ) -> HandedTask:
+        """Goes on with a task that was interrupted or whose process died. Raises ConfigurationError."""
+        handed = HandedTask(listener=listener)
+        caller = Caller(asked_by, handed.confirm if asks else None)
+        return await self._begun(handed, self.runner.stream_resumed(task_id, caller=caller))
+
+    def find(self, task_id: str) -> HandedTask | None:
+        """A task of this process, by the beginning of its id. None: there is none, or it is not the only one."""
+        if task_id in self._tasks:
+            return self._tasks[task_id]
+        found = [one for known, one in self._tasks.items() if task_id and known.startswith(task_id)]
+        return found[0] if len(found) == 1 else None
+
+    def running(self) -> tuple[HandedTask, ...]:
+        """What runs now, oldest first."""
+        return tuple(one for one in self._playing.values() if one.task_id)
+
+    def interrupt(self, task: HandedTask) -> None:
+        """Asks a task to end now: it ends with a result that says so, and what it did is kept."""
+        if task.ended or task.interrupted:
+            return
+        if task.question is not None:
+            task.question.answer(False)
+        if task.task_id:
+            task.interrupted = True
+            self.runner.interrupt(task.task_id)
+        else:
+            task.unwanted = True
+
+    async def _begun(self, handed: HandedTask, messages: AsyncGenerator[Envelope, None]) -> HandedTask:
+        if self._closed or len(self._playing) >= MOST_RUNNING:
+            await messages.aclose()
+            why = "artoo is ending" if self._closed else f"{MOST_RUNNING} tasks run already; wait for one of them"
+            raise ConfigurationError(f"{why}; nothing was started")
+        playing = self._group.create_task(self._play(handed, messages))
+        self._playing[playing] = handed
+        playing.add_done_callback(self._played)
+        try:
+            await handed.changed(0)
+        except asyncio.CancelledError:
+            self.interrupt(handed)
+            raise
+        if not handed.task_id and handed.error is not None:
+            raise handed.error
+        return handed
+
+    async def _play(self, handed: HandedTask, messages: AsyncGenerator[Envelope, None]) -> None:
+        try:
+            await self._heard(handed, messages)
+        except ArtooError as error:
+            await handed.fail(error)
+        except Exception as error:  # a defect: it costs this task, and not those of other clients
+            logger.exception("a task of a client has failed: %s", handed.task_id or "before it began")
+            await handed.fail(ArtooError(f"a defect in artoo, {type(error).__name__}; its own log tells where"))
+
+    async def _heard(self, handed: HandedTask, messages: AsyncGenerator[Envelope, None]) -> None:
+        async with aclosing(messages):
+            async for envelope in messages:
+                self._tasks[envelope.task_id] = handed
+                await handed.hear(envelope)
+                if handed.unwanted:
+                    self.interrupt(handed)
+        if handed.result is None:
+            raise ProtocolError(f"task {handed.task_id} ended without a result; its log tells where")
+
+    def _played(self, playing: asyncio.Task[None]) -> None:
+        del self._playing[playing]
+        ended = [task_id for task_id, one in self._tasks.items() if one.ended]
+        for task_id in ended[: max(0, len(ended) - MOST_KEPT)]:
+            del self._tasks[task_id]
+
+    async def close(self) -> None:
+        """Ends what runs, each task with its result if it can within `ENDING_SECONDS`; the others are cut off."""
+        self._closed = True
+        left = dict(self._playing)
+        for task in left.values():
+            self.interrupt(task)
+        if left:
+            await asyncio.wait(left, timeout=ENDING_SECONDS)
+        for playing in left:
+            playing.cancel()
+
+
+@asynccontextmanager
+async def open_desk(runner: Runner, config: Config) -> AsyncGenerator[Desk]:
+    """A desk that is open for the length of the block; what still runs then is ended."""
+    async with asyncio.TaskGroup() as group:
+        desk = Desk(runner, config, group)
+        try:
+            yield desk
+        finally:
+            await desk.close()

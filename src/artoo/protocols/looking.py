@@ -1,0 +1,102 @@
+"""What clients look up besides the tasks of their own process: what waits, what ended, what is in the logs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from artoo.contracts import codec
+from artoo.contracts.errors import ConfigurationError
+from artoo.protocols.reports import (
+    DifferenceReport,
+    TaskReport,
+    Waiting,
+    difference_report,
+    result_report,
+    waiting_report,
+)
+from artoo.redaction import Redactor
+from artoo.runtime.config import Config
+from artoo.runtime.pending import Pending, find_pending, pendings, settle_cut_applies
+from artoo.tasklog.reader import TaskSummary, find_log, list_tasks, summary_of
+
+LONGEST_TEXT = 4 << 20
+"""Characters of one log or difference that are handed out; a line at the end says that more is missing."""
+MOST_WAITING = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """Looks below one home; what is not async blocks. `clean` takes secrets out of what leaves."""
+
+    config: Config
+    clean: Redactor
+
+    def waiting(self) -> tuple[Waiting, ...]:
+        """What waits for a yes, latest first. Raises SandboxError."""
+        settle_cut_applies(self.config)
+        found = sorted(pendings(self.config), key=lambda one: one.since, reverse=True)
+        return tuple(waiting_report(one, self.clean) for one in found[:MOST_WAITING])
+
+    def pending(self, task_id: str) -> Pending:
+        """What waits of one task. Raises ConfigurationError, SandboxError."""
+        settle_cut_applies(self.config)
+        return find_pending(self.config, id_of(task_id))
+
+    async def difference(self, pending: Pending) -> DifferenceReport:
+        """All that it would change now. Raises SandboxError."""
+        digest = await pending.digest()
+        return difference_report(await pending.diff(), digest, self.clean)
+
+    async def whole_difference(self, pending: Pending) -> str:
+        """The same as text, with every diff. Raises SandboxError."""
+        review = await pending.diff()
+        lines: list[str] = []
+        for one in review.changes:
+            lines += [f"{one.change_class.value} {one.kind.value} {one.path} {one.detail}".rstrip(), *one.diff]
+        lines += [f"conflict {one.path}: {one.reason}" for one in review.conflicts]
+        return _bounded(self.clean.text("\n".join(lines)))
+
+    def ended(self, task_id: str) -> TaskReport:
+        """A task of another process or an earlier one, from its log. Raises ConfigurationError."""
+        whole = find_log(self.config.home, id_of(task_id)).task_id()
+        summary = summary_of(self.config.home, whole)
+        if summary is None:
+            raise ConfigurationError(f"the log of task {whole} cannot be read; artoo log show {whole} says why")
+        return self._summed(summary)
+
+    def latest(self, most: int) -> tuple[TaskReport, ...]:
+        """The latest tasks of this home, latest first."""
+        return tuple(map(self._summed, list_tasks(self.config.home, most)))
+
+    def log(self, task_id: str) -> str:
+        """A task's log as JSON lines. Raises ConfigurationError, MessageUnreadable."""
+        lines: list[str] = []
+        size = 0
+        for _, fields in find_log(self.config.home, id_of(task_id)).fields():
+            lines.append(codec.line_of(fields).decode("utf-8", "replace"))
+            size += len(lines[-1]) + 1
+            if size > LONGEST_TEXT:
+                break
+        return _bounded(self.clean.text("\n".join(lines)))
+
+    def _summed(self, summary: TaskSummary) -> TaskReport:
+        if summary.result is not None:
+            return result_report(summary.result, summary.request, self.clean)
+        status = "elsewhere" if summary.running else "stopped"
+        return TaskReport(
+            task_id=summary.task_id, status=status, request=summary.request, resumable=not summary.running
+        )
+
+
+def id_of(task_id: str) -> str:
+    """An id, or the beginning of one. Raises ConfigurationError for what can be neither."""
+    wanted = task_id.strip()
+    if not wanted or not all(character.isalnum() or character == "-" for character in wanted):
+        raise ConfigurationError(f"{task_id[:80]!r} is no task id; status lists tasks")
+    return wanted
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[:LONGEST_TEXT]}\n[cut here: longer than {LONGEST_TEXT:,} characters; use the command line]\n"

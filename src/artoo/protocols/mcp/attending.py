@@ -1,0 +1,147 @@
+"""Waiting for a task on behalf of one call: progress goes out, questions are asked where the client can ask.
+
+Up to 2025-11-25 the server asks in the middle of the call. Since 2026-07-28 it may not: the call ends with what it
+needs, and the client calls again with the answer and the sealed state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from mcp.server.mcpserver import Context
+from mcp.shared.exceptions import MCPError
+from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.recording import AskedBy
+from artoo.protocols.consent import consent_named, options_of, question_text
+from artoo.protocols.handed import HandedTask, OpenQuestion
+
+Call = Context[Any, Any]
+
+CONSENT = "consent"
+"""The key of the one thing that is asked for."""
+PROGRESS_SECONDS = 0.25
+"""The least time between two notifications of progress."""
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the sealed state of a call says: which question of which task the answer is to."""
+
+    task_id: str
+    digest: str
+
+    def seal(self) -> str:
+        """As text; the SDK encrypts it."""
+        return json.dumps([self.task_id, self.digest])
+
+    @classmethod
+    def of(cls, call: Call) -> Asked | None:
+        """That of a call that is made again. None: it is made for the first time."""
+        if call.request_state is None:
+            return None
+        task_id, digest = json.loads(call.request_state)
+        return cls(str(task_id), str(digest))
+
+
+def caller_of(call: Call) -> AskedBy:
+    """What the client calls itself."""
+    params = call.session.client_params
+    if params is None:
+        return AskedBy(protocol="mcp")
+    info = params.client_info
+    return AskedBy(protocol="mcp", client=info.name[:_LONGEST_NAME], version=info.version[:_LONGEST_NAME])
+
+
+def can_ask(call: Call) -> bool:
+    """Whether the client shows forms."""
+    capabilities = call.client_capabilities
+    elicitation = capabilities.elicitation if capabilities is not None else None
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+def is_modern(call: Call) -> bool:
+    """Whether the server may not ask in the middle of a call."""
+    return call.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+async def attend(task: HandedTask, call: Call, seconds: float) -> InputRequiredResult | None:
+    """Returns when the task has ended, when `seconds` are over, or (not None) with the question to put."""
+    loop = asyncio.get_running_loop()
+    until, spoken = loop.time() + seconds, 0.0
+    while not task.ended:
+        told, question = task.told, task.question
+        if question is not None and can_ask(call):
+            if is_modern(call):
+                return asking(question.request, task.task_id)
+            await _ask(question, call)
+            continue
+        if loop.time() - spoken >= PROGRESS_SECONDS:
+            spoken = loop.time()
+            await call.report_progress(told, None, _progress(task))
+        try:
+            async with asyncio.timeout_at(until):
+                await task.changed(told)
+        except TimeoutError:
+            return None
+    return None
+
+
+def asking(request: ConfirmationRequest, task_id: str) -> InputRequiredResult:
+    """The end of a call that needs an answer first. Raises ValueError for a question that is too long."""
+    params = ElicitRequestFormParams(message=question_text(request), requested_schema=form(request))
+    return InputRequiredResult(
+        input_requests={CONSENT: ElicitRequest(params=params)}, request_state=Asked(task_id, request.digest).seal()
+    )
+
+
+async def ask_now(request: ConfirmationRequest, call: Call) -> Consent:
+    """Asks in the middle of the call. Whatever is no clear answer is no."""
+    try:
+        result = await call.session.elicit_form(question_text(request), form(request), call.request_id)
+    except MCPError:  # the client cannot, or is gone: nobody has said yes
+        return Consent.NO
+    return said_in(request, result)
+
+
+def answered(request: ConfirmationRequest, call: Call) -> Consent:
+    """What a call that is made again brings."""
+    found = (call.input_responses or {}).get(CONSENT)
+    return said_in(request, found) if isinstance(found, ElicitResult) else Consent.NO
+
+
+def said_in(request: ConfirmationRequest, result: ElicitResult) -> Consent:
+    """A form that was filled in; declined and dismissed are no, which keeps what a review is about."""
+    if result.action != "accept" or result.content is None:
+        return Consent.NO
+    return consent_named(request, result.content.get("answer"))
+
+
+def form(request: ConfirmationRequest) -> dict[str, Any]:
+    """One choice."""
+    options = options_of(request)
+    choice = {
+        "type": "string",
+        "title": "Answer",
+        "description": "; ".join(f"{one.name}: {one.label}" for one in options),
+        "enum": [one.name for one in options],
+    }
+    return {"type": "object", "properties": {"answer": choice}, "required": ["answer"]}
+
+
+async def _ask(question: OpenQuestion, call: Call) -> None:
+    try:
+        question.answer(await ask_now(question.request, call))
+    except ValueError:  # too long for a form: it waits for apply, or is not done
+        question.answer(Consent.NO)
+
+
+def _progress(task: HandedTask) -> str:
+    of = f"{task.done} of {task.planned}: " if task.planned else ""
+    return f"{of}{task.doing or task.request}"[:200]

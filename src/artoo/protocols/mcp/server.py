@@ -1,0 +1,97 @@
+"""The server that the SDK runs: every tool with its schemas and hints, and the resources."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp_types import ToolAnnotations
+
+from artoo.contracts.errors import ArtooError, ConfigurationError
+from artoo.protocols.desk import Desk
+from artoo.protocols.looking import Looking
+from artoo.protocols.mcp.tools import Tools
+from artoo.redaction import Redactor, secret_values
+from artoo.runtime.config import Config
+from artoo.runtime.config_endpoints import key_variables
+from artoo.runtime.opening import own_version
+
+T = TypeVar("T")
+
+INSTRUCTIONS = (
+    "artoo does tasks on this machine and checks its work. Hand it a task with `run`, in plain words. It works on "
+    "a copy of the files: what needs consent is not in effect until it is applied. A result with the status "
+    "`pending` has changes that wait: show the person what `diff` says, and `apply` or `discard` as they decide. "
+    "A task that takes longer than the call goes on; ask `result` for it."
+)
+
+_LOOKS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_WORKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
+_SETTLES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False)
+_LATEST = 50
+
+
+def looking_at(config: Config) -> Looking:
+    """Looks below the configuration's home, without the secrets that this process knows."""
+    return Looking(config, Redactor(secret_values(os.environ, key_variables(config))))
+
+
+def made_server(desk: Desk, project: Path) -> MCPServer[Any]:
+    """The server over one desk. `project`: where tasks work unless a call says otherwise."""
+    looking = looking_at(desk.config)
+    tools = Tools(desk, looking, project)
+    server = MCPServer[Any](
+        "artoo", title="artoo", version=own_version(), instructions=INSTRUCTIONS, log_level="WARNING"
+    )
+    for hint, offered in (
+        (_WORKS, (tools.run, tools.resume, tools.cancel)),
+        (_LOOKS, (tools.status, tools.result, tools.diff, tools.recall, tools.audit)),
+        (_SETTLES, (tools.apply, tools.discard, tools.undo)),
+    ):
+        for tool in offered:
+            server.add_tool(tool, annotations=hint, structured_output=True)
+    _add_resources(server, looking)
+    return server
+
+
+def _add_resources(server: MCPServer[Any], looking: Looking) -> None:
+    @server.resource("artoo://tasks", name="tasks", description="The latest tasks", mime_type="application/json")
+    async def tasks() -> str:
+        found = await asyncio.to_thread(looking.latest, _LATEST)
+        return json.dumps([one.model_dump(mode="json") for one in found], ensure_ascii=False)
+
+    @server.resource(
+        "artoo://tasks/{task_id}/log",
+        name="log",
+        description="All that was said in a task, a JSON object a line",
+        mime_type="application/x-ndjson",
+    )
+    async def log(task_id: str) -> str:
+        return await _found(asyncio.to_thread(looking.log, task_id))
+
+    @server.resource(
+        "artoo://tasks/{task_id}/diff",
+        name="diff",
+        description="All that a task would change",
+        mime_type="text/plain",
+    )
+    async def diff(task_id: str) -> str:
+        pending = await _found(asyncio.to_thread(looking.pending, task_id))
+        return await _found(looking.whole_difference(pending))
+
+    del tasks, log, diff  # the server holds them
+
+
+async def _found(looked: Awaitable[T]) -> T:
+    try:
+        return await looked
+    except ConfigurationError as error:
+        raise ResourceNotFoundError(str(error)) from error
+    except ArtooError as error:
+        raise ResourceError(str(error)) from error

@@ -1,0 +1,32 @@
+"""`artoo mcp`: one runtime, one desk, one server, until the client leaves or the process is asked to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from artoo.protocols.desk import open_desk
+from artoo.protocols.ending import until_asked_to_end
+from artoo.protocols.mcp.http import TOKEN_FILE, own_token, serve_http
+from artoo.protocols.mcp.server import made_server
+from artoo.protocols.mcp.stdio import serve_stdio
+from artoo.runtime.artoo import Artoo
+from artoo.runtime.config import Config
+
+
+async def serve(config: Config, project: Path, port: int | None, say: Callable[[str], None]) -> None:
+    """Serves on standard input and output, or (`port`, 0 for any) by HTTP on loopback.
+
+    Raises ConfigurationError.
+    """
+    async with Artoo(config) as artoo, open_desk(artoo, config) as desk:
+        server = made_server(desk, project)
+        if port is None:
+            await until_asked_to_end(serve_stdio(server))
+            return
+        token = own_token(config.home)
+
+        def ready(bound: int) -> None:
+            say(f"MCP at http://127.0.0.1:{bound}/mcp; the token is in {config.home / TOKEN_FILE}; Ctrl-C stops")
+
+        await until_asked_to_end(serve_http(server, token, port, ready))

@@ -1,0 +1,243 @@
+"""What an MCP client can do: run tasks, look at them, settle what waits, look into memory and audit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, ParamSpec, TypeVar
+
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import InputRequiredResult
+from pydantic import Field
+
+from artoo.auditor.reading import report_now
+from artoo.contracts.audit import AuditReport
+from artoo.contracts.confirmation import PERSON, ConfirmationRequest
+from artoo.contracts.errors import ArtooError
+from artoo.contracts.settling import BY_NAME, ApplyMode, Review
+from artoo.protocols.desk import Desk
+from artoo.protocols.handed import HandedTask
+from artoo.protocols.looking import Looking, id_of
+from artoo.protocols.mcp.attending import (
+    Asked,
+    Call,
+    answered,
+    ask_now,
+    asking,
+    attend,
+    caller_of,
+    can_ask,
+    is_modern,
+)
+from artoo.protocols.mcp.replies import Advised, Audited, PutBack, Standing
+from artoo.protocols.reports import DifferenceReport, SettledReport, TaskReport, running_report, settled_report
+from artoo.runtime.options import Budgets, RunOptions
+from artoo.runtime.recalling import advice_about
+from artoo.runtime.system import SystemClock
+from artoo.runtime.undoing import can_be_undone, put_back, undoable_task
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+WAIT_SECONDS = 45.0
+"""How long a call waits for its task unless it says otherwise: most clients give up after a minute."""
+
+TaskId = Annotated[str, Field(description="the task's id, or the beginning of it", max_length=100)]
+Wait = Annotated[
+    float,
+    Field(ge=0, le=3_600, description="seconds to wait for the end; then the task goes on, and `result` has it"),
+]
+Paths = Annotated[list[str] | None, Field(max_length=1_000, description="only these paths, as `diff` names them")]
+
+
+def said_plainly(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """What artoo raises on purpose becomes the tool's error, in its own words."""
+
+    @wraps(tool)
+    async def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await tool(*args, **kwargs)
+        except ArtooError as error:
+            raise ToolError(str(error)) from error
+
+    return wrapped
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The tools, over one desk. `project` is where commands run unless a call names another place."""
+
+    desk: Desk
+    looking: Looking
+    project: Path
+
+    @said_plainly
+    async def run(
+        self,
+        call: Call,
+        request: Annotated[str, Field(description="what is wanted, in plain words", min_length=1)],
+        project: Annotated[str | None, Field(description="absolute directory in which to work")] = None,
+        checks: Annotated[
+            list[str] | None, Field(max_length=20, description="commands that must succeed in the end")
+        ] = None,
+        ask: Annotated[bool, Field(description="let nothing take effect unasked, not even new files")] = False,
+        max_seconds: Annotated[float | None, Field(gt=0, description="the task's time budget")] = None,
+        max_calls: Annotated[int | None, Field(gt=0, description="the task's budget of model calls")] = None,
+        wait_seconds: Wait = WAIT_SECONDS,
+    ) -> TaskReport | InputRequiredResult:
+        """Hand artoo a task. It plans, works in a view of its own, checks the result, and changes nothing that
+        needs consent without it: then the status is `pending`, and `diff`, `apply` and `discard` settle it. A task
+        that takes longer than `wait_seconds` goes on; ask `result` for it by its task_id."""
+        task = self._asked_again(call)
+        if task is None:
+            options = RunOptions(
+                project=Path(project) if project else self.project,
+                apply=ApplyMode.ASK if ask else None,
+                checks=tuple(checks or ()),
+                budgets=Budgets(seconds=max_seconds, calls=max_calls),
+            )
+            task = await self.desk.begin(request, options, caller_of(call), asks=can_ask(call))
+        return await self._attended(task, call, wait_seconds, ends_it=True)
+
+    @said_plainly
+    async def resume(
+        self, call: Call, task_id: TaskId, wait_seconds: Wait = WAIT_SECONDS
+    ) -> TaskReport | InputRequiredResult:
+        """Go on with a task that was interrupted or whose process died. What it has done is not done again."""
+        task = self._asked_again(call)
+        if task is None:
+            task = await self.desk.resume(id_of(task_id), caller_of(call), asks=can_ask(call))
+        return await self._attended(task, call, wait_seconds, ends_it=True)
+
+    @said_plainly
+    async def result(
+        self, call: Call, task_id: TaskId, wait_seconds: Wait = WAIT_SECONDS
+    ) -> TaskReport | InputRequiredResult:
+        """The result of a task; of one that still runs, after waiting for it."""
+        task = self._asked_again(call) or self.desk.find(id_of(task_id))
+        if task is None:
+            return await asyncio.to_thread(self.looking.ended, task_id)
+        return await self._attended(task, call, wait_seconds, ends_it=False)
+
+    @said_plainly
+    async def status(self) -> Standing:
+        """What runs, what waits for a yes, and the latest tasks."""
+        running = tuple(running_report(task, self.looking.clean) for task in self.desk.running())
+        waiting = await asyncio.to_thread(self.looking.waiting)
+        return Standing(running=running, waiting=waiting, latest=await asyncio.to_thread(self.looking.latest, 10))
+
+    @said_plainly
+    async def cancel(self, task_id: TaskId) -> TaskReport:
+        """Ask a task that runs here to end now. What it did is kept: it can be looked at, discarded or resumed."""
+        task = self.desk.find(id_of(task_id))
+        if task is None:
+            return await asyncio.to_thread(self.looking.ended, task_id)
+        self.desk.interrupt(task)
+        while not task.ended:
+            await task.changed(task.told)
+        return running_report(task, self.looking.clean)
+
+    @said_plainly
+    async def diff(self, task_id: TaskId) -> DifferenceReport:
+        """All that a task would change, with diffs of small texts, most dangerous first, and conflicts with
+        what was changed meanwhile. `apply` wants its digest."""
+        return await self.looking.difference(await asyncio.to_thread(self.looking.pending, task_id))
+
+    @said_plainly
+    async def apply(
+        self,
+        call: Call,
+        task_id: TaskId,
+        digest: Annotated[str, Field(description="the digest that `diff` told: only what was shown is applied")],
+        paths: Paths = None,
+        rest: Annotated[bool, Field(description="leave out what is in conflict, and apply the rest")] = False,
+    ) -> SettledReport | InputRequiredResult:
+        """Apply what a task changed, or some paths of it. Where the person has changed the same paths meanwhile,
+        nothing is applied. `undo` puts it back."""
+        pending = await asyncio.to_thread(self.looking.pending, task_id)
+        review = await pending.diff()
+        chosen = _chosen(review, paths)
+        if can_ask(call) and any(one.change_class in BY_NAME for one in chosen.changes):
+            question = ConfirmationRequest(digest=digest, title=f"Apply what task {task_id} did?", review=chosen)
+            if is_modern(call) and call.request_state is None:
+                return asking(question, pending.task_id)
+            said = answered(question, call) if is_modern(call) else await ask_now(question, call)
+            if not said.is_yes:
+                return SettledReport(task_id=pending.task_id, state="pending", reason="the person has not said yes")
+        by = f"{PERSON} through {caller_of(call).label}"
+        settled = await pending.apply(paths, digest=digest, rest=rest, by=by)
+        return settled_report(pending.task_id, settled, self.looking.clean)
+
+    @said_plainly
+    async def discard(self, call: Call, task_id: TaskId) -> SettledReport:
+        """Drop what a task changed: the files stay as they are. What left the machine does not come back."""
+        pending = await asyncio.to_thread(self.looking.pending, task_id)
+        settled = await pending.discard(by=f"{PERSON} through {caller_of(call).label}")
+        return settled_report(pending.task_id, settled, self.looking.clean)
+
+    @said_plainly
+    async def undo(self, call: Call, task_id: TaskId) -> PutBack:
+        """Put back what a task changed. A file that was changed since is left alone, and named."""
+        by, config = f"{PERSON} through {caller_of(call).label}", self.desk.config
+
+        def work() -> PutBack:
+            whole = undoable_task(can_be_undone(config), id_of(task_id))
+            report = put_back(config, whole, by=by)
+            left = tuple(f"{one.path}: {one.reason}" for one in report.refused)
+            return PutBack(task_id=whole, restored=report.restored, left=left)
+
+        return await asyncio.to_thread(work)
+
+    @said_plainly
+    async def recall(
+        self,
+        about: Annotated[
+            str, Field(description="a tool (`tool:grep`), a pair (`tool:grep path:/tmp`), or words", min_length=1)
+        ],
+    ) -> Advised:
+        """What artoo's memory advises: how much it knows about it, whether it went well, and the rules it drew."""
+        found = await asyncio.to_thread(advice_about, self.desk.config, about)
+        return Advised.of(found, self.looking.clean)
+
+    @said_plainly
+    async def audit(self) -> Audited:
+        """What artoo's Auditor has seen since its last report; the next report begins with nothing."""
+        now = SystemClock().now()
+        found: AuditReport | None = await asyncio.to_thread(report_now, self.desk.config.home, now)
+        return Audited.of(found)
+
+    def _asked_again(self, call: Call) -> HandedTask | None:
+        """The task of a call that is made again with an answer, which is passed on. None: the first time."""
+        asked = Asked.of(call)
+        if asked is None:
+            return None
+        task = self.desk.find(asked.task_id)
+        if task is None:
+            raise ToolError(f"task {asked.task_id} is not known any more; ask result for it")
+        if task.question is not None and task.question.request.digest == asked.digest:
+            task.question.answer(answered(task.question.request, call))
+        return task
+
+    async def _attended(
+        self, task: HandedTask, call: Call, seconds: float, *, ends_it: bool
+    ) -> TaskReport | InputRequiredResult:
+        """Waits. A call that is cancelled ends the task that it has begun, and none that it only looks at."""
+        try:
+            question = await attend(task, call, seconds)
+        except asyncio.CancelledError:
+            if ends_it:
+                self.desk.interrupt(task)
+            raise
+        return question or running_report(task, self.looking.clean)
+
+
+def _chosen(review: Review, paths: Sequence[str] | None) -> Review:
+    """The part of a review at and below some paths."""
+    if paths is None:
+        return review
+    below = tuple(path.rstrip("/") + "/" for path in paths)
+    changes = tuple(one for one in review.changes if one.path in paths or one.path.startswith(below))
+    return review.model_copy(update={"changes": changes})

@@ -1,0 +1,210 @@
+"""What a client is told of tasks and their changes: plain models, the same for every protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from artoo.contracts.settling import Review, Settled
+from artoo.contracts.solution import FinalResult
+from artoo.protocols.handed import HandedTask
+from artoo.redaction import Redactor
+from artoo.runtime.pending import Pending
+from artoo.words.outcome import resumable, status_of, told
+from artoo.words.result import result_words
+
+MOST_LISTED = 200
+"""Changes of a difference, paths and facts that one answer lists."""
+MOST_DIFF = 60_000
+"""Characters of diffs in one answer; the resource has all of it."""
+
+TaskStatus = Literal["working", "asks", "success", "pending", "failed", "stopped", "elsewhere"]
+"""working: it runs. asks: it runs, and waits for an answer. pending: done, and its changes wait for a yes. stopped:
+its process died, and it can be resumed. elsewhere: another process runs it."""
+
+
+class Report(BaseModel):
+    """Frozen, and closed: a field that is not here is not told."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Waiting(Report):
+    """A task whose changes wait for a person's yes. Moments are seconds since the epoch (UTC)."""
+
+    task_id: str
+    request: str = ""
+    reason: str = Field(default="", description="why it waits")
+    counts: dict[str, int] = Field(default_factory=dict[str, int], description="how many changes of each class")
+    since: float
+    expires_at: float = Field(description="when it may be dropped")
+    cut_off: bool = Field(default=False, description="the task did not end: resume or discard it")
+
+
+class TaskReport(Report):
+    """How a task stands, or how it ended. `answer` is in the language of the request."""
+
+    task_id: str
+    status: TaskStatus
+    request: str = ""
+    answer: str = Field(default="", description="the result in words; what waits is not in effect yet")
+    doing: str = Field(default="", description="what is under way")
+    subtasks_done: int = 0
+    subtasks_planned: int = 0
+    question: str = Field(default="", description="what it waits for an answer to")
+    assurance: str = Field(default="", description="how the result was checked: checked, judged or unverified")
+    open: tuple[str, ...] = Field(default=(), description="criteria that nothing decided")
+    unmet: tuple[str, ...] = Field(default=(), description="criteria that the result does not satisfy")
+    facts: tuple[str, ...] = Field(default=(), description="what code knows, whatever the answer says")
+    changes: str = Field(default="none", description="none, applied, pending, discarded or partly")
+    changed: tuple[str, ...] = Field(default=(), description="paths that it has changed or would change")
+    counts: dict[str, int] = Field(default_factory=dict[str, int], description="how many changes of each class")
+    went_out: tuple[str, ...] = Field(default=(), description="what left the machine and does not come back")
+    stopped_by: str = ""
+    resumable: bool = False
+    llm_calls: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+
+
+class ChangedPath(Report):
+    """One path of a difference."""
+
+    path: str
+    change_class: str
+    kind: str
+    reason: str = ""
+    detail: str = ""
+    size_before: int | None = None
+    size_after: int | None = None
+    diff: str = ""
+
+
+class DifferenceReport(Report):
+    """All that a task would change, most dangerous first. `digest` names exactly this difference."""
+
+    task_id: str
+    digest: str
+    counts: dict[str, int]
+    changes: tuple[ChangedPath, ...]
+    unlisted: int = Field(default=0, description="further changes, which the resource lists")
+    shortened: bool = Field(default=False, description="some diffs are left out here; the resource has them")
+    conflicts: tuple[str, ...] = Field(default=(), description="paths that were changed meanwhile, and why")
+    went_out: tuple[str, ...] = ()
+
+
+class SettledReport(Report):
+    """What became of a task's changes by this call."""
+
+    task_id: str
+    state: str = Field(description="applied, partly (the rest waits), pending (nothing was applied) or discarded")
+    applied: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    reason: str = ""
+    went_out: tuple[str, ...] = ()
+
+
+def running_report(task: HandedTask, clean: Redactor) -> TaskReport:
+    """A task of this process."""
+    if task.result is not None:
+        return result_report(task.result, task.request, clean)
+    if task.error is not None:
+        why = clean.text(str(task.error))
+        return TaskReport(task_id=task.task_id, status="stopped", request=task.request, answer=why)
+    return TaskReport(
+        task_id=task.task_id,
+        status="working" if task.question is None else "asks",
+        request=task.request,
+        doing=clean.text(task.doing),
+        subtasks_done=task.done,
+        subtasks_planned=task.planned,
+        question="" if task.question is None else clean.text(task.question.request.title),
+    )
+
+
+def result_report(result: FinalResult, request: str, clean: Redactor) -> TaskReport:
+    """A task that has ended."""
+    cost, changes = result.cost, result.changes
+    return TaskReport(
+        task_id=result.task_id,
+        status=status_of(result),
+        request=request,
+        answer=clean.text(told(result)),
+        assurance=result.assurance.value,
+        open=_texts(result.open, clean),
+        unmet=_texts([one.criterion for one in result.unmet], clean),
+        facts=_texts(tuple(map(result_words(result.language).fact, result.facts)), clean),
+        changes=changes.state,
+        changed=tuple(one.path for one in changes.changes[:MOST_LISTED]),
+        counts={one.change_class.value: one.count for one in changes.counts},
+        went_out=_texts(changes.went_out, clean),
+        stopped_by=result.stopped_by.value if result.stopped_by is not None else "",
+        resumable=resumable(result),
+        llm_calls=cost.llm_calls,
+        tokens=cost.prompt_tokens + cost.completion_tokens,
+        seconds=cost.elapsed_ms / 1_000,
+    )
+
+
+def waiting_report(one: Pending, clean: Redactor) -> Waiting:
+    """A task that waits for a yes."""
+    return Waiting(
+        task_id=one.task_id,
+        request=one.request,
+        reason=clean.text(one.reason),
+        counts={each.change_class.value: each.count for each in one.counts},
+        since=one.since,
+        expires_at=one.expires_at,
+        cut_off=one.cut_off,
+    )
+
+
+def difference_report(review: Review, digest: str, clean: Redactor) -> DifferenceReport:
+    """A review, in bounds."""
+    room, shortened, changes = MOST_DIFF, False, list[ChangedPath]()
+    for one in review.changes[:MOST_LISTED]:
+        diff = clean.text("\n".join(one.diff))
+        shown = diff if len(diff) <= room else ""
+        shortened |= shown != diff
+        room -= len(shown)
+        changes.append(
+            ChangedPath(
+                path=one.path,
+                change_class=one.change_class.value,
+                kind=one.kind.value,
+                reason=one.reason,
+                detail=one.detail,
+                size_before=one.size_before,
+                size_after=one.size_after,
+                diff=shown,
+            )
+        )
+    return DifferenceReport(
+        task_id=review.task_id,
+        digest=digest,
+        counts={one.change_class.value: one.count for one in review.counts},
+        changes=tuple(changes),
+        unlisted=len(review.changes) - len(changes),
+        shortened=shortened,
+        conflicts=tuple(f"{one.path}: {one.reason}" for one in review.conflicts[:MOST_LISTED]),
+        went_out=_texts(review.went_out, clean),
+    )
+
+
+def settled_report(task_id: str, settled: Settled, clean: Redactor) -> SettledReport:
+    """What a call has settled."""
+    applied = settled.applied or tuple(one.path for one in settled.changes if settled.state == "applied")
+    return SettledReport(
+        task_id=task_id,
+        state=settled.state,
+        applied=applied[:MOST_LISTED],
+        conflicts=tuple(f"{one.path}: {one.reason}" for one in settled.conflicts[:MOST_LISTED]),
+        reason=clean.text(settled.reason),
+        went_out=_texts(settled.went_out, clean),
+    )
+
+
+def _texts(found: Sequence[str], clean: Redactor) -> tuple[str, ...]:
+    return tuple(clean.text(each) for each in found[:MOST_LISTED])

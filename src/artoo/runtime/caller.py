@@ -1,0 +1,16 @@
+"""Who asks for a task, when that is another program: what it calls itself, and how its person is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from artoo.contracts.recording import AskedBy
+from artoo.ports.confirm import Confirm
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """`confirm` asks the person at the other end; None: nobody can be asked there, and what needs a yes waits."""
+
+    asked_by: AskedBy
+    confirm: Confirm | None = None

@@ -1,0 +1,156 @@
+"""What a client must not send, and what becomes of it: errors in plain words, and nothing is started."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import cast
+
+from hosting import Place
+
+from artoo.protocols.standard_streams import LONGEST_LINE
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": "hello",
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
+}
+
+
+class Raw:
+    """A client that writes whatever it likes."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None and process.stdout is not None
+        self.process, self._in, self._out = process, process.stdin, process.stdout
+
+    async def write(self, line: bytes) -> None:
+        self._in.write(line + b"\n")
+        await self._in.drain()
+
+    async def say(self, message: object) -> None:
+        await self.write(json.dumps(message).encode())
+
+    async def hear(self) -> dict[str, object]:
+        return json.loads(await self._out.readline())
+
+    async def error_to(self, line: bytes) -> tuple[object, int]:
+        """The id and the code of the error that a line brings."""
+        await self.write(line)
+        answer = await self.hear()
+        error = cast("dict[str, object]", answer["error"])
+        assert error["message"]
+        return answer["id"], cast(int, error["code"])
+
+
+@asynccontextmanager
+async def raw_client(place: Place) -> AsyncGenerator[Raw]:
+    process = await asyncio.create_subprocess_exec(
+        *place.command("mcp", "--project", str(place.project)),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env=place.environ,
+        limit=1 << 24,
+    )
+    assert process.stdin is not None
+    try:
+        yield Raw(process)
+    finally:
+        process.stdin.close()
+        assert await process.wait() == 0
+
+
+def malformed(number: int) -> bytes:
+    """Two hundred ways to be no message: broken JSON, no object, missing and wrong members."""
+    forms: list[object] = [
+        [],
+        "text",
+        number,
+        None,
+        {"jsonrpc": "1.0", "id": f"bad-{number}", "method": "ping"},
+        {"id": f"bad-{number}", "method": "ping"},
+        {"jsonrpc": "2.0", "id": number + 0.5, "method": "ping"},
+        {"jsonrpc": "2.0", "id": [number], "method": "ping"},
+        {"jsonrpc": "2.0", "id": f"bad-{number}", "method": number},
+        {"jsonrpc": "2.0", "id": f"bad-{number}", "method": "ping", "params": [number]},
+        {"jsonrpc": "2.0", "id": f"bad-{number}"},
+    ]
+    broken = [b"{", b"\xff\xfe\x00", b'{"a":' * (number % 40 + 1), b"nonsense", b'{"jsonrpc":"2.0",']
+    every = [*broken, *(json.dumps(form).encode() for form in forms)]
+    return every[number % len(every)]
+
+
+async def test_two_hundred_lines_that_are_no_messages(place: Place) -> None:
+    """Each is answered with an error, the server lives on, and no task was begun."""
+    async with raw_client(place) as client:
+        await client.say(INITIALIZE)
+        assert "result" in await client.hear()
+        for number in range(200):
+            assert (await client.error_to(malformed(number)))[1] in (-32_700, -32_600)
+        await client.say({"jsonrpc": "2.0", "id": "still", "method": "ping"})
+        assert (await client.hear())["id"] == "still"
+    assert not list(place.home.glob("tasks/*"))
+
+
+async def test_lines_that_are_too_long_are_refused_and_thrown_away(place: Place) -> None:
+    """Three times more than the limit, then a good line: one error, one answer."""
+    async with raw_client(place) as client:
+        assert await client.error_to(b" " + b"x" * (3 * LONGEST_LINE)) == (None, -32_600)
+        await client.say(INITIALIZE)
+        assert (await client.hear())["id"] == "hello"
+
+
+async def test_what_comes_before_the_handshake_starts_nothing(place: Place) -> None:
+    """A call, a cancellation and an answer to nothing, each before `initialize`: the call is refused."""
+    call = {"name": "run", "arguments": {"request": "run: touch made"}}
+    async with raw_client(place) as client:
+        await client.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 9}})
+        await client.say({"jsonrpc": "2.0", "id": 77, "result": {}})
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        assert (await client.error_to(json.dumps(message).encode()))[0] == 1
+    assert not list(place.home.glob("tasks/*"))
+
+
+async def test_a_request_that_comes_twice_is_done_once(place: Place) -> None:
+    """The same id again is an error, also two hundred times: one task."""
+    call = {"name": "run", "arguments": {"request": "run: true"}}
+    message = json.dumps({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": call}).encode()
+    async with raw_client(place) as client:
+        await client.say(INITIALIZE)
+        await client.hear()
+        await client.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        for _ in range(200):
+            await client.write(message)
+        answers = [await client.hear() for _ in range(200)]
+    assert sum("result" in answer for answer in answers) == 1
+    assert len(list(place.home.glob("tasks/*"))) == 1
+
+
+async def test_arguments_that_do_not_fit_start_nothing(place: Place) -> None:
+    """Wrong types, an unknown tool, an id that is a path, a project that is not there: the tool's own error."""
+    calls: list[tuple[str, dict[str, object]]] = [
+        ("run", {}),
+        ("run", {"request": ""}),
+        ("run", {"request": 7}),
+        ("run", {"request": "x", "wait_seconds": -1}),
+        ("run", {"request": "x", "project": "/nowhere/at/all"}),
+        ("run", {"request": "x" * 300_000}),
+        ("result", {"task_id": "../../etc"}),
+        ("apply", {"task_id": "0", "digest": "0"}),
+        ("undo", {"task_id": "0"}),
+        ("resume", {"task_id": "0"}),
+        ("nothing", {}),
+    ]
+    async with raw_client(place) as client:
+        await client.say(INITIALIZE)
+        await client.hear()
+        for number, (name, arguments) in enumerate(calls):
+            params = {"name": name, "arguments": arguments}
+            await client.say({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+            answer = await client.hear()
+            result = answer.get("result")
+            assert "error" in answer or (isinstance(result, dict) and result["isError"]), (name, answer)
+    assert not list(place.home.glob("tasks/*"))
