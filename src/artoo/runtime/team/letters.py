@@ -42,7 +42,7 @@ class Letters:
     async def ask(self, recipient: str, text: str) -> str:
         """See Post."""
         self._check(recipient)
-        silent = []
+        silent: list[str] = []
         for asked in self.standins.ways(self.name, recipient):
             reply = await self.asking.ask(self.name, asked, text, seconds=self.wait)
             if reply.missed == "cycle":
