@@ -76,9 +76,9 @@ def wide(story: Story, words: Words) -> Drawing:
     """Left to right, for a broad window."""
     spots = dict(zip(_ORDER, ((x, _WIDE_ROW) for x in _WIDE_X), strict=True))
     middle, end = _WIDE_ROW + HIGH // 2, _WIDE_ROW + HIGH
-    turn = story.turn
+    turn, again = story.turn, story.turn is Role.PLANNER and bool(story.rounds)
     line = [
-        Arrow(f"M{left + _WIDTH} {middle} H{right - 7}", turn is role)
+        Arrow(f"M{left + _WIDTH} {middle} H{right - 7}", turn is role and not again)
         for (left, right), role in zip(pairwise(_WIDE_X), _ORDER[1:], strict=True)
     ]
     solver, planner, validator, executor = (_WIDE_X[place] + _WIDTH // 2 for place in (7, 2, 5, 4))
@@ -86,11 +86,7 @@ def wide(story: Story, words: Words) -> Drawing:
     arrows = (
         *line,
         Arrow(f"M{validator} {_WIDE_ROW} V{_WIDE_ROW - 22} H{executor} V{_WIDE_ROW - 7}", corrected, "back"),
-        Arrow(
-            f"M{solver} {end} V{end + 40} H{planner} V{end + 7}",
-            turn is Role.PLANNER and len(story.rounds) > 0,
-            "back",
-        ),
+        Arrow(f"M{solver} {end} V{end + 40} H{planner} V{end + 7}", again, "back"),
         Arrow(f"M{solver + 22} {end} V{end + 96} H{(solver + planner) // 2 + 92}", False, "slow"),
         Arrow(f"M{(solver + planner) // 2 - 92} {end + 96} H{planner - 22} V{end + 7}", False, "slow"),
     )
@@ -99,7 +95,7 @@ def wide(story: Story, words: Words) -> Drawing:
         Frame(256, 20, 820, 210, words.medium_loop, 268),
     )
     return Drawing(
-        1100, 300, _nodes(story, words, spots, _WIDTH), arrows, frames, ((solver + planner) // 2, end + 35),
+        1100, 300, _nodes(story, words, spots, _WIDTH), arrows, frames, ((solver + planner) // 2, end + 44),
         ((solver + planner) // 2, end + 101),
     )  # fmt: skip
 
@@ -117,7 +113,7 @@ def narrow(story: Story, words: Words) -> Drawing:
         Role.META_VALIDATOR: (left, 318),
         Role.SOLVER: (right, 318),
     }
-    turn = story.turn
+    turn, again = story.turn, story.turn is Role.PLANNER and bool(story.rounds)
     across = [
         Arrow(f"M{left + width} {y + 25} H{right - 7}", turn is role)
         for y, role in (
@@ -126,14 +122,13 @@ def narrow(story: Story, words: Words) -> Drawing:
         )
     ]
     down = [
-        Arrow(f"M240 {y + HIGH} V{y + gap} H36 V{below - 7}", turn is role)
+        Arrow(f"M240 {y + HIGH} V{y + gap} H36 V{below - 7}", turn is role and not again)
         for y, gap, below, role in (
             (8, 64, 110, Role.PLANNER),
             (110, 66, 216, Role.EXECUTOR),
             (216, 76, 318, Role.META_VALIDATOR),
         )
     ]
-    again = turn is Role.PLANNER and len(story.rounds) > 0
     arrows = (*across, *down, Arrow("M240 368 V384 H10 V135 H13", again, "back"))
     frames = (
         Frame(16, 188, 304, 88, words.fast_loop, 52),

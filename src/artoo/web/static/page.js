@@ -61,6 +61,7 @@ function plots(root) {
     const x = time ? {} : { time: false, range: [0.7, Math.max(2, count) + 0.3] };
     place.replaceChildren();
     new uPlot({
+      legend: { live: false },
       width: Math.max(240, place.clientWidth), height: 200, cursor: { drag: { x: false, y: false } },
       scales: { x }, series: [{ label: time ? undefined : "#" }, ...series],
       axes: [time ? axis : { ...axis, incrs: [1, 2, 5, 10, 50] }, { ...axis, size: 40 }],
