@@ -54,7 +54,7 @@ def run(home: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 def test_agents(run: Run) -> None:
     """An agent is made, listed, trusted, paused, resumed; each change is told."""
-    assert run("agent", "new", "ada", "--role", "clerk", "--must-not", "shell").code == 0
+    assert run("agent", "new", "ada", "--role", "clerk", "--must-not", "shell:curl").code == 0
     assert run("agent", "trust", "ada", "senior").code == 0
     assert run("agent", "pause", "ada").code == 0
     listed = run("agent", "list", "--json").json
@@ -64,7 +64,7 @@ def test_agents(run: Run) -> None:
     }
     assert run("agent", "resume", "ada").code == 0
     shown = run("agent", "show", "ada", "--json").json
-    assert shown["role"] == "clerk" and shown["must_not"] == ["shell"] and shown["accepted"]
+    assert shown["role"] == "clerk" and shown["must_not"] == ["shell:curl"] and shown["accepted"]
     assert "ada, clerk (senior, ready)" in run("agent", "show", "ada").output
 
 
@@ -148,6 +148,8 @@ def test_what_has_no_effect_is_refused(run: Run, home: Path) -> None:
         (("task", "move", "", "cancelled"), 2, "an empty text names no task"),
         (("mail", "read", ""), 2, "an empty text names no mail"),
         (("agent", "new", "ada"), 2, "there is an agent called 'ada' already"),
+        (("agent", "new", "bo", "--must-not", "notool"), 2, "there is no tool 'notool'"),
+        (("agent", "new", "bo", "--must-not", "shell:"), 2, "there is no tool 'shell:'"),
         (("agent", "new", "Ada"), 2, "begins with a lower-case letter"),
         (("agent", "new", "operator"), 2, "artoo itself uses that name"),
         (("agent", "show", "bob"), 2, "There is no agent 'bob'; there are: ada"),

@@ -57,7 +57,9 @@ def new(
 
     async def work(office: Office) -> AgentRecord:
         from artoo.agents.folders import create_agent
+        from artoo.tools.names import check_identities
 
+        check_identities(must_not)
         known = {record.name for record in await office.registry.list()}
         if name in known:
             raise ConfigurationError(f"there is an agent called {name!r} already; choose another name")

@@ -1,0 +1,37 @@
+"""Which names of tools there are, for whoever writes one down long before a task has its tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from artoo.contracts.errors import ConfigurationError
+
+BUILTIN_NAMES = (
+    "shell",
+    "python",
+    "read_file",
+    "write_file",
+    "edit_file",
+    "find_files",
+    "find_text",
+    "glob",
+    "search",
+    "send_mail",
+    "ask_agent",
+    "applescript",
+    "shortcuts",
+)
+"""All that artoo brings, of every platform."""
+
+_WITH_PARTS = ("shell", "mcp")
+
+
+def check_identities(names: Iterable[str]) -> None:
+    """Raises ConfigurationError for a name that no call can have, so that prohibiting it would do nothing."""
+    for name in names:
+        tool, colon, part = name.partition(":")
+        if not (tool in _WITH_PARTS and part if colon else tool in BUILTIN_NAMES):
+            raise ConfigurationError(
+                f"there is no tool {name!r}, so this would prohibit nothing; there are: "
+                f"{', '.join(BUILTIN_NAMES)}; shell:PROGRAM for one program, mcp:SERVER:TOOL for a server's"
+            )

@@ -1,0 +1,61 @@
+"""A repository of 2,000 files costs a prompt no more than a small one."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from scenario import Json, World, plan, says, shell, subtask
+
+from artoo.llm.request import estimated_tokens
+
+MOST_TOKENS = 6_000
+PACKAGES, MODULES = 50, 40
+LONG_LINES = 5_000
+
+
+def module(package: int, number: int) -> str:
+    """Lines that look like any others; one file in seven uses the function that is sought."""
+    use = "from shop.prices import price_of_item\n\n\n" if (package * MODULES + number) % 7 == 0 else ""
+    body = "\n".join(f"    value_{line} = {line * number}" for line in range(20))
+    return f"{use}def work_{package}_{number}():\n{body}\n    return value_1\n"
+
+
+def made(world: World) -> None:
+    """The repository: 2,000 modules, and a long one in which the function is defined."""
+    for package, number in product(range(PACKAGES), range(MODULES)):
+        world.file(f"pkg_{package}/module_{number}.py", module(package, number))
+    lines = [f"CONSTANT_{number} = {number}" for number in range(LONG_LINES)]
+    lines[LONG_LINES // 2] = "def price_of_item(item): return item.price * 100"
+    world.file("shop/prices.py", "\n".join(lines) + "\n")
+
+
+def use(tool: str, main: str, **more: str) -> Json:
+    """A step that calls a tool."""
+    return {"tool": tool, "input": main, "more": more}
+
+
+async def test_the_edit_loop_finds_by_search_and_keeps_its_prompts_small(world: World) -> None:
+    """Search, a look at part of a long file, an edit, a test, an answer: no prompt is long, none lists what is not
+    needed, and the edit is there."""
+    made(world)
+    new = "def price_of_item(item): return item.price * 119"
+    script = {
+        "Plan": plan(subtask("let price_of_item count the tax of 19 %, and test it", tool="find_text")),
+        "ExecutorStep": [
+            use("find_text", "price_of_item"),
+            use("find_text", "def price_of_item"),
+            use("read_file", "shop/prices.py"),
+            use("edit_file", "shop/prices.py", old="def price_of_item(item): return item.price * 100", new=new),
+            shell("grep -c 'price \\* 119' shop/prices.py", final=False),
+            says("price_of_item now counts 19 % of tax: 1 line of shop/prices.py.", 4, 5),
+        ],
+    }
+    ended = await world.play("Let price_of_item count the tax of 19 %, and test it", script)
+    prompts = [f"{asked.system}\n{asked.user}" for asked in ended.requests]
+    assert len(prompts) == 7
+    assert max(map(estimated_tokens, prompts)) <= MOST_TOKENS
+    first = ended.asked("ExecutorStep")[0].user
+    assert sum(f"module_{number}.py" in first for number in range(MODULES)) < MODULES
+    found = next(call for call in ended.calls if call.input == "def price_of_item")
+    assert "shop/prices.py:2501" in found.output
+    assert [path.rpartition("/shop/")[2] for call in ended.calls for path in call.changes] == ["prices.py"]
