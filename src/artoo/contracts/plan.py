@@ -71,8 +71,7 @@ class PlanRefused(Contract):
 class SubTask(Contract):
     """Work for one ephemeral executor. dispatcher → R3, R4a.
 
-    `surroundings` is what was on disk when it was planned. `unconfirmed` are answers that earlier rounds computed
-    for the same intent and that no second way confirmed.
+    `surroundings` is what was on disk when it was planned.
     """
 
     subtask_id: str
@@ -85,7 +84,6 @@ class SubTask(Contract):
     must_not: MustNot = Field(default_factory=MustNot)
     cautions: tuple[Caution, ...] = ()
     preferred_tool: str | None = None
-    unconfirmed: tuple[str, ...] = ()
 
 
 class ManifestEntry(Contract):
