@@ -244,8 +244,7 @@ class SubTaskOutcome(Contract):
     """What leaves the fast loop. R4a → dispatcher, R4b. `infrastructure` as in ExecutionResult.
 
     `assurance` is that of its weakest criterion, `open` are the criteria that nothing decided.
-    `hopeless`: the executor says that it cannot be done, and that stands: no other plan can help. `unconfirmed` are
-    the computed answers of a failed subtask, no two of which agree.
+    `hopeless`: the executor says that it cannot be done, and that stands: no other plan can help.
     """
 
     subtask_id: str
@@ -259,7 +258,6 @@ class SubTaskOutcome(Contract):
     tool_calls: tuple[ToolCall, ...] = ()
     infrastructure: str | None = None
     hopeless: bool = False
-    unconfirmed: tuple[str, ...] = ()
     assurance: Assurance = Assurance.UNVERIFIED
     open: tuple[str, ...] = ()
 

@@ -73,8 +73,7 @@ class PlanRefused(Contract):
 class SubTask(Contract):
     """Work for one ephemeral executor. dispatcher → R3, R4a.
 
-    `surroundings` is what was on disk when it was planned, `guide` the standing instructions there. `unconfirmed`
-    are answers that earlier rounds computed for the same intent and that no second way confirmed. `deadline`: when
+    `surroundings` is what was on disk when it was planned, `guide` the standing instructions there. `deadline`: when
     the attempts at it must have ended.
     """
 
@@ -89,7 +88,6 @@ class SubTask(Contract):
     must_not: MustNot = Field(default_factory=MustNot)
     cautions: tuple[Caution, ...] = ()
     preferred_tool: str | None = None
-    unconfirmed: tuple[str, ...] = ()
     deadline: datetime | None = None
 
 

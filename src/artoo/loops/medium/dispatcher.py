@@ -55,7 +55,6 @@ class Dispatcher:
         self._joining = joining
         self._round = _Round()
         self._finished: dict[str, SubTaskOutcome] = {}
-        self._unconfirmed: dict[str, tuple[str, ...]] = {}
 
     async def run(self) -> None:
         """Dispatches until the port closes."""
@@ -104,7 +103,6 @@ class Dispatcher:
                 must_not=plan.must_not,
                 cautions=plan.cautions,
                 preferred_tool=planned.tool,
-                unconfirmed=self._unconfirmed.get(planned.intent, ()),
             )
             for planned in plan.subtasks
         ]
@@ -117,7 +115,6 @@ class Dispatcher:
             self._finished[outcome.subtask_id] = outcome
         else:
             self._round.failed = True
-            self._unconfirmed[outcome.intent] = outcome.unconfirmed
         if not self._round.running:
             await self._join(cause)
 

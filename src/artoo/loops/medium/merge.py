@@ -8,11 +8,12 @@ from typing import Literal
 
 from artoo.contracts.changes import Conflict
 from artoo.contracts.criteria import Criterion, Mode
-from artoo.contracts.execution import EVIDENCE_KEPT, CriterionVerdict, DecidedBy, FailureClass, SubTaskOutcome
+from artoo.contracts.execution import CriterionVerdict, DecidedBy, FailureClass, SubTaskOutcome
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.roles import Role
 from artoo.loops.fast.checks import CheckResult
+from artoo.loops.fast.judging import verdict_on
 from artoo.loops.fast.report import Judgement
 
 
@@ -146,27 +147,15 @@ def _verdict(
     failure_class: FailureClass | None,
     by: DecidedBy,
 ) -> CriterionVerdict:
-    return CriterionVerdict(
-        criterion=criterion.text,
-        mode=criterion.mode,
-        verdict=verdict,
-        failure_class=failure_class if verdict == "fail" else None,
-        evidence=(evidence.text if isinstance(evidence, Reason) else evidence)[:EVIDENCE_KEPT],
-        reason=evidence if isinstance(evidence, Reason) else None,
-        decided_by=by,
-        failed_attempts=int(verdict == "fail"),
-        accountable=Role.PLANNER,
-    )
+    made = verdict_on(criterion, verdict, evidence, by, failure_class, Role.PLANNER)
+    return made.model_copy(update={"failed_attempts": 1}) if verdict == "fail" else made
 
 
 def conflict_verdict(conflict: Conflict) -> CriterionVerdict:
     """Parallel subtasks that left one path differently: the plan has to put them in an order."""
-    return CriterionVerdict(
-        criterion=f"Only one of the subtasks that run in parallel changes {conflict.path}.",
-        mode=Mode.VERIFIABLE,
-        verdict="fail",
-        failure_class=FailureClass.LOGICAL,
-        evidence=conflict.reason,
-        decided_by=DecidedBy.FACT,
-        accountable=Role.PLANNER,
+    text = f"Only one of the subtasks that run in parallel changes {conflict.path}."
+    reason = Reason(found=Found.CONFLICT, said=conflict.reason)
+    made = _verdict(
+        Criterion(text=text, mode=Mode.VERIFIABLE), "fail", reason, FailureClass.LOGICAL, DecidedBy.FACT
     )
+    return made.model_copy(update={"failed_attempts": 0})
