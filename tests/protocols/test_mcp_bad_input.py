@@ -2,65 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from typing import cast
 
 from hosting import Place
+from raw_client import INITIALIZE, raw_client
 
 from artoo.protocols.standard_streams import LONGEST_LINE
-
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": "hello",
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
-}
-
-
-class Raw:
-    """A client that writes whatever it likes."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdin is not None and process.stdout is not None
-        self.process, self._in, self._out = process, process.stdin, process.stdout
-
-    async def write(self, line: bytes) -> None:
-        self._in.write(line + b"\n")
-        await self._in.drain()
-
-    async def say(self, message: object) -> None:
-        await self.write(json.dumps(message).encode())
-
-    async def hear(self) -> dict[str, object]:
-        return json.loads(await self._out.readline())
-
-    async def error_to(self, line: bytes) -> tuple[object, int]:
-        """The id and the code of the error that a line brings."""
-        await self.write(line)
-        answer = await self.hear()
-        error = cast("dict[str, object]", answer["error"])
-        assert error["message"]
-        return answer["id"], cast(int, error["code"])
-
-
-@asynccontextmanager
-async def raw_client(place: Place) -> AsyncGenerator[Raw]:
-    process = await asyncio.create_subprocess_exec(
-        *place.command("mcp", "--project", str(place.project)),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        env=place.environ,
-        limit=1 << 24,
-    )
-    assert process.stdin is not None
-    try:
-        yield Raw(process)
-    finally:
-        process.stdin.close()
-        assert await process.wait() == 0
 
 
 def malformed(number: int) -> bytes:
