@@ -94,7 +94,7 @@ class Lives:
     async def live(self, fuse: str = "-") -> int:
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(f"{self.home} {fuse}\n".encode())
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(600):  # against hanging for ever; a busy machine may take its time
             return int(await self.process.stdout.readline())
 
     def questions(self) -> list[str]:

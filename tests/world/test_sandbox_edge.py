@@ -22,6 +22,7 @@ from sandbox_world import Commands, World, first, require_tier
 
 from artoo.contracts.changes import ChangeKind
 from artoo.world import entry, steps
+from artoo.world.choose import Candidate
 
 _HERE = Path(__file__).parent
 _PLAIN = 65534
@@ -114,12 +115,19 @@ async def test_a_command_is_given_no_descriptor(any_overlay: Commands, world: Wo
     ]
 
 
-@pytest.mark.skipif(not steps.supported(), reason="no machine code for this processor")
-async def test_the_entry_in_python_holds_as_the_native_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is no machine code, the launcher does the same: pipes are closed, work in the view is not."""
+@pytest.fixture
+def candidate(world: World) -> Candidate:
+    """The best variant of bubblewrap; proved here, for what proves it runs a loop of its own."""
     require_tier("bubblewrap")
     world.artoo_home.mkdir(mode=0o700)
-    candidate = first("bubblewrap", world.artoo_home)
+    return first("bubblewrap", world.artoo_home)
+
+
+@pytest.mark.skipif(not steps.supported(), reason="no machine code for this processor")
+async def test_the_entry_in_python_holds_as_the_native_one(
+    world: World, candidate: Candidate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is no machine code, the launcher does the same: pipes are closed, work in the view is not."""
     script = (
         "mkdir a b; echo 1 > a/f; mv a/f b/g; echo 2 > /tmp/t; echo 3 > /dev/null; echo 4 >> %s; ls /proc/self/fd"
     )

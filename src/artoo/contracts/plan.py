@@ -73,8 +73,8 @@ class PlanRefused(Contract):
 class SubTask(Contract):
     """Work for one ephemeral executor. dispatcher → R3, R4a.
 
-    `surroundings` is what was on disk when it was planned, `guide` the standing instructions there. `deadline`: when
-    the attempts at it must have ended.
+    `surroundings` is what was on disk when it was planned, `guide` the standing instructions there. `deadline`:
+    when the attempts at it must have ended.
     """
 
     subtask_id: str
