@@ -25,11 +25,12 @@ from artoo.ports.world import View
 from artoo.runtime.config import Config
 from artoo.runtime.pending import find_pending, pendings
 from artoo.tools.settler import Settler
-from artoo.world import files, pending, stage
+from artoo.world import closing, files, pending, stage
 from artoo.world.mounts import MountTable
 from artoo.world.overlay import OverlaySandbox
+from artoo.world.pending import PendingRecord
 from artoo.world.stage import memory_stage_home
-from artoo.world.view_place import Views
+from artoo.world.view_place import ViewPlace, Views
 
 TASK = "task-1"
 
@@ -76,19 +77,23 @@ def config(world: World) -> Config:
     return Config().at_home(world.artoo_home)
 
 
-async def test_a_disk_that_fills_up_at_the_last_moment(in_memory: World) -> None:
+async def test_a_disk_that_fills_up_at_the_last_moment(in_memory: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no room for the record: nothing is lost, it is listed with its request, and can be applied."""
     world = in_memory
     person = Person(world.home, world.project)
     filler = world.artoo_home / "filler"
 
-    async def fill_up(request: ConfirmationRequest) -> Consent:
+    async def later(request: ConfirmationRequest) -> Consent:
+        return Consent.KEEP
+
+    def fill_up(place: ViewPlace, record: PendingRecord) -> None:
         with pytest.raises(OSError, match="No space left"), filler.open("wb", buffering=0) as file:
             while True:
                 file.write(bytes(4096))
-        return Consent.KEEP
+        pending.write_pending(place, record)
 
-    done = await acted(person, [command("echo edited > a.txt")], confirm=fill_up)
+    monkeypatch.setattr(closing, "write_pending", fill_up)
+    done = await acted(person, [command("echo edited > a.txt")], confirm=later)
     assert done.state == "pending" and "No space left" in done.result.changes.reason
     assert [Path(one.path).name for one in done.result.changes.changes] == ["a.txt"]
     assert (world.project / "a.txt").read_text() == "one\n"
