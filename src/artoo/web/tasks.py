@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
 import orjson
@@ -29,6 +30,8 @@ from artoo.words.result import result_words
 
 LISTED = 50
 FIRST_SECONDS = 0.3
+LOG_SECONDS = 5.0
+"""How long a new task's page waits for its log."""
 """How long the first answer about a task reads its log; the rest comes while the page is looked at."""
 PAGE = "page"
 
@@ -71,7 +74,15 @@ async def start(request: Request) -> Response:
         raise ConfigurationError("there is no such way of applying; use the page's own form") from None
     place = await asyncio.to_thread(Path(project).expanduser) if project else site.project
     task_id = await site.starter.start(text, RunOptions(project=place, apply=apply))
+    await _logged(task_directory(site.home, task_id))
     return RedirectResponse(f"/tasks/{task_id}", 303)
+
+
+async def _logged(directory: Path) -> None:
+    """Returns when a task that has begun has its log, written a moment after its first message is heard."""
+    until = time.monotonic() + LOG_SECONDS
+    while not part_path(directory, 0).exists() and time.monotonic() < until:  # noqa: ASYNC110 (a file)
+        await asyncio.sleep(0.02)
 
 
 def directory_of(request: Request) -> tuple[str, Path]:
