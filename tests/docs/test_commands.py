@@ -66,7 +66,8 @@ def parse(words: list[str]) -> None:
         name, found, rest = command.resolve_command(context, rest)
         assert found is not None and name is not None
         context, command = click.Context(found, info_name=name, parent=context, **found.context_settings), found
-        if isinstance(found, click.Group):
+        alone = isinstance(found, click.Group) and found.invoke_without_command and rest[:1] != []
+        if isinstance(found, click.Group) and not (alone and rest[0].startswith("-")):
             continue
         # The parser alone: a synopsis leaves arguments out, and its files are not here, which is no mistake.
         with suppress(click.BadOptionUsage):  # nor is an option without its value
