@@ -62,7 +62,7 @@ def parse(words: list[str]) -> None:
     context: click.Context = artoo.make_context("artoo", list(words))
     rest = [*context._protected_args, *context.args]  # pyright: ignore[reportPrivateUsage]  # as Group.invoke does
     command: click.Command = artoo
-    while isinstance(command, click.Group) and rest:
+    while isinstance(command, click.Group) and rest:  # pyright: ignore[reportUnnecessaryIsInstance]
         name, found, rest = command.resolve_command(context, rest)
         assert found is not None and name is not None
         context, command = click.Context(found, info_name=name, parent=context, **found.context_settings), found
