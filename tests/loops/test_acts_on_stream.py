@@ -23,7 +23,7 @@ async def test_each_call_has_its_act_over_all_attempts(world: World) -> None:
     assert [one.act for one in started] == [one.act for one in called]
     assert [one.effects.value for one in started] == ["staged"] * len(started)
     assert ended.all(CorrectionSignal)
-    assert {one.attempt for one in started} == {1, 2}
+    assert len({one.attempt for one in started}) == 2
 
 
 async def test_a_start_comes_before_its_end_and_answers_what_caused_it(world: World) -> None:
