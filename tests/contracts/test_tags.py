@@ -9,6 +9,7 @@ from artoo.contracts.memory import Megram, MegramState
 from artoo.contracts.tags import (
     TAG_LENGTH,
     Pair,
+    doubt_pair,
     macro_pair,
     micro_pair,
     pair_named,
@@ -124,6 +125,12 @@ def test_keys_fit(space: str, entity: str) -> None:
     longest = "i" * 64
     for key in (keys.evidence(part, longest), keys.rule(part, longest), keys.worked(space, part)):
         assert len(key) <= 511
+
+
+def test_doubt_is_kept_by_intent() -> None:
+    """Rounds of cell 6 share one space; the intent tells them apart, and no tool's pair can be meant."""
+    assert doubt_pair("Sum the column") == doubt_pair("sum the  column") != doubt_pair("count the lines")
+    assert tool_of(doubt_pair("sum the column")) is None
 
 
 def test_hostile_ids_are_refused() -> None:

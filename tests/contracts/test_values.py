@@ -26,9 +26,11 @@ from artoo.contracts.memory import (
     Megram,
     MegramState,
     MemoryAction,
+    MemoryWritten,
     Potentials,
     SOPRecord,
 )
+from artoo.contracts.recording import AskedBy
 from artoo.contracts.solution import StoppedBy
 from artoo.contracts.tags import Pair
 
@@ -114,6 +116,15 @@ def test_memory_values_name_their_pair() -> None:
     assert {megram.pair, potentials.pair, rule.pair, advice.pair} == {PAIR}
     assert not megram.is_rule
     assert megram.model_copy(update={"level": Level.COMMON_SENSE}).is_rule
+    written = MemoryWritten.of(megram)
+    assert (written.megram_id, Pair(written.space, written.entity)) == ("m", PAIR)
+    assert (written.state, written.f, written.sigma, written.k) == (MegramState.ACCEPT, 0.9, 1, 0.05)
+
+
+def test_a_program_that_asked_is_named_by_what_it_says_of_itself() -> None:
+    """Protocol, client and version in one piece; what it did not say leaves no gap."""
+    assert AskedBy(protocol="mcp", client="editor", version="1.2").label == "mcp editor 1.2"
+    assert AskedBy(protocol="a2a").label == "a2a"
 
 
 def test_errors_carry_what_their_readers_need() -> None:

@@ -30,7 +30,7 @@ from artoo.ports.tools import Departure, Ticket
 from artoo.redaction import Redactor
 from artoo.runtime.acts import past_of
 from artoo.runtime.config import Config
-from artoo.runtime.hands import open_hands
+from artoo.runtime.hands import Outfit, open_hands
 from artoo.runtime.recording import recorded
 from artoo.runtime.settling import settle_earlier
 from artoo.runtime.system import SystemClock, UuidIds
@@ -85,17 +85,9 @@ async def _work(
     roots = Roots(home=home, workspace=home / "artoo_workspace", project=home / "project")
     candidate = next(one for one in candidates(config.home) if one.tier == "bubblewrap")
     view = views_in(candidate.build(candidate.stage_homes), config.home)(TASK, roots)
-    hands = open_hands(
-        view,
-        config.home,
-        "write the diary",
-        SystemClock(),
-        (user_tool(_sender(home)),),
-        bus.port(Role.GATE, TASK),
-        {},
-        durable=flush,
-        past=past,
-    )
+    sender = user_tool(_sender(home))
+    outfit = Outfit(view, config.home, "write the diary", SystemClock(), (sender,), durable=flush, past=past)
+    hands = open_hands(outfit, bus.port(Role.GATE, TASK))
     assert hands.questions is not None
     asking = group.create_task(hands.questions.run())
     toolbox = hands.tools.toolbox("s1", MustNot())

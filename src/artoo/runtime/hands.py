@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from artoo.contracts.changes import Conflict
+from artoo.contracts.changes import Change, Conflict
 from artoo.contracts.network import NetworkUsed
 from artoo.contracts.settling import Ending, Settled
 from artoo.ports.bus import Port
@@ -31,6 +31,7 @@ from artoo.tools.printing import Printing
 from artoo.tools.questions import AskNobody, AskOnStream
 from artoo.tools.registry import Registry
 from artoo.tools.resumed import Resumed
+from artoo.tools.seeing import Look
 from artoo.tools.standard import builtin_tools, gated, reaching_tools
 from artoo.tools.tool import Tool
 from artoo.tools.under_way import Durable, nothing_to_keep
@@ -46,6 +47,7 @@ class McpTools:
     pool: Pool
 
 
+_Changes = Callable[[], Awaitable[tuple[Change, ...]]]
 SettleBy = Callable[[Callable[[], tuple[str, ...]]], Settling]
 """Makes what settles a task's view, given what tells what went out."""
 
@@ -94,80 +96,108 @@ def _publish(port: Port, used: NetworkUsed) -> None:
     port.publish(used)
 
 
-def open_hands(
-    view: View,
-    artoo_home: Path,
-    request: str,
-    clock: Clock,
-    own_tools: Sequence[UserTool] = (),
-    port: Port | None = None,
-    environ: Mapping[str, str] | None = None,
-    mcp: McpTools | None = None,
-    durable: Durable = nothing_to_keep,
-    past: Past | None = None,
-    settle: SettleBy | None = None,
-    printing: Printing | None = None,
-    *,
-    whole_files: bool = False,
-    command_seconds: float = COMMAND_SECONDS,
-) -> Hands:
+@dataclass(frozen=True, slots=True)
+class Outfit:
+    """What one task's tools are made of.
+
+    `environ` holds the keys of search engines, `mcp` the servers of others. `durable` waits for the task log;
+    `past` is that of a resumed task, whose answers and calls under way are taken up. `settle` makes what settles
+    the view at the end. `printing` shows what commands print while they run. `whole_files`: listings show small
+    files whole. `command_seconds` bounds one command or program.
+    """
+
+    view: View
+    artoo_home: Path
+    request: str
+    clock: Clock
+    own_tools: Sequence[UserTool] = ()
+    environ: Mapping[str, str] = field(default_factory=dict[str, str])
+    mcp: McpTools | None = None
+    durable: Durable = nothing_to_keep
+    past: Past | None = None
+    settle: SettleBy | None = None
+    printing: Printing | None = None
+    whole_files: bool = False
+    command_seconds: float = COMMAND_SECONDS
+
+
+def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
     """Built-in tools over the task's view, and the user's own behind the gate.
 
-    `port` is the gate's place on the stream; without one nobody can be asked. `environ` holds the keys of search
-    engines, `mcp` the servers of others. `durable` waits for the task log; `past` is that of a resumed task, whose
-    answers and calls under way are taken up. `settle` makes what settles the view at the end. `printing` shows what
-    commands print while they run. `whole_files`: listings show small files whole. `command_seconds` bounds one
-    command or program.
+    `port` is the gate's place on the stream; without one nobody can be asked.
     """
-    roots = view.roots
-    places, forks = Places.of(roots, artoo_home), Forks(view)
-    before = past or Past()
+    view, places = outfit.view, Places.of(outfit.view.roots, outfit.artoo_home)
+    forks = Forks(view)
     network = Network(unheard if port is None else lambda used: _publish(port, used))
-    network.restore(before.used)
-    gate = Gate(AskNobody(), Origins(request))
-    questions = None
-    if port is not None:
-        settling = None if settle is None else settle(lambda: (*network.went_out(), *gate.outside))
-        questions = AskOnStream(port, None if settling is None else _AfterJoins(forks, settling))
+    gate = Gate(AskNobody(), Origins(outfit.request))
+    network.restore((outfit.past or Past()).used)
+    questions = None if port is None else _questions(outfit, port, forks, network, gate)
+    if questions is not None:
         gate.questions = questions
-    gate.restore(before)
-
-    def in_view(one: View) -> tuple[Tool, ...]:
-        return builtin_tools(
-            *(one, gate, artoo_home, network), places=places, printing=printing, command_seconds=command_seconds
-        )
-
-    def working_in(subtask_id: str) -> Iterable[Tool]:
-        return in_view(forks.of(subtask_id))
-
-    look = partial(ProjectLook, roots, places, whole_files=whole_files, observe=gate.origins.observe_text)
-
-    def sight(subtask_id: str) -> Sight:
-        fork = forks.of(subtask_id)
-        looked_at = EvidenceInView(fork, places, view, lambda: view.files, _trial_of(subtask_id))
-        return Sight(looked_at, look(lambda: fork.files, changes=fork.changes))
-
-    registry = Registry(
-        (
-            *in_view(view),
-            *reaching_tools(gate, roots, environ or {}),
-            *gated(own_tools, gate),
-        ),
-        clock,
-        gate.origins.observe,
-        gate,
-        durable,
-        Resumed(past, gate) if past is not None else None,
-        working_in,
-    )
+    gate.restore(outfit.past or Past())
+    sights = _Sights(outfit, places, forks, gate)
+    registry = _registry(outfit, places, forks, network, gate)
+    mcp = outfit.mcp
     return Hands(
         tools=registry,
-        whole=Sight(EvidenceInView(view, places, view), look(lambda: view.files)),
-        sight=sight,
+        whole=sights.whole(),
+        sight=sights.of,
         joining=forks,
         questions=questions,
-        prepare=None if mcp is None else preparation(roots.project, mcp.servers, gate, mcp.pool, registry),
+        prepare=None if mcp is None else preparation(view.roots.project, mcp.servers, gate, mcp.pool, registry),
     )
+
+
+def _questions(outfit: Outfit, port: Port, forks: Forks, network: Network, gate: Gate) -> AskOnStream:
+    if outfit.settle is None:
+        return AskOnStream(port, None)
+    return AskOnStream(port, _AfterJoins(forks, outfit.settle(lambda: (*network.went_out(), *gate.outside))))
+
+
+def _registry(outfit: Outfit, places: Places, forks: Forks, network: Network, gate: Gate) -> Registry:
+    make = partial(builtin_tools, places=places, printing=outfit.printing, command_seconds=outfit.command_seconds)
+
+    def working_in(view: View) -> tuple[Tool, ...]:
+        return make(view, gate, outfit.artoo_home, network)
+
+    reaching = reaching_tools(gate, outfit.view.roots, outfit.environ)
+    return Registry(
+        (*working_in(outfit.view), *reaching, *gated(outfit.own_tools, gate)),
+        outfit.clock,
+        gate.origins.observe,
+        gate,
+        outfit.durable,
+        Resumed(outfit.past, gate) if outfit.past is not None else None,
+        lambda subtask_id: working_in(forks.of(subtask_id)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sights:
+    """What code and prompts see of the files: of the whole task, or of one subtask's fork."""
+
+    outfit: Outfit
+    places: Places
+    forks: Forks
+    gate: Gate
+
+    def whole(self) -> Sight:
+        view = self.outfit.view
+        return Sight(EvidenceInView(view, self.places, view), self._look(lambda: view.files))
+
+    def of(self, subtask_id: str) -> Sight:
+        view, fork = self.outfit.view, self.forks.of(subtask_id)
+        looked_at = EvidenceInView(fork, self.places, view, lambda: view.files, _trial_of(subtask_id))
+        return Sight(looked_at, self._look(lambda: fork.files, fork.changes))
+
+    def _look(self, files: Look, changes: _Changes | None = None) -> ProjectLook:
+        observe = self.gate.origins.observe_text
+        return ProjectLook(
+            *(self.outfit.view.roots, self.places, files),
+            whole_files=self.outfit.whole_files,
+            observe=observe,
+            changes=changes,
+        )
 
 
 def _trial_of(subtask_id: str) -> str:

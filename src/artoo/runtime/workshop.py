@@ -134,7 +134,7 @@ class Workshop:
         `mode`: what of the task's difference may take effect unasked; `settling`, if given, decides instead.
         All that can go wrong goes wrong here: raises ConfigurationError.
         """
-        from artoo.runtime.hands import open_hands
+        from artoo.runtime.hands import Outfit, open_hands
         from artoo.runtime.pending import keeping_of
         from artoo.tools.settler import Settler
 
@@ -148,12 +148,13 @@ class Workshop:
                 again = past is not None
                 return settling or Settler(view, home, text, mode, keeping, went_out, durable, again)
 
-            own, environ, clock, shows = self.own_tools, self.environ, self.clock, self._printing(port.task_id)
-            return open_hands(
-                *(view, home, text, clock, own, port, environ, mcp, durable, past, settle, shows),
+            outfit = Outfit(
+                *(view, home, text, self.clock, self.own_tools, self.environ, mcp, durable, past, settle),
+                printing=self._printing(port.task_id),
                 whole_files=capable,
                 command_seconds=self.config.limits.tool_seconds,
             )
+            return open_hands(outfit, port)
 
         return opened
 
