@@ -31,9 +31,9 @@ from artoo.world.scan import scan
 from artoo.world.stage import Stage, choose_stage_home, make_stage, memory_stage_home, overlay_roots
 from artoo.world.view_place import ViewKind
 
-PRIVATE_PLACES = ("/tmp", "/var/tmp", "/run")
+PRIVATE_PLACES = ("/tmp", "/var/tmp", "/run", "/dev/shm")
 """Directories of which a command sees its own, empty ones."""
-_PRIVATE = PathSet((*PRIVATE_PLACES, "/dev/shm"))
+_PRIVATE = PathSet(PRIVATE_PLACES)
 
 LIMIT_WORDS: Mapping[RunStatus, str] = {
     "timeout": "the time limit was reached",
