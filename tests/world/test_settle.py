@@ -19,8 +19,8 @@ from artoo.world.closing import opened
 from artoo.world.difference import difference_of
 from artoo.world.journal import Record
 from artoo.world.recover import recover
-from artoo.world.settle import apply_difference
-from artoo.world.undo import undo
+from artoo.world.settle import apply_difference, told_of
+from artoo.world.undo import Keep, prune, undo
 from artoo.world.view_place import ViewPlace
 
 Change = Callable[[Path], object]
@@ -99,6 +99,27 @@ def test_undo_puts_back_what_was_applied_in_parts(world: World) -> None:
     assert contents(world) == WANTED
     assert undo(world.artoo_home, "task-1").refused == ()
     assert snapshot(world.project) == before
+
+
+def test_that_it_took_effect_stays_known_when_nothing_is_kept_for_undo(world: World) -> None:
+    """A task that died after it had applied everything resumes to say so, even if room was made meanwhile."""
+    place = view_of(world, work)
+    with opened(place, world.artoo_home) as view:
+        found = view.difference()
+        assert view.apply(found, digest=found.digest, note="what it said").whole
+    assert told_of(world.artoo_home, "task-1") == "what it said"
+    assert prune(world.artoo_home, Keep(total_bytes=-1)) == 1
+    assert told_of(world.artoo_home, "task-1") == "what it said"
+
+
+def test_what_was_undone_did_not_take_effect(world: World) -> None:
+    """A task that is resumed after the person took it back does not say that it applied something."""
+    place = view_of(world, work)
+    with opened(place, world.artoo_home) as view:
+        found = view.difference()
+        view.apply(found, digest=found.digest, note="what it said")
+    undo(world.artoo_home, "task-1")
+    assert told_of(world.artoo_home, "task-1") is None
 
 
 def test_what_was_applied_in_part_is_the_persons_own_afterwards(world: World) -> None:

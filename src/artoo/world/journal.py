@@ -4,7 +4,6 @@ UNDO/TASK/TIME-ID/journal.json   the commit point: it is renamed into place when
 UNDO/TASK/TIME-ID/before/N       what was at step N (a hard link to the old file where that is possible)
 UNDO/TASK/TIME-ID/done           the act took effect completely
 UNDO/TASK/pruned                 notes of acts whose before-images are no longer kept, one JSON object a line
-UNDO/TASK/undone                 the person has put back (some of) what the task changed
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _READABLE = (1, 2, 3)
 """Format 1 had no note, format 2 no digests of contents."""
 
 _JOURNAL, _DONE, _BEFORE, _NEW, _LANDINGS = "journal.json", "done", "before", "new", "landings"
-_PRUNED, _UNDONE = "pruned", "undone"
+_PRUNED = "pruned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +235,7 @@ class TaskPlace:
         self.place = undo_home / _directory_name(task_id)
 
     def keep_note(self, note: Note | None) -> None:
-        """Keeps the note of an act whose record is about to be forgotten: a resumed task must not do it again."""
+        """Keeps the note of an act whose record is about to be forgotten: that it took effect stays known."""
         if note is None:
             return
         descriptor = os.open(self.place / _PRUNED, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -250,15 +249,7 @@ class TaskPlace:
             lines = path.read_bytes().splitlines() if path.exists() else []
             return [Note.model_validate_json(line) for line in lines]
         except (OSError, ValidationError) as error:
-            raise SandboxError(f"{path} cannot be read: {error}; start the request anew") from error
-
-    def mark_undone(self) -> None:
-        """The person takes back what the task did: what its log says of the files is no longer so."""
-        (self.place / _UNDONE).touch(mode=0o600)
-
-    @property
-    def undone(self) -> bool:
-        return (self.place / _UNDONE).exists()
+            raise SandboxError(f"{path} cannot be read: {error}; keep it and report this") from error
 
     def forget_if_empty(self, older_than: float) -> None:
         """Removes the directory when no act is in it and nothing in it is younger than `older_than` (epoch)."""
@@ -286,6 +277,16 @@ def records(undo_home: Path) -> Iterator[Record]:
 def records_of(undo_home: Path, task_id: str) -> list[Record]:
     """The records of one task, oldest first."""
     return [record for record in records(undo_home) if record.task_id == task_id]
+
+
+def notes_of(undo_home: Path, task_id: str) -> list[Note]:
+    """The notes of a task's acts that took effect and were not undone, oldest first.
+
+    An act of which nothing is kept any more, because its before-images took too much room, is among them. Raises
+    SandboxError when a journal or the kept notes cannot be read.
+    """
+    notes = (record.journal().note for record in records_of(undo_home, task_id) if record.done)
+    return [*TaskPlace(undo_home, task_id).pruned_notes(), *(note for note in notes if note is not None)]
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from artoo.world.converge import now_at
 from artoo.world.difference import Difference
 from artoo.world.files import parent_of
 from artoo.world.git_keep import keeping_refs
-from artoo.world.journal import Record, StateRecord, records_of, sync_directory
+from artoo.world.journal import Record, StateRecord, notes_of, sync_directory
 from artoo.world.nodes import digest_file
 from artoo.world.pending import (
     PendingRecord,
@@ -169,11 +169,8 @@ def told_of(artoo_home: Path, task_id: str) -> str | None:
 
     So a process that died right after it had applied is told from a person who applied or discarded later.
     """
-    for record in reversed(records_of(artoo_home / "undo", task_id)):
-        note = record.journal().note if record.done else None
-        if note is not None and note.act == SETTLING:
-            return note.outcome
-    return None
+    settled = [note.outcome for note in notes_of(artoo_home / "undo", task_id) if note.act == SETTLING]
+    return settled[-1] if settled else None
 
 
 def part_of(difference: Difference, paths: Collection[str]) -> list[Effect]:

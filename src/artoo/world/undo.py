@@ -57,7 +57,6 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
     restored: dict[str, None] = {}
     refused: dict[str, Conflict] = {}
     with exclusive(undo_home):
-        TaskPlace(undo_home, task_id).mark_undone()
         for record in reversed(kept):
             for path, reason in _undo_one(record).items():
                 if reason is None:
@@ -252,7 +251,7 @@ def kept_bytes(record: Record) -> int:
 def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
     """Forgets acts that are too old, then the oldest ones while too many bytes are kept. Returns how many.
 
-    Of acts that had to go for room, the note stays until it is too old: a resumed task needs it.
+    Of acts that had to go for room, the note stays until it is too old (`notes_of`).
     """
     oldest = (time.time() if now is None else now) - keep.days * _DAY_SECONDS
     undo_home = artoo_home / "undo"

@@ -15,7 +15,7 @@ from artoo.runtime.team.submissions import Intent, Submissions, patiently
 from artoo.tools.review import question_of, review_of
 from artoo.world.closing import ClosingView, opened
 from artoo.world.difference import Difference
-from artoo.world.journal import records_of
+from artoo.world.journal import notes_of, records_of
 from artoo.world.union import RealFiles, Union
 
 
@@ -86,11 +86,11 @@ def took_effect(submissions: Submissions, board_task: str, digest: str | None = 
 
     Blocking.
     """
-    records = [record for record in records_of(submissions.home / "undo", board_task) if record.done]
-    if digest is None:
-        return bool(records)
-    notes = (record.journal().note for record in records)
-    return any(note is not None and note.call == digest for note in notes)
+    undo_home = submissions.home / "undo"
+    notes = notes_of(undo_home, board_task)
+    if digest is None:  # what a person applied by hand has no note
+        return bool(notes) or any(record.done for record in records_of(undo_home, board_task))
+    return any(note.call == digest for note in notes)
 
 
 @contextmanager
