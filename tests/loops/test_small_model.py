@@ -7,7 +7,8 @@ from scenario import World, python, shell
 from test_memory_in_tasks import megram, remember
 
 from artoo.contracts.criteria import Assurance
-from artoo.contracts.execution import CorrectionSignal, SubTaskOutcome
+from artoo.contracts.execution import CorrectionSignal, CriterionJudged, SubTaskOutcome
+from artoo.contracts.findings import Found
 from artoo.contracts.plan import Plan
 from artoo.contracts.tags import tool_pair
 from artoo.llm.request import ServerTraits
@@ -63,6 +64,19 @@ async def test_files_are_compared_by_what_is_in_them(world: World) -> None:
     steps = [shell("sort names.txt > sorted.txt"), python("open('sorted.txt', 'w').write('an\\nbo')")]
     ended = await world.play("Sort names.txt into sorted.txt", {"ExecutorStep": steps})
     assert ended.one(SubTaskOutcome).assurance is Assurance.AGREED
+    assert (world.project / "sorted.txt").read_text(encoding="utf-8") == "an\nbo\n"
+
+
+async def test_two_ways_that_make_another_file_speak_against_no_tool(world: World) -> None:
+    """The way is asked for once more; the verdict that says so cites nothing, and blocks nothing."""
+    world.file("names.txt", "bo\nan\n")
+    sort, reverse = shell("sort names.txt > sorted.txt"), shell("sort -r names.txt > sorted.txt")
+    written = python("open('sorted.txt', 'w').write('an\\nbo')")
+    steps = [reverse, written, sort, sort, written]
+    ended = await world.play("Sort names.txt into sorted.txt", {"ExecutorStep": steps})
+    refused = next(each.verdict for each in ended.all(CriterionJudged) if each.verdict.verdict == "fail")
+    assert refused.reason is not None and refused.reason.found is Found.WAYS_DIFFER
+    assert refused.blameless and not refused.identities
     assert (world.project / "sorted.txt").read_text(encoding="utf-8") == "an\nbo\n"
 
 

@@ -199,14 +199,13 @@ def _speaks_of_the_system(call: ToolCall) -> bool:
 
 @on(CriterionJudged)
 def failure_of_nobody(task: TaskNotes, judged: CriterionJudged, envelope: Envelope) -> Iterator[str]:
-    """A verdict that blames no tool though it is more than something that is not confirmed yet."""
-    notes, verdict = _judged(task, judged, envelope)
+    """A verdict that blames no tool though it is more than two ways that differ."""
+    verdict = judged.verdict
     if not verdict.blameless:
         return
-    if verdict.verdict == "pass" or verdict.decided_by is not DecidedBy.FACT or verdict.identities:
+    differ = verdict.reason is not None and verdict.reason.found is Found.WAYS_DIFFER
+    if verdict.verdict != "fail" or verdict.decided_by is not DecidedBy.FACT or verdict.identities or not differ:
         yield f"“{verdict.criterion}” is called nobody's failure, and is {verdict.verdict} by {verdict.decided_by}"
-    elif verdict.contradicted or _criterion(notes, verdict.criterion) is not None:
-        yield f"“{verdict.criterion}” is called nobody's failure, and the subtask was to meet it"
 
 
 RULES: tuple[Rule, ...] = (

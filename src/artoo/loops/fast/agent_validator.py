@@ -193,7 +193,8 @@ class AgentValidator:
         if self._second_time(record, "ways"):
             return _Judged(tuple(judging.left_open(each, found.evidence) for each in left or (None,)))
         differ = Reason(found=Found.WAYS_DIFFER, said=found.evidence)
-        return _Judged(tuple(judging.against(left, Fact(differ, contradicts=False))))
+        against = judging.against(left, Fact(differ, contradicts=False))
+        return _Judged(tuple(each.model_copy(update={"blameless": True}) for each in against))
 
     async def _asked(
         self, record: _Record, result: ExecutionResult, left: Sequence[Criterion], cause: Envelope

@@ -9,6 +9,7 @@ with `--verify`. What nothing confirms stands open.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -117,15 +118,11 @@ async def _way(
 async def _texts(language: Language, program: str, trial: Trial, source: EvidenceSource) -> dict[str, str]:
     """The text of the files that a way makes: hashes alone would differ by a line end."""
     paths = list(trial.files)[:_MOST_FILES]
-    quoted = [repr(path) for path in paths] if language == "python" else [_shell_quoted(path) for path in paths]
+    quoted = [repr(path) for path in paths] if language == "python" else list(map(shlex.quote, paths))
     show = _SHOW[language].format(paths=(", " if language == "python" else " ").join(quoted))
     shown = await source.trial(language, program + show)
     _, *texts = shown.view.output.split("\x1e")
     return {path: _folded(text) for path, text in zip(paths, texts, strict=False)} or dict(trial.files)
-
-
-def _shell_quoted(path: str) -> str:
-    return "'" + path.replace("'", "'\\''") + "'"
 
 
 def _folded(text: str) -> str:
