@@ -11,6 +11,8 @@ from view_world import bash, out, overlay_views, place_of
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.world import View
+from artoo.world.closing import opened
+from artoo.world.pending import PendingRecord
 
 
 async def test_forks_are_apart_and_join_in_order(any_view: View, world: World) -> None:
@@ -128,3 +130,26 @@ async def test_sixty_commands_and_three_levels(any_view: View, world: World) -> 
         assert await view.join([name]) == ()
     assert await out(any_view, "cat last names; ls -A") == "59\n1\n2\n3\nlast\nnames\nlast\nnames\n"
     assert snapshot(world.home, times=True) == before
+
+
+async def test_open_forks_of_a_cut_off_task_outlive_the_settling_of_the_rest(view: View, world: World) -> None:
+    """The person applies what was joined by then; a later process finds the fork with its work, and joins it."""
+    (world.project / "shared").write_text("real\n")
+    await bash(view, "echo trunk > trunk; rm shared")
+    await bash(view.fork("one"), "echo 1 > one; mkdir d; echo 1 > d/1; cat trunk >> one")
+    await view.close()
+    with opened(place_of(world), world.artoo_home) as closing:
+        closing.keep(PendingRecord(task_id="task-1", since=1.0, expires_at=2.0))
+        found = closing.difference()
+        assert closing.apply(found, digest=found.digest).whole
+        assert closing.difference().empty and closing.pending is None
+    assert (world.project / "trunk").read_text() == "trunk\n" and not (world.project / "shared").exists()
+    again = overlay_views("bubblewrap", world)("task-1", world.roots)
+    assert await again.join(["one"]) == ()
+    assert await out(again, "cat one d/1; ls") == "1\ntrunk\n1\nd\none\ntrunk\n"
+    await again.close()
+    with opened(place_of(world), world.artoo_home) as closing:
+        found = closing.difference()
+        assert closing.apply(found, digest=found.digest).whole
+    assert (world.project / "one").read_text() == "1\ntrunk\n"
+    assert not place_of(world).base.exists()

@@ -82,12 +82,13 @@ class Settler:
 
     async def _settle(self, closing: ClosingView, ending: Ending, questions: Questions | None) -> Settled:
         try:
+            if ending.directive != "abandon":
+                await asyncio.to_thread(closing.drop_forks)
             found = await asyncio.to_thread(closing.difference)
         except SandboxError as error:
             return await asyncio.to_thread(self._keep, closing, ending, Difference(), str(error))
         if found.empty:
-            if ending.directive != "abandon" or not closing.has_forks:  # in its forks a resumed task goes on
-                await asyncio.to_thread(closing.forget)
+            await asyncio.to_thread(closing.forget)
             return Settled(went_out=self.went_out())
         if found.silent and self.mode is not ApplyMode.ASK and ending.directive != "abandon":
             return await self._apply(closing, ending, found, None)
@@ -95,7 +96,7 @@ class Settler:
         if answer is not None and answer.consent.is_yes:
             return await self._apply(closing, ending, found, answer.paths or None)
         if answer is not None and answer.consent is Consent.DISCARD:
-            await asyncio.to_thread(closing.forget)
+            await asyncio.to_thread(closing.place.remove)
             return self._settled(found, "discarded")
         why = unfinished(ending.language) if ending.directive == "abandon" else ""
         return await asyncio.to_thread(self._keep, closing, ending, found, why)

@@ -16,8 +16,9 @@ from pathlib import Path
 from artoo.contracts.errors import SandboxError
 from artoo.world.boundary import to_boundary
 from artoo.world.difference import Difference, difference_of
+from artoo.world.joining import drop_layer
 from artoo.world.mounts import MountTable
-from artoo.world.pending import PendingRecord, SettledRecord, read_pending, write_pending
+from artoo.world.pending import PendingRecord, SettledRecord, forget_pending, read_pending, write_pending
 from artoo.world.settle import Applied, Told, apply_difference, discard, finish_cut
 from artoo.world.view_place import TRUNK, ViewPlace
 
@@ -38,11 +39,6 @@ class ClosingView:
     def in_memory(self) -> bool:
         """Whether a reboot takes it: artoo's own home is in memory, and there is no disk to move it to."""
         return MountTable.read().in_memory(os.fsencode(self.place.base.resolve()))
-
-    @property
-    def has_forks(self) -> bool:
-        """Whether subtasks were cut off before what they did was joined."""
-        return any(name != TRUNK for name in self.place.layer_names())
 
     def difference(self) -> Difference:
         """All that it changes against the real files now. Raises SandboxError."""
@@ -75,9 +71,18 @@ class ClosingView:
                 f"what the task changed is kept in {self.place.base}, but cannot be listed ({error}); free space"
             ) from error
 
+    def drop_forks(self) -> None:
+        """The task is at its end: what it did not join is of no use. Blocking."""
+        for layer in self.place.layer_names():
+            if layer != TRUNK:
+                drop_layer(self.place, layer)
+
     def forget(self) -> None:
-        """Nothing of it is left."""
-        self.place.remove()
+        """Nothing of it waits; nothing is left but forks, in which a task that was cut off goes on. Blocking."""
+        if self.place.has_forks:
+            forget_pending(self.place)
+        else:
+            self.place.remove()
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from artoo.world.nodes import digest_file
 from artoo.world.pending import (
     PendingRecord,
     SettledRecord,
+    forget_pending,
     note_settled,
     replace_durably,
     settled_records,
@@ -59,8 +60,9 @@ class Told(BaseModel):
 
 
 class Mark(BaseModel):
-    """`applying.json`: which record of the journal will say whether it happened. `whole`: then the view goes.
-    Without a record nothing is applied, and it has happened when this is written: the view is discarded."""
+    """`applying.json`: which record of the journal will say whether it happened. `whole`: then the view goes, but
+    for `forks`, in which a task that was cut off goes on. Without a record nothing is applied, and it has happened
+    when this is written: the view is discarded."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -68,11 +70,12 @@ class Mark(BaseModel):
     whole: bool
     paths: tuple[str, ...]
     told: Told | None = None
+    forks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of an apply. `whole`: everything took effect and the view is gone."""
+    """What became of an apply. `whole`: everything took effect, and nothing is left but forks of a cut-off task."""
 
     report: ApplyReport
     whole: bool = False
@@ -100,7 +103,8 @@ def apply_difference(
     whole = len(chosen) == len(difference.effects) and not difference.conflicts
     kept = keeping_refs(place, artoo_home, difference, chosen)
     name = new_name()
-    mark = Mark(record=name, whole=whole, paths=tuple(printable_path(one.path) for one in chosen), told=told)
+    applied = tuple(printable_path(one.path) for one in chosen)
+    mark = Mark(record=name, whole=whole, paths=applied, told=told, forks=place.has_forks)
     _write(place, mark)
     try:
         with readable_layers(chosen):
@@ -211,10 +215,12 @@ def _finish(place: ViewPlace, mark: Mark) -> None:
     """It is told, and what was applied leaves the view. May be repeated. Raises OSError."""
     if mark.told is not None:
         _tell(place, mark.told, mark.record)
-    if mark.whole:
+    if mark.whole and not mark.forks:
         place.remove()
         return
-    if mark.told is not None and mark.told.rest is not None:
+    if mark.whole:
+        forget_pending(place)
+    elif mark.told is not None and mark.told.rest is not None:
         write_pending(place, mark.told.rest)
     for layer in place.trunk():
         _take_out(layer.upper, layer.root, mark.paths)

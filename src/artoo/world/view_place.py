@@ -150,6 +150,11 @@ class ViewPlace:
         home = self.base / "layers"
         return tuple(sorted(unquote(child.name) for child in home.iterdir())) if home.is_dir() else ()
 
+    @property
+    def has_forks(self) -> bool:
+        """Whether there are layers that were not joined."""
+        return any(name != TRUNK for name in self.layer_names())
+
     def record(self) -> ViewRecord:
         """Raises SandboxError when there is none, or it is damaged, or of a newer artoo."""
         path = self.base / "view.json"

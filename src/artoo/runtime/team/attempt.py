@@ -76,7 +76,7 @@ def _taken_up(submissions: Submissions, board_task: str) -> tuple[str, ...]:
         forget_pending(place)
         found = view.difference()
         if found.conflicts:
-            view.forget()
+            place.remove()
             return ()
     return tuple(change.path for change in found.changes)
 

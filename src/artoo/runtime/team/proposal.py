@@ -74,6 +74,7 @@ def carry_out(submissions: Submissions, board_task: str, approved: Intent) -> tu
             found = view.difference()
             if found.conflicts:
                 return found.conflicts
+            view.drop_forks()
             note = f"approved by {approved.actor}"
             return view.apply(found, digest=approved.digest, note=note).report.conflicts
     if not took_effect(submissions, board_task, approved.digest):
