@@ -133,9 +133,11 @@ async def test_an_interrupted_process_ends_quietly() -> None:
     """Ctrl-C in the middle of a generation, and no close: the process ends by itself and llama.cpp says nothing."""
     program = textwrap.dedent(
         """
-        import asyncio, sys
+        import asyncio, signal, sys
         from pathlib import Path
         from artoo.llm.embedded import EmbeddedTransport
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # tests run in the background have it ignored
 
         async def main():
             transport = EmbeddedTransport(Path(sys.argv[1]))

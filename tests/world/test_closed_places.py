@@ -230,3 +230,16 @@ def test_a_closed_place_that_has_gone_is_not_closed(tmp_path: Path, monkeypatch:
     assert restricted.restricted() == (str(secret),)
     secret.unlink()
     assert restricted.restricted() == ()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root is kept from what others may not read")
+def test_a_directory_of_closed_things_is_one_place(tmp_path: Path) -> None:
+    """Hundreds of files that only root may read cost a command one place; what everybody may read stays open."""
+    for name, modes in {"all": (0o600, 0o600), "mixed": (0o600, 0o644), "none": ()}.items():
+        (tmp_path / name / "deep").mkdir(parents=True)
+        for number, mode in enumerate(modes):
+            (tmp_path / name / "deep" / str(number)).touch(mode=mode)
+            (tmp_path / name / str(number)).touch(mode=mode)
+    tmp_path.chmod(0o755)
+    found = set(restricted.restricted_in((str(tmp_path),)))
+    assert found == {str(tmp_path / place) for place in ("all", "mixed/0", "mixed/deep/0")}

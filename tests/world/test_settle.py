@@ -211,7 +211,8 @@ def _once_broken(real: Callable[..., None]) -> Callable[..., None]:
 def test_a_view_that_is_at_work_is_left_alone(world: World, caplog: pytest.LogCaptureFixture) -> None:
     """Who settles has it to himself; whoever starts meanwhile says nothing about it."""
     place = view_of(world, work)
-    with place.locked(), pytest.raises(SandboxError, match="another process"), opened(place, world.artoo_home):
+    in_use = pytest.raises(SandboxError, match="another process")
+    with place.locked(), in_use, opened(place, world.artoo_home, patience=0):
         pass
     with place.locked():
         recover(world.artoo_home)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -45,6 +48,28 @@ def test_one_process_at_a_time(world: World) -> None:
         pass
     with place.locked():
         pass
+
+
+def test_whoever_works_waits_for_one_who_looks(world: World) -> None:
+    """A look at a view is short: it does not keep its task from settling."""
+    place = Views(world.artoo_home).place("t")
+    looking = ExitStack()
+    looking.enter_context(place.locked())
+    threading.Timer(0.2, looking.close).start()
+    with place.locked(patience=60):
+        pass
+
+
+def test_a_lock_goes_with_its_view(world: World) -> None:
+    """Whoever waited while the view was forgotten gets the lock of the new one, not of what is gone."""
+    place = Views(world.artoo_home).place("t")
+    held = place.lock()
+    waiting = threading.Timer(0.2, lambda: (place.remove(), os.close(held)))
+    waiting.start()
+    with place.locked(patience=60):
+        waiting.join()
+        with pytest.raises(SandboxError, match="another process"), place.locked():
+            pass
 
 
 def test_a_damaged_record_is_named(world: World) -> None:

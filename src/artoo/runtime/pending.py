@@ -46,7 +46,7 @@ from artoo.world.pending import (
 from artoo.world.recover import recover
 from artoo.world.settle import Told, part_of
 from artoo.world.union import RealFiles, Union
-from artoo.world.view_place import ViewPlace, Views
+from artoo.world.view_place import PATIENCE_SECONDS, ViewPlace, Views
 
 logger = logging.getLogger(__name__)
 
@@ -320,7 +320,7 @@ def goes_on(config: Config, task_id: str) -> None:
     """A task is taken up again in its view: nothing of it waits any more. Blocking. Raises SandboxError."""
     place = Views(config.home).find(task_id)
     if place is not None:
-        with place.locked():
+        with place.locked(PATIENCE_SECONDS):
             forget_pending(place)
 
 

@@ -41,6 +41,8 @@ from artoo.world.view_place import Views
 
 _LISTED = 1_000
 _NOTED = 50
+_PATIENCE_SECONDS = 60.0
+"""For somebody who looks at the difference just now; a page may, of a large one."""
 
 
 def nothing_went_out() -> tuple[str, ...]:
@@ -72,7 +74,7 @@ class Settler:
         before = await asyncio.to_thread(self._told_before, ending) if self.again else None
         if place is None:
             return self._by_hand(before, ending) or Settled(went_out=self.went_out())
-        holding = opened(place, self.artoo_home)
+        holding = opened(place, self.artoo_home, _PATIENCE_SECONDS)
         closing = await asyncio.to_thread(holding.__enter__)
         try:
             settled = await self._settle(closing, ending, questions)

@@ -20,7 +20,7 @@ from artoo.world.joining import drop_layer
 from artoo.world.mounts import MountTable
 from artoo.world.pending import PendingRecord, SettledRecord, forget_pending, read_pending, write_pending
 from artoo.world.settle import Applied, Told, apply_difference, discard, finish_cut
-from artoo.world.view_place import TRUNK, ViewPlace
+from artoo.world.view_place import PATIENCE_SECONDS, TRUNK, ViewPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,10 @@ class ClosingView:
 
 
 @contextmanager
-def opened(place: ViewPlace, artoo_home: Path) -> Generator[ClosingView]:
-    """Raises SandboxError when another process holds the view, or what a crash left cannot be finished."""
-    with place.locked():
+def opened(place: ViewPlace, artoo_home: Path, patience: float = PATIENCE_SECONDS) -> Generator[ClosingView]:
+    """Raises SandboxError when another process holds the view for longer than `patience` (seconds), or what a crash
+    left cannot be finished. Blocking."""
+    with place.locked(patience):
         try:
             to_boundary(place)
         except OSError as error:

@@ -22,8 +22,9 @@ _KEPT_SECONDS = 120.0
 def restricted() -> tuple[str, ...]:
     """Files and directories that only their owner or group may read, outermost only. Nothing for a plain user.
 
-    What was found holds for two minutes, without what has gone since: nothing can be laid over it. Of a machine
-    with very many entries the shallow ones are looked at.
+    A directory that holds nothing else is named in their place: each place costs every command some time. What was
+    found holds for two minutes, without what has gone since: nothing can be laid over it. Of a machine with very
+    many entries the shallow ones are looked at.
     """
     if os.geteuid() != 0:
         return ()
@@ -48,30 +49,42 @@ def may_everybody_read(path: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _found(turn: int) -> tuple[str, ...]:
-    return tuple(_search(_PLACES))
+    return tuple(restricted_in(_PLACES))
 
 
-def _search(places: tuple[str, ...]) -> Iterator[str]:
+def restricted_in(places: tuple[str, ...]) -> Iterator[str]:
+    """As `restricted`, of these places, as it is now. Blocking."""
     seen = 0
     waiting = deque(places)
+    open_directories: list[str] = []
+    entries: dict[str, int] = {}
+    closed: dict[str, list[str]] = {}
     while waiting and seen < _MOST_ENTRIES:
         directory = waiting.popleft()
         try:
             if not _open_to_all(os.lstat(directory).st_mode):
-                yield directory
+                closed.setdefault(os.path.dirname(directory), []).append(directory)
                 continue
-            entries = list(os.scandir(directory))
+            listed = list(os.scandir(directory))
         except OSError:
             continue
-        for entry in entries:
-            seen += 1
+        open_directories.append(directory)
+        entries[directory] = len(listed)
+        seen += len(listed)
+        for entry in listed:
             status = _status(entry)
             if status is None:
                 continue
             if stat.S_ISDIR(status.st_mode):
                 waiting.append(entry.path)
             elif not _open_to_all(status.st_mode):
-                yield entry.path
+                closed.setdefault(directory, []).append(entry.path)
+    for directory in reversed(open_directories):  # what holds nothing else is one place, not hundreds
+        if len(closed.get(directory, ())) == entries[directory] > 0:
+            del closed[directory]
+            closed.setdefault(os.path.dirname(directory), []).append(directory)
+    for found in closed.values():
+        yield from found
 
 
 def _status(entry: os.DirEntry[str]) -> os.stat_result | None:

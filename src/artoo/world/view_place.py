@@ -39,6 +39,10 @@ TRUNK = "task"
 
 _FORMAT = 1
 
+PATIENCE_SECONDS = 5.0
+"""How long somebody who works in a view, or settles it, waits for another who only looks at it."""
+_BETWEEN_TRIES_SECONDS = 0.02
+
 
 class ViewInUse(SandboxError):
     """Another process holds the view."""
@@ -240,26 +244,37 @@ class ViewPlace:
             remove_tree(self.base)
 
     @contextmanager
-    def locked(self) -> Generator[None, None, None]:
-        """The view to oneself, over all processes. Raises SandboxError when another one holds it."""
-        descriptor = self.lock()
+    def locked(self, patience: float = 0.0) -> Generator[None, None, None]:
+        """The view to oneself, over all processes. Raises ViewInUse when another one holds it for longer than
+        `patience` (seconds). Blocking."""
+        descriptor = self.lock(patience)
         try:
             yield
         finally:
             os.close(descriptor)
 
-    def lock(self) -> int:
-        """A descriptor that holds the view until it is closed. Raises SandboxError when another process does."""
+    def lock(self, patience: float = 0.0) -> int:
+        """A descriptor that holds the view until it is closed. Raises ViewInUse as `locked` does. Blocking."""
+        until = time.monotonic() + patience
+        while (descriptor := self._try_lock()) is None:
+            if time.monotonic() >= until:
+                raise ViewInUse(f"task {self.task_id} is at work in another process: wait for its end, or stop it")
+            time.sleep(_BETWEEN_TRIES_SECONDS)
+        return descriptor
+
+    def _try_lock(self) -> int | None:
+        """Whoever had it may have removed the view meanwhile: then the lock is made anew with it."""
         self.base.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self.base / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        path = self.base / "lock"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(descriptor).st_nlink:
+                return descriptor
         except BlockingIOError:
-            os.close(descriptor)
-            raise ViewInUse(
-                f"task {self.task_id} is at work in another process: wait for its end, or stop it"
-            ) from None
-        return descriptor
+            pass
+        os.close(descriptor)
+        return None
 
 
 class Views:

@@ -13,7 +13,7 @@ from artoo.ports.sandbox import Roots
 from artoo.world.allowance import MOST, Allowance, Extent
 from artoo.world.base import read_base
 from artoo.world.landing import finish
-from artoo.world.view_place import TRUNK, ViewKind, ViewPlace, ViewRecord, fork_name
+from artoo.world.view_place import PATIENCE_SECONDS, TRUNK, ViewKind, ViewPlace, ViewRecord, fork_name
 
 
 class ViewState:
@@ -56,7 +56,7 @@ class ViewState:
 
     def _take(self) -> None:
         try:
-            self._lock = self.place.lock()
+            self._lock = self.place.lock(PATIENCE_SECONDS)
             if not self.place.exists:
                 self.place.make(self._kind, self.roots, self._cover())
             record = self.place.record()

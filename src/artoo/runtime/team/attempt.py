@@ -18,7 +18,7 @@ from artoo.ports.confirm import Questions
 from artoo.ports.world import View
 from artoo.runtime.artoo import Artoo
 from artoo.runtime.options import RunOptions
-from artoo.runtime.team.submissions import Submissions, patiently
+from artoo.runtime.team.submissions import Submissions
 from artoo.world.closing import opened
 from artoo.world.pending import DAY, PendingRecord, forget_pending
 from artoo.world.view_place import TRUNK, fork_name
@@ -70,7 +70,7 @@ def _taken_up(submissions: Submissions, board_task: str) -> tuple[str, ...]:
     place = submissions.view(board_task)
     if not place.exists:
         return ()
-    with patiently(lambda: opened(place, submissions.home)) as view:
+    with opened(place, submissions.home) as view:
         if not place.exists:
             return ()
         forget_pending(place)
@@ -104,7 +104,7 @@ def _kept(submissions: Submissions, board_task: str, since: float, days: float) 
     place = submissions.view(board_task)
     if not place.exists:
         return ""
-    with patiently(lambda: opened(place, submissions.home)) as view:
+    with opened(place, submissions.home) as view:
         found = view.difference()
         if found.empty:
             return ""

@@ -11,7 +11,7 @@ from artoo.contracts.changes import Conflict
 from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ApplyMode, ChangeClass, Review
-from artoo.runtime.team.submissions import Intent, Submissions, patiently
+from artoo.runtime.team.submissions import Intent, Submissions
 from artoo.tools.review import question_of, review_of
 from artoo.world.closing import ClosingView, opened
 from artoo.world.difference import Difference
@@ -101,5 +101,5 @@ def _at_rest(submissions: Submissions, board_task: str) -> Generator[ClosingView
     if not place.exists:
         yield None
         return
-    with patiently(lambda: opened(place, submissions.home)) as view:
+    with opened(place, submissions.home) as view:
         yield view if place.exists else None
