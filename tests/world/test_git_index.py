@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
 import pytest
 from layers import view_of
+from sandbox_snapshots import snapshot
 from sandbox_world import World
 from test_git_history import COMMITS, TOLD, run
 
+from artoo.contracts.settling import ChangeClass
 from artoo.world.closing import opened
-from artoo.world.git_index import staged
+from artoo.world.git_index import cached_trees, staged
 from artoo.world.undo import undo
 
 STATUS = {"GIT_OPTIONAL_LOCKS": "1"}
@@ -91,3 +94,44 @@ def test_a_file_saved_again_as_it_was_is_put_back(world: World) -> None:
     (world.project / "n").rename(world.project / "f1")
     assert undo(world.artoo_home, "task-1").refused == ()
     assert (world.project / "f1").read_text() == "1\n"
+
+
+DEEP = "mkdir -p a/b c; echo 1 > a/b/x; echo 2 > a/y; echo 3 > c/z; git add .; git commit -qm deep"
+
+
+@pytest.mark.parametrize("algorithm", ["sha1", "sha256"])
+def test_what_an_index_remembers_of_trees_is_read(world: World, algorithm: str) -> None:
+    """As git itself names them, in a repository of either kind; what was staged since is not remembered."""
+    run(world.project, f"rm -rf .git; git init -q --object-format={algorithm} -b main .; {DEEP}")
+    known = {b"": run(world.project, "git rev-parse HEAD^{tree}").strip()}
+    for path in ("a", "a/b", "c"):
+        known[path.encode()] = run(world.project, f"git rev-parse HEAD:{path}").strip()
+    assert cached_trees(index_of(world.project), len(known[b""]) // 2) == known
+    run(world.project, "echo other > a/y; git add a/y")
+    assert set(cached_trees(index_of(world.project), len(known[b""]) // 2)) == {b"a/b", b"c"}
+
+
+def test_a_remembered_tree_that_is_not_of_the_entries_needs_consent(world: World) -> None:
+    """The next commit would be of another tree than `git diff --cached` shows."""
+    run(world.project, DEEP)
+    tree, other = (run(world.project, f"git rev-parse HEAD:{path}").strip() for path in ("a/b", "c"))
+
+    def forge(home: Path) -> None:
+        run(home / "project", "echo new > f1; git add f1")
+        path = home / "project" / ".git" / "index"
+        content = path.read_bytes()[:-20].replace(bytes.fromhex(tree), bytes.fromhex(other))
+        path.write_bytes(content + hashlib.sha1(content).digest())
+
+    with opened(view_of(world, forge), world.artoo_home) as view:
+        [found] = (one for one in view.difference().classes if one.path.endswith("/.git/index"))
+    assert found.change_class is not ChangeClass.SILENT and "what is staged" in found.reason
+
+
+def test_a_look_leaves_the_times_of_what_it_borrows(world: World) -> None:
+    """Git sets the time of an object that it would write and finds; the person's packs are theirs."""
+    run(world.project, f"{DEEP}; git gc -q")
+    view = view_of(world, lambda home: run(home / "project", "echo new > c/new; git add c/new"))
+    before = snapshot(world.project / ".git" / "objects", times=True)
+    with opened(view, world.artoo_home) as closing:
+        assert not closing.difference().empty
+    assert snapshot(world.project / ".git" / "objects", times=True) == before

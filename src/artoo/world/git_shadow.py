@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -112,10 +112,18 @@ class Shadow:
         return frozenset(line.partition(" ")[0] for line in lines)
 
     def git(
-        self, *arguments: str, text: str = "", accept: tuple[int, ...] = (0,), index: Path | None = None
+        self,
+        *arguments: str,
+        text: str = "",
+        accept: tuple[int, ...] = (0,),
+        index: Path | None = None,
+        objects: Path | None = None,
     ) -> str:
-        """What git prints. `index`: where the index is that it reads. Raises CannotJudge."""
-        done = self._run(arguments, text, index)
+        """What git prints. `index`: where the index is that it reads. `objects`: a directory of objects in place of
+        all others; whatever writes objects needs one, for git sets the time of those that it borrows. Raises
+        CannotJudge."""
+        places = {"GIT_INDEX_FILE": index, "GIT_OBJECT_DIRECTORY": objects}
+        done = self._run(arguments, text, {name: str(place) for name, place in places.items() if place is not None})
         if done.returncode not in accept:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines()
             raise CannotJudge(said[-1][:200] if said else f"git {arguments[0]} failed")
@@ -125,7 +133,7 @@ class Shadow:
         return self._run(arguments, "").returncode
 
     def _run(
-        self, arguments: tuple[str, ...], text: str, index: Path | None = None
+        self, arguments: tuple[str, ...], text: str, places: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[bytes]:
         settings = ("core.commitGraph=false", "core.multiPackIndex=false", "safe.directory=*", "gc.auto=0")
         options = [part for setting in settings for part in ("-c", setting)]
@@ -135,7 +143,7 @@ class Shadow:
                 input=text.encode(),
                 capture_output=True,
                 timeout=_SECONDS,
-                env=_environment(self.place) | ({"GIT_INDEX_FILE": str(index)} if index is not None else {}),
+                env=_environment(self.place) | dict(places or {}),
                 cwd=self.place,
                 check=False,
             )

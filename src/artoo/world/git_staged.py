@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.ports.world import Files
+from artoo.world.git_index import cached_trees
 from artoo.world.git_layout import is_index, read_file
 from artoo.world.git_shadow import CannotJudge, Shadow
 
@@ -177,9 +178,19 @@ def _oid(place: Path, entry: Entry) -> str:
 
 def _cached_trees(shadow: Shadow) -> Iterator[str]:
     """The next commit would be of these trees, not of the entries that git shows."""
-    fresh = shadow.place / "index.fresh"
-    listed = shadow.git("ls-files", "--stage", "-z", index=shadow.place / "index")
+    index, fresh, made = (shadow.place / name for name in ("index", "index.fresh", "objects.fresh"))
+    listed = shadow.git("ls-files", "--stage", "-z", index=index)
+    fresh.unlink(missing_ok=True)
     shadow.git("update-index", "-z", "--index-info", text=listed, index=fresh)
-    mine = shadow.git("write-tree", "--missing-ok", index=shadow.place / "index").strip()
-    if mine != shadow.git("write-tree", "--missing-ok", index=fresh).strip():
+    made.mkdir(exist_ok=True)
+    top = shadow.git("write-tree", "--missing-ok", index=fresh, objects=made).strip()
+    shadow.git("update-index", "--no-split-index", "--index-version", "2", index=index)
+    try:
+        remembered = cached_trees(index.read_bytes(), len(top) // 2)
+    except ValueError as error:
+        raise CannotJudge(f"the index cannot be read: {error}") from error
+    lines = shadow.git("ls-tree", "-r", "-t", "-d", "-z", top, objects=made).split("\0")
+    named = (line.partition("\t") for line in lines if line)
+    trees = {b"": top} | {os.fsencode(path): about.split(" ")[2] for about, _, path in named}
+    if any(trees.get(path) != tree for path, tree in remembered.items()):
         yield "the next commit would not be of what is staged"
