@@ -15,9 +15,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 from web_home import config_of, hire
-from web_server import PATIENCE, Page
+from web_server import PATIENCE, Page, hidden
 
-from artoo.contracts.agents import BoardState, TrustLevel
+from artoo.contracts.agents import BoardState
 from artoo.runtime.team.office import open_office
 from artoo.testing import Asked, with_body
 from artoo.testing.replies import Scripted
@@ -96,10 +96,10 @@ async def there(path: Path) -> None:
 def shown_by_processes() -> bytes:
     """Command lines and environments of all processes that may be looked at."""
     found = b""
-    for path in Path("/proc").glob("[0-9]*/*"):
-        if path.name in ("cmdline", "environ"):
+    for process in (one for one in os.listdir("/proc") if one.isdecimal()):  # noqa: PTH208 (it may be gone again)
+        for name in ("cmdline", "environ"):
             with contextlib.suppress(OSError):
-                found += path.read_bytes()
+                found += Path("/proc", process, name).read_bytes()
     return found
 
 
@@ -129,11 +129,16 @@ async def test_the_token_is_nowhere_but_in_the_address(place: Path) -> None:
     assert [path for path in logs if token in path.read_bytes()] == []
 
 
+def column(state: BoardState) -> str:
+    """How a column of the board begins that holds one task."""
+    return f'data-state="{state.value}"><h3>{state.value} <span class="faint">1</span>'
+
+
 async def test_the_page_beside_the_team(place: Path) -> None:
-    """`serve --web`: a task put on the board in the page is done by the agent, and one is begun beside it; whoever
+    """`serve --web`: what is put on the board in the page is done and approved there; a task is begun there; who
     types `artoo web` meanwhile is told where the page is; when the team stops, so does the page."""
     async with open_office(config_of(place / "home")) as office:
-        await hire(office, "ada", TrustLevel.SENIOR)
+        await hire(office, "ada")
     async with ScriptedServer(script) as model:
         environ = {"OPENAI_BASE_URL": model.base_url, "OPENAI_MODEL": "scripted"}
         async with (
@@ -142,13 +147,16 @@ async def test_the_page_beside_the_team(place: Path) -> None:
         ):
             await page.until("/team", f"The team works (process {process.pid}).")
             await page.post("/team/tasks", ("text", "look around"), ("to", "ada"))
-            column = f'data-state="{BoardState.COMPLETED.value}"><h3>completed <span class="faint">1</span>'
-            text = await page.until("/team", column)
+            text = await page.until("/team", column(BoardState.REVIEW))
             (board_task,) = set(re.findall(r"/team/tasks/([0-9a-f-]{36})", text))
             _, text = await page.get(f"/team/tasks/{board_task}")
             run = re.search(r'href="/tasks/([0-9a-f-]{36})"', text)
             assert run is not None and "made.txt exists" in text
             assert (await page.get(f"/tasks/{run[1]}"))[0] == 200
+            fields = (("submission", hidden(text, "submission")), ("digest", hidden(text, "digest")))
+            await page.post(f"/team/tasks/{board_task}/review", *fields, ("verdict", "approve"))
+            await page.until("/team", column(BoardState.COMPLETED))
+            assert (place / "project" / "made.txt").exists()
             (place / "other").mkdir()
             await page.begin("look", place / "other")
             await there(place / "other" / "made.txt")

@@ -22,7 +22,7 @@ from artoo.web.serving import bound, served
 from artoo.web.site import Site
 from artoo.web.starting import Starter, nobody_here
 
-PATIENCE = 300
+PATIENCE = 120
 """Seconds until a state that does not come is a failing test: for a busy machine."""
 
 
@@ -106,7 +106,6 @@ async def page_of(
         parts = urlsplit(serving.address)
         token = parse_qs(parts.query)["token"][0]
         address = f"{parts.scheme}://{parts.netloc}"
-        await _answers(parts.port or 0)
         try:
             if enter:
                 async with client.get(serving.address) as answer:
@@ -114,17 +113,3 @@ async def page_of(
             yield Page(address, token, client, parts.port or 0)
         finally:
             serving.stop()
-
-
-async def _answers(port: int) -> None:
-    """Returns when the server accepts connections."""
-    async with asyncio.timeout(20):
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except OSError:
-                await asyncio.sleep(0.02)
-            else:
-                writer.close()
-                await writer.wait_closed()
-                return
