@@ -34,7 +34,6 @@ from artoo.tools.settling_words import joined, kept_in_memory, met, rest_by_hand
 from artoo.tools.under_way import Durable, nothing_to_keep
 from artoo.world.closing import ClosingView, opened
 from artoo.world.difference import Difference
-from artoo.world.patience import patiently
 from artoo.world.pending import DAY, Keeping, PendingRecord
 from artoo.world.settle import part_of, told_of
 from artoo.world.union import RealFiles, Union
@@ -73,8 +72,7 @@ class Settler:
         before = await asyncio.to_thread(self._told_before, ending) if self.again else None
         if place is None:
             return self._by_hand(before, ending) or Settled(went_out=self.went_out())
-        # Somebody may be looking at what waits in this home (a page, `artoo status`), at every view for a moment.
-        holding = patiently(lambda: opened(place, self.artoo_home))
+        holding = opened(place, self.artoo_home)
         closing = await asyncio.to_thread(holding.__enter__)
         try:
             settled = await self._settle(closing, ending, questions)

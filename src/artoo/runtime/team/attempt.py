@@ -18,9 +18,8 @@ from artoo.ports.confirm import Questions
 from artoo.ports.world import View
 from artoo.runtime.artoo import Artoo
 from artoo.runtime.options import RunOptions
-from artoo.runtime.team.submissions import Submissions
+from artoo.runtime.team.submissions import Submissions, patiently
 from artoo.world.closing import opened
-from artoo.world.patience import patiently
 from artoo.world.pending import DAY, PendingRecord, forget_pending
 from artoo.world.view_place import TRUNK, fork_name
 

@@ -11,12 +11,11 @@ from artoo.contracts.changes import Conflict
 from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ApplyMode, ChangeClass, Review
-from artoo.runtime.team.submissions import Intent, Submissions
+from artoo.runtime.team.submissions import Intent, Submissions, patiently
 from artoo.tools.review import question_of, review_of
 from artoo.world.closing import ClosingView, opened
 from artoo.world.difference import Difference
 from artoo.world.journal import records_of
-from artoo.world.patience import patiently
 from artoo.world.union import RealFiles, Union
 
 
