@@ -1,17 +1,19 @@
 """What the page costs the runtime, and how it bears a long task.
 
-    .venv/bin/python benchmarks/web.py [--json] [--rounds N] [--events N] [--minutes M]
+.venv/bin/python benchmarks/web.py [--json] [--only PART] [--rounds N] [--events N] [--minutes M]
 
-    chain_with_page_vs_without  wall of a task of four scripted model calls (20 ms each) while a page in another
-                                process watches it, over the same without; median of interleaved pairs;
-                                target <= 1.05
-    first_paint_s               from navigation to the first contentful paint of a task of N events, in the tests'
-                                headless browser, the server having just been started; target <= 1.5
-    scroll_frames_per_second    while that timeline scrolls from top to bottom for two seconds; target >= 30
-    server_mb_growth            the server's resident memory after M minutes of 200 events a second with ten pages
-                                open, less that after the first tenth of the time
-
-The figures about the browser are null where there is none (`make browser`).
+chain     chain_with_page_vs_without   wall of a task of four scripted model calls (20 ms each) while a page in
+                                       another process watches it, over the same without; target <= 1.05
+          chain_without_vs_without     the same of two that nobody watches: what the machine adds by itself
+          Both are medians of N rounds, whose order rotates; `…_quartiles` are the middle half's ends.
+browser   first_paint_s                from navigation to the first contentful paint of a task of N events, in
+                                       the tests' headless browser; the server has just begun; target <= 1.5
+          scroll_frames_per_second     while that timeline scrolls through for two seconds; target >= 30
+          Null where there is no browser (`make browser`).
+growth    server_mb_growth             the server's resident memory at the end of M minutes of 200 events a
+                                       second with ten pages open, less that after the first tenth of the time
+          server_mb                    the same, ten times over the time
+          events_written               how many events those were
 """
 
 from __future__ import annotations
@@ -26,8 +28,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import aiohttp
@@ -124,27 +128,42 @@ async def chain(home: Path, project: Path) -> float:
         return wall
 
 
-async def chains(rounds: int) -> float:
-    """The median of the pairs' ratios; which of a pair comes first alternates."""
-    ratios: list[float] = []
+Figures = dict[str, float | int | list[float] | None]
+
+
+async def chains(rounds: int) -> Figures:
+    """A watched home beside two that nobody watches; which comes first rotates."""
+    watched_ratio, alone_ratio = list[float](), list[float]()
     with tempfile.TemporaryDirectory() as folder:
-        project, watched, alone = (Path(folder) / name for name in ("project", "watched", "alone"))
-        for place in (project, watched, alone):
+        project, watched, alone, other = (Path(folder) / name for name in ("project", "watched", "alone", "other"))
+        for place in (project, watched, alone, other):
             place.mkdir()
         with server(watched) as (address, _), watcher(watched, address, 1):
             await chain(alone, project)
-            for number in range(rounds):
-                order = (watched, alone) if number % 2 else (alone, watched)
-                walls = {home: await chain(home, project) for home in order}
-                ratios.append(walls[watched] / walls[alone])
-    return statistics.median(ratios)
+            homes = deque((watched, alone, other))
+            for _ in range(rounds):
+                walls = {home: await chain(home, project) for home in homes}
+                watched_ratio.append(walls[watched] / walls[alone])
+                alone_ratio.append(walls[other] / walls[alone])
+                homes.rotate()
+    return {
+        **spread("chain_with_page_vs_without", watched_ratio),
+        **spread("chain_without_vs_without", alone_ratio),
+        "rounds": rounds,
+    }
 
 
-async def browser_figures(events: int) -> tuple[float | None, float | None]:
-    """First paint in seconds and frames a second; None without a browser."""
+def spread(name: str, ratios: list[float]) -> Figures:
+    """The median, and between what the middle half lies."""
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    return {name: round(middle, 3), f"{name}_quartiles": [round(low, 3), round(high, 3)]}
+
+
+async def browser(events: int) -> Figures:
+    """First paint in seconds and frames a second."""
     found = chromium()
     if found is None:
-        return None, None
+        return {"first_paint_s": None, "scroll_frames_per_second": None}
     from playwright.async_api import async_playwright
     from web_browser import ARGUMENTS
 
@@ -154,10 +173,10 @@ async def browser_figures(events: int) -> tuple[float | None, float | None]:
         writer.say(crowd(events))
         with server(home) as (address, _):
             async with async_playwright() as playwright:
-                browser = await playwright.chromium.launch(
+                window = await playwright.chromium.launch(
                     executable_path=found[0], args=list(ARGUMENTS), env=dict(found[1]), timeout=300_000
                 )
-                context = await browser.new_context(locale="en-US", viewport={"width": 1280, "height": 900})
+                context = await window.new_context(locale="en-US", viewport={"width": 1280, "height": 900})
                 context.set_default_timeout(300_000)
                 tab = await context.new_page()
                 await tab.goto(f"{address}/enter?token={Entry(home).token()}")
@@ -180,8 +199,12 @@ async def browser_figures(events: int) -> tuple[float | None, float | None]:
                       requestAnimationFrame(step);
                     })"""
                 )
-                await browser.close()
-    return round(float(paint), 3), round(float(frames), 1)
+                await window.close()
+    return {
+        "first_paint_s": round(float(paint), 3),
+        "scroll_frames_per_second": round(float(frames), 1),
+        "events": events,
+    }
 
 
 def resident_mb(process: int) -> float:
@@ -190,38 +213,42 @@ def resident_mb(process: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-async def growth(minutes: float) -> float:
-    """Megabytes by which the server grew after the first tenth of the time."""
+async def growth(minutes: float) -> Figures:
+    """Writes events as another process would, as many as are due, and looks at the server ten times."""
     with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
+        home, seen = Path(folder), list[float]()
         writer, steps = Writer(home), crowd(int(minutes * 60 * PER_SECOND) + 8_000)
         with TaskLock(home, TASK), server(home) as (address, process), watcher(home, address, PAGES):
-            began, before = time.monotonic(), 0.0
+            began = time.monotonic()
             while (passed := time.monotonic() - began) < minutes * 60:
-                writer.say(step for _, step in zip(range(PER_SECOND // 10), steps, strict=False))
-                if not before and passed > minutes * 6:
-                    before = resident_mb(process)
+                writer.say(islice(steps, max(0, int(passed * PER_SECOND) - writer.count)))
+                if passed >= (len(seen) + 1) * minutes * 6:
+                    seen.append(round(resident_mb(process), 1))
+                    print(f"{passed / 60:6.1f} min  {writer.count:8} events  {seen[-1]} MB", file=sys.stderr)
                 await asyncio.sleep(0.1)
-            return resident_mb(process) - before
-
-
-async def measured(rounds: int, events: int, minutes: float) -> dict[str, float | int | None]:
-    """All figures."""
-    paint, frames = await browser_figures(events)
+            seen.append(round(resident_mb(process), 1))
     return {
-        "chain_with_page_vs_without": round(await chains(rounds), 3),
-        "first_paint_s": paint,
-        "scroll_frames_per_second": frames,
-        "server_mb_growth": round(await growth(minutes), 1),
-        "events": events,
+        "server_mb_growth": round(seen[-1] - seen[0], 1),
+        "server_mb": seen,
+        "events_written": writer.count,
         "minutes": minutes,
-        "rounds": rounds,
     }
+
+
+async def measured(only: str | None, rounds: int, events: int, minutes: float) -> Figures:
+    """All figures, or those of one part."""
+    parts = {"browser": lambda: browser(events), "chain": lambda: chains(rounds), "growth": lambda: growth(minutes)}
+    found: Figures = {}
+    for name, part in parts.items():
+        if only in (None, name):
+            found |= await part()
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--only", choices=("browser", "chain", "growth"))
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--minutes", type=float, default=60.0)
@@ -230,8 +257,8 @@ def main() -> None:
     if given.watch:
         asyncio.run(watch(Path(given.watch[0]), given.watch[1], int(given.watch[2])))
         return
-    found = asyncio.run(measured(given.rounds, given.events, given.minutes))
-    print(json.dumps(found) if given.json else "\n".join(f"{name:28} {value}" for name, value in found.items()))
+    found = asyncio.run(measured(given.only, given.rounds, given.events, given.minutes))
+    print(json.dumps(found) if given.json else "\n".join(f"{name:40} {value}" for name, value in found.items()))
 
 
 if __name__ == "__main__":

@@ -36,15 +36,17 @@ def test_every_line_once_however_the_writes_fall(cuts: list[int], parts: int) ->
     with tempfile.TemporaryDirectory() as folder:
         directory, tail, found, written = Path(folder), LogTail(Path(folder)), list[bytes](), 0
         for part in range(parts):
-            whole = header(part) + b"".join(line(written + n) + b"\n" for n in range(20))
-            written += 20
+            whole = header(part) + b"".join(line(written + n) + b"\n" for n in range(90))
+            written += 90
             places = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
             for first, last in pairwise(places):
                 with part_path(directory, part).open("ab") as file:
                     file.write(whole[first:last])
                 found += all_of(tail)
         assert found == [line(number) for number in range(written)]
-        assert tail.lines(15, 10) == found[15:25] and tail.count == written
+        assert list(tail.lines(range(written))) == found and tail.count == written
+        for numbers in ([15, 16, 89], [0, 64, written - 1], [63], [written - 90, written - 1]):
+            assert list(tail.lines(numbers)) == [found[number] for number in numbers]
         assert tail.fields(written - 1)["payload"] == {"n": written - 1}
 
 

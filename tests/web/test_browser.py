@@ -7,22 +7,22 @@ import os
 from pathlib import Path
 
 import pytest
-from fetch_browser import AXE, chromium
+from fetch_browser import AXE
 from playwright.async_api import Page as Tab
-from web_browser import browsing
+from web_browser import NEEDS_BROWSER, browsing, known, reach, shown_numbers
+from web_home import FIND, with_everything
 from web_scenes import TASK, Writer, first_round, holds, opening, second_round, whole
 from web_server import page_of
 
+from artoo.contracts.changes import ChangeKind
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.settling import ChangeClass, ClassCount, ClassifiedChange, Review
 from artoo.ports.desk import Given
 from artoo.runtime.asked_everywhere import AskedEverywhere
 from artoo.runtime.desk import TaskDesk
 from artoo.tasklog.lock import TaskLock
 
-pytestmark = [
-    pytest.mark.unreplayable,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium here: `make browser` fetches one, or says why not"),
-]
+pytestmark = [pytest.mark.unreplayable, NEEDS_BROWSER]
 
 OTHER = "0198f111-0000-7000-8000-00000000000b"
 QUESTION = ConfirmationRequest(
@@ -31,43 +31,40 @@ QUESTION = ConfirmationRequest(
 )  # fmt: skip
 
 
+REVIEW = ConfirmationRequest(
+    digest="d2",
+    title="Apply what this task changed?",
+    review=Review(
+        task_id=TASK,
+        counts=(ClassCount(change_class=ChangeClass.EDIT, count=1),),
+        changes=(
+            ClassifiedChange(
+                path="/home/ada/project/importers.md",
+                change_class=ChangeClass.EDIT,
+                kind=ChangeKind.OVERWRITTEN,
+                diff=("@@ -1,2 +1,2 @@", "-src/app.py 14", "+src/app.py 23", " src/views.py 19"),
+            ),
+        ),
+    ),
+)
+PAIR = f"/memory?space={FIND.space}&entity={FIND.entity}"
+PICTURES = {
+    ("narrow", f"/tasks/{TASK}"): "web-narrow",
+    ("dark", f"/tasks/{TASK}"): "web-dark",
+    ("wide", "/"): "web-now",
+    ("wide", "/team"): "web-team",
+    ("wide", PAIR): "web-memory",
+    ("chinese", "/audit"): "web-audit",
+}
+"""What is kept as a picture for docs/web.md."""
+
+
 async def picture(tab: Tab, name: str, *, full: bool = False) -> None:
     """Kept for the documentation where that is wanted (`make pictures`)."""
     folder = os.environ.get("ARTOO_PICTURES")
     if folder:
         await asyncio.to_thread(Path(folder).mkdir, parents=True, exist_ok=True)
         await tab.screenshot(path=Path(folder) / f"{name}.png", full_page=full)
-
-
-async def count_of(tab: Tab) -> int:
-    """How many events the page knows."""
-    return int(await tab.locator("#timeline").get_attribute("data-count") or 0)
-
-
-async def known(tab: Tab, count: int) -> None:
-    """Returns when the page knows so many events."""
-    await tab.locator(f"#timeline[data-count='{count}']").wait_for(state="attached")
-
-
-async def shown_numbers(tab: Tab) -> list[int]:
-    """The numbers of all events that the timeline shows from its beginning to its end, scrolled through."""
-    await tab.get_by_role("button", name="Everything").click()
-    return await tab.evaluate(
-        """async () => {
-          const box = document.getElementById('timeline'), seen = [];
-          for (let top = 0; top <= box.scrollHeight; top += 200) {
-            box.scrollTop = top;
-            for (let tries = 0; tries < 400; tries += 1) {
-              await new Promise((done) => setTimeout(done, 15));
-              const drawn = [...box.querySelectorAll('.event:not([hidden])')];
-              if (!drawn.some((row) => row.dataset.n === '')) break;
-            }
-            const rows = box.querySelectorAll('.event:not([hidden])');
-            for (const row of rows) seen[row.dataset.place] = Number(row.dataset.n);
-          }
-          return seen;
-        }"""
-    )
 
 
 async def test_a_task_is_watched_from_its_request_to_its_result(tmp_path: Path) -> None:
@@ -98,14 +95,14 @@ async def test_a_task_is_watched_from_its_request_to_its_result(tmp_path: Path) 
 
 
 class Terminal:
-    """A person at a terminal who does not answer, and hears that somebody else did."""
+    """A person at a terminal who answers when told to, and hears that somebody else did."""
 
     def __init__(self) -> None:
+        self.typed: asyncio.Future[Consent] = asyncio.get_running_loop().create_future()
         self.heard: list[Given] = []
 
     async def __call__(self, request: ConfirmationRequest) -> Consent:
-        await asyncio.Event().wait()
-        return Consent.NO
+        return await self.typed
 
     def answered_elsewhere(self, request: ConfirmationRequest, given: Given) -> None:
         self.heard.append(given)
@@ -140,6 +137,25 @@ async def test_a_consent_is_given_in_the_page_while_the_terminal_asks(tmp_path: 
             await late.get_by_text("It was answered elsewhere (page) before: yes").wait_for()
 
 
+async def test_a_consent_is_given_in_the_terminal_while_the_page_asks(tmp_path: Path) -> None:
+    """The question goes from the page by itself; whoever clicks a moment too late is told whose answer counted."""
+    writer, terminal = Writer(tmp_path), Terminal()
+    with TaskLock(tmp_path, TASK):
+        writer.say([*opening(), *first_round()])
+        async with browsing() as window, page_of(tmp_path, enter=False) as page:
+            seeing, late = await window.tab(page, tmp_path), await window.tab(page, tmp_path)
+            asking = asyncio.ensure_future(AskedEverywhere(terminal, TaskDesk(tmp_path, TASK))(QUESTION))
+            for tab in (seeing, late):
+                await tab.goto(f"{page.address}/tasks/{TASK}")
+                await tab.locator("form.question button[value=once]").wait_for()
+            await late.route("**/tasks/*?part", lambda route: route.abort())  # it does not hear of it in time
+            terminal.typed.set_result(Consent.NO)
+            assert await asyncio.wait_for(asking, 60) is Consent.NO and terminal.heard == []
+            await seeing.locator("form.question").wait_for(state="detached")
+            await late.locator("form.question button[value=once]").click()
+            await late.get_by_text("It was answered elsewhere (terminal) before: no").wait_for()
+
+
 async def test_with_the_keyboard_alone(tmp_path: Path) -> None:
     """From the top to the timeline, into an event, out again, and a quiet run unfolded."""
     Writer(tmp_path).say(whole())
@@ -147,12 +163,7 @@ async def test_with_the_keyboard_alone(tmp_path: Path) -> None:
         tab = await window.tab(page, tmp_path)
         await tab.goto(f"{page.address}/tasks/{TASK}")
         await tab.locator(".event .kind:not(:empty)").first.wait_for()
-        for _ in range(60):
-            await tab.keyboard.press("Tab")
-            if await tab.evaluate("document.activeElement.id") == "timeline":
-                break
-        else:
-            raise AssertionError("the timeline cannot be reached")
+        await reach(tab, "#timeline")
         await tab.keyboard.press("End")
         await tab.keyboard.press("Enter")
         await tab.locator("#detail[open]").wait_for()
@@ -175,31 +186,43 @@ async def test_every_page_fits_and_is_accessible(
     tmp_path: Path, name: str, size: tuple[int, int], scheme: str, language: str
 ) -> None:
     """Nothing is wider than the window, and axe-core's rules find nothing, on every page."""
-    Writer(tmp_path).say(whole())
-    running = Writer(tmp_path, OTHER)
-    running.say([*opening("Sort the invoices of 2025 by customer"), *first_round(), *second_round()])
-    with TaskLock(tmp_path, OTHER), TaskDesk(tmp_path, OTHER).laid(QUESTION):
-        async with browsing() as window, page_of(tmp_path, enter=False) as page:
+    home = tmp_path / ("主目录" if name == "chinese" else "home")
+    said = "把2025年的发票按客户整理好" if name == "chinese" else "Sort the invoices of 2025 by customer"
+    Writer(home).say(whole())
+    board = await with_everything(home, said)
+    running = Writer(home, OTHER)
+    running.say([*opening(said), *first_round(), *second_round()])
+    with TaskLock(home, OTHER), TaskDesk(home, OTHER).laid(QUESTION), TaskDesk(home, OTHER).laid(REVIEW):
+        async with browsing() as window, page_of(home, enter=False) as page:
             tab = await window.tab(
-                page, tmp_path, size=size, scheme="dark" if scheme == "dark" else "light", language=language
+                page, home, size=size, scheme="dark" if scheme == "dark" else "light", language=language
             )
-            paths = [
-                *("/", f"/tasks/{TASK}", f"/tasks/{OTHER}", f"/tasks/{TASK}/difference", f"/tasks/{TASK}/what-if"),
-                *(f"/tasks/{TASK}/events/3", "/team", "/memory", "/audit", "/cost", "/nowhere"),
-            ]
-            for path in paths:
+            for path in (
+                *("/", f"/tasks/{TASK}", f"/tasks/{OTHER}", f"/tasks/{OTHER}/difference", f"/tasks/{TASK}/what-if"),
+                *(f"/tasks/{TASK}/events/3", "/team", f"/team/tasks/{board['failed'].id}", "/memory", PAIR),
+                *("/audit", "/cost", "/nowhere"),
+            ):
                 await tab.goto(page.address + path)
-                if path.startswith("/tasks/") and path.count("/") == 2:
+                if path in (f"/tasks/{TASK}", f"/tasks/{OTHER}"):
                     await tab.locator(".event .kind:not(:empty)").first.wait_for()
                 assert await tab.evaluate("document.documentElement.scrollWidth") <= size[0], path
-                if path == f"/tasks/{TASK}" and name in ("narrow", "dark"):
-                    await picture(tab, f"web-{name}", full=True)
-                if AXE.exists():
-                    await tab.evaluate(
-                        AXE.read_text()
-                    )  # as a debugger's text: the page's policy allows no such script
-                    found = await tab.evaluate(
-                        "async () => (await axe.run()).violations.map((v) => "
-                        "[v.id, v.impact, v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160))])"
-                    )
-                    assert found == [], (path, found)
+                assert await tab.evaluate("document.documentElement.lang") == language[:2]
+                assert (said in await tab.locator("main").inner_text()) or path not in ("/", "/team", PAIR), path
+                if (name, path) in PICTURES:
+                    await picture(tab, PICTURES[name, path], full=True)
+                assert await violations(tab) == [], path
+            await tab.goto(page.address + "/audit")
+            await tab.locator("form[action='/audit/verify'] button").click()
+            await tab.locator("#proof").wait_for()
+            assert await violations(tab) == []
+
+
+async def violations(tab: Tab) -> list[list[object]]:
+    """What axe-core finds; nothing where it could not be had."""
+    if not AXE.exists():
+        return []
+    await tab.evaluate(AXE.read_text())  # as a debugger's text: the page's policy allows no such script
+    return await tab.evaluate(
+        "async () => (await axe.run()).violations.map((v) => "
+        "[v.id, v.impact, v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160))])"
+    )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import pytest
 from fetch_browser import chromium
 from playwright.async_api import Browser, async_playwright
 from playwright.async_api import Page as Tab
@@ -21,6 +22,11 @@ ARGUMENTS = (
 )
 PATIENCE = 120_000
 """Milliseconds: for a busy machine. What is waited for is a state."""
+
+
+NEEDS_BROWSER = pytest.mark.skipif(
+    chromium() is None, reason="no Chromium here: `make browser` fetches one, or says why not"
+)
 
 
 @dataclass(slots=True)
@@ -54,14 +60,14 @@ class Browsing:
 
 
 @asynccontextmanager
-async def browsing() -> AsyncGenerator[Browsing]:
+async def browsing(*arguments: str) -> AsyncGenerator[Browsing]:
     """The browser of this machine; no error of a script may be left."""
     found = chromium()
     assert found is not None
     place, environ = found
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path=place, args=list(ARGUMENTS), env=dict(environ), timeout=PATIENCE
+            executable_path=place, args=[*ARGUMENTS, *arguments], env=dict(environ), timeout=PATIENCE
         )
         try:
             window = Browsing(browser)
@@ -69,3 +75,43 @@ async def browsing() -> AsyncGenerator[Browsing]:
             assert not window.errors
         finally:
             await browser.close()
+
+
+async def count_of(tab: Tab) -> int:
+    """How many events the page knows."""
+    return int(await tab.locator("#timeline").get_attribute("data-count") or 0)
+
+
+async def known(tab: Tab, count: int) -> None:
+    """Returns when the page knows so many events."""
+    await tab.locator(f"#timeline[data-count='{count}']").wait_for(state="attached")
+
+
+async def shown_numbers(tab: Tab) -> list[int]:
+    """The numbers of all events that the timeline shows from its beginning to its end, scrolled through."""
+    await tab.locator("button[data-view=all]").click()
+    return await tab.evaluate(
+        """async () => {
+          const box = document.getElementById('timeline'), seen = [];
+          for (let top = 0; top <= box.scrollHeight; top += 200) {
+            box.scrollTop = top;
+            for (let tries = 0; tries < 400; tries += 1) {
+              await new Promise((done) => setTimeout(done, 15));
+              const drawn = [...box.querySelectorAll('.event:not([hidden])')];
+              if (!drawn.some((row) => row.dataset.n === '')) break;
+            }
+            const rows = box.querySelectorAll('.event:not([hidden])');
+            for (const row of rows) seen[row.dataset.place] = Number(row.dataset.n);
+          }
+          return seen;
+        }"""
+    )
+
+
+async def reach(tab: Tab, selector: str) -> None:
+    """Presses Tab until this has the focus: a person without a mouse gets there, or the test fails."""
+    for _ in range(80):
+        if await tab.evaluate("what => document.activeElement.matches(what)", selector):
+            return
+        await tab.keyboard.press("Tab")
+    raise AssertionError(f"{selector} cannot be reached with the keyboard")

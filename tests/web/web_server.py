@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import html
+import re
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,11 +14,16 @@ from urllib.parse import parse_qs, urlsplit
 
 import aiohttp
 
+from artoo.contracts.settling import ApplyMode
 from artoo.runtime.artoo import Artoo
 from artoo.runtime.config import Config
 from artoo.testing import ScriptedModel
 from artoo.web.serving import bound, served
-from artoo.web.starting import nobody_here
+from artoo.web.site import Site
+from artoo.web.starting import Starter, nobody_here
+
+PATIENCE = 120
+"""Seconds until a state that does not come is a failing test: for a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,40 @@ class Page:
         headers = {"origin": origin if origin is not None else self.address}
         async with self.client.post(self.address + path, data=list(fields), headers=headers) as answer:
             return answer.status, await answer.text()
+
+    async def until(self, path: str, words: str) -> str:
+        """The text of a page as soon as it says this."""
+        text = ""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while words not in text:
+                    _, text = await self.get(path)
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            raise AssertionError(f"{path} never said {words!r}: {text}") from None
+        return text
+
+    async def begin(self, text: str, project: Path) -> str:
+        """A task that the page's own form begins; its id."""
+        fields = (("text", text), ("project", str(project)), ("apply", ApplyMode.NEW.value))
+        status, answer = await self.post("/tasks", *fields)
+        assert status == 200, answer
+        found = re.search(r"/tasks/([0-9a-f-]{36})/stream", answer)
+        assert found is not None, answer
+        return found[1]
+
+
+def hidden(text: str, name: str) -> str:
+    """A hidden field of a form."""
+    found = re.search(f'name="{name}" value="([^"]*)"', text)
+    assert found is not None, name
+    return html.unescape(found[1])
+
+
+def site_at(home: Path) -> Site:
+    """What the page of this home is made of; nothing of it is started."""
+    config = Config(workspace=home / "workspace").at_home(home)
+    return Site(config, home, Starter(lambda: Artoo(config, environ={}, confirm=nobody_here)))
 
 
 @asynccontextmanager
@@ -65,7 +106,6 @@ async def page_of(
         parts = urlsplit(serving.address)
         token = parse_qs(parts.query)["token"][0]
         address = f"{parts.scheme}://{parts.netloc}"
-        await _answers(parts.port or 0)
         try:
             if enter:
                 async with client.get(serving.address) as answer:
@@ -73,17 +113,3 @@ async def page_of(
             yield Page(address, token, client, parts.port or 0)
         finally:
             serving.stop()
-
-
-async def _answers(port: int) -> None:
-    """Returns when the server accepts connections."""
-    async with asyncio.timeout(20):
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except OSError:
-                await asyncio.sleep(0.02)
-            else:
-                writer.close()
-                await writer.wait_closed()
-                return

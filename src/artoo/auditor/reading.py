@@ -11,7 +11,7 @@ from pathlib import Path
 from artoo.auditor.chain import Head, link_of
 from artoo.auditor.drift import Drift
 from artoo.auditor.files import lines_of
-from artoo.auditor.layout import audit_directory, chains_in
+from artoo.auditor.layout import ANCHORS, audit_directory, chains_in
 from artoo.auditor.stats import Stats
 from artoo.auditor.trail import Trail, report_record
 from artoo.auditor.window import Window
@@ -77,6 +77,38 @@ def report_now(home: Path, at: datetime) -> AuditReport | None:
         trail.write([report_record(report)], at)
         trail.close(at)
     return report
+
+
+def report_so_far(home: Path, at: datetime) -> AuditReport | None:
+    """The report of what was stored since the last one. Nothing is changed by looking: the window goes on.
+
+    None when nothing was stored. Raises OSError.
+    """
+    directory = audit_directory(home)
+    return Stats(directory).so_far(at) if directory.is_dir() else None
+
+
+@dataclass(frozen=True, slots=True)
+class LastAnchor:
+    """What the anchors said last of a chain: `event` as in `artoo.auditor.anchors`, `records` as of then."""
+
+    chain: str
+    event: str
+    records: int
+    at: datetime
+
+
+def last_anchors(home: Path) -> tuple[LastAnchor, ...]:
+    """Every chain that the anchors know, the one that was anchored last first. Raises OSError."""
+    path, found = audit_directory(home) / ANCHORS, dict[str, LastAnchor]()
+    for line, _ in lines_of(path) if path.is_file() else ():
+        link = link_of(line)
+        if link is not None and link.sound:
+            fields = link.fields()
+            chain, at = str(fields["chain"]), datetime.fromisoformat(str(fields["at"]))
+            found.pop(chain, None)
+            found[chain] = LastAnchor(chain, str(fields["event"]), int(str(fields["count"])), at)
+    return tuple(reversed(found.values()))
 
 
 def earlier_reports(home: Path, count: int) -> list[AuditReport]:

@@ -140,6 +140,11 @@ class Stats:
             )
         return whole.report(trigger, at) if trigger is not None else None
 
+    def so_far(self, at: datetime) -> AuditReport | None:
+        """What the window holds, which goes on; None when there is nothing in it. Raises OSError."""
+        window = _window(self._read(at).window)
+        return None if window.empty else window.report("on-demand", at)
+
     def _read(self, at: datetime) -> Stored:
         """A file that is not there, or that nobody can read, is an empty one."""
         try:

@@ -109,15 +109,12 @@ async def _listed(office: Office, name: str, box: str, limit: int) -> tuple[Kept
 
 async def _read(office: Office, beginning: str) -> Kept:
     """The letter; read by the operator it is dealt with."""
+    from artoo.runtime.team.by_hand import read_letter
+
     ids = await office.database.read(
         lambda reading: [str(row["id"]) for row in reading.all("SELECT id FROM mails ORDER BY position")]
     )
-    kept = await office.mailbox.get(await asyncio.to_thread(the_one, beginning, ids, "mail"))
-    if kept.mail.recipient == OPERATOR and kept.partition == "inbox" and not kept.held:
-        claim = await office.mailbox.take(OPERATOR, kept.mail.id)
-        if claim is not None:
-            await office.mailbox.archive(claim, "read")
-    return kept
+    return await read_letter(office, await asyncio.to_thread(the_one, beginning, ids, "mail"))
 
 
 def _kept_object(kept: Kept) -> JsonObject:

@@ -293,14 +293,10 @@ def proposals(context: click.Context, as_json: bool) -> None:
 @click.pass_context
 def accept(context: click.Context, proposal_id: str) -> None:
     """Accept a proposal: its text becomes a file of the T layer."""
-    from artoo.memory.insight import answer_proposal, open_proposals
-    from artoo.runtime.thinking import accept_text
+    from artoo.runtime.proposals import settle_proposal
 
     with opened(context) as environment:
-        # The text first: a proposal that is marked as accepted and stands nowhere would be lost.
-        wanted = next((each for each in open_proposals(environment) if each.id == proposal_id), None)
-        file = accept_text(config_of(context).home, wanted) if wanted is not None else None
-        answer_proposal(environment, proposal_id, accept=True)
+        file = settle_proposal(environment, config_of(context).home, proposal_id, accept=True)
     click.echo(f"Accepted: {file}")
 
 
@@ -309,10 +305,10 @@ def accept(context: click.Context, proposal_id: str) -> None:
 @click.pass_context
 def refuse(context: click.Context, proposal_id: str) -> None:
     """Refuse a proposal; it will not be made again."""
-    from artoo.memory.insight import answer_proposal
+    from artoo.runtime.proposals import settle_proposal
 
     with opened(context) as environment:
-        answer_proposal(environment, proposal_id, accept=False)
+        settle_proposal(environment, config_of(context).home, proposal_id, accept=False)
     click.echo("Refused.")
 
 

@@ -183,7 +183,9 @@ def move(
         if complexity is not None:
             await office.board.set_complexity(task_id, _complexity_of(complexity), OPERATOR)
         if state is not None:
-            await _move(office, task_id, BoardState(state), " ".join(why))
+            from artoo.runtime.team.by_hand import move as moved_by_hand
+
+            await moved_by_hand(office, task_id, BoardState(state), " ".join(why))
         return await office.board.get(task_id)
 
     moved = in_office(context, work)
@@ -264,33 +266,6 @@ async def _disagreement(found: BoardTask, proposal: Proposal) -> tuple[str, ...]
     if isinstance(said, Choice):
         return (f"a submission is approved as a whole: {instead}",)
     return (instead,)
-
-
-async def _move(office: Office, task_id: str, state: BoardState, why: str) -> None:
-    board = office.board
-    match state:
-        case BoardState.PENDING:
-            await board.retry(task_id, OPERATOR, why)
-        case BoardState.IN_PROGRESS:
-            await board.release(task_id, OPERATOR, why)
-        case BoardState.BLOCKED:
-            await board.work.block(task_id, OPERATOR, why or "stopped by the operator")
-        case BoardState.CANCELLED:
-            await board.cancel(task_id, OPERATOR, why)
-        case BoardState.ARCHIVED:
-            from artoo.runtime.team.team import archive
-
-            await archive(office, task_id, OPERATOR)
-        case _:
-            raise ConfigurationError(_instead(state, task_id))
-
-
-def _instead(state: BoardState, task_id: str) -> str:
-    """What to do instead of a move that is not the operator's to make."""
-    if state in (BoardState.COMPLETED, BoardState.REJECTED):
-        verdict = "approve" if state is BoardState.COMPLETED else 'reject "why"'
-        return f"a task becomes {state.value} by a review: artoo task review {task_id} {verdict}"
-    return f"a task becomes {state.value} by whoever works on it, not by a move"
 
 
 async def _id(office: Office, beginning: str) -> str:

@@ -52,6 +52,11 @@ def accepted_texts(home: Path) -> str:
     return "\n".join(_verified(thinking_folder(home)).values())
 
 
+def accepted_count(home: Path) -> int:
+    """How many texts the operator has accepted; whether they are as they were is not looked at."""
+    return sum(1 for _ in thinking_folder(home).glob("*.md"))
+
+
 def _verified(folder: Path) -> dict[str, str]:
     """File name → text of everything in the layer, checked against the manifest."""
     if not folder.is_dir():

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 
 from artoo.contracts import codec
@@ -21,11 +22,15 @@ CHUNK = 1024 * 1024
 LONGEST_LINE = 64 * 1024 * 1024
 """A line that is longer is no line of a log (long strings stand beside it); the tail ends there."""
 
+EVERY = 64
+"""Of so many lines the place of one is remembered: a log of a million lines costs 125 KB. The others are counted on
+from there."""
+
 _REFERENCE = f'"{REFERENCE_KEY}"'.encode()
 
 
 class LogTail:
-    """Reads whole lines in order; what is not whole yet comes later. Remembers eight bytes of every line.
+    """Reads whole lines in order; what is not whole yet comes later.
 
     Blocking, for one thread at a time. A log that is not there (yet, or any more) has no lines.
     """
@@ -33,16 +38,14 @@ class LogTail:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._blobs = BlobStore(directory)
-        self._starts = array("Q")
+        self._marks = array("Q")
+        """Where in its part every line begins whose number is a multiple of EVERY."""
         self._firsts = [0]
         """Number of the first line of each part."""
         self._offset = 0
         self._header = True
-
-    @property
-    def count(self) -> int:
+        self.count = 0
         """Lines that were read so far, headers left out."""
-        return len(self._starts)
 
     def read(self) -> list[bytes]:
         """The next lines without their ends; empty when there is nothing new. At most a chunk of them."""
@@ -72,29 +75,33 @@ class LogTail:
 
         Raises IndexError, MessageUnreadable, OSError.
         """
-        if not 0 <= number < len(self._starts):
+        if not 0 <= number < self.count:
             raise IndexError(f"this log has no line {number}")
-        line = next(self._lines(number, 1))
+        return self.whole(next(self.lines((number,))))
+
+    def whole(self, line: bytes) -> dict[str, object]:
+        """A line, parsed, with the long strings that stand beside the log. Raises MessageUnreadable, OSError."""
         fields = codec.fields_of(line)
         if _REFERENCE in line and "payload" in fields:
             fields["payload"] = self._blobs.internalise(fields["payload"])
         return fields
 
-    def lines(self, first: int, count: int) -> list[bytes]:
-        """Lines that were read before, as they stand. Raises OSError when the log is gone."""
-        first = max(0, first)
-        return list(self._lines(first, min(count, len(self._starts) - first)))
-
-    def _lines(self, first: int, count: int) -> Iterator[bytes]:
-        number, end = first, first + count
-        while number < end:
-            part = bisect_right(self._firsts, number) - 1
-            last = min(end, self._firsts[part + 1] if part + 1 < len(self._firsts) else len(self._starts))
+    def lines(self, numbers: Iterable[int]) -> Iterator[bytes]:
+        """Lines that were read before (ascending numbers), as they stand. Raises OSError when the log is gone."""
+        for part, wanted in groupby(numbers, key=lambda number: bisect_right(self._firsts, number) - 1):
             with part_path(self._directory, part).open("rb") as file:
-                for start in self._starts[number:last]:
-                    file.seek(start)
+                place = -1
+                for number in wanted:
+                    marked = number - number % EVERY
+                    if place < max(marked, self._firsts[part]):
+                        place = max(marked, self._firsts[part])
+                        file.seek(self._marks[marked // EVERY] if place == marked else 0)
+                        if place != marked:
+                            file.readline()  # the part's header
+                    for _ in range(number - place):
+                        file.readline()
                     yield file.readline().rstrip(b"\n")
-            number = last
+                    place = number + 1
 
     def _take(self, data: bytes) -> list[bytes]:
         lines: list[bytes] = []
@@ -102,13 +109,15 @@ class LogTail:
             if self._header:
                 self._header = False
             else:
-                self._starts.append(self._offset)
+                if self.count % EVERY == 0:
+                    self._marks.append(self._offset)
+                self.count += 1
                 lines.append(line)
             self._offset += len(line) + 1
         return lines
 
     def _next_part(self) -> None:
-        self._firsts.append(len(self._starts))
+        self._firsts.append(self.count)
         self._offset, self._header = 0, True
 
 

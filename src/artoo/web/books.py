@@ -1,4 +1,4 @@
-"""Memory, audit and cost: what was learnt, what the Auditor saw, what it all took. Nothing is changed here."""
+"""Memory, audit and cost: what was learnt, what the Auditor saw, what it all took."""
 
 from __future__ import annotations
 
@@ -7,41 +7,45 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from artoo.auditor.layout import audit_directory
-from artoo.auditor.reading import earlier_reports, report_now
+from artoo.auditor.reading import earlier_reports, last_anchors, report_so_far
 from artoo.auditor.verify import Verification
 from artoo.auditor.verify import verify as verified
-from artoo.contracts.errors import ArtooError
-from artoo.contracts.memory import MemoryAction
-from artoo.contracts.tags import Pair
+from artoo.contracts.errors import ArtooError, ConfigurationError
+from artoo.contracts.tags import Pair, pair_named
 from artoo.memory.environment import open_environment
 from artoo.memory.insight import Explanation, Overview, explain, overview
+from artoo.runtime.proposals import settle_proposal
 from artoo.runtime.system import SystemClock
+from artoo.runtime.thinking import accepted_count
 from artoo.tasklog.layout import tasks_directory
 from artoo.tasklog.reader import TaskSummary, list_tasks
-from artoo.web.site import Site, form_of, page, site_of
+from artoo.web.site import Site, form_of, page, site_of, value
 from artoo.web.tasks import state_name
 
 COUNTED = 500
 """Tasks whose cost is added up."""
 REPORTS = 10
+CHAINS = 50
+"""Chains whose last anchor is listed."""
 
 
 async def memory(request: Request) -> Response:
-    """The pyramid; with `space` and `entity` one pair over time."""
+    """The pyramid; with `pair` (or `space` and `entity`) one pair over time."""
     site = site_of(request)
     query = request.query_params
-    pair = Pair(query["space"], query["entity"]) if {"space", "entity"} <= query.keys() else None
+    asked = query.get("pair", "").strip()
+    pair = pair_named(asked) if asked else None
+    if {"space", "entity"} <= query.keys():
+        pair = Pair(query["space"], query["entity"])
     try:
         found, explained = await asyncio.to_thread(_remembered, site, pair)
     except (ArtooError, OSError) as error:
-        return page(request, "memory.html", found=None, explained=None, why=str(error), actions=())
-    actions = tuple(
-        (action, found.strongest[action]) for action in MemoryAction if action is not MemoryAction.IGNORE
-    )
-    return page(request, "memory.html", found=found, explained=explained, why="", actions=actions)
+        return page(request, "memory.html", found=None, explained=None, why=str(error), asked=asked)
+    accepted = await asyncio.to_thread(accepted_count, site.home)
+    return page(request, "memory.html", found=found, explained=explained, why="", asked=asked, accepted=accepted)
 
 
 def _remembered(site: Site, pair: Pair | None) -> tuple[Overview, Explanation | None]:
@@ -53,19 +57,42 @@ def _remembered(site: Site, pair: Pair | None) -> tuple[Overview, Explanation | 
         environment.close()
 
 
+async def propose(request: Request) -> Response:
+    """Accepts or refuses what the Dreamer proposed for the thinking layer."""
+    form = await form_of(request)
+    verdict = value(form, "verdict")
+    if verdict not in ("accept", "refuse"):
+        raise ConfigurationError("accept or refuse it; use the page's own form")
+    proposal_id = str(request.path_params["proposal"])
+    await asyncio.to_thread(_settled, site_of(request), proposal_id, accept=verdict == "accept")
+    return RedirectResponse("/memory", 303)
+
+
+def _settled(site: Site, proposal_id: str, *, accept: bool) -> None:
+    environment = open_environment(site.config.memory_path)
+    try:
+        settle_proposal(environment, site.home, proposal_id, accept=accept)
+    finally:
+        environment.close()
+
+
 async def audit(request: Request) -> Response:
-    """What the Auditor has on record now, and its earlier reports."""
+    """What the Auditor saw since its last report, its earlier reports, and its chains as they are anchored."""
     home = site_of(request).home
-    now = await asyncio.to_thread(report_now, home, SystemClock().now())
+    now = await asyncio.to_thread(report_so_far, home, SystemClock().now())
     earlier = await asyncio.to_thread(earlier_reports, home, REPORTS)
-    return page(request, "audit.html", report=now, earlier=earlier, proof=None)
+    anchors = await asyncio.to_thread(last_anchors, home)
+    reports = [*([now] if now is not None else []), *reversed(earlier)]
+    return page(
+        request, "audit.html", now=now, reports=reports, anchors=anchors[:CHAINS], chains=len(anchors), proof=None
+    )
 
 
 async def verify(request: Request) -> Response:
     """Proves the logs whole, or names file and line of what is not."""
     await form_of(request)
     proof = await asyncio.to_thread(_proved, site_of(request))
-    return page(request, "audit.html", report=None, earlier=(), proof=proof)
+    return page(request, "audit.html", now=None, reports=(), anchors=(), chains=0, proof=proof)
 
 
 def _proved(site: Site) -> Verification:

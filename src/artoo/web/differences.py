@@ -19,6 +19,7 @@ from artoo.runtime.replaying.recording import read_recording
 from artoo.runtime.replaying.what_if import Recomputed, changed
 from artoo.runtime.replaying.what_if import what_if as recompute
 from artoo.runtime.undoing import can_be_undone, put_back
+from artoo.tasklog.lock import is_running
 from artoo.tasklog.reader import TaskLogReader
 from artoo.web.site import Site, form_of, page, site_of, value
 from artoo.web.tasks import directory_of
@@ -34,8 +35,10 @@ async def difference(request: Request) -> Response:
         return page(
             request, "difference.html", task_id=task_id, story=index.story, question=question,
             review=question.request.review, digest=question.request.digest, pending=None, undoable=None, why="",
+            running=True,
         )  # fmt: skip
-    pending, why = await asyncio.to_thread(_pending, site, task_id)
+    running = is_running(directory)  # then its view is its own: a look would keep it from settling
+    pending, why = (None, "") if running else await asyncio.to_thread(_pending, site, task_id)
     review, digest = None, ""
     if pending is not None and not pending.cut_off:
         try:
@@ -46,7 +49,7 @@ async def difference(request: Request) -> Response:
     undoable = await asyncio.to_thread(_undoable, site, task_id)
     return page(
         request, "difference.html", task_id=task_id, story=index.story, question=None,
-        review=review, digest=digest, pending=pending, undoable=undoable, why=why,
+        review=review, digest=digest, pending=pending, undoable=undoable, why=why, running=running,
     )  # fmt: skip
 
 

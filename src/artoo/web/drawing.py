@@ -50,6 +50,15 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """A subtask of the round, in the fast loop: as many are at work as `state` says working."""
+
+    x: int
+    y: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
 class Drawing:
     """One layout of the loops. `back`: where the directive's words stand."""
 
@@ -58,6 +67,7 @@ class Drawing:
     nodes: tuple[Node, ...]
     arrows: tuple[Arrow, ...]
     frames: tuple[Frame, ...]
+    marks: tuple[Mark, ...]
     back: tuple[int, int]
     memory: tuple[int, int]
 
@@ -95,8 +105,8 @@ def wide(story: Story, words: Words) -> Drawing:
         Frame(256, 20, 820, 210, words.medium_loop, 268),
     )
     return Drawing(
-        1100, 300, _nodes(story, words, spots, _WIDTH), arrows, frames, ((solver + planner) // 2, end + 44),
-        ((solver + planner) // 2, end + 101),
+        1100, 300, _nodes(story, words, spots, _WIDTH), arrows, frames, _marks(story, 546, end + 5),
+        ((solver + planner) // 2, end + 44), ((solver + planner) // 2, end + 101),
     )  # fmt: skip
 
 
@@ -134,7 +144,18 @@ def narrow(story: Story, words: Words) -> Drawing:
         Frame(16, 188, 304, 88, words.fast_loop, 52),
         Frame(4, 82, 326, 330, words.medium_loop, 52),
     )
-    return Drawing(334, 452, _nodes(story, words, spots, width), arrows, frames, (170, 402), (167, 436))
+    nodes, marks = _nodes(story, words, spots, width), _marks(story, left, 267)
+    return Drawing(334, 452, nodes, arrows, frames, marks, (170, 402), (167, 436))
+
+
+_MOST_MARKS = 23
+
+
+def _marks(story: Story, x: int, y: int) -> tuple[Mark, ...]:
+    """The round's subtasks in a row, those at work first: what runs side by side is seen at once."""
+    order = ("working", "checking", "failed", "matched", "waiting")
+    states = sorted((part.state for part in story.round.parts.values()), key=order.index) if story.rounds else []
+    return tuple(Mark(x + 10 * place, y, state) for place, state in enumerate(states[:_MOST_MARKS]))
 
 
 def _nodes(story: Story, words: Words, spots: dict[Role, tuple[int, int]], width: int) -> tuple[Node, ...]:

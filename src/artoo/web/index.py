@@ -9,8 +9,8 @@ import asyncio
 import re
 import threading
 import time
-from array import array
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from artoo.contracts.errors import MessageUnreadable
 from artoo.tasklog.layout import GAP_KEY
 from artoo.tasklog.tail import LogTail
 from artoo.web.rows import Row, quiet, row_of
+from artoo.web.short import ShortView
 from artoo.web.story import TOLD, Story, tally
 
 MOST_OPEN = 16
@@ -47,10 +48,7 @@ class TaskIndex:
     def __init__(self, directory: Path) -> None:
         self._tail = LogTail(directory)
         self._reading = threading.Lock()
-        self._short = array("q")
-        """The short view: a line's number, or the negative count of a run of quiet ones."""
-        self._ends = array("Q")
-        """For each entry of the short view the number after its last line."""
+        self._short = ShortView()
         self.story = Story()
         self.counted = 0
         """Lines that are in the views; those that were read and are not yet counted come later."""
@@ -58,7 +56,7 @@ class TaskIndex:
     @property
     def short_count(self) -> int:
         """Entries of the short view."""
-        return len(self._short)
+        return self._short.count
 
     def advance(self, seconds: float = SLICE_SECONDS) -> bool:
         """Reads what is new, for about this long. True when it has reached the end of the log."""
@@ -76,18 +74,16 @@ class TaskIndex:
     def rows(self, first: int, count: int) -> list[Row]:
         """These lines, as far as they are there, at most `MOST_ROWS`."""
         first = max(0, first)
-        count = min(count, MOST_ROWS, self.counted - first)
-        if count <= 0:
-            return []
-        return [row_of(number, line) for number, line in enumerate(self._tail.lines(first, count), first)]
+        return self._rows(range(first, min(first + min(count, MOST_ROWS), self.counted)))
 
     def short(self, first: int, count: int) -> list[Row | Fold]:
         """Entries of the short view."""
-        first, found = max(0, first), list[Row | Fold]()
-        for place in range(first, min(first + min(count, MOST_ROWS), len(self._short))):
-            entry, end = self._short[place], self._ends[place]
-            found.append(Fold(end + entry, -entry) if entry < 0 else self.rows(entry, 1)[0])
-        return found
+        entries = self._short.entries(max(0, first), min(count, MOST_ROWS))
+        rows = iter(self._rows([one.line for one in entries if not one.quiet]))
+        return [Fold(one.line, one.quiet) if one.quiet else next(rows) for one in entries]
+
+    def _rows(self, numbers: Sequence[int]) -> list[Row]:
+        return [row_of(number, line) for number, line in zip(numbers, self._tail.lines(numbers), strict=True)]
 
     def fields(self, number: int) -> dict[str, object]:
         """One line, whole. Raises IndexError, MessageUnreadable, OSError."""
@@ -103,22 +99,12 @@ class TaskIndex:
             self._tell(kind, line, number)
         except MessageUnreadable:
             self.story.unreadable += 1
-        if quiet(kind, line):
-            if self._short and self._short[-1] < 0:
-                self._short[-1] -= 1
-                self._ends[-1] = number + 1
-            else:
-                self._short.append(-1)
-                self._ends.append(number + 1)
-        else:
-            self._short.append(number)
-            self._ends.append(number + 1)
+        self._short.add(quiet=quiet(kind, line))
         self.counted = number + 1
 
     def _tell(self, kind: str, line: bytes, number: int) -> None:
         if kind in TOLD:
-            # From the tail and not from the line: long strings may stand beside the log.
-            self.story.hear(codec.from_fields(self._tail.fields(number)), number)
+            self.story.hear(codec.from_fields(self._tail.whole(line)), number)
         else:
             tally(self.story, kind, line)
 

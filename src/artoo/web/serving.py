@@ -60,6 +60,7 @@ def bound(port: int | None) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((HOST, wanted))
+            listening.listen(MOST_CONNECTIONS)  # now: who is told the address may come before the server accepts
         except OSError as error:
             listening.close()
             if wanted == port:

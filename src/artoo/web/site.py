@@ -16,9 +16,8 @@ from starlette.responses import HTMLResponse, Response
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.runtime.config import Config
 from artoo.web.index import Indexes
-from artoo.web.languages import words_for
 from artoo.web.starting import Starter
-from artoo.web.words import Words
+from artoo.web.words import Words, words_for
 
 LANGUAGE = "artoo_language"
 LONGEST_FORM = 1024 * 1024

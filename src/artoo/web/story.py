@@ -136,6 +136,27 @@ class Story:
         known = {name: value for name, value in given.items() if name in Hyperparameters.__slots__}
         return Hyperparameters(**known)  # pyright: ignore[reportArgumentType]
 
+    @property
+    def ended_parts(self) -> int:
+        """Subtasks of the round that have left the fast loop."""
+        parts = self.rounds[-1].parts.values() if self.rounds else ()
+        return sum(each.state in ("matched", "failed") for each in parts)
+
+    @property
+    def told(self) -> PlanDirective | None:
+        """How the round that runs must differ, or the next one will."""
+        return next((each.directive for each in reversed(self.rounds[-2:]) if each.directive is not None), None)
+
+    @property
+    def verdicts(self) -> tuple[CriterionVerdict, ...]:
+        """What was decided of every criterion, by whom: of a criterion that was judged again, the last word."""
+        said: dict[str, CriterionVerdict] = {}
+        for each in self.rounds:
+            for part in each.parts.values():
+                said |= {one.criterion: one for one in part.verdicts}
+            said |= {one.criterion: one for one in each.verdicts}
+        return tuple(said.values())
+
     def part(self, subtask_id: str) -> Part | None:
         """A subtask of any round."""
         return next((each.parts[subtask_id] for each in reversed(self.rounds) if subtask_id in each.parts), None)
@@ -197,7 +218,7 @@ class Story:
         if part is not None:
             part.state, part.verdicts = payload.status, payload.criteria_verdicts
             part.failure = payload.failure_reason or ""
-        if all(each.state in ("matched", "failed") for each in self.round.parts.values()):
+        if self.ended_parts == len(self.round.parts):
             self.turn = Role.META_VALIDATOR
 
     @_take.register

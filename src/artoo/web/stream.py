@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
+from itertools import islice
 from pathlib import Path
 
 import orjson
@@ -15,12 +16,15 @@ from artoo.runtime.desk import open_questions
 from artoo.tasklog.layout import parts_of, tasks_directory
 from artoo.tasklog.lock import is_running
 from artoo.web.site import Site, site_of
+from artoo.web.team import books_of
 
 LOOK_SECONDS = 0.25
 """How often a log is looked at: one read that finds nothing, some 20 µs."""
 HOME_SECONDS = 1.0
 BEAT_SECONDS = 15.0
-"""A comment as often as that: so a connection that is gone is noticed on both sides."""
+"""Something is heard as often as that: so a connection that is gone is noticed on both sides, also one that died
+without a word (a sleeping laptop, a tunnel that hangs)."""
+BEAT = b"event: beat\ndata: 0\n\n"
 ROWS = 256
 FAR_BEHIND = 1_000
 """Who has missed more is told how many, and fetches those rows that are looked at."""
@@ -72,7 +76,7 @@ async def task_events(site: Site, task_id: str, directory: Path, first: int | No
             told = state
         if at_end and not busy:
             if quiet_for >= BEAT_SECONDS:
-                yield b": still here\n\n"
+                yield BEAT
                 quiet_for = 0.0
             await _pause(site, LOOK_SECONDS)
             quiet_for += LOOK_SECONDS
@@ -85,37 +89,61 @@ def state_of(site: Site, task_id: str, directory: Path) -> str:
 
 
 async def home_events(site: Site) -> AsyncGenerator[bytes, None]:
-    """A word whenever the list of tasks, or what waits, is not what it was."""
+    """A word whenever the list of tasks (`state`), a task that runs, or the team's books are not what they were."""
     yield RETRY
-    told, quiet_for = "", 0.0
+    told, quiet_for = dict[str, str](), 0.0
     while not site.closing.is_set():
-        seen = await asyncio.to_thread(signature, site.home)
-        if seen != told:
-            yield sent("state", {"version": seen})
-            told, quiet_for = seen, 0.0
-        elif quiet_for >= BEAT_SECONDS:
-            yield b": still here\n\n"
+        seen = await asyncio.to_thread(signatures, site)
+        for name, version in seen.items():
+            if told.get(name) != version:
+                yield sent(name, {"version": version})
+                quiet_for = 0.0
+        told = seen
+        if quiet_for >= BEAT_SECONDS:
+            yield BEAT
             quiet_for = 0.0
         await _pause(site, HOME_SECONDS)
         quiet_for += HOME_SECONDS
 
 
-def signature(home: Path) -> str:
-    """Changes when the first page would look different. Names, ends of logs and locks; no log is read."""
+def running_tasks(home: Path, most: int) -> list[Path]:
+    """The logs of tasks that run now, latest first."""
     root = tasks_directory(home)
-    names = sorted((entry.name for entry in root.iterdir()), reverse=True)[:LATEST] if root.is_dir() else []
-    seen = hashlib.sha256()
-    for name in names:
-        parts = parts_of(root / name)
-        running = is_running(root / name)
+    return list(islice((root / name for name in _latest(root) if is_running(root / name)), most))
+
+
+def _latest(root: Path) -> list[str]:
+    return sorted((entry.name for entry in root.iterdir()), reverse=True)[:LATEST] if root.is_dir() else []
+
+
+def signatures(site: Site) -> dict[str, str]:
+    """Each changes when what it is about would look different. Names, ends of logs and locks; no log is read."""
+    root, home = tasks_directory(site.home), site.home
+    books = books_of(site)
+    team = _digest(_state(path) for path in (books, books.with_name(f"{books.name}-wal")))
+    listed, running = list[object](), list[object]()
+    for name in _latest(root):
+        end, runs = [_state(path) for path in parts_of(root / name)[-1:]], is_running(root / name)
         # While it runs its log grows all the time, and the list says no more than that it runs.
-        size = 0 if running or not parts else parts[-1].stat().st_size
-        seen.update(f"{name} {running} {size}\n".encode())
-    for one in open_questions(home):
-        seen.update(one.key.encode())
+        listed += (name, runs, () if runs else end)
+        running += (name, end) if runs else ()
+    listed += (one.key for one in open_questions(home))
     views = home / "views"
-    seen.update(" ".join(sorted(entry.name for entry in views.iterdir())).encode() if views.is_dir() else b"")
-    return seen.hexdigest()[:16]
+    listed += sorted(entry.name for entry in views.iterdir()) if views.is_dir() else ()
+    return {"state": _digest((*listed, team)), "running": _digest(running), "team": team}
+
+
+def _digest(seen: Iterable[object]) -> str:
+    return hashlib.sha256("\n".join(map(str, seen)).encode()).hexdigest()[:16]
+
+
+def _state(path: Path) -> str:
+    """Changes when the file was written. An empty one is as good as none: looking at books makes such a one."""
+    try:
+        found = path.stat()
+    except OSError:  # not there, or not any more
+        return ""
+    return f"{found.st_size}.{found.st_mtime_ns}" if found.st_size else ""
 
 
 async def _pause(site: Site, seconds: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -20,19 +21,23 @@ from artoo.runtime.pending import pendings, settle_cut_applies
 from artoo.tasklog.layout import part_path, task_directory
 from artoo.tasklog.lock import is_running
 from artoo.tasklog.reader import list_tasks, summary_of
-from artoo.web.drawing import narrow, plane, wide
+from artoo.web.drawing import Drawing, narrow, plane, wide
 from artoo.web.index import Fold
 from artoo.web.reasons import reasons_of
 from artoo.web.rows import Row
 from artoo.web.site import NothingHere, form_of, page, site_of, value, words_of
-from artoo.web.stream import home_events, open_stream, streamed
+from artoo.web.story import Story
+from artoo.web.stream import home_events, open_stream, running_tasks, streamed
+from artoo.web.team import waiting_for_operator
 from artoo.words.result import result_words
 
 LISTED = 50
+DRAWN = 4
+"""Tasks that run now and are drawn on the first page, the latest ones."""
 FIRST_SECONDS = 0.3
+"""How long the first answer about a task reads its log; the rest comes while the page is looked at."""
 LOG_SECONDS = 5.0
 """How long a new task's page waits for its log."""
-"""How long the first answer about a task reads its log; the rest comes while the page is looked at."""
 PAGE = "page"
 
 
@@ -44,17 +49,43 @@ def state_name(result: FinalResult | None, running: bool) -> str:
 
 
 async def home(request: Request) -> Response:
-    """The first page; with `?part` only what changes."""
-    site = site_of(request)
+    """The first page; with `?part` only its lists, with `?running` only what is being done now."""
+    site, query = site_of(request), request.query_params
+    if "running" in query:
+        return page(request, "running.html", running=await _running(request))
     tasks = await asyncio.to_thread(list_tasks, site.home, LISTED + 1)
     asked = await asyncio.to_thread(open_questions, site.home)
     await asyncio.to_thread(settle_cut_applies, site.config)
-    waiting = await asyncio.to_thread(pendings, site.config)
+    pending = await asyncio.to_thread(pendings, site.config)
     rows = [(one, state_name(one.result, one.running)) for one in tasks[:LISTED]]
-    template = "home_now.html" if "part" in request.query_params else "home.html"
     return page(
-        request, template, tasks=rows, more=len(tasks) > LISTED, asked=asked, waiting=waiting, listed=LISTED
-    )
+        request,
+        "home_now.html" if "part" in query else "home.html",
+        tasks=rows, more=len(tasks) > LISTED, listed=LISTED, asked=asked, pending=pending,
+        team=await waiting_for_operator(site),
+        running=() if "part" in query else await _running(request),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A task that runs, as the first page draws it."""
+
+    task_id: str
+    story: Story
+    wide: Drawing
+    narrow: Drawing
+
+
+async def _running(request: Request) -> tuple[Drawn, ...]:
+    """The tasks that run now, latest first, with their loops."""
+    site, words = site_of(request), words_of(request)
+    found: list[Drawn] = []
+    for directory in await asyncio.to_thread(running_tasks, site.home, DRAWN):
+        index, _ = await site.indexes.advanced(directory, FIRST_SECONDS)
+        story = index.story
+        found.append(Drawn(directory.name, story, wide(story, words), narrow(story, words)))
+    return tuple(found)
 
 
 async def home_stream(request: Request) -> Response:

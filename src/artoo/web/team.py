@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
+from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from artoo.agents.board import MOST_TASKS
-from artoo.agents.left import left_to_operator
+from artoo.agents.database import database_path
+from artoo.agents.left import Left, left_to_operator
 from artoo.contracts.agents import OPERATOR, BoardState
-from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.errors import ConfigurationError, SandboxError
+from artoo.runtime.team.by_hand import move as move_by_hand
+from artoo.runtime.team.by_hand import moves_from, read_letter
 from artoo.runtime.team.instance import serving
 from artoo.runtime.team.office import open_office
-from artoo.web.site import form_of, page, site_of, value
+from artoo.web.site import Site, form_of, page, site_of, value
 
 LETTERS = 50
+PULSES = 16
+"""Of each agent, the latest."""
 
 
 async def team(request: Request) -> Response:
-    """All of it at a glance: nine columns, who works, what waits for a person."""
+    """All of it at a glance: nine columns, who works, what waits for a person; with `?part` only what changes."""
     site = site_of(request)
     async with open_office(site.config) as office:
         tasks = await office.board.list(limit=MOST_TASKS)
         left = {one.task.id: one.why for one in await left_to_operator(office.database, office.policies)}
         records = await office.registry.list()
         agents = [
-            (record, await office.mailbox.unread(record.name), await office.pulses.recent(record.name, 1))
+            (record, await office.mailbox.unread(record.name), await office.pulses.recent(record.name, PULSES))
             for record in records
         ]
         inbox = await office.mailbox.list(OPERATOR, "inbox", limit=LETTERS)
@@ -34,21 +41,42 @@ async def team(request: Request) -> Response:
         process = await asyncio.to_thread(serving, office.home)
     columns = [(state, [task for task in tasks if task.state is state]) for state in BoardState]
     letters = sorted((*inbox, *archive), key=lambda one: one.mail.sent_at, reverse=True)[:LETTERS]
+    template = "team_now.html" if "part" in request.query_params else "team.html"
     return page(
-        request, "team.html", columns=columns, left=left, agents=agents, letters=letters, process=process,
+        request, template, columns=columns, left=left, agents=agents, letters=letters, process=process,
         any_tasks=bool(tasks),
     )  # fmt: skip
 
 
 async def board_task(request: Request) -> Response:
     """One governed task: its result with the evidence, what it would change, everything that was done with it."""
-    task_id = str(request.path_params["task"])
+    task_id, why = str(request.path_params["task"]), ""
     async with open_office(site_of(request).config) as office:
         found = await office.board.get(task_id)
         work = await asyncio.to_thread(office.submissions.of(found.id, found.submission).work)
-        proposal = await office.approvals.look(found) if found.state is BoardState.REVIEW else None
+        proposal = None
+        if found.state is BoardState.REVIEW:
+            try:
+                proposal = await office.approvals.look(found)
+            except SandboxError as error:  # it can still be rejected
+                why = str(error)
         log = await office.board.log(task_id)
-    return page(request, "board_task.html", task=found, work=work, proposal=proposal, log=log)
+    return page(
+        request, "board_task.html", task=found, work=work, proposal=proposal, log=log, why=why,
+        moves=moves_from(found.state),
+    )  # fmt: skip
+
+
+async def move(request: Request) -> Response:
+    """Lets a task be tried again or go on, or takes it off the board."""
+    task_id, form = str(request.path_params["task"]), await form_of(request)
+    try:
+        state = BoardState(value(form, "state"))
+    except ValueError:
+        raise ConfigurationError("there is no such state; use the page's own form") from None
+    async with open_office(site_of(request).config) as office:
+        await move_by_hand(office, task_id, state, value(form, "why").strip())
+    return RedirectResponse(f"/team/tasks/{task_id}", 303)
 
 
 async def review(request: Request) -> Response:
@@ -91,3 +119,34 @@ async def send_letter(request: Request) -> Response:
     async with open_office(site.config) as office:
         await office.mailbox.send(OPERATOR, value(form, "to").strip(), value(form, "text"))
     return RedirectResponse("/team", 303)
+
+
+async def letter_read(request: Request) -> Response:
+    """A letter to the operator is dealt with."""
+    await form_of(request)
+    async with open_office(site_of(request).config) as office:
+        await read_letter(office, str(request.path_params["letter"]))
+    return RedirectResponse("/team", 303)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What of the team waits for the operator."""
+
+    tasks: tuple[Left, ...] = ()
+    letters: int = 0
+
+
+async def waiting_for_operator(site: Site) -> Waiting:
+    """For the first page. A home without a team stays one: no books are opened there."""
+    if not await asyncio.to_thread(books_of(site).exists):
+        return Waiting()
+    async with open_office(site.config) as office:
+        return Waiting(
+            await left_to_operator(office.database, office.policies), await office.mailbox.unread(OPERATOR)
+        )
+
+
+def books_of(site: Site) -> Path:
+    """The file of the team's books."""
+    return database_path(site.config.runtime.memory.episodic.activity_db, site.home)

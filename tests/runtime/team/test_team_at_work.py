@@ -8,7 +8,6 @@ from team_world import crew, exists, plan, write
 
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity
 from artoo.contracts.events import ModelCalled
-from artoo.runtime.team.team import archive
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
 
@@ -40,7 +39,7 @@ async def test_three_tasks_to_the_archive(place: Path) -> None:
         for task in (alpha, beta, gamma):
             done = await team.until(task, BoardState.COMPLETED, BoardState.FAILED)
             assert done.state is BoardState.COMPLETED, (done, await team.moves(task))
-            await archive(team.office, task.id, OPERATOR)
+            await team.office.archive(task.id, OPERATOR)
         assert await team.moves(alpha) == [
             "- > pending by operator",
             "pending > in_progress by ada",

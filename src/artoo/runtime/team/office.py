@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -54,6 +55,14 @@ class Office:
     def routine(self) -> Path:
         """The patrol routine of the whole home, which every agent has beside its own; it need not exist."""
         return self.home / self.config.runtime.autonomy.heartbeat.patrol_routine
+
+    async def archive(self, task_id: str, actor: str) -> None:
+        """Archives a task; its work goes after that, and at the next start if that was cut off.
+
+        Raises GovernanceRefused when it cannot be archived.
+        """
+        await self.board.archive(task_id, actor)
+        await asyncio.to_thread(self.submissions.discard, task_id)
 
     def folders(self) -> Found:
         """The agents on disk. Blocks."""

@@ -267,16 +267,7 @@ async def archive_old(office: Office) -> None:
     for task in await office.board.list({BoardState.COMPLETED, BoardState.CANCELLED}, limit=MOST_TASKS):
         if task.updated_at <= before:
             with suppress(GovernanceRefused, SandboxError):  # the operator was faster, or looks at it right now
-                await archive(office, task.id, RUNTIME)
-
-
-async def archive(office: Office, task_id: str, actor: str) -> None:
-    """Archives a task; its work goes after that, and at the next start if that was cut off.
-
-    Raises GovernanceRefused when it cannot be archived.
-    """
-    await office.board.archive(task_id, actor)
-    await asyncio.to_thread(office.submissions.discard, task_id)
+                await office.archive(task.id, RUNTIME)
 
 
 @asynccontextmanager

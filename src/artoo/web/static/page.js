@@ -245,36 +245,46 @@ class Timeline {
 
 /* --- streams ------------------------------------------------------------------------------------------------------- */
 
+const SILENT_SECONDS = 40; // the server says something every 15 s: a stream that is silent for longer has died unheard
+
 function follow(address, heard) {
   const source = new EventSource(address), offline = document.getElementById("offline");
-  source.onopen = () => { if (offline) offline.hidden = true; };
-  source.onerror = () => {
-    if (offline) {
-      offline.hidden = false;
-      offline.textContent = offline.dataset.words.replace("{number}", document.getElementById("timeline")?.dataset.count ?? "");
-    }
-    // A server that is gone for longer than a moment closes the stream for good: then it is opened anew.
-    if (source.readyState === EventSource.CLOSED) setTimeout(() => follow(heard.again(), heard), 1000);
+  let last = Date.now();
+  const again = () => { clearInterval(watch); source.close(); follow(heard.again(), heard); };
+  const lost = () => {
+    if (!offline) return;
+    offline.hidden = false;
+    offline.textContent = offline.dataset.words.replace("{number}", document.getElementById("timeline")?.dataset.count ?? "");
   };
-  source.addEventListener("rows", (event) => heard.rows?.(JSON.parse(event.data)));
-  source.addEventListener("state", (event) => heard.state(JSON.parse(event.data)));
+  const watch = setInterval(() => { if (Date.now() - last > SILENT_SECONDS * 1000) { lost(); again(); } }, 5000);
+  source.onopen = () => { last = Date.now(); if (offline) offline.hidden = true; };
+  source.onerror = () => {
+    lost();
+    // A server that is gone for longer than a moment closes the stream for good: then it is opened anew.
+    if (source.readyState === EventSource.CLOSED) { clearInterval(watch); setTimeout(again, 1000); }
+  };
+  for (const [name, hear] of Object.entries({ beat: () => {}, ...heard.events }))
+    source.addEventListener(name, (event) => { last = Date.now(); hear(JSON.parse(event.data)); });
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  const holder = document.querySelector("[data-live]"), box = document.getElementById("timeline");
+  const holders = [...document.querySelectorAll("[data-live]")], box = document.getElementById("timeline");
   plots(document);
-  if (!holder) return;
-  const refresh = live(holder);
+  if (!holders.length) return;
   if (box) {
+    const refresh = live(holders[0]);
     const timeline = new Timeline(box), place = () => `${box.dataset.stream}?after=${timeline.total.all - 1}`;
     let version = "";
     follow(place(), {
       again: place,
-      rows: (message) => { if (!timeline.take(message)) location.reload(); },
-      state: (message) => { if (message.short !== timeline.total.short) timeline.shorten(message.short); if (message.version !== version) { version = message.version; refresh(); } },
+      events: {
+        rows: (message) => { if (!timeline.take(message)) location.reload(); },
+        state: (message) => { if (message.short !== timeline.total.short) timeline.shorten(message.short); if (message.version !== version) { version = message.version; refresh(); } },
+      },
     });
   } else {
-    const place = () => holder.dataset.stream;
-    follow(place(), { again: place, state: refresh });
+    const events = Object.fromEntries(holders.map((holder) => [holder.dataset.event ?? "state", live(holder)]));
+    const place = () => holders[0].dataset.stream;
+    follow(place(), { again: place, events });
   }
 });
