@@ -18,6 +18,7 @@ from artoo.contracts.audit import AuditReport
 from artoo.contracts.confirmation import PERSON, ConfirmationRequest
 from artoo.contracts.errors import ArtooError
 from artoo.contracts.settling import BY_NAME, ApplyMode, Review
+from artoo.contracts.tags import pair_named
 from artoo.protocols.handed import HandedTask
 from artoo.protocols.intake import Intake
 from artoo.protocols.looking import Looking, id_of
@@ -199,7 +200,7 @@ class Tools:
         ],
     ) -> Advised:
         """What artoo's memory advises: how much it knows about it, whether it went well, and the rules it drew."""
-        found = await asyncio.to_thread(advice_about, self.intake.config, about)
+        found = await advice_about(self.intake.config, pair_named(about))
         return Advised.of(found, self.looking.clean)
 
     @said_plainly
