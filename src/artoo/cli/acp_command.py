@@ -14,7 +14,7 @@ def acp() -> None:
 
     docs/protocols.md says what to put into the editor's settings.
     """
-    from artoo.protocols.acp.serving import serve  # the library: see docs/overhead.md
+    from artoo.protocols.acp.serving import serve  # the library and its schema: only when it serves
     from artoo.runtime.config_file import load_config
 
     if sys.stdin.isatty():
