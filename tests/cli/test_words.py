@@ -16,8 +16,8 @@ from prompt_toolkit.document import Document
 
 from artoo.cli.completing import ConversationCompleter
 from artoo.cli.main import main
-from artoo.cli.sessions import MOST_KEPT, TURNS, open_session
 from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.sessions import MOST_KEPT, TURNS, open_session
 from artoo.settings.yaml_edit import with_value
 from artoo.testing import Script, ScriptedServer, with_body
 

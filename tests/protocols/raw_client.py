@@ -1,4 +1,4 @@
-"""An MCP client that writes whatever it likes, to a server that is a real process."""
+"""A client of MCP or ACP that writes whatever it likes, to a server that is a real process."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ INITIALIZE: dict[str, object] = {
         "clientInfo": {"name": "raw", "version": "1"},
     },
 }
+
+
+def where(place: Place) -> dict[str, object]:
+    """What an editor asks for a session with."""
+    return {"cwd": str(place.project), "mcpServers": []}
 
 
 class Raw:
@@ -49,9 +54,10 @@ class Raw:
 
 
 @asynccontextmanager
-async def raw_client(place: Place) -> AsyncGenerator[Raw]:
+async def raw_client(place: Place, *serves: str) -> AsyncGenerator[Raw]:
+    """A client of `artoo mcp` in the project, or of another command."""
     process = await asyncio.create_subprocess_exec(
-        *place.command("mcp", "--project", str(place.project)),
+        *place.command(*(serves or ("mcp", "--project", str(place.project)))),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         env=place.environ,

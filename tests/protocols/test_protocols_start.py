@@ -8,10 +8,12 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("started", ["artoo.cli.main", "artoo.cli.run_command", "artoo.cli.mcp_command"])
+@pytest.mark.parametrize(
+    "started", ["artoo.cli.main", "artoo.cli.run_command", "artoo.cli.mcp_command", "artoo.cli.acp_command"]
+)
 def test_no_command_loads_a_protocol_before_it_serves(started: str) -> None:
-    """Neither the room nor the SDK is imported by the command line, by a task's command, or by `mcp` itself."""
-    loaded = "[name for name in sys.modules if name.startswith(('mcp', 'artoo.protocols'))]"
+    """Neither the room nor an SDK is imported by the command line, a task's command, or the commands that serve."""
+    loaded = "[name for name in sys.modules if name.startswith(('mcp', 'acp', 'artoo.protocols'))]"
     code = f"import sys, {started}; print({loaded})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -11,6 +11,7 @@ from artoo.contracts.findings import (
     FailedLast,
     Found,
     LeftOpen,
+    NotAgreed,
     OwnValues,
     Reason,
     Remark,
@@ -28,7 +29,8 @@ FACTS: tuple[ResultFact, ...] = (
     FailedLast(command="§2"),
     Unformed(problem="§3"),
     OwnValues(places=("§4",)),
-    Remark(text="§5"),
+    NotAgreed(what=("§5",)),
+    Remark(text="§6"),
 )
 WORDS = pytest.mark.parametrize("words", [ENGLISH, CHINESE], ids=["en", "zh"])
 

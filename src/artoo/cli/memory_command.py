@@ -17,7 +17,7 @@ from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.tags import Pair, pair_named
 
 if TYPE_CHECKING:
-    from artoo.contracts.memory import DreamReport, Potentials, SOPRecord
+    from artoo.contracts.memory import DreamReport
     from artoo.memory.environment import Environment
     from artoo.runtime.config import Config
 
@@ -98,25 +98,14 @@ def memory(context: click.Context, as_json: bool) -> None:
 def query(context: click.Context, pair: tuple[str, ...], as_json: bool) -> None:
     """What memory advises about PAIR: `SPACE ENTITY`, `tool:NAME`, or the words of a request."""
     from artoo.cli import memory_view
+    from artoo.runtime.recalling import advice_about
 
-    live, rules = asyncio.run(_advice(directory_of(context), pair_of(pair)))
+    found = asyncio.run(advice_about(config_of(context), pair_of(pair)))
     if as_json:
-        found = [rule.model_dump(mode="json") for rule in rules]
-        _print_json({"potentials": live.model_dump(mode="json"), "rules": found})
+        rules = [rule.model_dump(mode="json") for rule in found.rules]
+        _print_json({"potentials": found.potentials.model_dump(mode="json"), "rules": rules})
     else:
-        memory_view.show_advice(live, rules)
-
-
-async def _advice(directory: Path, pair: Pair) -> tuple[Potentials, tuple[SOPRecord, ...]]:
-    """What the seed's own interface says of a pair. Whoever looks a rule up uses it: its clock restarts."""
-    from artoo.memory.service import SharedMemory
-    from artoo.runtime.system import SystemClock, UuidIds
-
-    memory = SharedMemory.open(directory, SystemClock(), UuidIds())
-    try:
-        return await memory.query_mk(*pair), await memory.query_c(*pair)
-    finally:
-        await memory.close()
+        memory_view.show_advice(found.potentials, found.rules)
 
 
 @memory.command("explain")

@@ -18,12 +18,12 @@ from artoo.cli.outcome import INTERRUPTED
 from artoo.cli.printable import show
 from artoo.cli.prompt import Prompt
 from artoo.cli.run_command import Output, print_result
-from artoo.cli.sessions import Session, open_session
 from artoo.cli.slash import SLASH_COMMANDS, SlashCommand, Tally
 from artoo.cli.text import Text, in_language
 from artoo.contracts.errors import ArtooError
 from artoo.runtime.config_file import load_config
 from artoo.runtime.options import RunOptions
+from artoo.runtime.sessions import Session, open_session
 
 
 def converse(*, name: str | None = None, latest: bool = False) -> int:

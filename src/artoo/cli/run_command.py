@@ -22,7 +22,6 @@ from artoo.cli.outcome import INTERRUPTED, as_json, exit_code
 from artoo.cli.outward import outward
 from artoo.cli.paint import Paint
 from artoo.cli.printable import show, show_as_it_is
-from artoo.cli.sessions import Session, open_session
 from artoo.cli.task_names import name_at
 from artoo.cli.view import TaskView
 from artoo.contracts.envelope import Envelope
@@ -31,6 +30,7 @@ from artoo.contracts.solution import FinalResult
 from artoo.runtime.config_endpoints import TIERS, TierName
 from artoo.runtime.config_file import load_config
 from artoo.runtime.options import Budgets, RunOptions, check_policy_line
+from artoo.runtime.sessions import Session, open_session
 
 LONGEST_REQUEST = 256 * 1024
 """Bytes of a request that are read from standard input."""

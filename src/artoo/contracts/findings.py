@@ -130,6 +130,13 @@ class OwnValues(Contract):
     places: tuple[str, ...]
 
 
+class NotAgreed(Contract):
+    """What a task would have used and did without, because nobody agreed to it (`skill PATH`, `start COMMAND`)."""
+
+    fact: Literal["not_agreed"] = "not_agreed"
+    what: tuple[str, ...]
+
+
 class Remark(Contract):
     """A line as it was written: what logs of earlier versions hold."""
 
@@ -143,7 +150,7 @@ def _from_line(value: object) -> object:
 
 ResultFact = Annotated[
     Annotated[
-        Unconfirmed | LeftOpen | FailedLast | Unformed | OwnValues | Remark,
+        Unconfirmed | LeftOpen | FailedLast | Unformed | OwnValues | NotAgreed | Remark,
         Field(discriminator="fact"),
     ],
     BeforeValidator(_from_line),

@@ -91,7 +91,7 @@ class Asker:
         if self._standing.check is not unchecked:
             await self._standing.check()
         system, user = assemble(
-            {**procedural(self._port.role, contract, simple=simple), **self._standing.segments, **segments}
+            {**procedural(self._port.role, contract, simple=simple), **together(self._standing.segments, segments)}
         )
         question = Question(
             contract=contract,
@@ -164,6 +164,12 @@ class Asker:
             ),
             cause=cause,
         )
+
+
+def together(standing: Mapping[Segment, str], own: Mapping[Segment, str]) -> dict[Segment, str]:
+    """What stands in every prompt, then what this one brings, also where both speak in one segment."""
+    shared = {name: "\n\n".join(filter(None, (standing[name], own[name]))) for name in standing.keys() & own.keys()}
+    return {**standing, **own, **shared}
 
 
 def _failure(error: ModelError | BudgetExhausted) -> ModelFailure:

@@ -14,15 +14,16 @@ _SHOWN_TARGET = 80
 
 
 def tool_segments(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) -> dict[Segment, str]:
-    """artoo's own tools, and after them the person's, which differ from project to project.
+    """artoo's own tools, and after them the person's, which differ from project to project, and skills.
 
-    `programs_apart`: only the latter, for a model that writes programs for all else.
+    `programs_apart`: not the first, for a model that writes programs for all else.
     """
     shipped = () if programs_apart else tuple(spec for spec in specs if not spec.special)
     special = tuple(spec for spec in specs if spec.special)
     return {
         Segment.TOOLS: describe_tools(shipped),
         Segment.USER_TOOLS: describe_tools(special, programs_apart=programs_apart),
+        Segment.AGENT_SKILLS: "\n".join(line for spec in specs for line in spec.offers),
     }
 
 

@@ -10,7 +10,7 @@ from itertools import islice
 from pydantic import ValidationError
 
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import DreamReport, Megram, MemoryAction, Potentials, SOPRecord, TLayerProposal
+from artoo.contracts.memory import DreamReport, Megram, MemoryAction, Potentials, TLayerProposal
 from artoo.contracts.tags import Pair
 from artoo.control.potentials import Sums, classify, retention
 from artoo.memory import keys, reading
@@ -18,12 +18,10 @@ from artoo.memory.accumulators import recomputed
 from artoo.memory.commands import opposing
 from artoo.memory.environment import Environment, Transaction
 from artoo.memory.ledger import Ledger
-from artoo.memory.service import sop_record
 from artoo.memory.signal import DAY_US, Signal, microseconds, moment
 
 STRONGEST = 5
 EXPLAINED = 5_000
-ADVISED = 10
 POINTS = 60
 LONGEST_CURVE = timedelta(days=90)
 
@@ -38,14 +36,6 @@ class Overview:
     strongest: dict[MemoryAction, tuple[Potentials, ...]]
     proposals: tuple[TLayerProposal, ...]
     reports: tuple[DreamReport, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """What memory advises about a pair now: its potentials, and its rules, newest first."""
-
-    potentials: Potentials
-    rules: tuple[SOPRecord, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +81,6 @@ def overview(environment: Environment, now: datetime) -> Overview:
         )
 
     return environment.read(work)
-
-
-def advise(environment: Environment, pair: Pair, now: datetime) -> Advice:
-    """A pair's potentials and its ten newest rules. Raises MemoryStoreError."""
-
-    def look(transaction: Transaction) -> Advice:
-        rules = reading.rules(transaction, pair, ADVISED)
-        live = reading.potentials(transaction, pair, microseconds(now))
-        return Advice(live, tuple(map(sop_record, rules)))
-
-    return environment.read(look)
 
 
 def explain(environment: Environment, pair: Pair, now: datetime, *, shown: int = 50) -> Explanation:

@@ -27,6 +27,7 @@ class ToolSpec:
     (code, file content) when there is one. `priority`: lower is tried first (SPEC section 3).
     `reads` and `writes` say what it can do, so that blocking never removes the last tool of either kind.
     `special`: the person's own, made for one purpose; that it did well is worth saying for other requests too.
+    `offers`: what the main input may name, a line each (skills); prompts show it in a segment of its own.
     """
 
     name: str
@@ -38,6 +39,7 @@ class ToolSpec:
     writes: bool = False
     languages: tuple[str, ...] = field(default=())
     special: bool = False
+    offers: tuple[str, ...] = field(default=())
 
     def __hash__(self) -> int:
         # Names are unique in a task; hashing every field cost 25 µs whenever something is looked up by all specs.

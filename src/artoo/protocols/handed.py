@@ -19,7 +19,8 @@ UNANSWERED_SECONDS = 600.0
 """How long a question stands while nobody at the other end answers it; then the answer is no."""
 
 Listener = Callable[[Envelope], Awaitable[None]]
-"""Hears every message of a task in order; the task's stream waits for it, the task itself does not."""
+"""Hears every message of a task in order, before the task is known to have come so far; the task's stream waits for
+it, the task itself does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,11 @@ class OpenQuestion:
         """Only the first answer counts."""
         if not self.said.done():
             self.said.set_result(said)
+
+    def unanswered(self, why: str) -> None:
+        """Nobody is there to answer: it is no, and nobody has said it."""
+        if not self.said.done():
+            self.said.set_exception(TimeoutError(why))
 
 
 @dataclass(slots=True)
@@ -86,9 +92,9 @@ class HandedTask:
 
     async def hear(self, envelope: Envelope) -> None:
         """Takes in one message of its stream."""
-        self._fold(envelope)
         if self.listener is not None:
             await self.listener(envelope)
+        self._fold(envelope)
         await self._tell()
 
     async def fail(self, error: ArtooError) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from artoo.contracts import codec
@@ -14,8 +15,9 @@ from artoo.protocols.reports import (
     result_report,
     waiting_report,
 )
-from artoo.redaction import Redactor
+from artoo.redaction import Redactor, secret_values
 from artoo.runtime.config import Config
+from artoo.runtime.config_endpoints import key_variables
 from artoo.runtime.pending import Pending, find_pending, pendings, settle_cut_applies
 from artoo.tasklog.reader import TaskSummary, find_log, list_tasks, summary_of
 
@@ -86,6 +88,11 @@ class Looking:
         return TaskReport(
             task_id=summary.task_id, status=status, request=summary.request, resumable=not summary.running
         )
+
+
+def looking_at(config: Config) -> Looking:
+    """Looks below the configuration's home, without the secrets that this process knows."""
+    return Looking(config, Redactor(secret_values(os.environ, key_variables(config))))
 
 
 def id_of(task_id: str) -> str:

@@ -18,6 +18,7 @@ from artoo.ports.sandbox import unheard
 from artoo.ports.settling import Settling
 from artoo.ports.world import View
 from artoo.runtime.mcp import Pool, preparation
+from artoo.runtime.skill_places import any_skills
 from artoo.runtime.stage import Hands, Sight
 from artoo.tools.builtin.shell import COMMAND_SECONDS
 from artoo.tools.evidence_source import EvidenceInView
@@ -138,14 +139,37 @@ def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
     sights = _Sights(outfit, places, forks, gate)
     registry = _registry(outfit, places, forks, network, gate)
     mcp = outfit.mcp
+    skills = _skills(outfit, places, gate, registry)
+    servers = None if mcp is None else preparation(view.roots.project, mcp.servers, gate, mcp.pool, registry)
     return Hands(
         tools=registry,
         whole=sights.whole(),
         sight=sights.of,
         joining=forks,
         questions=questions,
-        prepare=None if mcp is None else preparation(view.roots.project, mcp.servers, gate, mcp.pool, registry),
+        prepare=_in_turn(skills, servers),
     )
+
+
+def _skills(outfit: Outfit, places: Places, gate: Gate, registry: Registry) -> Callable[[], Awaitable[None]] | None:
+    """What is done about skills, None where there are none."""
+    view = outfit.view
+    if not any_skills(outfit.artoo_home, view.roots.project):
+        return None
+    from artoo.runtime.skills import equipment  # YAML, and models of its own: most projects have no skills
+
+    return equipment(outfit.artoo_home, view.roots, lambda: view.files, places, gate, registry)
+
+
+def _in_turn(*steps: Callable[[], Awaitable[None]] | None) -> Callable[[], Awaitable[None]] | None:
+    """One after the other; None when there is nothing to do."""
+    given = [step for step in steps if step is not None]
+
+    async def prepare() -> None:
+        for step in given:
+            await step()
+
+    return prepare if given else None
 
 
 def _questions(outfit: Outfit, port: Port, forks: Forks, network: Network, gate: Gate) -> AskOnStream:

@@ -1,24 +1,36 @@
-"""What memory advises, for whoever asks it outside a task."""
+"""What memory advises, for whoever asks it outside a task: the command line, and other programs."""
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from artoo.contracts.tags import pair_named
+from artoo.contracts.tags import Pair
 from artoo.runtime.config import Config
-from artoo.runtime.system import SystemClock
+from artoo.runtime.system import SystemClock, UuidIds
 
 if TYPE_CHECKING:
-    from artoo.memory.insight import Advice
+    from artoo.contracts.memory import Potentials, SOPRecord
 
 
-def advice_about(config: Config, words: str) -> Advice:
-    """About a pair as people write it (contracts.tags.pair_named). Blocking. Raises MemoryStoreError."""
-    from artoo.memory.environment import open_environment  # LMDB only where something is recalled
-    from artoo.memory.insight import advise
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What memory advises about a pair now: its potentials, and its ten newest rules, newest first."""
 
-    environment = open_environment(config.memory_path)
+    potentials: Potentials
+    rules: tuple[SOPRecord, ...]
+
+
+async def advice_about(config: Config, pair: Pair) -> Advice:
+    """What the seed's own interface says of a pair. Whoever looks a rule up uses it: its clock restarts.
+
+    Raises MemoryStoreError.
+    """
+    from artoo.memory.service import SharedMemory  # LMDB only where something is recalled
+
+    memory = await asyncio.to_thread(SharedMemory.open, config.memory_path, SystemClock(), UuidIds())
     try:
-        return advise(environment, pair_named(words), SystemClock().now())
+        return Advice(await memory.query_mk(*pair), await memory.query_c(*pair))
     finally:
-        environment.close()
+        await memory.close()

@@ -17,6 +17,7 @@ from artoo.ports.ids import Ids
 from artoo.ports.model import Tier
 from artoo.runtime.config import Config
 from artoo.runtime.options import Budgets, RunOptions
+from artoo.runtime.skill_places import opened_for_skills
 from artoo.tasklog.lock import TaskLock
 
 if TYPE_CHECKING:
@@ -234,7 +235,9 @@ class Workshop:
         if not workspace.is_dir():
             workspace.mkdir(parents=True, exist_ok=True)
         home = _real_home(Path.home())
-        return Roots(home, workspace, project, opened=self._policies(options, project, home).opened())
+        opened = self._policies(options, project, home).opened()
+        opened = replace(opened, paths=(*opened.paths, *opened_for_skills(self.config.home, home)))
+        return Roots(home, workspace, project, opened=opened)
 
     def settings(self, options: RunOptions, persona: str) -> TaskSettings:
         """How a task is run: its options before the configuration."""

@@ -14,6 +14,7 @@ from artoo.contracts.findings import (
     FailedLast,
     Found,
     LeftOpen,
+    NotAgreed,
     OwnValues,
     Remark,
     ResultFact,
@@ -42,6 +43,7 @@ class ResultWords:
     failing: str
     unformed: str
     own_values: str
+    not_agreed: str
     stopped: Mapping[StoppedBy, str]
     moves: Mapping[StoppedBy, str]
     criteria: Mapping[str, str]
@@ -71,6 +73,8 @@ class ResultWords:
                 return self.unformed.format(reason=problem)
             case OwnValues(places=places):
                 return self.own_values.format(fields=", ".join(places))
+            case NotAgreed(what=what):
+                return self.not_agreed.format(what=", ".join(what))
             case Remark(text=text):
                 return text
 
@@ -127,6 +131,7 @@ ENGLISH: Final = ResultWords(
     failing="Failed last: {command}",
     unformed="Not in the form that was asked for: {reason}",
     own_values="Put in by the model, not found in the answer: {fields}",
+    not_agreed="Not used, because it was not agreed to: {what}",
     stopped={
         StoppedBy.COST: "its budget of rounds and time is nearly spent",
         StoppedBy.DIVERGENCE: "the results were getting worse",
@@ -171,6 +176,7 @@ CHINESE: Final = ResultWords(
     failing="最后失败的命令：{command}",
     unformed="未能转换成所要求的格式：{reason}",
     own_values="由模型填入，答案中没有：{fields}",
+    not_agreed="未获同意，没有使用：{what}",
     stopped={
         StoppedBy.COST: "轮次和时间预算即将用尽",
         StoppedBy.DIVERGENCE: "结果越来越差",

@@ -14,6 +14,7 @@ from artoo.contracts.execution import CallStatus, DecidedBy, ExecutionResult, Fa
 from artoo.contracts.plan import MustNot
 from artoo.contracts.roles import Role
 from artoo.llm.reading import read_answer
+from artoo.loops.asking import together
 from artoo.loops.fast import judging
 from artoo.loops.fast.checks import CheckResult
 from artoo.loops.fast.correction import correction_for
@@ -259,8 +260,21 @@ def test_the_persons_tools_stand_behind_those_that_every_project_has() -> None:
     assert tool_segments((*SPECS, own)) == {
         Segment.TOOLS: describe_tools(SPECS),
         Segment.USER_TOOLS: describe_tools((own,)),
+        Segment.AGENT_SKILLS: "",
     }
-    assert tool_segments(SPECS, programs_apart=True) == {Segment.TOOLS: "", Segment.USER_TOOLS: ""}
+    nothing = dict.fromkeys((Segment.TOOLS, Segment.USER_TOOLS, Segment.AGENT_SKILLS), "")
+    assert tool_segments(SPECS, programs_apart=True) == nothing
+
+
+def test_what_a_tool_offers_has_a_segment_of_its_own() -> None:
+    """Skills are listed apart from the tools, for small models too, and behind what an agent is good at."""
+    offering = replace(READ, name="skill", special=True, offers=("Skills:", "- a: for tests"))
+    for apart in (False, True):
+        own = tool_segments((*SPECS, offering), programs_apart=apart)
+        assert own[Segment.AGENT_SKILLS] == "Skills:\n- a: for tests"
+        both = together({Segment.AGENT_SKILLS: "search", Segment.AGENT_LIMITS: "none"}, own)
+        assert both[Segment.AGENT_SKILLS] == "search\n\nSkills:\n- a: for tests"
+        assert both[Segment.AGENT_LIMITS] == "none"
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.medium.advice import mentions
 from artoo.loops.medium.blocking import still_open, targets_to_block, tools_to_block
 from artoo.loops.medium.endings import Endings, Standing, open_criteria
+from artoo.loops.medium.equipping import Equipping
 from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
 from artoo.loops.medium.language import language_of
@@ -112,6 +113,7 @@ class Solver:
         self._trajectory = Trajectory(hyperparameters)
         self._budget_ms = float(hyperparameters.time_budget_ms)
         self._task: _Task | None = None
+        self._equipping = Equipping()
 
     async def run(self) -> None:
         """Solves until the port closes; a timer of its own ends the task at 100 % of its time budget."""
@@ -124,10 +126,12 @@ class Solver:
         match envelope.payload:
             case UserRequest() as request:
                 self._begin(request, envelope)
-            case ConfirmationRequest():
+            case ConfirmationRequest() as request:
                 self._watch.pause()
-            case ConfirmationAnswer():
+                self._equipping.asked(request)
+            case ConfirmationAnswer() as answer:
                 self._watch.resume()
+                self._equipping.answered(answer)
             case Settled() as settled if self._task is not None:
                 self._close(self._task, settled)
             case Interrupt() if self._task is not None and self._task.closing is not None:
@@ -302,7 +306,7 @@ class Solver:
         if not task.ended:
             task.ended = True
             self._teach(task, lessons, cause)
-            task.closing = _Closing(result, cause)
+            task.closing = _Closing(self._equipping.told(result), cause)
             self._port.publish(_ending(result, task, may_ask=result.stopped_by not in _NOBODY_ASKED), cause=cause)
 
     def _close(self, task: _Task, settled: Settled) -> None:

@@ -101,12 +101,15 @@ def asking(request: ConfirmationRequest, task_id: str) -> InputRequiredResult:
     )
 
 
-async def ask_now(request: ConfirmationRequest, call: Call) -> Consent:
-    """Asks in the middle of the call. Whatever is no clear answer is no."""
+async def ask_now(request: ConfirmationRequest, call: Call) -> Consent | None:
+    """Asks in the middle of the call. Whatever is no clear answer is no; None: nobody has answered.
+
+    Raises ValueError for a question that is too long.
+    """
     try:
         result = await call.session.elicit_form(question_text(request), form(request), call.request_id)
-    except MCPError:  # the client cannot, or is gone: nobody has said yes
-        return Consent.NO
+    except MCPError:  # the client cannot, or is gone
+        return None
     return said_in(request, result)
 
 
@@ -137,9 +140,14 @@ def form(request: ConfirmationRequest) -> dict[str, Any]:
 
 async def _ask(question: OpenQuestion, call: Call) -> None:
     try:
-        question.answer(await ask_now(question.request, call))
-    except ValueError:  # too long for a form: it waits for apply, or is not done
-        question.answer(Consent.NO)
+        said = await ask_now(question.request, call)
+    except ValueError as error:  # it waits for apply, or is not done
+        question.unanswered(f"the question is too long for a form: {error}")
+        return
+    if said is None:
+        question.unanswered("the client could not ask")
+    else:
+        question.answer(said)
 
 
 def _progress(task: HandedTask) -> str:

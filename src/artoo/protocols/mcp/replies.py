@@ -5,9 +5,9 @@ from __future__ import annotations
 from pydantic import Field
 
 from artoo.contracts.audit import AuditReport
-from artoo.memory.insight import Advice
 from artoo.protocols.reports import Report, TaskReport, Waiting
 from artoo.redaction import Redactor
+from artoo.runtime.recalling import Advice
 
 
 class Standing(Report):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,12 +13,9 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp_types import ToolAnnotations
 
 from artoo.contracts.errors import ArtooError, ConfigurationError
-from artoo.protocols.desk import Desk
-from artoo.protocols.looking import Looking
+from artoo.protocols.intake import Intake
+from artoo.protocols.looking import Looking, looking_at
 from artoo.protocols.mcp.tools import Tools
-from artoo.redaction import Redactor, secret_values
-from artoo.runtime.config import Config
-from artoo.runtime.config_endpoints import key_variables
 from artoo.runtime.opening import own_version
 
 T = TypeVar("T")
@@ -37,15 +33,10 @@ _SETTLES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_wor
 _LATEST = 50
 
 
-def looking_at(config: Config) -> Looking:
-    """Looks below the configuration's home, without the secrets that this process knows."""
-    return Looking(config, Redactor(secret_values(os.environ, key_variables(config))))
-
-
-def made_server(desk: Desk, project: Path) -> MCPServer[Any]:
-    """The server over one desk. `project`: where tasks work unless a call says otherwise."""
-    looking = looking_at(desk.config)
-    tools = Tools(desk, looking, project)
+def made_server(intake: Intake, project: Path) -> MCPServer[Any]:
+    """The server over one intake. `project`: where tasks work unless a call says otherwise."""
+    looking = looking_at(intake.config)
+    tools = Tools(intake, looking, project)
     server = MCPServer[Any](
         "artoo", title="artoo", version=own_version(), instructions=INSTRUCTIONS, log_level="WARNING"
     )

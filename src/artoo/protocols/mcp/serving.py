@@ -1,12 +1,12 @@
-"""`artoo mcp`: one runtime, one desk, one server, until the client leaves or the process is asked to end."""
+"""`artoo mcp`: one runtime, one intake, one server, until the client leaves or the process is asked to end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from artoo.protocols.desk import open_desk
 from artoo.protocols.ending import until_asked_to_end
+from artoo.protocols.intake import open_intake
 from artoo.protocols.mcp.http import TOKEN_FILE, own_token, serve_http
 from artoo.protocols.mcp.server import made_server
 from artoo.protocols.mcp.stdio import serve_stdio
@@ -19,8 +19,8 @@ async def serve(config: Config, project: Path, port: int | None, say: Callable[[
 
     Raises ConfigurationError.
     """
-    async with Artoo(config) as artoo, open_desk(artoo, config) as desk:
-        server = made_server(desk, project)
+    async with Artoo(config) as artoo, open_intake(artoo, config) as intake:
+        server = made_server(intake, project)
         if port is None:
             await until_asked_to_end(serve_stdio(server))
             return

@@ -18,8 +18,9 @@ from artoo.contracts.audit import AuditReport
 from artoo.contracts.confirmation import PERSON, ConfirmationRequest
 from artoo.contracts.errors import ArtooError
 from artoo.contracts.settling import BY_NAME, ApplyMode, Review
-from artoo.protocols.desk import Desk
+from artoo.contracts.tags import pair_named
 from artoo.protocols.handed import HandedTask
+from artoo.protocols.intake import Intake
 from artoo.protocols.looking import Looking, id_of
 from artoo.protocols.mcp.attending import (
     Asked,
@@ -68,9 +69,9 @@ def said_plainly(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools, over one desk. `project` is where commands run unless a call names another place."""
+    """The tools, over one intake. `project` is where commands run unless a call names another place."""
 
-    desk: Desk
+    intake: Intake
     looking: Looking
     project: Path
 
@@ -99,7 +100,7 @@ class Tools:
                 checks=tuple(checks or ()),
                 budgets=Budgets(seconds=max_seconds, calls=max_calls),
             )
-            task = await self.desk.begin(request, options, caller_of(call), asks=can_ask(call))
+            task = await self.intake.begin(request, options, caller_of(call), asks=can_ask(call))
         return await self._attended(task, call, wait_seconds, ends_it=True)
 
     @said_plainly
@@ -109,7 +110,7 @@ class Tools:
         """Go on with a task that was interrupted or whose process died. What it has done is not done again."""
         task = self._asked_again(call)
         if task is None:
-            task = await self.desk.resume(id_of(task_id), caller_of(call), asks=can_ask(call))
+            task = await self.intake.resume(id_of(task_id), caller_of(call), asks=can_ask(call))
         return await self._attended(task, call, wait_seconds, ends_it=True)
 
     @said_plainly
@@ -117,7 +118,7 @@ class Tools:
         self, call: Call, task_id: TaskId, wait_seconds: Wait = WAIT_SECONDS
     ) -> TaskReport | InputRequiredResult:
         """The result of a task; of one that still runs, after waiting for it."""
-        task = self._asked_again(call) or self.desk.find(id_of(task_id))
+        task = self._asked_again(call) or self.intake.find(id_of(task_id))
         if task is None:
             return await asyncio.to_thread(self.looking.ended, task_id)
         return await self._attended(task, call, wait_seconds, ends_it=False)
@@ -125,17 +126,17 @@ class Tools:
     @said_plainly
     async def status(self) -> Standing:
         """What runs, what waits for a yes, and the latest tasks."""
-        running = tuple(running_report(task, self.looking.clean) for task in self.desk.running())
+        running = tuple(running_report(task, self.looking.clean) for task in self.intake.running())
         waiting = await asyncio.to_thread(self.looking.waiting)
         return Standing(running=running, waiting=waiting, latest=await asyncio.to_thread(self.looking.latest, 10))
 
     @said_plainly
     async def cancel(self, task_id: TaskId) -> TaskReport:
         """Ask a task that runs here to end now. What it did is kept: it can be looked at, discarded or resumed."""
-        task = self.desk.find(id_of(task_id))
+        task = self.intake.find(id_of(task_id))
         if task is None:
             return await asyncio.to_thread(self.looking.ended, task_id)
-        self.desk.interrupt(task)
+        self.intake.interrupt(task)
         while not task.ended:
             await task.changed(task.told)
         return running_report(task, self.looking.clean)
@@ -165,7 +166,7 @@ class Tools:
             if is_modern(call) and call.request_state is None:
                 return asking(question, pending.task_id)
             said = answered(question, call) if is_modern(call) else await ask_now(question, call)
-            if not said.is_yes:
+            if said is None or not said.is_yes:
                 return SettledReport(task_id=pending.task_id, state="pending", reason="the person has not said yes")
         by = f"{PERSON} through {caller_of(call).label}"
         settled = await pending.apply(paths, digest=digest, rest=rest, by=by)
@@ -181,7 +182,7 @@ class Tools:
     @said_plainly
     async def undo(self, call: Call, task_id: TaskId) -> PutBack:
         """Put back what a task changed. A file that was changed since is left alone, and named."""
-        by, config = f"{PERSON} through {caller_of(call).label}", self.desk.config
+        by, config = f"{PERSON} through {caller_of(call).label}", self.intake.config
 
         def work() -> PutBack:
             whole = undoable_task(can_be_undone(config), id_of(task_id))
@@ -199,14 +200,14 @@ class Tools:
         ],
     ) -> Advised:
         """What artoo's memory advises: how much it knows about it, whether it went well, and the rules it drew."""
-        found = await asyncio.to_thread(advice_about, self.desk.config, about)
+        found = await advice_about(self.intake.config, pair_named(about))
         return Advised.of(found, self.looking.clean)
 
     @said_plainly
     async def audit(self) -> Audited:
         """What artoo's Auditor has seen since its last report; the next report begins with nothing."""
         now = SystemClock().now()
-        found: AuditReport | None = await asyncio.to_thread(report_now, self.desk.config.home, now)
+        found: AuditReport | None = await asyncio.to_thread(report_now, self.intake.config.home, now)
         return Audited.of(found)
 
     def _asked_again(self, call: Call) -> HandedTask | None:
@@ -214,7 +215,7 @@ class Tools:
         asked = Asked.of(call)
         if asked is None:
             return None
-        task = self.desk.find(asked.task_id)
+        task = self.intake.find(asked.task_id)
         if task is None:
             raise ToolError(f"task {asked.task_id} is not known any more; ask result for it")
         if task.question is not None and task.question.request.digest == asked.digest:
@@ -229,7 +230,7 @@ class Tools:
             question = await attend(task, call, seconds)
         except asyncio.CancelledError:
             if ends_it:
-                self.desk.interrupt(task)
+                self.intake.interrupt(task)
             raise
         return question or running_report(task, self.looking.clean)
 

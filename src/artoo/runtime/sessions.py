@@ -1,9 +1,10 @@
-"""Conversations that can be taken up again: the last exchanges of each, in artoo's home, for its owner only."""
+"""Conversations that can be taken up again: the exchanges of each, in artoo's home, for its owner only."""
 
 from __future__ import annotations
 
 import os
 import re
+import secrets
 from collections import deque
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +19,10 @@ TURNS = 5
 """Earlier exchanges that the perceiver is told (SPEC section 2)."""
 LONGEST_SUMMARY = 2_000
 """Characters of a summary that are remembered for the next request."""
+MOST_EXCHANGES = 200
+"""Exchanges of one session that are kept: the latest."""
+LARGEST = 4 << 20
+"""Bytes of a session's file: older exchanges go first."""
 MOST_KEPT = 100
 """Sessions that are kept: the latest."""
 
@@ -30,7 +35,7 @@ class Session:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._turns: deque[Turn] = deque(_read(path), maxlen=TURNS)
+        self._exchanges: deque[Turn] = deque(_read(path), maxlen=MOST_EXCHANGES)
 
     @property
     def name(self) -> str:
@@ -39,17 +44,22 @@ class Session:
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """The last exchanges, oldest first."""
-        return tuple(self._turns)
+        """The last exchanges, oldest first: what the perceiver is told."""
+        return tuple(self._exchanges)[-TURNS:]
+
+    @property
+    def exchanges(self) -> tuple[Turn, ...]:
+        """All that is kept, oldest first."""
+        return tuple(self._exchanges)
 
     def add(self, request: str, summary: str, task_id: str) -> None:
         """One exchange more."""
-        self._turns.append(Turn(input=request, summary=shortened(summary, LONGEST_SUMMARY), task_id=task_id))
+        self._exchanges.append(Turn(input=request, summary=shortened(summary, LONGEST_SUMMARY), task_id=task_id))
         self._write()
 
     def clear(self) -> None:
         """Forgets what was said."""
-        self._turns.clear()
+        self._exchanges.clear()
         self._write()
 
     def _write(self) -> None:
@@ -58,11 +68,23 @@ class Session:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}")
             temporary.touch(mode=0o600)
-            temporary.write_text("".join(f"{turn.model_dump_json()}\n" for turn in self._turns), encoding="utf-8")
+            temporary.write_bytes(self._lines())
             temporary.replace(self._path)
             _forget_old(self._path.parent)
         except OSError:
             return
+
+    def _lines(self) -> bytes:
+        """The latest exchanges that fit, one a line."""
+        lines: list[bytes] = []
+        left = LARGEST
+        for turn in reversed(self._exchanges):
+            lines.append(turn.model_dump_json().encode() + b"\n")
+            left -= len(lines[-1])
+            if left < 0 and len(lines) > 1:
+                lines.pop()
+                break
+        return b"".join(reversed(lines))
 
 
 def open_session(home: Path, *, name: str | None = None, latest: bool = False) -> Session:
@@ -80,7 +102,13 @@ def open_session(home: Path, *, name: str | None = None, latest: bool = False) -
         if not found:
             raise ConfigurationError("there is no conversation to continue yet; begin one: artoo")
         return Session(found[-1])
-    return Session(folder / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{os.getpid()}{_ENDING}")
+    return Session(folder / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{secrets.token_hex(4)}{_ENDING}")
+
+
+def find_session(home: Path, name: str) -> Session | None:
+    """The session of that name; None when there is none with an exchange in it."""
+    path = home / _FOLDER / f"{name}{_ENDING}"
+    return Session(path) if _NAME.fullmatch(name) and path.is_file() else None
 
 
 def _read(path: Path) -> list[Turn]:
@@ -89,7 +117,7 @@ def _read(path: Path) -> list[Turn]:
     except OSError:
         return []
     turns: list[Turn] = []
-    for line in lines[-TURNS:]:
+    for line in lines[-MOST_EXCHANGES:]:
         try:
             turns.append(Turn.model_validate_json(line))
         except ValidationError:

@@ -1,9 +1,9 @@
 """Where other programs hand in tasks: begins them, keeps them by their ids, settles and looks things up.
 
-    client ─ MCP, ACP, A2A ─► Desk ─► Artoo ─► the stream
-                               └─► HandedTask: what is known of it, the question it waits for, its result
+    client ─ MCP, ACP, A2A ─► Intake ─► Artoo ─► the stream
+                                 └─► HandedTask: what is known of it, the question it waits for, its result
 
-Nothing can be done here that the command line could not. A task goes on when its client leaves; the desk's own end
+Nothing can be done here that the command line could not. A task goes on when its client leaves; its own end
 interrupts what still runs, and then each task ends with an honest result.
 """
 
@@ -32,13 +32,13 @@ MOST_RUNNING = 8
 MOST_KEPT = 100
 """Ended tasks that are kept in memory; others are read from their logs."""
 ENDING_SECONDS = 20.0
-"""How long tasks have for an honest end when the desk closes; afterwards they are cut off, and can be resumed."""
+"""How long tasks have for an honest end when the intake closes; afterwards they are cut off, and can be resumed."""
 LONGEST_REQUEST = 256 * 1024
 """Characters of a request."""
 
 
 class Runner(Protocol):
-    """What the desk needs of `runtime.artoo.Artoo`."""
+    """What the intake needs of `runtime.artoo.Artoo`."""
 
     def stream(
         self, text: str, *, history: tuple[Turn, ...] = (), options: RunOptions | None = None
@@ -58,8 +58,8 @@ class Runner(Protocol):
 
 
 @dataclass(slots=True)
-class Desk:
-    """The tasks of one process's clients. Made by `open_desk`."""
+class Intake:
+    """The tasks of one process's clients. Made by `open_intake`."""
 
     runner: Runner
     config: Config
@@ -115,7 +115,7 @@ class Desk:
         if task.ended or task.interrupted:
             return
         if task.question is not None:
-            task.question.answer(False)
+            task.question.unanswered("the task was asked to end")
         if task.task_id:
             task.interrupted = True
             self.runner.interrupt(task.task_id)
@@ -177,11 +177,11 @@ class Desk:
 
 
 @asynccontextmanager
-async def open_desk(runner: Runner, config: Config) -> AsyncGenerator[Desk]:
-    """A desk that is open for the length of the block; what still runs then is ended."""
+async def open_intake(runner: Runner, config: Config) -> AsyncGenerator[Intake]:
+    """An intake that is open for the length of the block; what still runs then is ended."""
     async with asyncio.TaskGroup() as group:
-        desk = Desk(runner, config, group)
+        intake = Intake(runner, config, group)
         try:
-            yield desk
+            yield intake
         finally:
-            await desk.close()
+            await intake.close()

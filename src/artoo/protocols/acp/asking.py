@@ -1,0 +1,77 @@
+"""Questions of the gate as permission requests: the editor shows them, and its answer is the person's."""
+
+from __future__ import annotations
+
+import asyncio
+
+from acp.exceptions import RequestError
+from acp.schema import AllowedOutcome, PermissionOption, PermissionOptionKind, RequestPermissionResponse
+
+from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.protocols.acp.telling import Teller
+from artoo.protocols.consent import consent_named, options_of, question_text
+from artoo.protocols.handed import HandedTask, OpenQuestion
+
+_KINDS: dict[Consent, PermissionOptionKind] = {
+    Consent.ONCE: "allow_once",
+    Consent.TASK: "allow_always",
+    Consent.NO: "reject_once",
+    Consent.KEEP: "reject_once",
+    Consent.DISCARD: "reject_once",
+}
+"""What an editor may draw. No answer here is remembered beyond its task, and nothing is dropped by habit."""
+
+
+async def attend(task: HandedTask, teller: Teller) -> None:
+    """Puts every question of a task, until it has ended."""
+    while not task.ended:
+        told, question = task.told, task.question
+        if question is None:
+            await task.changed(told)
+        else:
+            await _ask(question, task.task_id, teller)
+
+
+async def _ask(question: OpenQuestion, task_id: str, teller: Teller) -> None:
+    """Puts one question, and takes the answer unless it has become void meanwhile."""
+    request = question.request
+    try:
+        text = question_text(request)
+    except ValueError as error:  # what is asked about is never shortened: it waits, or is not done
+        question.unanswered(f"the question is too long for an editor: {error}")
+        return
+    call = await teller.ask(task_id, request, text)
+    options = [
+        PermissionOption(option_id=one.name, name=one.label, kind=_KINDS[one.consent])
+        for one in options_of(request)
+    ]
+    asking = asyncio.ensure_future(teller.client.request_permission(teller.session_id, call, options))
+    try:
+        await asyncio.wait({asking, question.said}, return_when=asyncio.FIRST_COMPLETED)
+        if not question.said.done():
+            _answer(question, asking.result())
+    except (ConnectionError, RequestError, ValueError) as error:
+        question.unanswered(f"the editor gave no answer: {error}")
+    finally:
+        asking.cancel()
+        await asyncio.wait({asking})
+    await teller.asked(task_id, request, agreed=_agreed(question))
+
+
+def _answer(question: OpenQuestion, response: RequestPermissionResponse) -> None:
+    outcome = response.outcome
+    if isinstance(outcome, AllowedOutcome):
+        question.answer(_meant(question.request, outcome.option_id))
+    else:
+        question.answer(Consent.NO)  # dismissed
+
+
+def _meant(request: ConfirmationRequest, option: str) -> Consent:
+    return consent_named(request, option)
+
+
+def _agreed(question: OpenQuestion) -> bool:
+    said = question.said
+    if not said.done() or said.cancelled() or said.exception() is not None:
+        return False
+    return isinstance(said.result(), Consent) and said.result() in (Consent.ONCE, Consent.TASK)

@@ -1,0 +1,34 @@
+"""`artoo acp`: one runtime, one intake, one editor, until it leaves or the process is asked to end."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from acp.agent.connection import AgentSideConnection
+from acp.interfaces import Agent
+
+from artoo.protocols.acp.agent import EditorAgent
+from artoo.protocols.acp.transport import BoundedTransport
+from artoo.protocols.ending import until_asked_to_end
+from artoo.protocols.intake import open_intake
+from artoo.protocols.json_lines import JsonLines
+from artoo.protocols.looking import looking_at
+from artoo.protocols.standard_streams import standard_wire
+from artoo.runtime.artoo import Artoo
+from artoo.runtime.config import Config
+
+
+async def serve(config: Config) -> None:
+    """Serves on standard input and output. Raises ConfigurationError."""
+    async with Artoo(config) as artoo, open_intake(artoo, config) as intake:
+        await until_asked_to_end(_serve(EditorAgent(intake, looking_at(config))))
+
+
+async def _serve(agent: EditorAgent) -> None:
+    offered = cast(Agent, agent)  # the library looks each method up by its name, and need not find all
+    async with standard_wire() as wire:
+        connection = AgentSideConnection(offered, BoundedTransport(JsonLines(wire)), listening=False)
+        try:
+            await connection.listen()
+        finally:
+            await connection.close()

@@ -1,0 +1,220 @@
+"""A task's stream as updates of an editor's session: plan, calls, changes, and the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from acp.helpers import (
+    ToolCallContentVariant,
+    start_tool_call,
+    text_block,
+    tool_content,
+    update_agent_message_text,
+    update_tool_call,
+)
+from acp.interfaces import Client
+from acp.schema import (
+    AgentMessageChunk,
+    AgentPlanUpdate,
+    ToolCallLocation,
+    ToolCallProgress,
+    ToolCallStart,
+    ToolCallStatus,
+    ToolCallUpdate,
+    ToolKind,
+    UserMessageChunk,
+)
+
+from artoo.contracts.changes import ChangeKind
+from artoo.contracts.confirmation import ConfirmationRequest
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall, ToolCalled, ToolStarted
+from artoo.contracts.plan import DispatchManifest, SubTask
+from artoo.contracts.settling import ClassifiedChange, Review, Settled, SettledState
+from artoo.contracts.solution import FinalResult
+from artoo.protocols.acp.content import locations, shown
+from artoo.protocols.acp.plan import ShownPlan
+from artoo.redaction import Redactor
+from artoo.tools.review import DIFF_BYTES, content_of
+from artoo.tools.unified import unified
+from artoo.words.outcome import told
+from artoo.words.result import result_words
+from artoo.world.union import RealFiles
+
+Update = AgentPlanUpdate | ToolCallStart | ToolCallProgress | AgentMessageChunk | UserMessageChunk
+
+_KINDS: dict[str, ToolKind] = {
+    "read_file": "read",
+    "write_file": "edit",
+    "edit_file": "edit",
+    "glob": "search",
+    "find_files": "search",
+    "find_text": "search",
+    "search": "fetch",
+    "shell": "execute",
+    "python": "execute",
+}
+_LONGEST_TITLE = 200
+_MOST_READ = 20
+"""New files of a task that are read again to be shown."""
+_STANDS: dict[SettledState, ToolCallStatus] = {
+    "applied": "completed",
+    "partly": "completed",
+    "pending": "pending",
+    "discarded": "failed",
+}
+
+
+def answer_of(result: FinalResult) -> str:
+    """The answer as text, with what code knows below it."""
+    facts = map(result_words(result.language).fact, result.facts)
+    return "\n\n".join(part for part in (told(result), "\n".join(f"- {fact}" for fact in facts)) if part)
+
+
+@dataclass(slots=True)
+class Teller:
+    """Tells one task to one session; silent as soon as nobody hears it any more."""
+
+    client: Client
+    session_id: str
+    clean: Redactor
+    _plan: ShownPlan = field(default_factory=ShownPlan)
+    _announced: set[str] = field(default_factory=set[str])
+    _review: Review | None = None
+    _gone: bool = False
+
+    async def say(self, update: Update) -> None:
+        """One update."""
+        if self._gone:
+            return
+        try:
+            await self.client.session_update(self.session_id, update)
+        except ConnectionError:
+            self._gone = True
+
+    async def hear(self, envelope: Envelope) -> None:
+        """Tells one message of the task's stream, if it says something to a person."""
+        task_id = envelope.task_id
+        match envelope.payload:
+            case DispatchManifest() as manifest if manifest.subtasks:
+                self._plan.begin(manifest)
+                await self.say(self._plan.update(self.clean))
+            case SubTask(subtask_id=subtask_id):
+                await self._mark(subtask_id, done=None)
+            case SubTaskOutcome(subtask_id=subtask_id, status=status):
+                await self._mark(subtask_id, done=status == "matched")
+            case ToolStarted() as started:
+                kind, given = _KINDS.get(started.tool, "other"), {"input": self.clean.text(started.input)}
+                title = self._title(f"{started.tool}: {started.input}")
+                await self._call(f"{task_id}/{started.act}", title, kind, "in_progress", raw_input=given)
+            case ToolCalled(call=call, act=act) if act:
+                await self._ended(f"{task_id}/{act}", call)
+            case ConfirmationRequest(review=Review() as review):
+                self._review = review
+            case Settled() as settled:
+                await self._settled(task_id, settled)
+            case FinalResult() as result:
+                answer = self.clean.text(answer_of(result))
+                if answer:
+                    await self.say(update_agent_message_text(answer))
+            case _:
+                return
+
+    async def ask(self, task_id: str, request: ConfirmationRequest, question: str) -> ToolCallUpdate:
+        """Shows what a question is about, as the call that waits for the answer."""
+        call_id, text = question_id(task_id, request), tool_content(text_block(self.clean.text(question)))
+        content: list[ToolCallContentVariant] = [text]
+        kind: ToolKind | None = None
+        places: list[ToolCallLocation] | None = None
+        if request.review is not None:
+            content += shown(request.review.changes, self.clean)
+            kind, places = "edit", locations(one.path for one in request.review.changes)
+        await self._call(call_id, self._title(request.title), kind, "pending", content, places)
+        return ToolCallUpdate(
+            tool_call_id=call_id, title=self._title(request.title), kind=kind, status="pending", content=content
+        )
+
+    async def asked(self, task_id: str, request: ConfirmationRequest, *, agreed: bool) -> None:
+        """A question that no call and no settling follows has its end here."""
+        if request.review is None and not request.act:
+            status: ToolCallStatus = "completed" if agreed else "failed"
+            await self.say(update_tool_call(question_id(task_id, request), status=status))
+
+    async def _mark(self, subtask_id: str, *, done: bool | None) -> None:
+        status = "in_progress" if done is None else "completed" if done else "pending"
+        if self._plan.mark(subtask_id, status):
+            await self.say(self._plan.update(self.clean))
+
+    async def _call(
+        self,
+        call_id: str,
+        title: str,
+        kind: ToolKind | None,
+        status: ToolCallStatus,
+        content: list[ToolCallContentVariant] | None = None,
+        places: list[ToolCallLocation] | None = None,
+        raw_input: dict[str, str] | None = None,
+    ) -> None:
+        """A call that is new to the editor, or is known there already and has come further."""
+        if call_id in self._announced:
+            await self.say(update_tool_call(call_id, status=status, content=content, locations=places))
+            return
+        self._announced.add(call_id)
+        begun = start_tool_call(
+            call_id,
+            title,
+            kind=kind or "other",
+            status=status,
+            content=content,
+            locations=places,
+            raw_input=raw_input,
+        )
+        await self.say(begun)
+
+    async def _ended(self, call_id: str, call: ToolCall) -> None:
+        ok = call.status is CallStatus.OK
+        parts = (call.output,) if ok else (call.reason or "", call.error_output, call.output)
+        text = self.clean.text("\n".join(part for part in parts if part))
+        content: list[ToolCallContentVariant] = [tool_content(text_block(text))] if text else []
+        places = locations(call.changes) or None
+        title = self._title(f"{call.tool}: {call.input}")
+        status: ToolCallStatus = "completed" if ok else "failed"
+        await self._call(call_id, title, _KINDS.get(call.tool, "other"), status, content, places)
+
+    async def _settled(self, task_id: str, settled: Settled) -> None:
+        """What became of the changes: of those that somebody was asked about, only that."""
+        status, call_id = _STANDS.get(settled.state), f"{task_id}/changes"
+        if status is None:
+            return
+        if call_id in self._announced:
+            await self.say(update_tool_call(call_id, status=status))
+            return
+        changes = self._review.changes if self._review is not None else settled.changes
+        if settled.state == "applied" and self._review is None:
+            changes = await asyncio.to_thread(lambda: tuple(_read_again(changes)))
+        title = self._title(", ".join(one.path for one in changes))
+        places = locations(one.path for one in changes)
+        await self._call(call_id, title, "edit", status, shown(changes, self.clean), places)
+
+    def _title(self, text: str) -> str:
+        return self.clean.text(" ".join(text.split()))[:_LONGEST_TITLE]
+
+
+def question_id(task_id: str, request: ConfirmationRequest) -> str:
+    """The call that waits for the answer: the tool's own, the settling's, or the question's."""
+    what = "changes" if request.review is not None else request.act or request.digest[:16]
+    return f"{task_id}/{what}"
+
+
+def _read_again(changes: tuple[ClassifiedChange, ...]) -> Iterator[ClassifiedChange]:
+    """With the text of small files that the task has made: nobody was asked, so nobody has laid them out."""
+    left = _MOST_READ
+    for one in changes:
+        if one.kind is ChangeKind.CREATED and left and (one.size_after or DIFF_BYTES + 1) <= DIFF_BYTES:
+            left -= 1
+            made = content_of(RealFiles(), one.path)
+            yield one if made is None else one.model_copy(update={"diff": unified(b"", made)})
+        else:
+            yield one

@@ -1,0 +1,172 @@
+"""artoo as an editor's agent, driven by the ACP library's own client over pipes."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from acp.exceptions import RequestError
+from acp.helpers import resource_link_block, text_block
+from acp.schema import (
+    AgentPlanUpdate,
+    FileEditToolCallContent,
+    McpServerStdio,
+    ToolCallProgress,
+    ToolCallStart,
+    UserMessageChunk,
+)
+from editor import Connected, Editor, connected
+from hosting import DELETE, EDIT, Place
+
+from artoo.contracts.confirmation import ConfirmationAnswer
+from artoo.contracts.recording import AskedBy, TaskOpened
+from artoo.contracts.solution import FinalResult, StoppedBy
+from artoo.tasklog.reader import find_log, list_tasks
+
+
+async def asked_for(here: Connected, place: Place, request: str) -> tuple[str, str]:
+    """A prompt in a session of its own: the session, and why it stopped."""
+    session = (await here.agent.new_session(cwd=str(place.project))).session_id
+    answer = await here.agent.prompt(prompt=[text_block(request)], session_id=session)
+    return session, answer.stop_reason
+
+
+def the_result(place: Place) -> FinalResult:
+    [task] = list_tasks(place.home)
+    assert task.result is not None
+    return task.result
+
+
+async def test_a_task_that_edits_a_file(place: Place) -> None:
+    """Plan, call, question with the difference, answer: shown in order, and a yes applies it."""
+    editor = Editor("apply")
+    async with connected(place, editor) as here:
+        assert (await asked_for(here, place, f"run: {EDIT}"))[1] == "end_turn"
+    assert place.text("a.txt") == "new\n"
+    plans = [[entry.status for entry in plan.entries] for plan in editor.of(AgentPlanUpdate)]
+    assert plans == [["pending"], ["in_progress"], ["completed"]]
+    call, changes = editor.of(ToolCallStart)
+    assert (call.kind, call.status, call.raw_input) == ("execute", "in_progress", {"input": EDIT})
+    assert [one.status for one in editor.of(ToolCallProgress)] == ["completed", "completed"]
+    assert changes.kind == "edit"
+    [(asked, options)] = editor.asked
+    assert asked.tool_call_id == changes.tool_call_id
+    [shown] = [one for one in asked.content or () if isinstance(one, FileEditToolCallContent)]
+    assert (shown.path, shown.old_text, shown.new_text) == (str(place.project / "a.txt"), "old\n", "new\n")
+    assert {one.option_id: one.kind for one in options} == {
+        "apply": "allow_once",
+        "keep": "reject_once",
+        "discard": "reject_once",
+    }
+
+
+async def test_who_asked_and_who_answered_is_on_the_stream(place: Place) -> None:
+    """The editor's own name and version, at the beginning and at the answer."""
+    async with connected(place, Editor("apply")) as here:
+        await asked_for(here, place, f"run: {DELETE}")
+    messages = [one.payload for one in find_log(place.home, the_result(place).task_id).envelopes()]
+    opened = next(one for one in messages if isinstance(one, TaskOpened))
+    assert opened.asked_by == AskedBy(protocol="acp", client="the-test", version="7")
+    answered = next(one for one in messages if isinstance(one, ConfirmationAnswer))
+    assert (answered.by, answered.through) == ("person", "acp the-test 7")
+
+
+@pytest.mark.parametrize(
+    ("says", "state", "stands"),
+    [("keep", "pending", "pending"), ("discard", "discarded", "failed"), ("", "pending", "pending")],
+)
+async def test_a_no_keeps_or_drops(place: Place, says: str, state: str, stands: str) -> None:
+    """Kept, dropped, and dismissed, which is a no: no file is changed, and the editor sees how it stands."""
+    editor = Editor(says)
+    async with connected(place, editor) as here:
+        await asked_for(here, place, f"run: {DELETE}")
+    assert the_result(place).changes.state == state
+    assert (place.project / "gone.txt").exists()
+    assert editor.of(ToolCallProgress)[-1].status == stands
+    assert ("artoo apply" in editor.said()) == (state == "pending")
+
+
+async def test_new_files_are_shown_that_nobody_is_asked_about(place: Place) -> None:
+    """What is silent takes effect, and its text is shown."""
+    editor = Editor(None)
+    async with connected(place, editor) as here:
+        await asked_for(here, place, "run: echo made > made.txt")
+    assert place.text("made.txt") == "made\n"
+    changes = editor.of(ToolCallStart)[-1]
+    [shown] = [one for one in changes.content or () if isinstance(one, FileEditToolCallContent)]
+    assert (changes.status, shown.old_text, shown.new_text) == ("completed", None, "made\n")
+
+
+async def test_cancelled_in_the_middle(place: Place) -> None:
+    """The prompt ends as cancelled, the task says so and can go on; the session takes the next prompt."""
+    editor = Editor()
+    async with connected(place, editor) as here:
+        session = (await here.agent.new_session(cwd=str(place.project))).session_id
+        prompt = asyncio.ensure_future(here.agent.prompt(prompt=[text_block("run: wait")], session_id=session))
+        await editor.until(lambda: bool(editor.of(AgentPlanUpdate)))
+        await here.agent.cancel(session_id=session)
+        assert (await prompt).stop_reason == "cancelled"
+        assert the_result(place).stopped_by is StoppedBy.INTERRUPTED
+        again = await here.agent.prompt(prompt=[text_block("run: true")], session_id=session)
+        assert again.stop_reason == "end_turn"
+
+
+async def test_cancelled_while_it_asks(place: Place) -> None:
+    """A question that nobody has answered is nobody's no: the changes wait."""
+    editor = Editor(None)
+    async with connected(place, editor) as here:
+        session = (await here.agent.new_session(cwd=str(place.project))).session_id
+        prompt = asyncio.ensure_future(here.agent.prompt(prompt=[text_block(f"run: {DELETE}")], session_id=session))
+        await editor.until(lambda: bool(editor.asked))
+        await here.agent.cancel(session_id=session)
+        await prompt
+    assert the_result(place).changes.state == "pending"
+    messages = [one.payload for one in find_log(place.home, the_result(place).task_id).envelopes()]
+    assert [one.by for one in messages if isinstance(one, ConfirmationAnswer)] == ["nobody"]
+
+
+async def test_a_session_is_loaded_by_another_process(place: Place) -> None:
+    """All that was said is told again, and the next prompt knows of it."""
+    async with connected(place, Editor()) as here:
+        session = (await asked_for(here, place, "run: echo first"))[0]
+    editor = Editor()
+    async with connected(place, editor) as here:
+        await here.agent.load_session(cwd=str(place.project), session_id=session)
+        assert editor.said(UserMessageChunk) == "run: echo first"
+        assert "first" in editor.said()
+        await here.agent.prompt(prompt=[text_block("run: echo second")], session_id=session)
+    editor = Editor()
+    async with connected(place, editor) as here:
+        await here.agent.load_session(cwd=str(place.project), session_id=session)
+        assert editor.said(UserMessageChunk) == "run: echo first\nrun: echo second"
+        with pytest.raises(RequestError, match="no session"):
+            await here.agent.load_session(cwd=str(place.project), session_id="another")
+
+
+async def test_two_sessions_work_side_by_side_and_one_prompt_at_a_time(place: Place) -> None:
+    """A second prompt in a session that is answering is refused; another session is not kept waiting."""
+    editor = Editor()
+    async with connected(place, editor) as here:
+        first = (await here.agent.new_session(cwd=str(place.project))).session_id
+        prompt = asyncio.ensure_future(here.agent.prompt(prompt=[text_block("run: wait")], session_id=first))
+        await editor.until(lambda: bool(editor.of(AgentPlanUpdate)))
+        with pytest.raises(RequestError, match="answers a prompt now"):
+            await here.agent.prompt(prompt=[text_block("run: true")], session_id=first)
+        with pytest.raises(RequestError, match="answers a prompt now"):
+            await here.agent.load_session(cwd=str(place.project), session_id=first)
+        assert (await asked_for(here, place, "run: true"))[1] == "end_turn"
+        await here.agent.cancel(session_id=first)
+        assert (await prompt).stop_reason == "cancelled"
+
+
+async def test_a_mentioned_file_is_its_path(place: Place) -> None:
+    """What an editor links to stands in the request as a path; MCP servers that come along are named as unused."""
+    editor = Editor("apply")
+    server = McpServerStdio(name="other", command="false", args=[], env=[])
+    async with connected(place, editor) as here:
+        opened = await here.agent.new_session(cwd=str(place.project), mcp_servers=[server])
+        link = resource_link_block("a.txt", f"file://{place.project}/a.txt")
+        said = text_block("run: sed -i s/old/new/ ")
+        await here.agent.prompt(prompt=[said, link], session_id=opened.session_id)
+    assert place.text("a.txt") == "new\n"
+    assert editor.said().count("artoo mcp add") == 1
