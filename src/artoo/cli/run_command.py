@@ -69,6 +69,12 @@ class Output:
 )
 @click.option("--allow", multiple=True, metavar="LINE", help='Permit an act beforehand: "edits src/**".')
 @click.option("--check", multiple=True, metavar="COMMAND", help="A command that must succeed in the end.")
+@click.option(
+    "--image",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="An image that the model is shown (PNG, JPEG, GIF, WebP); may be repeated.",
+)
 @click.option("--verify", is_flag=True, help="Reach each answer in a second way too, and compare.")
 @click.option("--budget", multiple=True, metavar="LIMITS", help="seconds=120,calls=20,tokens=50000,money=0.50")
 @click.option("--strict", is_flag=True, help="Only a complete result is a success.")
@@ -96,6 +102,7 @@ def run(
     apply: str | None,
     allow: tuple[str, ...],
     check: tuple[str, ...],
+    image: tuple[Path, ...],
     verify: bool,
     budget: tuple[str, ...],
     strict: bool,
@@ -131,6 +138,7 @@ def run(
         apply=ApplyMode(apply) if apply is not None else None,
         allow=allow,
         checks=check,
+        images=image,
         verify=verify,
         budgets=Budgets.parse(budget),
         strict=strict,
