@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -228,7 +229,8 @@ def print_result(result: FinalResult, view: TaskView, home: Path, output: Output
     name = name_at(home, result.task_id)
     terminal, plain = sys.stdout.isatty(), is_plain(sys.stdout, os.environ)
     marks = marks_for(sys.stdout.encoding)
-    ending = Ending(result, view, marks, name, paint=Paint(colours=not plain), terminal=terminal)
+    columns = shutil.get_terminal_size().columns if terminal else 0
+    ending = Ending(result, view, marks, name, paint=Paint(colours=not plain), terminal=terminal, columns=columns)
     show_as_it_is(ending.lines())
 
 
