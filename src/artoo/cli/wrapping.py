@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-_PIECE = re.compile(r"(?:\x1b\[[0-9;]*m|[^\s\x1b])+|[^\S\n]+|\x1b")
+_PIECE = re.compile(r"\S+|[^\S\n]+")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _DEEPEST = 8
 """Columns that continued lines are set in at most."""
