@@ -108,7 +108,7 @@ def _text(screen: Terminal) -> str:
 
 def _settled(text: str) -> str:
     text = re.sub(r"\b(artoo (?:diff|apply|discard|undo) |(?m:^))[0-9a-f]{4}\b", r"\g<1>01a2", text)
-    return re.sub(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?", "2026-12-22", text)
+    return re.sub(r"\d{4}-\d\d-\d\d(\s+\d\d:\d\d)?", "2026-12-22", text)
 
 
 if __name__ == "__main__":

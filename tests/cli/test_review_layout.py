@@ -9,8 +9,8 @@ from artoo.cli.paint import Paint
 from artoo.cli.places import Here, holds
 from artoo.cli.review.choosing import chosen
 from artoo.cli.review.layout import MOST_NAMED, ROWS_BESIDE, SIGNS, Layout
-from artoo.cli.review.pager import rows
 from artoo.cli.review.words import CHINESE, ENGLISH, ReviewWords
+from artoo.cli.wrapping import rows_of
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Review
 
@@ -49,7 +49,7 @@ def test_no_loss_is_hidden_by_others_beside_the_question() -> None:
     assert later.startswith("  ! 300 runs later by itself  hooks/000, hooks/001, ")
     assert later.endswith("hooks/004, and 295 more")
     assert history.startswith("  ! 3 history rewritten  d/d/") and "d/0" in history
-    assert rows(shown.beside(), 80) <= 1 + 3 * ROWS_BESIDE
+    assert rows_of(shown.beside(), 80) <= 1 + 3 * ROWS_BESIDE
     assert layout(review(*edits)).beside() == []
 
 

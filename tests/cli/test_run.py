@@ -44,6 +44,9 @@ def test_options_reach_the_runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         "--strict-roles",
     ]
     arguments += ["--allow", "overwrite out/*.csv", "--allow", "delete tmp/*", "--no-memory"]
+    picture = tmp_path / "shot.png"
+    picture.write_bytes(b"\x89PNG")
+    arguments += ["--image", str(picture)]
     arguments += ["--apply", "edits", "--check", "pytest -q", "--check", "ruff check", "--verify"]
     arguments += ["--budget", "seconds=2.5,calls=7", "--budget", "tokens=5000", "count", "files"]
     assert main(arguments) == 0
@@ -57,6 +60,7 @@ def test_options_reach_the_runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
                 apply=ApplyMode.EDITS,
                 allow=("overwrite out/*.csv", "delete tmp/*"),
                 checks=("pytest -q", "ruff check"),
+                images=(picture,),
                 verify=True,
                 budgets=Budgets(seconds=2.5, calls=7, tokens=5000),
                 strict=True,

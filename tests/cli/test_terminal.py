@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from cli_terminal import CTRL_C, CTRL_D, HIDE_CURSOR, SHOW_CURSOR, Terminal, terminal
 
 
@@ -107,6 +108,22 @@ def test_conversation(tmp_path: Path) -> None:
         assert screen.end() == 0
         assert left_clean(screen)
     assert (tmp_path / "history").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"), [("true", "image: shot.png"), ("false", "is not shown to the model")]
+)
+def test_a_pasted_image_is_told(tmp_path: Path, declared: str, said: str) -> None:
+    """A line says that it is shown, or that no model takes images and which setting says so."""
+    (tmp_path / "shot.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    endpoint = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_MODEL": "eyes"}
+    with terminal("accepted", [], tmp_path, {**endpoint, "ARTOO_MODELS__BRAIN__IMAGES": declared}) as screen:
+        screen.wait_for("artoo>")
+        screen.send(f"what is this? {tmp_path}/shot.png\r")
+        screen.wait_for(said)
+        screen.wait_for("There are 23 Python files.")
+        screen.send("/quit\r")
+        assert screen.end() == 0
 
 
 def test_interrupt_in_a_conversation_stops_the_task_only(tmp_path: Path) -> None:

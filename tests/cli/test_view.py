@@ -90,6 +90,7 @@ def test_every_frame_fits_the_terminal(story: str, width: int) -> None:
         lines = frame(played(story, messages), width=width)
         assert len(lines) <= 24
         assert max(cell_len(line) for line in lines) <= width
+        assert cell_len(lines[-1].rstrip()) <= width - len("^C"), "an echoed Ctrl-C would begin a new row"
 
 
 def test_a_frame_reads_well() -> None:

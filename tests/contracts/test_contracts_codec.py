@@ -88,6 +88,7 @@ def test_a_line_has_the_schema_version_and_the_envelope() -> None:
             "history": [],
             "checks": [],
             "returns": None,
+            "images": [],
         },
     }
 

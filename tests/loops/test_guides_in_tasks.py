@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from scenario import World, plan, shell, subtask
+from scenario import Script, World, judged, plan, shell, subtask
+
+from artoo.testing import Asked
+from artoo.testing.replies import Scripted
 
 
 async def test_the_planner_and_each_step_have_the_closest_guide(world: World) -> None:
@@ -21,3 +24,32 @@ async def test_the_planner_and_each_step_have_the_closest_guide(world: World) ->
     assert "not by the person who asks" in first.user
     assert "Package rules." not in first.user
     assert "Package rules." in second.user
+
+
+async def test_the_judge_has_the_guide_of_where_the_work_was_done(world: World) -> None:
+    """Whoever judges a change knows the conventions of its place, and not only those of the root."""
+    world.file("AGENTS.md", "Root rules.\n")
+    world.file("pkg/AGENTS.md", "Package rules.\n")
+    script = {
+        "Plan": plan(subtask("make a module"), criteria=["It follows the conventions."]),
+        "ExecutorStep": shell("echo x = 1 > pkg/module.py; echo made"),
+        "ValidationReport": judged(("pass", "made")),
+    }
+    ended = await world.play("Make a module", script)
+    [judge] = ended.asked("ValidationReport")
+    assert "Package rules." in judge.user and "not by the person who asks" in judge.user
+
+
+def counted(asked: Asked) -> Scripted:
+    """Whoever is asked counts the lines."""
+    return shell("wc -l < a.txt")
+
+
+async def test_who_writes_a_second_way_has_the_guide(world: World) -> None:
+    """The second program is written under the same conventions as the first."""
+    world.file("AGENTS.md", "Count with wc.\n")
+    world.file("a.txt", "x\ny\n")
+    script: Script = {"Plan": plan(subtask("count", tool="shell")), "ExecutorStep": counted}
+    ended = await world.play("How many lines has a.txt?", script, options=world.options(verify=True))
+    assert len(ended.asked("ExecutorStep")) > 1
+    assert all("Count with wc." in asked.user for asked in ended.asked("ExecutorStep"))

@@ -13,6 +13,7 @@ from artoo.cli.printable import one_line, printable
 from artoo.cli.settled_lines import SettledLines
 from artoo.cli.text import Text, role_name
 from artoo.cli.view import TaskView
+from artoo.cli.wrapping import fold_prose, fold_text
 from artoo.contracts.confirmation import AskedAct
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.errors import ConfigurationError
@@ -27,7 +28,8 @@ LISTED = 20
 class Ending:
     """How a result is told: `name` is the task's id, or a beginning of it that is enough for artoo's commands.
 
-    `terminal`: the answer is made safe for one; all else is safe anyway.
+    `terminal`: the answer is made safe for one; all else is safe anyway. `columns` of it, between whose words long
+    lines end; 0: they do not.
     """
 
     result: FinalResult
@@ -37,6 +39,7 @@ class Ending:
     here: Here = field(default_factory=Here)
     paint: Paint = field(default_factory=Paint)
     terminal: bool = True
+    columns: int = 0
 
     @property
     def text(self) -> Text:
@@ -48,8 +51,11 @@ class Ending:
         stopped, answer = one_line(self.words.why_stopped(self.result)), self.result.output.strip()
         if not answer and not stopped:
             answer = self.text.no_output
-        safe = printable(answer) if self.terminal else answer
-        blocks = [stopped, safe, *self._gaps(), self._facts()]
+        if not self.columns:
+            safe = printable(answer) if self.terminal else answer
+            return "\n\n".join(block for block in (stopped, safe, *self._gaps(), self._facts()) if block)
+        own = [fold_text(block, self.columns) for block in (stopped, *self._gaps(), self._facts())]
+        blocks = [own[0], fold_prose(printable(answer), self.columns), *own[1:]]
         return "\n\n".join(block for block in blocks if block)
 
     @property

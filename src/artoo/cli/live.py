@@ -19,6 +19,8 @@ from artoo.cli.view import RoundView, Stage, SubtaskView, TaskView
 from artoo.contracts.solution import Decided
 
 FRAMES_PER_SECOND = 8
+ECHOED = 3
+"""Columns of `^C` and the cursor behind it."""
 LINES_PRINTED = 3
 """Last lines of running commands that are shown."""
 ROWS_BESIDES_SUBTASKS = 6 + LINES_PRINTED
@@ -105,6 +107,10 @@ class LiveDisplay:
         rows.append(_row("  " + cost_line(view.cost, self._marks, view.text, rounds=0), "dim"))
         if view.stopping:
             rows.append(_row("  " + view.text.stop_hint, "dim"))
+        last = rows[-1]
+        if isinstance(last, Line):
+            # A terminal writes ^C behind it: were that to begin a new row, one would stay when this is erased.
+            last.truncate(max(1, self._console.width - ECHOED), overflow="ellipsis")
         return Group(*rows)
 
     def _past(self, past: RoundView) -> RenderableType:

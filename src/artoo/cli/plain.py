@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TextIO
@@ -9,6 +10,7 @@ from typing import TextIO
 from artoo.cli.marks import Marks, round_line
 from artoo.cli.text import count
 from artoo.cli.view import Stage, SubtaskView, TaskView
+from artoo.cli.wrapping import fold_text
 from artoo.contracts.shortened import shortened
 
 LONGEST = 160
@@ -41,8 +43,12 @@ class PlainDisplay:
                 short = shortened(line, LONGEST)
                 encoding = self._stream.encoding or "ascii"
                 safe = short.encode(encoding, "replace").decode(encoding)
-                self._stream.write(f"artoo: {safe}\n")
+                self._stream.write(fold_text(f"artoo: {safe}", self._columns()) + "\n")
                 self._stream.flush()
+
+    def _columns(self) -> int:
+        """Of a terminal; what reads from a pipe wants whole lines."""
+        return shutil.get_terminal_size().columns if self._stream.isatty() else LONGEST + len("artoo: ")
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         """Everything that is settled so far, each with a key of its own."""

@@ -15,12 +15,14 @@ from artoo.cli.aside import Aside
 from artoo.cli.confirm import Dialogue, dialogue
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.outcome import INTERRUPTED
+from artoo.cli.pasted import images_in
 from artoo.cli.printable import show
 from artoo.cli.prompt import Prompt
 from artoo.cli.run_command import Output, print_result
 from artoo.cli.slash import SLASH_COMMANDS, SlashCommand, Tally
 from artoo.cli.text import Text, in_language
 from artoo.contracts.errors import ArtooError
+from artoo.runtime.config_endpoints import takes_images
 from artoo.runtime.config_file import load_config
 from artoo.runtime.options import RunOptions
 from artoo.runtime.sessions import Session, open_session
@@ -38,11 +40,14 @@ async def _converse(name: str | None, latest: bool) -> int:
     session = open_session(config.home, name=name, latest=latest)
     text = in_language(_spoken(os.environ.get("LC_ALL") or os.environ.get("LANG") or ""))
     prompt = Prompt(config.home)
-    aside, asking = Aside(), dialogue()
+    aside, asking, sees = Aside(), dialogue(), takes_images(config, os.environ)
     try:
         with Interrupts(conversation=True) as interrupts:
             async with running.open_runtime(config, aside, asking) as runtime:
-                await Conversation(runtime, prompt, text, interrupts, aside, asking, config.home, session).hold()
+                talk = Conversation(
+                    runtime, prompt, text, interrupts, aside, asking, config.home, session, sees=sees
+                )
+                await talk.hold()
     except asyncio.CancelledError:
         return INTERRUPTED
     return 0
@@ -54,7 +59,7 @@ def _spoken(locale: str) -> str:
 
 
 class Conversation:
-    """One session: the last turns, and what ran."""
+    """One session: the last turns, and what ran. `sees`: a model takes images."""
 
     def __init__(
         self,
@@ -66,7 +71,10 @@ class Conversation:
         asking: Dialogue | None,
         home: Path,
         session: Session,
+        *,
+        sees: bool = False,
     ) -> None:
+        self._sees = sees
         self._home = home
         self._asking = asking
         self._interrupts = interrupts
@@ -104,7 +112,7 @@ class Conversation:
                 request,
                 interrupts=self._interrupts,
                 aside=self._aside,
-                options=RunOptions(),
+                options=RunOptions(images=self._images(request)),
                 history=self._session.turns,
                 on_message=self._tally.count,
                 dialogue=self._asking,
@@ -115,6 +123,13 @@ class Conversation:
         self._session.add(request, result.summary, result.task_id)
         print_result(result, view, self._home, Output())
         show("")
+
+    def _images(self, request: str) -> tuple[Path, ...]:
+        """The images whose paths were pasted into the request, named on the screen; none where no model sees."""
+        found = images_in(request)
+        for path in found:
+            show((self._text.image_shown if self._sees else self._text.image_not_shown).format(name=path.name))
+        return found if self._sees else ()
 
     async def _audit(self) -> None:
         """What this session did, and what the Auditor has seen since its last report."""

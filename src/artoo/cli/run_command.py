@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -69,6 +70,12 @@ class Output:
 )
 @click.option("--allow", multiple=True, metavar="LINE", help='Permit an act beforehand: "edits src/**".')
 @click.option("--check", multiple=True, metavar="COMMAND", help="A command that must succeed in the end.")
+@click.option(
+    "--image",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="An image that the model is shown (PNG, JPEG, GIF, WebP); may be repeated.",
+)
 @click.option("--verify", is_flag=True, help="Reach each answer in a second way too, and compare.")
 @click.option("--budget", multiple=True, metavar="LIMITS", help="seconds=120,calls=20,tokens=50000,money=0.50")
 @click.option("--strict", is_flag=True, help="Only a complete result is a success.")
@@ -96,6 +103,7 @@ def run(
     apply: str | None,
     allow: tuple[str, ...],
     check: tuple[str, ...],
+    image: tuple[Path, ...],
     verify: bool,
     budget: tuple[str, ...],
     strict: bool,
@@ -131,6 +139,7 @@ def run(
         apply=ApplyMode(apply) if apply is not None else None,
         allow=allow,
         checks=check,
+        images=image,
         verify=verify,
         budgets=Budgets.parse(budget),
         strict=strict,
@@ -220,7 +229,8 @@ def print_result(result: FinalResult, view: TaskView, home: Path, output: Output
     name = name_at(home, result.task_id)
     terminal, plain = sys.stdout.isatty(), is_plain(sys.stdout, os.environ)
     marks = marks_for(sys.stdout.encoding)
-    ending = Ending(result, view, marks, name, paint=Paint(colours=not plain), terminal=terminal)
+    columns = shutil.get_terminal_size().columns if terminal else 0
+    ending = Ending(result, view, marks, name, paint=Paint(colours=not plain), terminal=terminal, columns=columns)
     show_as_it_is(ending.lines())
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from artoo.cli.paint import Paint
+from artoo.cli.wrapping import fold_text
 
 NARROWEST, WIDEST = 60, 200
 """Columns that a layout is made for. A narrower terminal wraps lines by itself."""
@@ -24,7 +25,8 @@ class Screen:
     redraws: bool
 
     def say(self, text: str) -> None:
-        """Writes text that is safe to print; what the encoding cannot show is written out."""
+        """Writes text that is safe to print, its lines ended between words; what has no encoding is written out."""
+        text = fold_text(text, self.size().columns)
         encoding = self.stream.encoding or "ascii"
         self.stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         self.stream.flush()

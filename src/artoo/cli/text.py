@@ -75,6 +75,8 @@ class Text:
     banner: str
     unknown_slash: str
     slash_help: str
+    image_shown: str
+    image_not_shown: str
     nothing_yet: str
     audit_parts: tuple[str, ...]
 
@@ -147,6 +149,8 @@ ENGLISH: Final = Text(
     banner="artoo {version}. Say what you want done; /help lists commands, Ctrl-D leaves.",
     unknown_slash="There is no {name}; /help lists what there is.",
     slash_help="Anything else is a request. Ctrl-C stops a running task, Ctrl-D leaves.",
+    image_shown="image: {name}",
+    image_not_shown="{name} is not shown to the model: none is said to take images (models.brain.images)",
     nothing_yet="Nothing has run in this session yet.",
     audit_parts=(
         "{count} tasks",
@@ -225,6 +229,8 @@ CHINESE: Final = Text(
     banner="artoo {version}。请直接说出您的需求；/help 查看命令，Ctrl-D 退出。",
     unknown_slash="没有 {name} 这个命令；/help 查看可用命令。",
     slash_help="其他输入都视为请求。Ctrl-C 停止正在运行的任务，Ctrl-D 退出。",
+    image_shown="图片：{name}",
+    image_not_shown="模型看不到 {name}：没有声明支持图片的模型（models.brain.images）",
     nothing_yet="本次会话还没有运行过任务。",
     audit_parts=("{count} 个任务", "{count} 轮", "{count} 次纠正", "{count} 条被拒消息", "{count} 条丢失消息"),
 )

@@ -259,6 +259,7 @@ class SubmittedWork(Contract):
 
     `run` is the dual loop's task, `ending` its directive, `unmet` the criteria that it does not satisfy, `calls`
     one line a tool call. `digest`: of the files' difference as it was handed in; empty when there are none.
+    `guide`: the standing instructions of where the work was done.
     """
 
     board_task: str
@@ -274,6 +275,7 @@ class SubmittedWork(Contract):
     verdicts: tuple[CriterionVerdict, ...] = ()
     calls: tuple[str, ...] = ()
     digest: str = ""
+    guide: str = ""
 
 
 class ReviewReport(Contract):

@@ -36,7 +36,7 @@ class ModelCalled(Contract):
     `wire` says how structure was asked for (json_schema, json_object, grammar, prompted);
     `requests` counts HTTP requests including retries and the repair; `billed` those that may have cost something,
     and `money` is what they cost (None: no price is known). `small` and `variant` as in ports.model; `failure` is
-    the kind of `error`.
+    the kind of `error`; `images` are the SHA-256 of those that the model was shown.
     """
 
     role: Role
@@ -57,6 +57,7 @@ class ModelCalled(Contract):
     small: bool = False
     variant: int = 0
     failure: ModelFailure | None = None
+    images: tuple[str, ...] = ()
 
 
 class RouteViolation(Contract):

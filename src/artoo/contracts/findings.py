@@ -96,10 +96,13 @@ class Reason(Contract):
 
 
 class Unconfirmed(Contract):
-    """Nothing has confirmed the answer. `looked`: whether tools were used at all; else a model knows it, or not."""
+    """Nothing has confirmed the answer. `looked`: whether tools were used at all; else a model knows it, or not, or
+    has seen it in an image of the request (`images`).
+    """
 
     fact: Literal["unconfirmed"] = "unconfirmed"
     looked: bool
+    images: bool = False
 
 
 class LeftOpen(Contract):

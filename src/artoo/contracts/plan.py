@@ -9,6 +9,7 @@ from pydantic import Field
 from artoo.contracts.base import Contract
 from artoo.contracts.changes import Conflict
 from artoo.contracts.criteria import CriterionLike
+from artoo.contracts.images import AttachedImage
 
 
 class MustNot(Contract):
@@ -47,7 +48,7 @@ class Plan(Contract):
 
     `task_criteria` speak about the combined result of all subtasks. `deadline` and `scope` are limits that the
     request itself states. `surroundings` is what is on disk as R2 saw it, `guide` the standing
-    instructions there.
+    instructions there; `images` those of the request.
     """
 
     task_criteria: tuple[CriterionLike, ...] = ()
@@ -57,6 +58,7 @@ class Plan(Contract):
     scope: str | None = None
     surroundings: str = ""
     guide: str = ""
+    images: tuple[AttachedImage, ...] = ()
     must_not: MustNot = Field(default_factory=MustNot)
     cautions: tuple[Caution, ...] = ()
     carried: tuple[str, ...] = ()
@@ -73,8 +75,8 @@ class PlanRefused(Contract):
 class SubTask(Contract):
     """Work for one ephemeral executor. dispatcher → R3, R4a.
 
-    `surroundings` is what was on disk when it was planned, `guide` the standing instructions there. `deadline`:
-    when the attempts at it must have ended.
+    `surroundings` is what was on disk when it was planned, `guide` the standing instructions there, `images` those
+    of the request. `deadline`: when the attempts at it must have ended.
     """
 
     subtask_id: str
@@ -84,6 +86,7 @@ class SubTask(Contract):
     context: str = ""
     surroundings: str = ""
     guide: str = ""
+    images: tuple[AttachedImage, ...] = ()
     success_criteria: tuple[CriterionLike, ...] = ()
     must_not: MustNot = Field(default_factory=MustNot)
     cautions: tuple[Caution, ...] = ()

@@ -18,6 +18,7 @@ class ModelKnown(Contract):
 
     small: bool = False
     window: int = 32_768
+    images: bool = False
 
 
 class AskedBy(Contract):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion
+from artoo.contracts.images import AttachedImage
 
 
 class Turn(Contract):
@@ -19,7 +20,7 @@ class UserRequest(Contract):
 
     `project` is the directory in which commands run, `workspace` the one for generated output; both absolute.
     `checks` are the person's own criteria: verifiable, never dropped or amended. `returns`: the JSON schema of the
-    value that a program wants beside the words.
+    value that a program wants beside the words. `images` are attached to this request alone, not to later turns.
     """
 
     text: str
@@ -28,6 +29,7 @@ class UserRequest(Contract):
     history: tuple[Turn, ...] = ()
     checks: tuple[Criterion, ...] = ()
     returns: dict[str, object] | None = None
+    images: tuple[AttachedImage, ...] = ()
 
 
 class TaskSpec(Contract):
@@ -35,7 +37,7 @@ class TaskSpec(Contract):
 
     `task_id` is a short name in snake case for people and tags (the envelope's task_id is the unique one).
     `language` is the BCP 47 primary tag of the language of artoo's own sentences, chosen by the request's script.
-    `corrects` is true when the person says that the last result was wrong. `checks` as in UserRequest.
+    `corrects` is true when the person says that the last result was wrong. `checks` and `images` as in UserRequest.
     """
 
     task_id: str
@@ -44,6 +46,7 @@ class TaskSpec(Contract):
     language: str = "en"
     corrects: bool = False
     checks: tuple[Criterion, ...] = ()
+    images: tuple[AttachedImage, ...] = ()
 
 
 class Interrupt(Contract):

@@ -28,6 +28,7 @@ from artoo.llm.completion import Completion, completion_of, error_of, status_of
 from artoo.llm.dialect import Dialect, DialectMemory, NoDialectMemory, Wire
 from artoo.llm.reading import Unreadable, read_answer
 from artoo.llm.request import (
+    PICTURE_TOKENS,
     Message,
     ServerTraits,
     body_for,
@@ -96,13 +97,15 @@ class _Request(NamedTuple):
     body: dict[str, object]
     messages: list[Message]
     demand: Demand
+    pictures: int = 0
 
 
 class EndpointModel:
     """One model of one server. Shared by all tasks; safe for any number of questions at once.
 
     `memory` keeps what was found out about the server between runs; `compact` see ServerTraits. `window`: tokens of
-    the model's context as the operator says; a server that tells a smaller one is believed.
+    the model's context as the operator says; a server that tells a smaller one is believed. `images`: the operator
+    says that it takes them.
     """
 
     def __init__(
@@ -116,6 +119,7 @@ class EndpointModel:
         random: Random | None = None,
         compact: bool = False,
         window: int | None = None,
+        images: bool = False,
     ) -> None:
         self._transport = transport
         self._model = model
@@ -128,6 +132,7 @@ class EndpointModel:
         is_openai = host == "api.openai.com" or host.endswith(".openai.azure.com")
         self._traits = ServerTraits(is_openai=is_openai, compact=compact)
         self._window = window
+        self._images = images
         self._room_for_thoughts = 0
         self._identified = False
         self._failed_identifications = 0
@@ -161,7 +166,8 @@ class EndpointModel:
         await self._identify()
         windows = [each for each in (self._window, self._traits.window) if each is not None]
         small = self._traits.is_small
-        return Known(small, min(windows)) if windows else Known(small)
+        known = Known(small, images=self._images)
+        return replace(known, window=min(windows)) if windows else known
 
     async def close(self) -> None:
         """Closes the transport. Idempotent."""
@@ -190,7 +196,7 @@ class EndpointModel:
     async def _complete(self, asking: _Asking[T], bad: tuple[str, str] | None, max_tokens: int) -> Completion:
         """One answer, in the server's dialect. Raises ModelUnreachable, ModelRefused, BudgetExhausted."""
         reply = await self._send(asking, bad, max_tokens + self._room_for_thoughts)
-        completion = asking.completion or self._failed(reply)
+        completion = asking.completion or self._failed(reply, asking.question)
         asking.model = completion.model or self._model
         if completion.thought:
             self._room_for_thoughts = _ROOM_FOR_THOUGHTS
@@ -220,7 +226,8 @@ class EndpointModel:
                 traits=self._traits,
                 max_tokens=max_tokens,
             )
-            request = _Request(body, messages, Demand(most_tokens(messages, body), max_tokens, self._model))
+            most = most_tokens(messages, body, len(question.pictures))
+            request = _Request(body, messages, Demand(most, max_tokens, self._model), len(question.pictures))
             reply = await self._retrier.send(lambda timeout, request=request: self._post(asking, request, timeout))
             other = dialect.after(reply, asking.wire)
             if other is None or attempt == _MOST_DIALECTS:
@@ -246,9 +253,9 @@ class EndpointModel:
             raise
         finally:
             if reply is not None:
-                used = _used(request.messages, reply, asking.completion)
+                used = _used(request, reply, asking.completion)
             else:
-                used = Usage(prompt_tokens=_estimate(request.messages), estimated=True) if lost else None
+                used = Usage(prompt_tokens=_estimate(request), estimated=True) if lost else None
             if used is None:
                 asking.meter.release(reservation)
             else:
@@ -264,7 +271,7 @@ class EndpointModel:
             missing = tuple(name for name in other.without if name not in self._dialect.without)
             self._dialect = replace(self._dialect, without=(*self._dialect.without, *missing))
 
-    def _failed(self, reply: TransportReply) -> NoReturn:
+    def _failed(self, reply: TransportReply, question: Question[T]) -> NoReturn:
         """Raises what a reply without a completion means."""
         status = status_of(reply)
         where, said = self._transport.name, error_of(reply)
@@ -275,7 +282,7 @@ class EndpointModel:
                 transient=True,
             )
         raise ModelRefused(
-            f"{where} refused the request (HTTP {status}): {said}{_hint(status, said)}", status=status
+            f"{where} refused the request (HTTP {status}): {said}{_hint(status, said, question)}", status=status
         )
 
     async def _identify(self) -> None:
@@ -316,7 +323,7 @@ def _with_length(problem: str, completion: Completion) -> str:
     return f"{problem} (the answer reached its token limit and was cut off; be shorter)"
 
 
-def _used(prompt: list[Message], reply: TransportReply, completion: Completion | None) -> Usage | None:
+def _used(prompt: _Request, reply: TransportReply, completion: Completion | None) -> Usage | None:
     """What an answer used, by estimate when the server did not count; None: a refusal, which costs nothing."""
     if status_of(reply) != 200:
         return None
@@ -327,8 +334,9 @@ def _used(prompt: list[Message], reply: TransportReply, completion: Completion |
     )
 
 
-def _estimate(prompt: list[Message]) -> int:
-    return estimated_tokens(*(message["content"] for message in prompt))
+def _estimate(prompt: _Request) -> int:
+    words = estimated_tokens(*(message["content"] for message in prompt.messages))
+    return words + prompt.pictures * PICTURE_TOKENS
 
 
 def _meta(reply: TransportReply, name: str) -> int | None:
@@ -347,9 +355,14 @@ def _is_llama(reply: TransportReply) -> bool:
     return any(isinstance(entry, dict) and entry.get("owned_by") == "llamacpp" for entry in data)
 
 
-def _hint(status: int, said: str) -> str:
+def _hint(status: int, said: str, question: Question[T]) -> str:
     if "context" in said.lower() and status in (400, 413, 422):
         return "; give the server a larger context, or use a model with one"
+    if question.images and status in (400, 404, 413, 415, 422):
+        return (
+            f"; it was shown {len(question.images)} image(s): if the model takes none, set "
+            f"models.{question.tier.value}.images to false, if it takes only smaller ones, make them smaller"
+        )
     match status:
         case 401 | 403:
             return "; check the API key (BRAIN_API_KEY, TOOL_API_KEY or OPENAI_API_KEY)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
@@ -16,6 +17,8 @@ from artoo.ports.model import Question
 
 T = TypeVar("T", bound=BaseModel)
 Message = dict[str, str]
+PICTURE_TOKENS = 1_600
+"""Of one image, by estimate, until the server has counted: what published formulas give for one of a megapixel."""
 _REPAIR_KEEPS = 2_000
 _FRAME = 16
 _FENCE_END = "\n```\n"
@@ -77,7 +80,7 @@ def body_for(
     max_tokens: int,
 ) -> dict[str, object]:
     """The request's body. Variant 0 is greedy; variant n samples with seed n, the same answer for the same n."""
-    body: dict[str, object] = {"model": model, "messages": messages}
+    body: dict[str, object] = {"model": model, "messages": _with_pictures(messages, question.pictures)}
     body["temperature"] = min(_HOTTEST, _WARMER * question.variant)
     if question.variant:
         body["seed"] = question.variant
@@ -99,6 +102,15 @@ def body_for(
     return body
 
 
+def _with_pictures(messages: list[Message], pictures: Sequence[str]) -> object:
+    """The messages with the images after the words of the question, as parts of its content."""
+    if not pictures:
+        return messages
+    shown = [{"type": "image_url", "image_url": {"url": url}} for url in pictures]
+    system, user, *more = messages
+    return [system, {"role": user["role"], "content": [{"type": "text", "text": user["content"]}, *shown]}, *more]
+
+
 def repair_messages(
     messages: list[Message], answer: str, problem: str, question: Question[T], wire: Wire
 ) -> list[Message]:
@@ -117,14 +129,14 @@ def estimated_tokens(*texts: str) -> int:
     return sum(map(_bytes, texts)) // 4
 
 
-def most_tokens(messages: list[Message], body: dict[str, object]) -> int:
+def most_tokens(messages: list[Message], body: dict[str, object], pictures: int = 0) -> int:
     """Tokens that the prompt has at most: one a byte, which no tokenizer exceeds, and some for each frame.
 
-    A schema counts, because servers may write it into the prompt.
+    A schema counts, because servers may write it into the prompt. What images take is an estimate.
     """
     form = body.get("response_format")
     schema = len(orjson.dumps(form)) if form is not None else 0
-    return schema + sum(_bytes(each["content"]) + _FRAME for each in messages)
+    return schema + pictures * PICTURE_TOKENS + sum(_bytes(each["content"]) + _FRAME for each in messages)
 
 
 def _bytes(text: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -18,6 +18,8 @@ from artoo.contracts.errors import (
     Spent,
 )
 from artoo.contracts.events import ModelCalled, ModelFailure, Usage
+from artoo.contracts.images import AttachedImage
+from artoo.loops.attachments import with_images
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.model import Answer, Known, Model, Question, Tier
@@ -83,16 +85,18 @@ class Asker:
         variant: int = 0,
         body_field: str | None = None,
         simple: bool = False,
+        images: Sequence[AttachedImage] = (),
     ) -> T:
-        """The model's answer as a valid `schema`. `simple`: with the instructions for small models.
+        """The model's answer as a valid `schema`. `simple`: with the instructions for small models. `images` are
+        shown to a model that takes them; of one that does not, the prompt only says that they are there.
 
         Raises ModelError, BudgetExhausted or IdentityRefused.
         """
         if self._standing.check is not unchecked:
             await self._standing.check()
-        system, user = assemble(
-            {**procedural(self._port.role, contract, simple=simple), **together(self._standing.segments, segments)}
-        )
+        own = procedural(self._port.role, contract, simple=simple)
+        told = with_images(segments, images, shown=self.known.images)
+        system, user = assemble({**own, **together(self._standing.segments, told)})
         question = Question(
             contract=contract,
             schema=schema,
@@ -102,6 +106,7 @@ class Asker:
             body_field=body_field,
             max_tokens=max_tokens,
             variant=variant,
+            images=tuple(images) if self.known.images else (),
         )
         started = self._clock.monotonic()
         try:
@@ -131,6 +136,7 @@ class Asker:
                 variant=question.variant,
                 billed=answer.billed,
                 money=answer.money,
+                images=_shown(question),
             ),
             cause=cause,
         )
@@ -161,6 +167,7 @@ class Asker:
                 failure=_failure(error),
                 billed=spent.billed,
                 money=spent.money,
+                images=_shown(question),
             ),
             cause=cause,
         )
@@ -170,6 +177,10 @@ def together(standing: Mapping[Segment, str], own: Mapping[Segment, str]) -> dic
     """What stands in every prompt, then what this one brings, also where both speak in one segment."""
     shared = {name: "\n\n".join(filter(None, (standing[name], own[name]))) for name in standing.keys() & own.keys()}
     return {**standing, **own, **shared}
+
+
+def _shown(question: Question[T]) -> tuple[str, ...]:
+    return tuple(image.sha256 for image in question.images)
 
 
 def _failure(error: ModelError | BudgetExhausted) -> ModelFailure:

@@ -9,6 +9,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from pydantic import BaseModel
 
 from artoo.contracts.events import Usage
+from artoo.contracts.images import AttachedImage
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -24,11 +25,13 @@ class Tier(StrEnum):
 class Known:
     """What is known of a tier's model before it is asked. `window`: tokens of prompt and answer together.
 
-    `small`: its weights are small (`artoo.llm.request.SMALL_BYTES`), which changes how it is best asked.
+    `small`: its weights are small (`artoo.llm.request.SMALL_BYTES`), which changes how it is best asked. `images`:
+    the operator says that it takes images.
     """
 
     small: bool = False
     window: int = 32_768
+    images: bool = False
 
 
 class Question(NamedTuple, Generic[T]):
@@ -38,6 +41,8 @@ class Question(NamedTuple, Generic[T]):
     becomes that (string) field. No schema holds such an answer, since code in a JSON string breaks small models and
     a grammar over code spoils it; the prompt says which forms there are, and code reads them.
     `variant` 0 is greedy; a higher number asks for another answer to the same question (temperature, seed).
+    `images` are shown to the model after the words: roles name them, the runtime puts their content into
+    `pictures`, a data URL each.
     """
 
     contract: str
@@ -48,6 +53,8 @@ class Question(NamedTuple, Generic[T]):
     body_field: str | None = None
     max_tokens: int = 1_024
     variant: int = 0
+    images: tuple[AttachedImage, ...] = ()
+    pictures: tuple[str, ...] = ()
 
 
 class Answer(NamedTuple, Generic[T]):

@@ -216,6 +216,7 @@ class Artoo:
         text: str,
         *,
         checks: Sequence[str] = (),
+        images: Sequence[Path | bytes] = (),
         history: Sequence[Turn] = (),
         options: RunOptions | None = None,
     ) -> FinalResult: ...
@@ -227,6 +228,7 @@ class Artoo:
         *,
         returns: type[T],
         checks: Sequence[str] = (),
+        images: Sequence[Path | bytes] = (),
         history: Sequence[Turn] = (),
         options: RunOptions | None = None,
     ) -> Returned[T]: ...
@@ -237,19 +239,18 @@ class Artoo:
         *,
         returns: type[T] | None = None,
         checks: Sequence[str] = (),
+        images: Sequence[Path | bytes] = (),
         history: Sequence[Turn] = (),
         options: RunOptions | None = None,
     ) -> FinalResult | Returned[T]:
         """Runs one request to its end. What cannot be done ends in a FinalResult too, not in an exception.
 
         `changes` of the result is a `Changes`: what waits for a yes can be looked at, applied and discarded there.
-        `checks` are commands that must succeed in the end, besides those of the options. `returns` is the type of
-        the value that is wanted: then the result comes as `Returned`. Raises ConfigurationError for a request or
-        an option that cannot be run, and only before anything was started.
+        `checks` are commands that must succeed in the end, `images` what the models are shown, besides those of the
+        options. `returns` is the type of the value that is wanted: then the result comes as `Returned`. Raises
+        ConfigurationError for a request or an option that cannot be run, and only before anything was started.
         """
-        options = options or RunOptions()
-        if checks:
-            options = replace(options, checks=(*options.checks, *checks))
+        options = _with(options or RunOptions(), checks, images)
         if returns is None:
             return await self._finish(await self._begin(text, history, options))
         from artoo.runtime.returning import Form
@@ -259,10 +260,15 @@ class Artoo:
         return form.of(await self._finish(await self._begin(text, history, options)))
 
     async def stream(
-        self, text: str, *, history: Sequence[Turn] = (), options: RunOptions | None = None
+        self,
+        text: str,
+        *,
+        images: Sequence[Path | bytes] = (),
+        history: Sequence[Turn] = (),
+        options: RunOptions | None = None,
     ) -> AsyncGenerator[Envelope, None]:
         """All messages of the task, in order and without loss; the last one is its FinalResult."""
-        begun = await self._begin(text, history, options)
+        begun = await self._begin(text, history, _with(options or RunOptions(), (), images))
         async with aclosing(self._streams.messages(begun, self._finish)) as messages:
             async for envelope in messages:
                 yield envelope
@@ -344,6 +350,13 @@ class Artoo:
         if self._shop is None:
             raise ConfigurationError("Artoo is not open; use it as `async with Artoo() as artoo:`")
         return self._shop
+
+
+def _with(options: RunOptions, checks: Sequence[str], images: Sequence[Path | bytes]) -> RunOptions:
+    """The options with what a call adds to them."""
+    if not checks and not images:
+        return options
+    return replace(options, checks=(*options.checks, *checks), images=(*options.images, *images))
 
 
 def _made_tools(functions: Sequence[Callable[..., object]]) -> tuple[UserTool, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,7 @@ from artoo.llm.budget import BudgetedModel
 from artoo.ports.model import Tier
 from artoo.ports.world import View
 from artoo.runtime.behalf import Behalf
+from artoo.runtime.images import Album, demand_eyes
 from artoo.runtime.opening import opened_as
 from artoo.runtime.options import RunOptions
 from artoo.runtime.plain_errors import alone
@@ -43,6 +45,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     """A new task. Raises ConfigurationError for what cannot be run."""
     if not text.strip():
         raise ConfigurationError("the request is empty; say what is wanted")
+    album = await asyncio.to_thread(Album.of, options.images) if options.images else Album()
     budget = shop.budget(options.budgets)
     task_id = shop.ids.new()
     roots = shop.roots(options)
@@ -57,6 +60,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
         project=str(roots.project),
         apply=mode,
     )
+    demand_eyes(album.images, (settings.brain, settings.tool))
     view = behalf.view or await shop.view(task_id, roots)
     made = await shop.hands(view, text, mode, settling=behalf.settling)
     await behalf.began(task_id)
@@ -65,7 +69,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     def hands() -> Hands:
         return behalf.hands(made(gate))
 
-    budgeted = BudgetedModel(model, budget)
+    budgeted = album.shown_to(BudgetedModel(model, budget))
     stage = LiveStage(task_id, shop.bus, budgeted, hands, shop.clock, shop.ids, memory)
     task = TaskRun(task_id, stage, settings, budget.cost, answers)
     limits, asked_by = shop.limits(options), options.caller and options.caller.asked_by
@@ -77,6 +81,12 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
         history=tuple(history),
         checks=tuple(map(by_command, options.checks)),
         returns=dict(options.returns) if options.returns is not None else None,
+        images=album.images,
     )
     lock = TaskLock(shop.config.home, task_id)
-    return Begun(task, lambda: alone(task.run(opened, request, lock.take)), lock, view)
+
+    def claim() -> None:
+        lock.take()
+        album.keep(shop.config.home, task_id)
+
+    return Begun(task, lambda: alone(task.run(opened, request, claim)), lock, view)

@@ -31,7 +31,7 @@ class ModelEndpoint(Section):
 
     `base_url` may be `embedded`: the model on this machine. `api_key_env` is the *name* of the variable that holds
     the key; keys themselves never stand in the file. `context` is the model's window in tokens, `timeout` seconds
-    for one call, `concurrency` calls at a time.
+    for one call, `concurrency` calls at a time. `images`: it takes images, which no server tells.
     """
 
     base_url: str | None = Field(default=None, pattern=r"^(embedded|https?://[^\s@]+)$")
@@ -40,6 +40,7 @@ class ModelEndpoint(Section):
     timeout: Number = Field(default=300.0, gt=0, le=3_600)
     concurrency: Whole = Field(default=8, ge=1, le=256)
     context: Whole = Field(default=32_768, ge=2_048)
+    images: bool = False
 
 
 class Models(Section):

@@ -22,7 +22,7 @@ TIERS: tuple[TierName, ...] = ("brain", "tool")
 class EndpointSettings:
     """An endpoint that is ready to be used. `api_key` empty: none is sent. Seconds, calls at a time, tokens.
 
-    `source` says for a person who named it.
+    `images`: it takes images. `source` says for a person who named it.
     """
 
     base_url: str
@@ -32,6 +32,7 @@ class EndpointSettings:
     concurrency: int
     context: int
     source: str
+    images: bool = False
 
 
 def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> EndpointSettings | None:
@@ -57,7 +58,13 @@ def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> Endp
         concurrency=written.concurrency,
         context=written.context,
         source=source,
+        images=written.images,
     )
+
+
+def takes_images(config: Config, environ: Mapping[str, str]) -> bool:
+    """Whether a model of some tier is said to take images. Raises ConfigurationError as `endpoint` does."""
+    return any(found.images for tier in TIERS if (found := endpoint(config, tier, environ)))
 
 
 def key_variables(config: Config) -> tuple[str, ...]:

@@ -33,7 +33,8 @@ def open_models(
             from artoo.runtime.embedded_model import embedded_model
 
             return embedded_model(config, clock, report)
-        return _endpoint_model(settings, config, clock)
+        same = [each for each in chosen.values() if each is not None and _endpoint_of(each) == wanted]
+        return _endpoint_model(settings, config, clock, images=any(each.images for each in same))
 
     brain, tool = _endpoint_of(chosen[Tier.BRAIN]), _endpoint_of(chosen[Tier.TOOL])
     return TieredModel(ModelSettings(brain=brain, tool=tool), connect)
@@ -48,7 +49,8 @@ def _endpoint_of(settings: EndpointSettings | None) -> Endpoint:
     return Endpoint(settings.base_url, settings.model, settings.api_key or None)
 
 
-def _endpoint_model(settings: EndpointSettings, config: Config, clock: Clock) -> EndpointModel:
+def _endpoint_model(settings: EndpointSettings, config: Config, clock: Clock, *, images: bool) -> EndpointModel:
+    """`images`: what is said of one tier holds for the other where both ask the same model."""
     # Client and aiohttp only where a server is really asked.
     from artoo.llm.client import EndpointModel
     from artoo.llm.dialect import FileDialectMemory
@@ -65,4 +67,5 @@ def _endpoint_model(settings: EndpointSettings, config: Config, clock: Clock) ->
         memory=memory,
         compact=True,
         window=settings.context,
+        images=images,
     )

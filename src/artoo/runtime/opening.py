@@ -48,11 +48,15 @@ def opened_as(
         apply=settings.apply,
         persona=settings.persona,
         standing=named(settings.standing),
-        brain=ModelKnown(small=settings.brain.small, window=settings.brain.window),
-        tool=ModelKnown(small=settings.tool.small, window=settings.tool.window),
+        brain=_as_told(settings.brain),
+        tool=_as_told(settings.tool),
         without=settings.heuristics.off,
         asked_by=asked_by,
     )
+
+
+def _as_told(known: Known) -> ModelKnown:
+    return ModelKnown(small=known.small, window=known.window, images=known.images)
 
 
 def named(standing: Standing) -> dict[str, str]:
@@ -75,8 +79,8 @@ def settings_of(opened: TaskOpened, project: str = "") -> TaskSettings:
             second_look=SecondLook(opened.second_look),
             persona=opened.persona,
             standing=_standing(opened.standing),
-            brain=Known(opened.brain.small, opened.brain.window),
-            tool=Known(opened.tool.small, opened.tool.window),
+            brain=Known(opened.brain.small, opened.brain.window, opened.brain.images),
+            tool=Known(opened.tool.small, opened.tool.window, opened.tool.images),
             heuristics=without(opened.without),
             project=project,
             apply=opened.apply or ApplyMode.NEW,

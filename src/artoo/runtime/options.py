@@ -91,7 +91,8 @@ class RunOptions:
     succeed, `verify` asks for a second way of checking also where the model is not known to be small.
     `strict` sets δ = 0, `strict_roles` makes every role call its model, `memory` False neither reads nor writes
     shared memory. `behalf`: the agent of a team for whom it is done. `returns`: the JSON schema of the value that
-    the result is to hold. `caller`: the program that asks (None: the process's own person does).
+    the result is to hold. `caller`: the program that asks (None: the process's own person does). `images` are
+    files, or the bytes of some, that the models are shown (PNG, JPEG, GIF, WebP).
     """
 
     workspace: Path | None = None
@@ -107,6 +108,7 @@ class RunOptions:
     behalf: Behalf | None = None
     returns: Mapping[str, object] | None = None
     caller: Caller | None = None
+    images: tuple[Path | bytes, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises ConfigurationError for a mode that there is not, and for an empty check."""

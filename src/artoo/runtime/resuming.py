@@ -25,6 +25,7 @@ from artoo.runtime.beginning import Begun
 from artoo.runtime.behalf import Behalf
 from artoo.runtime.budgets import price_list
 from artoo.runtime.caller import Caller
+from artoo.runtime.images import Album
 from artoo.runtime.opening import named, own_version, settings_of
 from artoo.runtime.options import Budgets, RunOptions
 from artoo.runtime.pending import goes_on
@@ -105,6 +106,7 @@ async def _taken_up(
     answers = shop.answers(options, roots, task_id)
     spent = cost_of(resumption.calls, price_list(shop.config))
     budget = shop.budget(options.budgets, spent)
+    album = await asyncio.to_thread(Album.kept, shop.config.home, task_id, recording.request.images)
     await settle_earlier(shop.config)
     await asyncio.to_thread(goes_on, shop.config, task_id)
     view = behalf.view or await shop.view(task_id, roots)
@@ -119,7 +121,7 @@ async def _taken_up(
     made = await shop.hands(view, recording.request.text, mode, past, behalf.settling)
     beyond = Beyond(
         bus=shop.bus,
-        model=BudgetedModel(behalf.model(shop.model), budget),
+        model=album.shown_to(BudgetedModel(behalf.model(shop.model), budget)),
         hands=lambda port: behalf.hands(made(port)),
         clock=shop.clock,
         ids=shop.ids,

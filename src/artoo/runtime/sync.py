@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypeVar, overload
 from artoo.contracts.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from artoo.contracts.request import Turn
     from artoo.contracts.solution import FinalResult
     from artoo.llm.budget import MeteredModel
@@ -25,6 +27,7 @@ def run_sync(
     text: str,
     *,
     checks: Sequence[str] = (),
+    images: Sequence[Path | bytes] = (),
     history: Sequence[Turn] = (),
     options: RunOptions | None = None,
     config: Config | None = None,
@@ -40,6 +43,7 @@ def run_sync(
     *,
     returns: type[T],
     checks: Sequence[str] = (),
+    images: Sequence[Path | bytes] = (),
     history: Sequence[Turn] = (),
     options: RunOptions | None = None,
     config: Config | None = None,
@@ -54,6 +58,7 @@ def run_sync(
     *,
     returns: type[T] | None = None,
     checks: Sequence[str] = (),
+    images: Sequence[Path | bytes] = (),
     history: Sequence[Turn] = (),
     options: RunOptions | None = None,
     config: Config | None = None,
@@ -77,7 +82,9 @@ def run_sync(
     async def run() -> FinalResult | Returned[T]:
         async with Artoo(config, tools=tools, confirm=confirm, model=model) as artoo:
             if returns is None:
-                return await artoo.run(text, checks=checks, history=history, options=options)
-            return await artoo.run(text, returns=returns, checks=checks, history=history, options=options)
+                return await artoo.run(text, checks=checks, images=images, history=history, options=options)
+            return await artoo.run(
+                text, returns=returns, checks=checks, images=images, history=history, options=options
+            )
 
     return asyncio.run(run())

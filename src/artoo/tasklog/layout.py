@@ -3,6 +3,7 @@
     <home>/tasks/<task id>/log.jsonl         header line, then one envelope a line
                            log.0001.jsonl    the next part, once the one before is full
                            blobs/<sha256>    long strings of the payloads, UTF-8
+                           images/<sha256>   what was attached to the request
 
 A header is `{"artoo_task_log": 1, "task_id": …, "part": n}`; a gap is `{"gap": {"count": n, "reason": …}}` and
 stands where messages are missing; every other line is an envelope (contracts.codec).
@@ -44,6 +45,11 @@ def task_directory(home: Path, task_id: str) -> Path:
     """One task's own directory. An id that is no plain file name is replaced by its hash."""
     name = task_id if _SAFE.fullmatch(task_id) else hashlib.sha256(task_id.encode("utf-8", "replace")).hexdigest()
     return tasks_directory(home) / name
+
+
+def images_directory(home: Path, task_id: str) -> Path:
+    """Where the images of a task's request are; it need not exist."""
+    return task_directory(home, task_id) / "images"
 
 
 def part_path(directory: Path, part: int) -> Path:

@@ -98,7 +98,7 @@ def _measured(directory: Path) -> _Log:
     parts = parts_of(directory)
     written = parts[-1].stat().st_mtime if parts else directory.stat().st_mtime
     size = 0
-    for folder in (directory, directory / "blobs"):
+    for folder in (directory, directory / "blobs", directory / "images"):
         if folder.is_dir():
             size += sum(
                 entry.stat().st_size for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -24,7 +24,10 @@ class ScriptError(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request as the scripted model saw it. `wire` is how structure was asked for, `number` counts from 1."""
+    """One request as the scripted model saw it. `wire` is how structure was asked for, `number` counts from 1.
+
+    `images` are the data URLs of those that it was shown.
+    """
 
     contract: str
     system: str
@@ -32,6 +35,7 @@ class Asked:
     wire: str
     number: int
     body: Mapping[str, Json]
+    images: tuple[str, ...] = ()
 
     @property
     def messages(self) -> list[dict[str, str]]:
@@ -127,15 +131,31 @@ class ScriptPlayer:
 
 def asked_in(body: Mapping[str, Json], number: int) -> Asked:
     """Reads a chat-completions body. The contract is the JSON schema's name, else the `contract: NAME` line."""
-    messages = cast(list[dict[str, str]], body.get("messages") or [])
-    system = "\n".join(m.get("content") or "" for m in messages if m.get("role") == "system")
-    user = "\n".join(m.get("content") or "" for m in messages if m.get("role") == "user")
+    messages = cast(list[dict[str, Json]], body.get("messages") or [])
+    system = "\n".join(_words(m.get("content")) for m in messages if m.get("role") == "system")
+    user = "\n".join(_words(m.get("content")) for m in messages if m.get("role") == "user")
     form = cast(dict[str, Json], body.get("response_format") or {})
     named = cast(dict[str, Json], form.get("json_schema") or {}).get("name")
     line = _CONTRACT_LINE.search(system)
     contract = named if isinstance(named, str) else (line.group(1) if line else "")
     wire = str(form.get("type") or ("grammar" if body.get("grammar") else "prompted"))
-    return Asked(contract, system, user, wire, number, body)
+    return Asked(contract, system, user, wire, number, body, tuple(_pictures(messages)))
+
+
+def _words(content: Json) -> str:
+    """The words of a message, which has them alone or as parts beside images."""
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return str(content or "")
+
+
+def _pictures(messages: Sequence[Mapping[str, Json]]) -> Iterator[str]:
+    for message in messages:
+        content = message.get("content")
+        for part in content if isinstance(content, list) else ():
+            shown = part.get("image_url") if isinstance(part, dict) else None
+            if isinstance(shown, dict):
+                yield str(shown.get("url"))
 
 
 def _shared(one: str, other: str) -> int:

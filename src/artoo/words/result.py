@@ -39,6 +39,7 @@ class ResultWords:
     withheld: str
     unverified: str
     unlooked: str
+    from_image: str
     open: str
     failing: str
     unformed: str
@@ -63,8 +64,10 @@ class ResultWords:
     def fact(self, fact: ResultFact) -> str:
         """One thing that code knows, as a line."""
         match fact:
-            case Unconfirmed(looked=looked):
-                return self.unverified if looked else self.unlooked
+            case Unconfirmed(looked=True):
+                return self.unverified
+            case Unconfirmed(images=images):
+                return self.from_image if images else self.unlooked
             case LeftOpen(criterion=criterion):
                 return self.open.format(criterion=self.criterion(criterion))
             case FailedLast(command=command):
@@ -127,6 +130,7 @@ ENGLISH: Final = ResultWords(
     withheld="Not done, because it was not confirmed: {act}",
     unverified="Unverified: nothing has confirmed this answer.",
     unlooked="Unverified: this is what the model knows; nothing was looked up.",
+    from_image="Unverified: this is what the model sees in the image or knows; nothing was looked up.",
     open="Not verified: {criterion}",
     failing="Failed last: {command}",
     unformed="Not in the form that was asked for: {reason}",
@@ -172,6 +176,7 @@ CHINESE: Final = ResultWords(
     withheld="未执行（未获确认）：{act}",
     unverified="未经验证：没有任何东西证实这个答案。",
     unlooked="未经验证：这是模型自己的知识，没有查证。",
+    from_image="未经验证：这是模型从图片中看到的或自己知道的，没有查证。",
     open="未验证：{criterion}",
     failing="最后失败的命令：{command}",
     unformed="未能转换成所要求的格式：{reason}",

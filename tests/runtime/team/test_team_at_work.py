@@ -32,6 +32,8 @@ async def test_three_tasks_to_the_archive(place: Path) -> None:
             case _:
                 raise AssertionError(asked.contract)
 
+    (place / "project").mkdir()
+    (place / "project" / "AGENTS.md").write_text("One line a file.\n")
     async with crew(place, script) as team:
         alpha = await team.add("write alpha.txt with a line", "ada", Complexity.SIMPLE)
         beta = await team.add("write beta.txt with a line", "bob", Complexity.SIMPLE)
@@ -53,7 +55,7 @@ async def test_three_tasks_to_the_archive(place: Path) -> None:
         ]
         assert "review > completed by policy" in await team.moves(beta)
         assert "review > completed by policy" in await team.moves(gamma)
-        assert len(reviews) == 2
+        assert len(reviews) == 2 and all("One line a file." in shown for shown in reviews)
         for work in ("views", "submissions"):
             assert not list((place / "home" / work).glob("0*"))
     assert (place / "project" / "alpha.txt").read_text() == "alpha right\n"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from artoo.cli.paint import Paint, Tone
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line
-from artoo.cli.review.pager import rows
 from artoo.cli.review.repositories import apart, meaning, told
 from artoo.cli.review.words import ReviewWords, review_words
+from artoo.cli.wrapping import rows_of
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.settling import BY_NAME, ChangeClass, ClassCount, ClassifiedChange, Review, in_order_of_danger
 from artoo.tools.gate_words import word
@@ -110,7 +110,7 @@ class Layout:
             if len(found) > count:
                 names.append(self.words.more.format(count=f"{len(found) - count:,}"))
             line = f"  {head}  {self.words.joint.join(names)}"
-            if rows([line], self.width) <= ROWS_BESIDE:
+            if rows_of([line], self.width) <= ROWS_BESIDE:
                 break
         return line
 

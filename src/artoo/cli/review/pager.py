@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Sequence
 
 from artoo.cli.keyboard import Keyboard
 from artoo.cli.review.words import ReviewWords
 from artoo.cli.screen import ERASE_LINE, Screen
-
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+from artoo.cli.wrapping import rows_of
 
 _BACK = frozenset(("p", "b", "\x1b[5~", "\x1b[A", "\x1b[D"))
 _LEAVE = frozenset(("q", "", "\x04"))
@@ -46,7 +43,7 @@ async def page(lines: Sequence[str], screen: Screen, keyboard: Keyboard, words: 
 
 def fits(lines: Sequence[str], screen: Screen) -> bool:
     """Whether all of it can be seen at once, with a line for the question below it."""
-    return rows(lines, screen.size().columns) < screen.size().lines - 1
+    return rows_of(lines, screen.size().columns) < screen.size().lines - 1
 
 
 async def _key(lines: Sequence[str], end: int, screen: Screen, keyboard: Keyboard, words: ReviewWords) -> str:
@@ -63,15 +60,8 @@ def _fits(lines: Sequence[str], start: int, screen: Screen) -> int:
     size = screen.size()
     room, end = max(FEWEST_ROWS, size.lines - 2), start
     while end < len(lines):
-        room -= rows(lines[end : end + 1], size.columns)
+        room -= rows_of(lines[end : end + 1], size.columns)
         if room < 0 and end > start:
             break
         end += 1
     return end
-
-
-def rows(lines: Sequence[str], columns: int) -> int:
-    """Rows that lines take on a terminal that wraps them; wide characters count twice."""
-    from rich.cells import cell_len
-
-    return sum(max(1, math.ceil(cell_len(_COLOUR.sub("", line)) / max(1, columns))) for line in lines)

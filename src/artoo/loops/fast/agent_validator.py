@@ -28,15 +28,13 @@ from artoo.loops.fast import judging
 from artoo.loops.fast.agreement import Agreement, SecondLook, second_way
 from artoo.loops.fast.checks import run_check
 from artoo.loops.fast.correction import correction_for
-from artoo.loops.fast.facts import Fact, broken_act, floating_tokens, rests_on_nothing
+from artoo.loops.fast.facts import Fact, broken_act, floating_tokens, own_words_on, rests_on_nothing
 from artoo.loops.fast.judgement import CANNOT, DIFFERENCE_SHOWN, judge
 from artoo.loops.fast.second_author import SecondAuthor
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.evidence import EvidenceSource
 from artoo.ports.surroundings import SurroundingsSource
-
-OWN_KNOWLEDGE = "no call was made for it: the model's own knowledge"
 
 
 @dataclass(slots=True)
@@ -158,6 +156,8 @@ class AgentValidator:
 
     async def _floating(self, record: _Record, result: ExecutionResult) -> Fact | None:
         subtask = record.subtask
+        if subtask.images and self._asker.known.images:
+            return None  # a token may stand in a picture, which code cannot read
         request = (subtask.intent, subtask.context, *(each.text for each in subtask.success_criteria))
 
         async def around() -> str:
@@ -205,9 +205,10 @@ class AgentValidator:
         judged = None
         if criteria and (self._always_ask or (left and not alone and not result.small_model)):
             difference = await self._source.difference(DIFFERENCE_SHOWN)
-            judged = await judge(self._asker, record.subtask.intent, criteria, result, difference, cause)
+            subtask = await self._guided(record, result)
+            judged = await judge(self._asker, subtask, criteria, result, difference, cause)
         if judged is None or alone or result.small_model:
-            reason = OWN_KNOWLEDGE if alone else "nothing decided it"
+            reason = own_words_on(record.subtask.images) if alone else "nothing decided it"
             return _Judged(tuple(judging.left_open(each, reason) for each in left))
         if not left:
             return _Judged(())
@@ -221,10 +222,18 @@ class AgentValidator:
         if result.small_model or rests_on_nothing(result):
             return _Judged(verdicts, final=True, hopeless=True)
         difference = await self._source.difference(DIFFERENCE_SHOWN)
-        judged = await judge(self._asker, record.subtask.intent, (CANNOT,), result, difference, cause)
+        subtask = await self._guided(record, result)
+        judged = await judge(self._asker, subtask, (CANNOT,), result, difference, cause)
         if judged.judgements[0].verdict == "fail":
             return _Judged(verdicts, judged.advice or judged.judgements[0].evidence)
         return _Judged(verdicts, final=True, hopeless=True)
+
+    async def _guided(self, record: _Record, result: ExecutionResult) -> SubTask:
+        """The subtask with the standing instructions of the places where it has worked."""
+        if not any(call.changes for call in result.tool_calls):
+            return record.subtask
+        seen = await self._surroundings.look(record.subtask.intent)
+        return record.subtask.model_copy(update={"guide": seen.guide})
 
     def _second_time(self, record: _Record, asked: str) -> bool:
         """Whether this has been asked for before in this subtask; it is now."""

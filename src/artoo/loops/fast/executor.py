@@ -293,6 +293,7 @@ class Executor:
             variant=work.attempt - 1 + warmth,
             body_field="body",
             simple=simple,
+            images=work.subtask.images,
         )
 
     async def _listing(self, work: _Work) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from artoo.contracts.execution import CallStatus, ExecutionResult, FailureClass, ToolCall
 from artoo.contracts.findings import Found, Reason
+from artoo.contracts.images import AttachedImage
 from artoo.contracts.shortened import last_part, shortened
 from artoo.loops.fast.failure import failure_class_of, names_system_error
 from artoo.loops.fast.grounding import Seen, Ungrounded, own_words, seen_in, ungrounded
@@ -18,6 +19,8 @@ _NAMED = 4
 _LOOKED_FOR = 12
 """Names in a text that are looked for on disk."""
 _SAID = 160
+_KNOWN = "no call was made for it: the model's own knowledge"
+_SEEN = "no call was made for it: what the model sees in the attached image, or knows"
 _WORKED_OUT = "A figure that is worked out needs the numbers that it is worked out from beside it."
 
 Around = Callable[[], Awaitable[str]]
@@ -46,6 +49,11 @@ class Fact:
 def rests_on_nothing(result: ExecutionResult) -> bool:
     """Whether no call shows anything: none was made, or they printed what was written into them."""
     return all(map(own_words, result.tool_calls))
+
+
+def own_words_on(images: Sequence[AttachedImage]) -> str:
+    """Why nothing decided about an answer that no call was made for."""
+    return _SEEN if images else _KNOWN
 
 
 def broken_act(result: ExecutionResult) -> Fact | None:

@@ -9,6 +9,7 @@ from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.execution import ExecutionResult, ToolCall
+from artoo.contracts.plan import SubTask
 from artoo.contracts.shortened import without_middle
 from artoo.loops.asking import Asker
 from artoo.loops.fast.report import Judgement, ValidationReport, numbered, usable_judgements
@@ -36,7 +37,7 @@ class Judged:
 
 async def judge(
     asker: Asker,
-    intent: str,
+    subtask: SubTask,
     criteria: Sequence[Criterion],
     result: ExecutionResult,
     difference: str,
@@ -45,13 +46,19 @@ async def judge(
     """The judge's verdicts on these criteria, as far as their quotes are in what it was shown."""
     shown = facts_of(result, difference)
     segments = {
-        Segment.TASK: intent,
+        Segment.PROJECT_GUIDE: subtask.guide,
+        Segment.TASK: subtask.intent,
         Segment.CONTEXT: f"Criteria:\n{numbered(criteria)}\n\nClaim: {without_middle(result.output, _CLAIM_SHOWN)}",
         Segment.EVIDENCE: shown,
     }
     try:
         report = await asker.ask(
-            "ValidationReport", ValidationReport, segments, cause=cause, max_tokens=_REPORT_TOKENS
+            "ValidationReport",
+            ValidationReport,
+            segments,
+            cause=cause,
+            max_tokens=_REPORT_TOKENS,
+            images=subtask.images,
         )
     except ModelAnswerInvalid as error:
         return Judged(tuple(Judgement("open", f"no usable verdict: {error}") for _ in criteria))

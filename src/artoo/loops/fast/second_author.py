@@ -48,6 +48,7 @@ class SecondAuthor:
         """A whole program in this language; None when the model gives none."""
         segments = {
             Segment.ROLE: _executors_role(),
+            Segment.PROJECT_GUIDE: self.subtask.guide,
             Segment.SURROUNDINGS: self.listing,
             Segment.CONTEXT: self.subtask.context,
             Segment.SUBTASK: self.subtask.intent,
@@ -63,6 +64,7 @@ class SecondAuthor:
                 variant=variant,
                 body_field="body",
                 simple=True,
+                images=self.subtask.images,
             )
         except ModelAnswerInvalid:
             return None

@@ -99,6 +99,7 @@ class Dispatcher:
                 context=planned.context,
                 surroundings=plan.surroundings,
                 guide=plan.guide,
+                images=plan.images,
                 success_criteria=planned.success_criteria,
                 must_not=plan.must_not,
                 cautions=plan.cautions,

@@ -49,7 +49,9 @@ class FailureReport(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a task stands when it ends: what every ending reports. `failed`: outcomes of all rounds that failed."""
+    """Where a task stands when it ends: what every ending reports. `failed`: outcomes of all rounds that failed;
+    `images`: the request had some.
+    """
 
     task_id: str
     language: str
@@ -61,6 +63,7 @@ class Standing:
     cost: Cost
     failed: tuple[SubTaskOutcome, ...] = ()
     amended: tuple[CheckAmended, ...] = ()
+    images: bool = False
 
 
 class Endings:
@@ -188,7 +191,9 @@ def _delivered(
     opened = open_criteria(outcomes, task_verdicts)
     assurance = assurance_of(last_verdicts(outcomes, task_verdicts))
     looked = any(outcome.tool_calls for outcome in outcomes)
-    facts: list[ResultFact] = [Unconfirmed(looked=looked)] if assurance is Assurance.UNVERIFIED else []
+    facts: list[ResultFact] = []
+    if assurance is Assurance.UNVERIFIED:
+        facts.append(Unconfirmed(looked=looked, images=standing.images))
     facts += (LeftOpen(criterion=criterion) for criterion in opened if criterion != standing.request)
     facts += (FailedLast(command=command) for command in _failing(outcomes))
     known = {"assurance": assurance, "open": opened, "facts": tuple(facts)}

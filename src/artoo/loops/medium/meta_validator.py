@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CriterionJudged, CriterionVerdict, ExecutionResult, SubTaskOutcome
+from artoo.contracts.images import AttachedImage
 from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.request import TaskSpec
 from artoo.contracts.solution import Halt, OutcomeSummary, ReplanRequest, StoppedBy
 from artoo.loops.asking import Asker
 from artoo.loops.fast.checks import CheckResult, run_check
-from artoo.loops.fast.facts import floating_tokens, nothing_around
+from artoo.loops.fast.facts import floating_tokens, nothing_around, own_words_on
 from artoo.loops.medium.merge import (
     FanIn,
     answering,
@@ -55,6 +56,7 @@ class MetaValidator:
         self._always_ask = always_ask
         self._started = clock.monotonic()
         self._intent = ""
+        self._images: tuple[AttachedImage, ...] = ()
         self._fan_in: FanIn | None = None
         self._known: dict[str, SubTaskOutcome] = {}
         self._judging: asyncio.Task[None] | None = None
@@ -76,7 +78,7 @@ class MetaValidator:
     async def _handle(self, envelope: Envelope, group: asyncio.TaskGroup) -> None:
         match envelope.payload:
             case TaskSpec() as spec:
-                self._intent = spec.intent
+                self._intent, self._images = spec.intent, spec.images
                 self._started = self._clock.monotonic()
             case DispatchManifest() as manifest:
                 carried = tuple(self._known[key] for key in manifest.carried if key in self._known)
@@ -150,16 +152,17 @@ class MetaValidator:
         )
 
     async def _reply(self, reply: str, criteria: Sequence[Criterion]) -> tuple[str, tuple[CriterionVerdict, ...]]:
-        """An answer for which nothing on this machine was needed. It may not speak of what is here."""
+        """An answer for which nothing on this machine was needed. It speaks of nothing here but an image."""
         result = ExecutionResult(subtask_id="", attempt=1, status="completed", output=reply)
-        fact = await floating_tokens(result, (self._intent,), nothing_around, self._source)
+        seen = self._images if self._asker.known.images else ()
+        fact = None if seen else await floating_tokens(result, (self._intent,), nothing_around, self._source)
         if fact is not None:
             return reply, tuple(contradicted(each, fact.message) for each in criteria)
         checks = await self._checks(criteria, None, reply)
         return reply, tuple(
             checked(each, checks[each.text], unfinished=False)
             if each.text in checks
-            else left_open(each, "no call was made for it: the model's own knowledge")
+            else left_open(each, own_words_on(seen))
             for each in criteria
         )
 

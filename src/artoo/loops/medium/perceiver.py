@@ -10,6 +10,7 @@ from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.tags import slug
 from artoo.loops.asking import Asker
+from artoo.loops.attachments import with_images
 from artoo.loops.medium.language import language_of
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
@@ -60,6 +61,7 @@ class Perceiver:
             language=language_of(request.text),
             corrects=bool(request.history) and answer is not None and answer.corrects,
             checks=request.checks,
+            images=request.images,
         )
 
     async def _ask(self, envelope: Envelope, request: UserRequest) -> TaskSpecAnswer:
@@ -68,4 +70,5 @@ class Perceiver:
             f"Person: {turn.input[:_TURN_CHARACTERS]}\nResult: {turn.summary[:_TURN_CHARACTERS]}" for turn in turns
         )
         segments = {Segment.SESSION: session, Segment.TASK: request.text}
+        segments = with_images(segments, request.images, shown=False)
         return await self._asker.ask("TaskSpec", TaskSpecAnswer, segments, cause=envelope, max_tokens=600)

@@ -130,6 +130,7 @@ class Planner:
                 subtasks=only,
                 surroundings=this.around.listing,
                 guide=this.around.guide,
+                images=spec.images,
                 must_not=this.must_not,
                 cautions=task.advice.cautions,
                 round=this.number,
@@ -160,6 +161,7 @@ class Planner:
                 cause=cause,
                 max_tokens=_SMALL_PLAN_TOKENS if self._asker.known.small else _PLAN_TOKENS,
                 variant=variant + this.number - 1,
+                images=task.spec.images,
             )
         except ModelAnswerInvalid as error:
             return None, [str(error)]
@@ -201,6 +203,7 @@ class Planner:
             scope=scope,
             surroundings=this.around.listing,
             guide=this.around.guide,
+            images=task.spec.images,
             must_not=this.must_not,
             cautions=tuple(dict.fromkeys((*task.advice.cautions, *cautions))),
             carried=this.carried,

@@ -292,6 +292,7 @@ class Solver:
             task_id=self._port.task_id,
             language=task.spec.language,
             request=task.spec.intent,
+            images=bool(task.spec.images),
             loss=measured.loss,
             grad_l=measured.gradient,
             replans=self._trajectory.replans,

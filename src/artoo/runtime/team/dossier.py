@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from artoo.contracts.agents import SubmittedWork
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
+from artoo.contracts.plan import Plan
+from artoo.contracts.recording import Observed, Source
 from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import FinalResult, OutcomeSummary, ReplanRequest
 
@@ -23,12 +25,17 @@ class Gathering:
     request: str = ""
     outcomes: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome])
     verdicts: tuple[CriterionVerdict, ...] = ()
+    guide: str = ""
 
     def __call__(self, envelope: Envelope) -> None:
         """Hears one message of the run."""
         match envelope.payload:
             case UserRequest() as request:
                 self.request = request.text
+            case Plan(guide=guide) if guide:
+                self.guide = guide
+            case Observed(source=Source.SURROUNDINGS, answer={"guide": str(guide)}) if guide:
+                self.guide = guide
             case SubTaskOutcome() as outcome:
                 self.outcomes[outcome.subtask_id] = outcome
             case OutcomeSummary() | ReplanRequest() as merged:
@@ -53,6 +60,7 @@ class Gathering:
             withheld=result.withheld,
             verdicts=tuple(_clipped(verdict) for verdict in verdicts[:MOST_VERDICTS]),
             calls=tuple(self._calls())[-MOST_CALLS:],
+            guide=self.guide,
         )
 
     def _calls(self) -> Iterator[str]:

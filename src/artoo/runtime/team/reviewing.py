@@ -90,6 +90,7 @@ class Reviewer:
 
     async def _ask(self, request: str, work: SubmittedWork, changes: tuple[ClassifiedChange, ...]) -> ReviewReport:
         segments = {
+            Segment.PROJECT_GUIDE: work.guide,
             Segment.TASK: request,
             Segment.CONTEXT: f"Result:\n{without_middle(work.summary, LONGEST_RESULT)}",
             Segment.EVIDENCE: "\n\n".join((_evidence(work), _changes(changes))),

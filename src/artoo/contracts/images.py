@@ -1,0 +1,20 @@
+"""Images that a person attaches to a request, as messages speak of them: what they are, never their bytes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from artoo.contracts.base import Contract
+
+MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
+
+
+class AttachedImage(Contract):
+    """One image. `name` is the person's for it, `size` in bytes; `sha256` finds the bytes beside the task's log."""
+
+    name: str
+    media_type: MediaType
+    size: int = Field(ge=1)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")

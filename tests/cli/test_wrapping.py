@@ -1,0 +1,81 @@
+"""Long lines end between words on a terminal: by themselves, and as the recordings show it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from terminal_recording import COLOURS, DIRECTORY, SCENES, WIDTHS, Scene, name_of, record
+
+from artoo.cli.wrapping import cells, fold_prose, fold_text, folded, rows_of
+from artoo.world.choose import open_sandbox
+
+RED, END = "\x1b[31m", "\x1b[0m"
+_COLOUR = re.compile(r"␛\[[0-9;:]*m")
+RECORDED = [
+    (scene, columns, colours)
+    for scene in SCENES
+    for columns in WIDTHS
+    for colours in COLOURS
+    if (DIRECTORY / name_of(scene, columns, colours)).exists()
+]
+
+
+@given(st.text("ab \x1b[31m中—-", max_size=200), st.integers(8, 80))
+def test_folding_loses_nothing(line: str, columns: int) -> None:
+    """The words are the same in the same order, and a row is too wide only where one word is."""
+    rows = folded(line, columns)
+    assert " ".join(rows).split() == line.split()
+    for row in rows:
+        assert cells(row) <= columns or len(row.split()) == 1
+
+
+def test_a_continued_line_stands_below_its_own_text() -> None:
+    """Set in as it is; colours take no room; a long path stays in one piece."""
+    assert folded("  ~ edited letter.md", 14) == ["  ~ edited", "  letter.md"]
+    assert folded(f"{RED}- deleted{END} all of it", 16) == [f"{RED}- deleted{END} all of", "it"]
+    assert folded("see /a/very/long/path/to/it now", 10) == ["see", "/a/very/long/path/to/it", "now"]
+    assert rows_of(["see /a/very/long/path/to/it now"], 10) == 5
+    assert fold_text("one two\n\nthree", 5) == "one\ntwo\n\nthree"
+
+
+def test_what_is_laid_out_by_its_lines_stays() -> None:
+    """Code, what is set in and the rows of a table; the sentences around them are folded."""
+    text = "one two three\n```\none two three\n```\n    one two three\n| one | two | three |"
+    assert fold_prose(text, 8) == text.replace("one two three", "one two\nthree", 1)
+
+
+@pytest.mark.parametrize(
+    ("scene", "columns", "colours"), RECORDED, ids=lambda value: str(getattr(value, "name", value))
+)
+def test_no_word_of_a_recording_is_broken(scene: Scene, columns: int, colours: bool) -> None:
+    """No row is wider than its terminal, and none ends within a word of the sentences that artoo says."""
+    if not (DIRECTORY / name_of(scene, 140, False)).exists():
+        pytest.skip("the widest recording of this scene is not there")
+    text = _COLOUR.sub("", (DIRECTORY / name_of(scene, columns, colours)).read_text(encoding="utf-8"))
+    rows = [row for row in text.splitlines() if not row.startswith(("$ artoo", "---"))]
+    assert all(cells(row) <= columns for row in rows), max(rows, key=cells)
+    widest = (DIRECTORY / name_of(scene, 140, False)).read_text(encoding="utf-8")
+    ends = {row.split()[-1] for row in rows if cells(row) == columns and not row.endswith("…")}
+    assert {word for end in ends for word in re.findall(r"\w+", end)} <= set(re.findall(r"\w+", widest))
+
+
+@pytest.mark.parametrize("colours", list(COLOURS), ids=["colours", "plain"])
+def test_a_recording_is_what_a_terminal_shows(tmp_path: Path, colours: bool) -> None:
+    """Played again in tmux, the review ends with the same rows (terminal_recording.py makes them)."""
+    if shutil.which("tmux") is None:
+        pytest.skip("tmux is not installed")
+    home = Path(os.path.realpath(tmp_path)) / "person"
+    home.mkdir()
+    if asyncio.run(open_sandbox(home / ".artoo")).tier != "bubblewrap":
+        pytest.skip("recorded where bubblewrap works")
+    scene = next(each for each in SCENES if each.name == "review")
+    made = asyncio.run(record(scene, 80, colours, home))
+    kept = (DIRECTORY / name_of(scene, 80, colours)).read_text(encoding="utf-8")
+    assert made.partition("--- at the end")[2] == kept.partition("--- at the end")[2]

@@ -1,0 +1,41 @@
+"""What is built can be installed: the program, the types' mark, and every file that is read at run time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src"
+
+
+def test_the_wheel_has_the_program_and_all_that_it_reads(tmp_path: Path) -> None:
+    """Built without a network; unpacked somewhere else it runs, and nothing of the sources is missing in it."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    [wheel] = tmp_path.glob("artoo-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        archive.extractall(tmp_path / "site")
+    about = next(name for name in names if name.endswith(".dist-info/METADATA"))
+    folder = about.rpartition("/")[0]
+    assert "artoo = artoo.cli.main:main" in (tmp_path / "site" / folder / "entry_points.txt").read_text()
+    metadata = Parser().parsestr((tmp_path / "site" / about).read_text(encoding="utf-8"))
+    assert metadata["Requires-Python"] and metadata["License-Expression"] and metadata.get_payload()
+    wanted = {
+        path.relative_to(SOURCE).as_posix()
+        for path in (SOURCE / "artoo").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert wanted <= names, wanted - names
+    assert "artoo/py.typed" in names
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "ARTOO_HOME": str(tmp_path / "home")}
+    program = (
+        "import artoo, sys; from artoo.cli.main import main; print(artoo.__file__); sys.exit(main(['--help']))"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith(str(tmp_path / "site")) and "Commands:" in ran.stdout
