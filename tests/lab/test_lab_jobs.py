@@ -61,7 +61,7 @@ def test_the_same_seed_makes_the_same_run() -> None:
 
 def test_a_wrong_tool_is_logical_and_is_blocked() -> None:
     """With a first guess that is never right, the law breaks symmetry by P = 1, and another tool is used."""
-    found = traces(World(parts=1, hopeless=0.0, big=0.0, foresight=0.0, mirage=0.0, heed=1.0), LAW)
+    found = traces(World(parts=1, hopeless=0.0, big=0.0, foresight=0.0, mirage=0.0, fluke=0.0, heed=1.0), LAW)
     assert all(each.decided[0].implausibility == 1.0 for each in found)
     assert {each.decided[0].state for each in found} == {"break_symmetry"}
     assert any(each.solved for each in found)
