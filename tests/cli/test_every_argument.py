@@ -15,8 +15,8 @@ from artoo.cli import running
 from artoo.cli.main import artoo, main
 
 KNOWN = {0, 1, 2, 3, 4, 130}
-ENDLESS = {("serve",), ("web",), ("audit", "tail")}
-"""They run until somebody stops them: here only with what they refuse."""
+ENDLESS = {("serve",), ("web",), ("audit", "tail"), ("lab", "report")}
+"""They run until somebody stops them, or for long: here only with what they refuse."""
 ELSEWHERE = {("model", "pull"), ("doctor",), ("sandbox",)}
 """They reach a network, or prove this machine's tiers: with their first argument empty."""
 

@@ -28,6 +28,7 @@ from artoo.loops.medium.meta_validator import MetaValidator
 from artoo.loops.medium.perceiver import Perceiver
 from artoo.loops.medium.planner import Planner
 from artoo.loops.medium.solver import Solver
+from artoo.loops.medium.trajectory import Trajectory
 from artoo.ports.bus import Port
 from artoo.ports.model import Known, Tier
 from artoo.ports.surroundings import SurroundingsSource
@@ -92,8 +93,12 @@ class TaskRun:
         settings: TaskSettings,
         spent: Callable[[], Cost],
         answers: Answers | None = None,
+        trajectory: Trajectory | None = None,
     ) -> None:
-        """`spent` says what the models have cost so far; `answers` are the user's to the gate's questions."""
+        """`spent` says what the models have cost so far; `answers` are the user's to the gate's questions.
+        `trajectory` replaces R7's control law, for experiments.
+        """
+        self._trajectory = trajectory
         self.task_id = task_id
         self._stage = stage
         self._settings = settings
@@ -220,6 +225,7 @@ class TaskRun:
             self._spent,
             memory=self._experience(port),
             watch=stage.watch(),
+            trajectory=self._trajectory,
         )
 
     def _offered(self) -> tuple[ToolSpec, ...]:

@@ -299,3 +299,16 @@ def test_prohibitions_are_short() -> None:
         tools=("glob",), targets=(("read_file", "a.txt"), ("python", "x = 1\nprint(x)"), ("shell", "x" * 99))
     )
     assert prohibitions(must_not) == "- glob\n- a.txt (with read_file)"
+
+
+@pytest.mark.parametrize("fault", list(FailureClass))
+def test_what_a_check_missed_takes_the_class_of_the_fault_behind_it(fault: FailureClass) -> None:
+    """A check sees that something is missing and not why; only a world that refused makes it environmental."""
+    missed = judging.from_check(Criterion(text="c"), CheckResult(False, "nothing there", FailureClass.LOGICAL))
+    passed = judging.from_check(Criterion(text="c"), CheckResult(True, "there"))
+    fact = Fact("it failed", fault, ("shell:cp",))
+    assert judging.missed_by(missed, fact).failure_class is fault
+    assert judging.missed_by(passed, fact) is passed
+    if fault is FailureClass.ENVIRONMENTAL:
+        assert judging.missed_by(missed, fact).identities == ("shell:cp",)
+        assert judging.missed_by(missed, fact).accountable is Role.PLANNER

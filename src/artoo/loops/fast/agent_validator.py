@@ -128,7 +128,8 @@ class AgentValidator:
         fact = broken_act(result) or await self._floating(record, result)
         left = [each for index, each in enumerate(criteria) if index not in decided]
         if fact is not None:
-            verdicts = (*decided.values(), *judging.against(left, fact))
+            missed = (judging.missed_by(verdict, fact) for verdict in decided.values())
+            verdicts = (*missed, *judging.against(left, fact))
             again = fact.asked_once and not result.small_model and self._second_time(record, "tokens")
             return _Judged(verdicts, fact.advice, final=again)
         if any(verdict.verdict == "fail" for verdict in decided.values()):

@@ -75,6 +75,17 @@ def from_check(criterion: Criterion, check: CheckResult) -> CriterionVerdict:
     return _verdict(criterion, verdict, check.evidence, DecidedBy.CHECK, check.failure_class, check.identities)
 
 
+def missed_by(verdict: CriterionVerdict, fact: Fact) -> CriterionVerdict:
+    """What a check missed because the world refused the last act is the world's failure, not the approach's.
+
+    A check sees that something is not there, and cannot see why; by itself it would call every fault logical.
+    """
+    if verdict.verdict != "fail" or fact.failure_class is not FailureClass.ENVIRONMENTAL:
+        return verdict
+    worldly = {"failure_class": fact.failure_class, "accountable": accountable(fact.failure_class)}
+    return verdict.model_copy(update={**worldly, "identities": verdict.identities or fact.identities})
+
+
 def against(criteria: Sequence[Criterion], fact: Fact) -> list[CriterionVerdict]:
     """A fact against a result fails every criterion that is not decided; Law 0's own when all are."""
     return [from_fact(each, fact) for each in criteria or (_implied(AGREES_WITH_EVIDENCE),)]

@@ -101,8 +101,11 @@ class Solver:
         *,
         memory: Experience | None = None,
         watch: Stopwatch | None = None,
+        trajectory: Trajectory | None = None,
     ) -> None:
-        """`memory` None: nothing is remembered. `watch` replaces the one that runs by `clock`."""
+        """`memory` None: nothing is remembered. `watch` replaces the one that runs by `clock`, `trajectory` the
+        control law, for experiments.
+        """
         self._memory = memory
         self._port = port
         self._endings = endings
@@ -110,7 +113,7 @@ class Solver:
         self._clock = clock
         self._spent = spent
         self._watch = watch or Stopwatch(clock)
-        self._trajectory = Trajectory(hyperparameters)
+        self._trajectory = trajectory or Trajectory(hyperparameters)
         self._budget_ms = float(hyperparameters.time_budget_ms)
         self._task: _Task | None = None
         self._equipping = Equipping()
@@ -209,8 +212,9 @@ class Solver:
         alternatives = () if self._memory is None else await self._memory.alternatives(task.spec.intent, cause)
         if task.ended:  # the time ran out meanwhile
             return
-        if directive in (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH):
+        if self._trajectory.blocks_tools(directive):
             task.blocked_tools = tools_to_block(outcomes, self._offered(), task.blocked_tools)
+        if self._trajectory.blocks_targets(directive):
             task.blocked_targets = targets_to_block(outcomes, task.blocked_targets)
         previous = self._trajectory.directive
         credit = task.lessons.after_break(previous, outcomes)

@@ -17,6 +17,9 @@ from artoo.control.loss import (
 )
 from artoo.loops.medium.gaps import Gap
 
+WRONG_WAYS = (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH)
+"""Directives after which the approach itself is held to be wrong."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
@@ -77,6 +80,14 @@ class Trajectory:
         self._previous = measured.terms
         self.directive = directive
         self.round += 1
+
+    def blocks_tools(self, directive: Directive) -> bool:
+        """Whether the tools of what failed are forbidden from now on."""
+        return directive in WRONG_WAYS
+
+    def blocks_targets(self, directive: Directive) -> bool:
+        """Whether what tools failed on for good is forbidden from now on."""
+        return directive in WRONG_WAYS
 
     def record(self, decision: Decision, measured: Measurement) -> Decided:
         """The decision as it goes on the stream."""

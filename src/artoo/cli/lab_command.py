@@ -1,0 +1,76 @@
+"""`artoo lab`: the paper's claims as experiments in a simulated world."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group(context_settings=_HELP)
+def lab() -> None:
+    """Run the paper's claims as experiments. No model is asked: models, tools and time are simulated."""
+
+
+@lab.command("list")
+def list_() -> None:
+    """Show the experiments, their claims, and what would refute each."""
+    from artoo.lab.catalogue import EXPERIMENTS
+
+    for each in EXPERIMENTS:
+        click.echo(f"{each.name}: {each.title} ({each.tasks} a cell, {len(each.cells())} cells)")
+        for claim in each.claims:
+            click.echo(f"  - {claim.text}\n    refuted if {claim.refuted_by}")
+
+
+@lab.command("run")
+@click.argument("name")
+@click.option("--tasks", type=click.IntRange(min=2), help="Jobs a cell; the experiment's own number otherwise.")
+@click.option("--seed", type=int, help="Another world of the same kind.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes; as many as there are processors otherwise.")
+def run(name: str, tasks: int | None, seed: int | None, jobs: int | None) -> None:
+    """Run experiment NAME and print its page."""
+    from artoo.lab.catalogue import EXPERIMENTS
+    from artoo.lab.conducting import conduct
+    from artoo.lab.report import page
+
+    names = [each.name for each in EXPERIMENTS]
+    if name not in names:
+        raise click.BadParameter(f"there is no experiment {name!r}; there are: {', '.join(names)}")
+    click.echo(page(conduct(name, tasks=tasks, seed=seed, jobs=jobs or os.cpu_count() or 1, told=_told)), nl=False)
+
+
+@lab.command("report")
+@click.argument("names", nargs=-1)
+@click.option("--tasks", type=click.IntRange(min=2), help="Jobs a cell; each experiment's own number otherwise.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes; as many as there are processors otherwise.")
+@click.option("--claims", is_flag=True, help="Run nothing: write the claims of what was not run yet.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("docs/lab"),
+    show_default=True,
+    help="Folder of the pages.",
+)
+def report(names: tuple[str, ...], tasks: int | None, jobs: int | None, claims: bool, out: Path) -> None:
+    """Run all experiments (or NAMES) and write their pages and the summary."""
+    from artoo.lab.catalogue import EXPERIMENTS
+    from artoo.lab.conducting import conduct
+    from artoo.lab.report import keep, state_claims
+
+    known = [each.name for each in EXPERIMENTS]
+    if unknown := [name for name in names if name not in known]:
+        raise click.BadParameter(f"there is no experiment {unknown[0]!r}; there are: {', '.join(known)}")
+    if claims:
+        click.echo("\n".join(map(str, state_claims(out))))
+        return
+    for name in names or known:
+        for path in keep(out, conduct(name, tasks=tasks, jobs=jobs or os.cpu_count() or 1, told=_told)):
+            click.echo(path)
+
+
+def _told(line: str) -> None:
+    click.echo(line, err=True)

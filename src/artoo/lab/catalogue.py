@@ -1,0 +1,20 @@
+"""Which experiments there are, in the order of the report."""
+
+from __future__ import annotations
+
+from artoo.lab.experiment import Experiment
+from artoo.lab.experiments import control, memory, sensitivity, stop, structure, terms
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    control.EXPERIMENT,
+    terms.EXPERIMENT,
+    memory.EXPERIMENT,
+    structure.EXPERIMENT,
+    stop.EXPERIMENT,
+    sensitivity.EXPERIMENT,
+)
+
+
+def experiment(name: str) -> Experiment:
+    """The experiment of this name. Raises KeyError when there is none."""
+    return {each.name: each for each in EXPERIMENTS}[name]

@@ -1,0 +1,233 @@
+"""Group 1: the control law against baselines, in the calm and in the faulty world."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from artoo.control.hyperparameters import Hyperparameters
+from artoo.lab.cells import WORLDS, Jobs, calls, frontier, in_both_worlds, named, solved, traces
+from artoo.lab.experiment import Claim, Experiment, Finding, Outcome, Picture, Rows, Table
+from artoo.lab.laws import (
+    Adapt,
+    AlwaysChange,
+    Anew,
+    Arm,
+    Coin,
+    Law,
+    Oracle,
+    Reflexion,
+    Retry,
+    TargetsToo,
+    Version07,
+    magentic,
+    rounds,
+)
+from artoo.lab.plot import Line, lines
+from artoo.lab.running import Trace
+from artoo.lab.statistics import (
+    Estimate,
+    Frontier,
+    bootstrap,
+    calls_for,
+    mean,
+    mean_of,
+    solved_at,
+)
+
+MOST = 4
+"""Replans of a baseline; where fewer are better for it, it is read at fewer."""
+AIM_POINTS, AIM_CALLS = 0.10, 0.25
+
+LAW, MENDED = "artoo's law", "the law, δ = 0, targets always blocked"
+BASELINES: tuple[Arm, ...] = (
+    Arm("naive retry", Retry, rounds(MOST)),
+    Arm("replan from scratch", Anew, rounds(MOST)),
+    Arm("Reflexion-like notes", Reflexion, rounds(MOST)),
+    Arm("ADaPT-like decomposition", Adapt, rounds(MOST)),
+    Arm("Magentic, stalls > 0", magentic(0), rounds(MOST)),
+    Arm("Magentic, stalls > 2", magentic(2), rounds(MOST)),
+    Arm("always another tool", AlwaysChange, rounds(MOST)),
+    Arm("a coin", Coin, rounds(MOST)),
+)
+BOUND = Arm("oracle", Oracle, rounds(MOST))
+OLD = Arm("v0.7's table", Version07)
+ARMS: tuple[Arm, ...] = (
+    Arm(LAW, Law),
+    Arm(MENDED, TargetsToo, Hyperparameters(delta=0.0)),
+    OLD,
+    *BASELINES,
+    BOUND,
+)
+
+AHEAD = Claim(
+    "In the faulty world the law solves more than every practical baseline at equal calls.",
+    "for some baseline the interval of (law − baseline) reaches down to 0",
+)
+AIM = Claim(
+    "Somewhere the law is at least 10 points ahead of the best baseline at equal calls, or needs 25 % fewer calls.",
+    "in both worlds the best baseline is less than 10 points behind and needs less than a third more calls",
+)
+NOWHERE_WORSE = Claim(
+    "Nowhere is the law significantly worse than a practical baseline at equal calls.",
+    "for some baseline in some world the whole interval of (law − baseline) is below 0",
+)
+BETTER_THAN_OLD = Claim(
+    "Taking the size of the gradient and P, and not its sign, is better: v0.8 solves at least as much as v0.7's "
+    "table at equal calls.",
+    "in some world the whole interval of (v0.8 − v0.7) at equal calls is below 0",
+)
+
+
+def cells() -> dict[str, Jobs]:
+    """Every arm in both worlds."""
+    return in_both_worlds(ARMS)
+
+
+def judge(rows: Rows) -> Outcome:
+    """Compares every arm with the law."""
+    tables, pictures, compared = list[Table](), list[Picture](), dict[tuple[str, str], tuple[Estimate, Saved]]()
+    for world in WORLDS:
+        law = traces(rows, named(world, LAW))
+        tables.append(_overview(world, rows))
+        at_equal: list[tuple[str, ...]] = []
+        for arm in (Arm(MENDED, TargetsToo), OLD, *BASELINES, BOUND):
+            points = _reach(arm, traces(rows, named(world, arm.name)))
+            ahead, saved = _ahead(law, points), _saved(law, points)
+            compared[world, arm.name] = ahead, saved
+            at_equal.append((arm.name, ahead.text(1, 100), saved.text))
+        tables.append(_equal_table(world, law, at_equal))
+        pictures.append(_picture(world, rows))
+    return Outcome(_findings(compared), tuple(tables), tuple(pictures))
+
+
+def _findings(compared: dict[tuple[str, str], tuple[Estimate, Saved]]) -> tuple[Finding, ...]:
+    practical = [arm.name for arm in BASELINES]
+    faulty = {name: compared["faulty", name][0] for name in practical}
+    weakest = min(faulty, key=lambda name: faulty[name].low)
+    best = {world: min(practical, key=lambda name: compared[world, name][0].value) for world in WORLDS}
+    worse = [key for key, (ahead, _) in compared.items() if key[1] in practical and ahead.below]
+    old = {world: compared[world, OLD.name][0] for world in WORLDS}
+    reached = [
+        world
+        for world in WORLDS
+        if compared[world, best[world]][0].value >= AIM_POINTS or compared[world, best[world]][1].share >= AIM_CALLS
+    ]
+    return (
+        Finding(AHEAD, faulty[weakest].above, f"least ahead of {weakest}: {faulty[weakest].text(1, 100)} points"),
+        Finding(
+            AIM,
+            bool(reached),
+            "; ".join(
+                f"{world}: best baseline {best[world]}, {compared[world, best[world]][0].text(1, 100)} points, "
+                f"{compared[world, best[world]][1].text} of the calls saved"
+                for world in WORLDS
+            ),
+        ),
+        Finding(
+            NOWHERE_WORSE,
+            not worse,
+            "; ".join(f"{world}: {name} {compared[world, name][0].text(1, 100)}" for world, name in worse)
+            or "none is",
+        ),
+        Finding(
+            BETTER_THAN_OLD,
+            not any(each.below for each in old.values()),
+            "; ".join(f"{world}: {each.text(1, 100)} points" for world, each in old.items()),
+        ),
+    )
+
+
+def _reach(arm: Arm, found: Sequence[Trace]) -> Frontier:
+    """A baseline's frontier over its rounds; an arm that stops by itself is one point."""
+    if arm.name in (MENDED, OLD.name):
+        return Frontier((tuple(calls(found)),), (tuple(solved(found)),))
+    return frontier(found, MOST)
+
+
+def _ahead(law: Sequence[Trace], other: Frontier) -> Estimate:
+    ours, cost = solved(law), calls(law)
+    return bootstrap(len(law), lambda at: mean(ours, at) - solved_at(other.points(at), mean(cost, at)))
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The share of calls that the law needs less than another arm for what it solves. Where that never solves so
+    much, `share` is less than all that it makes, and `reached` False.
+    """
+
+    share: float
+    reached: bool
+
+    @property
+    def text(self) -> str:
+        """For a table."""
+        return f"{100 * self.share:.0f} %" + ("" if self.reached else ", and it never solves as much")
+
+
+def _saved(law: Sequence[Trace], other: Frontier) -> Saved:
+    everybody = range(len(law))
+    points, ours = other.points(everybody), mean(calls(law), everybody)
+    needed = calls_for(points, mean(solved(law), everybody))
+    reached = math.isfinite(needed)
+    return Saved(1 - ours / (needed if reached else points[-1][0]), reached)
+
+
+def _overview(world: str, rows: Rows) -> Table:
+    lines_ = list[tuple[str, ...]]()
+    for arm in ARMS:
+        found = traces(rows, named(world, arm.name))
+        lines_.append(
+            (
+                arm.name,
+                mean_of(solved(found)).text(1, 100),
+                mean_of([each.share for each in found]).text(1, 100),
+                mean_of(calls(found)).text(1),
+                f"{sum(each.redundant for each in found) / len(found):.2f}",
+                f"{100 * sum(each.lost for each in found) / len(found):.1f}",
+                f"{sum(each.calls for each in found) / max(1, sum(each.solved for each in found)):.1f}",
+            )
+        )
+    columns = ("arm", "solved, %", "criteria met, %", "calls a job", "redundant steps", "lost by stopping, %")
+    note = f"Baselines stop after {MOST} replans, the law at its defaults (3) where nothing else is said."
+    return Table(f"The {world} world: every arm as it stops", (*columns, "calls a solved job"), tuple(lines_), note)
+
+
+def _equal_table(world: str, law: Sequence[Trace], found: Sequence[tuple[str, ...]]) -> Table:
+    everybody = range(len(law))
+    note = (
+        f"The law solves {100 * mean(solved(law), everybody):.1f} % at {mean(calls(law), everybody):.1f} calls a "
+        "job. Each other arm is read where it makes as many calls, between two numbers of replans by a "
+        "straight line."
+    )
+    columns = ("against", "law − it: points solved at equal calls", "calls saved at equal solved")
+    return Table(f"The {world} world: at equal calls, and at equal solved", columns, tuple(found), note)
+
+
+def _picture(world: str, rows: Rows) -> Picture:
+    series = [_point(name, traces(rows, named(world, name))) for name in (LAW, MENDED, OLD.name)]
+    for arm in (*BASELINES, BOUND):
+        found = traces(rows, named(world, arm.name))
+        points = frontier(found, MOST).points(range(len(found)))
+        series.append(Line(arm.name, tuple(points)))
+    title = f"Solved by model calls, {world} world"
+    return Picture(f"control-{world}", title, lines(title, "model calls a job", "share solved", series))
+
+
+def _point(name: str, found: Sequence[Trace]) -> Line:
+    """An arm that stops by itself, with its interval."""
+    share = mean_of(solved(found))
+    return Line(name, ((mean(calls(found), range(len(found))), share.value),), ((share.low, share.high),))
+
+
+EXPERIMENT = Experiment(
+    name="control",
+    title="The control law against baselines",
+    question="Is it worth anything to choose the next plan by loss, gradient and kind of failure?",
+    claims=(AHEAD, AIM, NOWHERE_WORSE, BETTER_THAN_OLD),
+    cells=cells,
+    judge=judge,
+    real="bus and routes, R1 to R4b with their checks, facts and plan rules, the dispatcher, R7 with its law",
+    simulated="models, tools, the person, time",
+)

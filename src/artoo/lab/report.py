@@ -1,0 +1,148 @@
+"""The pages of docs/lab: one an experiment, its pictures, and a summary of all that have been run.
+
+`results.json` beside them holds what each experiment found, so that one can be run anew without the others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from artoo.contracts.base import Contract
+from artoo.lab.catalogue import EXPERIMENTS, experiment
+from artoo.lab.conducting import Ran
+from artoo.lab.experiment import Experiment, Table
+
+RESULTS = "results.json"
+SUMMARY = "README.md"
+
+
+class Claimed(Contract):
+    """A claim and what came out, as it is kept."""
+
+    text: str
+    refuted_by: str
+    holds: bool
+    seen: str
+
+
+class Kept(Contract):
+    """A run, as it is kept."""
+
+    name: str
+    tasks: int
+    seed: int
+    seconds: float
+    claims: tuple[Claimed, ...]
+
+
+def keep(folder: Path, ran: Ran) -> list[Path]:
+    """Writes a run's page and pictures, and the summary anew. Returns what was written."""
+    written = {folder / f"{picture.name}.svg": picture.svg for picture in ran.outcome.pictures}
+    written[folder / f"{ran.name}.md"] = page(ran)
+    kept = [each.model_dump() for each in {**_kept(folder), ran.name: _as_kept(ran)}.values()]
+    written[folder / RESULTS] = json.dumps(kept, indent=1, ensure_ascii=False)
+    return [*_written(written), *state_claims(folder)]
+
+
+def state_claims(folder: Path) -> list[Path]:
+    """Writes the summary, and for each experiment that was not run yet a page with its claims."""
+    kept = _kept(folder)
+    waiting = {folder / f"{each.name}.md": pending(each) for each in EXPERIMENTS if each.name not in kept}
+    return _written({**waiting, folder / SUMMARY: summary(kept)})
+
+
+def _written(pages: Mapping[Path, str]) -> list[Path]:
+    for path, text in pages.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+    return list(pages)
+
+
+def page(ran: Ran) -> str:
+    """A run as Markdown."""
+    about, outcome = experiment(ran.name), ran.outcome
+    parts = [
+        f"# {about.title}",
+        about.question,
+        f"Real: {about.real}. Simulated: {about.simulated}. The world and the rules of comparison are in "
+        "[the lab's design](../design/lab.md).",
+        f"{ran.tasks} {'lives' if ran.name == 'memory' else 'jobs'} a cell, seed {ran.seed}; "
+        f"`artoo lab run {ran.name}` makes the same figures again.",
+        "## Claims, and what came out",
+        "What would refute a claim stood in the code before the run.",
+        *(
+            f"**{'Holds' if each.holds else 'Refuted'}.** {each.claim.text}\n\n"
+            f"- refuted if: {each.claim.refuted_by}\n- seen: {each.seen}"
+            for each in outcome.findings
+        ),
+        *(f"![{picture.title}]({picture.name}.svg)" for picture in outcome.pictures),
+        *(f"## {table.title}\n\n{markdown(table)}" for table in outcome.tables),
+        *outcome.notes,
+        "In brackets: 95 % intervals, by bootstrap over jobs (of lives, where jobs depend on each other).",
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def pending(about: Experiment) -> str:
+    """The page of an experiment that was not run yet: its claims, as they will be judged."""
+    parts = [
+        f"# {about.title}",
+        about.question,
+        f"**Not run yet.** `artoo lab report {about.name}` runs it and writes this page.",
+        "## Claims",
+        *(f"{claim.text}\n\n- refuted if: {claim.refuted_by}" for claim in about.claims),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown(table: Table) -> str:
+    """A table as Markdown, with its note above."""
+    lines = [table.columns, tuple("---" for _ in table.columns), *table.rows]
+    rows = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return f"{table.note}\n\n{rows}" if table.note else rows
+
+
+def summary(kept: dict[str, Kept]) -> str:
+    """The first page: every claim of every experiment that was run, in one table."""
+    rows = list[tuple[str, ...]]()
+    for each in EXPERIMENTS:
+        for claim in kept[each.name].claims if each.name in kept else ():
+            name = f"[{each.name}]({each.name}.md)"
+            rows.append((name, claim.text, "holds" if claim.holds else "**refuted**", claim.seen))
+    missing = [each.name for each in EXPERIMENTS if each.name not in kept]
+    table = markdown(Table("", ("experiment", "claim", "came out", "seen"), tuple(rows))) if rows else ""
+    seconds = sum(each.seconds for each in kept.values())
+    parts = [
+        "# The paper's claims, run",
+        "What `artoo lab report` found: artoo's own parts in a simulated world, against baselines and against the "
+        "law without each of its terms. A claim that is refuted is a result, and stays here until the default has "
+        "changed or the claim is gone. Nothing here says how good a language model is: models are simulated. "
+        "How, and what is real: [the lab's design](../design/lab.md).",
+        table,
+        f"All of it took {seconds / 60:.0f} minutes." if kept else "",
+        f"Not run: {', '.join(missing)}." if missing else "",
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _as_kept(ran: Ran) -> Kept:
+    claims: Sequence[Claimed] = [
+        Claimed(text=each.claim.text, refuted_by=each.claim.refuted_by, holds=each.holds, seen=each.seen)
+        for each in ran.outcome.findings
+    ]
+    return Kept(name=ran.name, tasks=ran.tasks, seed=ran.seed, seconds=round(ran.seconds), claims=tuple(claims))
+
+
+def _kept(folder: Path) -> dict[str, Kept]:
+    """The runs that are kept, in the order of the catalogue, without experiments that there are not any more."""
+    file = folder / RESULTS
+    known = [each.name for each in EXPERIMENTS]
+    if not file.exists():
+        return {}
+    found = [
+        Kept.model_validate(each) for each in cast("list[object]", json.loads(file.read_text(encoding="utf-8")))
+    ]
+    return {each.name: each for each in found if each.name in known}

@@ -1,0 +1,74 @@
+"""Time that passes only while everybody waits: minutes take milliseconds, and every run takes the same minutes."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class _Jumping(selectors.DefaultSelector):
+    """Where a selector would wait, time jumps to the next timer instead."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elapsed = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Waits for real only when there is no timer: then a thread is all that can go on."""
+        if timeout is None:
+            return super().select(None)
+        events = super().select(0)
+        if not events:
+            self.elapsed += max(0.0, timeout)
+        return events
+
+
+class _Inline(ThreadPoolExecutor):
+    """Runs what would go to a thread at once: no time passes in it, and its order is always the same."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """See Executor."""
+        future: Future[T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - whoever waits for the future gets it, as from a thread
+            future.set_exception(error)
+        return future
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop in virtual time. Every timeout and sleep of asyncio's in it is virtual too."""
+
+    def __init__(self) -> None:
+        self._jumping = _Jumping()
+        super().__init__(self._jumping)
+        self.set_default_executor(_Inline())
+
+    def time(self) -> float:
+        """Virtual seconds since the loop was made."""
+        return self._jumping.elapsed
+
+
+class LabClock:
+    """The running virtual loop's time. Implements `ports.clock.Clock`."""
+
+    def now(self) -> datetime:
+        """See Clock."""
+        return _START + timedelta(seconds=self.monotonic())
+
+    def monotonic(self) -> float:
+        """See Clock."""
+        return asyncio.get_running_loop().time()
+
+    async def sleep(self, seconds: float) -> None:
+        """See Clock."""
+        await asyncio.sleep(max(0.0, seconds))

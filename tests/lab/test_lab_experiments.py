@@ -1,0 +1,93 @@
+"""Experiments run whole, small, and their pages say what came out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from artoo.cli.main import main
+from artoo.lab.catalogue import EXPERIMENTS, experiment
+from artoo.lab.conducting import Piece, conduct, run_piece
+from artoo.lab.report import RESULTS, SUMMARY, keep, page
+
+ROOT = Path(__file__).parents[2]
+
+
+def quiet(_: str) -> None:
+    """Nobody listens."""
+
+
+def test_every_claim_says_what_would_refute_it() -> None:
+    """And no two experiments have one name."""
+    assert len({each.name for each in EXPERIMENTS}) == len(EXPERIMENTS)
+    for each in EXPERIMENTS:
+        assert each.claims and all(claim.text and claim.refuted_by for claim in each.claims)
+        assert each.real and each.simulated
+
+
+@pytest.mark.parametrize("name", [each.name for each in EXPERIMENTS if each.name not in ("memory", "sensitivity")])
+def test_an_experiment_judges_every_claim(name: str, tmp_path: Path) -> None:
+    """From a handful of jobs: one finding a claim, tables, pictures, a page that links them, and the summary."""
+    ran = conduct(name, tasks=3, told=quiet)
+    assert {each.claim for each in ran.outcome.findings} == set(experiment(name).claims)
+    written = {path.name for path in keep(tmp_path, ran)}
+    assert {f"{name}.md", RESULTS, SUMMARY} < written
+    text = (tmp_path / f"{name}.md").read_text()
+    assert all(
+        f"]({picture.name}.svg)" in text and f"{picture.name}.svg" in written for picture in ran.outcome.pictures
+    )
+    assert all(claim.text in (tmp_path / SUMMARY).read_text() for claim in experiment(name).claims)
+
+
+def test_a_life_is_lived_with_a_real_store() -> None:
+    """A hundred jobs with memory: what worked is preferred, and the same seed lives the same life again."""
+    piece = Piece("memory", "memory", 0, 1, 5)
+    life = run_piece(piece)
+    assert len(life) == 100
+    assert life == run_piece(piece)
+
+
+def test_what_was_run_is_kept_when_another_is_run(tmp_path: Path) -> None:
+    """The summary has both; the second run does not need the first one's rows."""
+    for name in ("structure", "stop"):
+        keep(tmp_path, conduct(name, tasks=2, told=quiet))
+    assert [each["name"] for each in json.loads((tmp_path / RESULTS).read_text())] == ["structure", "stop"]
+    assert "Not run: control, terms, memory, sensitivity." in (tmp_path / SUMMARY).read_text()
+    waiting = (tmp_path / "memory.md").read_text()
+    assert "Not run yet" in waiting and all(claim.refuted_by in waiting for claim in experiment("memory").claims)
+
+
+def test_pieces_make_the_same_as_the_whole() -> None:
+    """In what order and in how many pieces jobs are run changes nothing."""
+    whole = run_piece(Piece("stop", "faulty: δ = 0.3", 0, 4, 9))
+    assert whole == [
+        *run_piece(Piece("stop", "faulty: δ = 0.3", 0, 1, 9)),
+        *run_piece(Piece("stop", "faulty: δ = 0.3", 1, 4, 9)),
+    ]
+
+
+def test_the_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """`list` names all, `run` prints a page, a name that there is not is a mistake of usage."""
+    assert main(["lab", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"{each.name}: {each.title}" in listed for each in EXPERIMENTS)
+    assert main(["lab", "run", "structure", "--tasks", "2", "--jobs", "1"]) == 0
+    assert capsys.readouterr().out.startswith("# What more agents cost\n")
+    assert main(["lab", "run", "nothing"]) == 2
+    assert main(["lab", "report", "nothing", "--out", str(tmp_path / "out")]) == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_pages_are_of_the_experiments_that_there_are() -> None:
+    """Every claim that the code states is on its page as it is: nobody rewords a claim after its run."""
+    for each in EXPERIMENTS:
+        text = (ROOT / "docs" / "lab" / f"{each.name}.md").read_text()
+        assert all(claim.text in text and claim.refuted_by in text for claim in each.claims)
+
+
+def test_a_page_says_what_is_real() -> None:
+    """Nobody takes a simulated world for the real one."""
+    text = page(conduct("structure", tasks=2, told=quiet))
+    assert "Simulated: models, tools" in text and "design/lab.md" in text
