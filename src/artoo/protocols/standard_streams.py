@@ -90,10 +90,15 @@ async def standard_wire() -> AsyncGenerator[Wire]:
 async def _wire(wire_in: int, wire_out: int) -> AsyncGenerator[Wire]:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=LONGEST_LINE)
+    ends = _file(wire_in, "rb"), _file(wire_out, "wb")
+    source: asyncio.ReadTransport | None = None
     try:
-        source, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), _file(wire_in, "rb"))
-        sink, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, _file(wire_out, "wb"))
+        source, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), ends[0])
+        sink, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, ends[1])
     except (ValueError, PermissionError) as error:
+        for end in (source, *ends):
+            if end is not None:
+                end.close()
         raise ConfigurationError(f"standard input and output must be pipes or a terminal: {error}") from error
     writer = asyncio.StreamWriter(sink, protocol, None, loop)
     try:

@@ -160,6 +160,9 @@ def _class_due(
     """The class as far as the records leave no doubt; None when they do."""
     if result.infrastructure is not None:
         return FailureClass.ENVIRONMENTAL
+    blames_the_world = verdict.failure_class is FailureClass.ENVIRONMENTAL
+    if blames_the_world and verdict.decided_by in (DecidedBy.FACT, DecidedBy.CHECK):
+        return None if any(_went_wrong(call) for call in result.tool_calls) else FailureClass.LOGICAL
     check = criterion.check if criterion is not None else None
     if verdict.decided_by is DecidedBy.CHECK and isinstance(check, (OutputMatches, OutputIsJson)):
         return FailureClass.LOGICAL
@@ -172,8 +175,6 @@ def _class_due(
         return FailureClass.LOGICAL
     if verdict.decided_by is DecidedBy.CHECK and isinstance(check, ToolSucceeded):
         return _class_of_last(check, result)
-    if verdict.decided_by is DecidedBy.FACT and verdict.failure_class is FailureClass.ENVIRONMENTAL:
-        return None if any(_went_wrong(call) for call in result.tool_calls) else FailureClass.LOGICAL
     return None
 
 
