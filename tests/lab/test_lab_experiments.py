@@ -27,7 +27,13 @@ def test_every_claim_says_what_would_refute_it() -> None:
         assert each.real and each.simulated
 
 
-@pytest.mark.parametrize("name", [each.name for each in EXPERIMENTS if each.name not in ("memory", "sensitivity")])
+LONG = ("control", "terms")
+"""Baselines are tuned first, which takes a minute or two."""
+
+
+@pytest.mark.parametrize(
+    "name", ["structure", "stop", *(pytest.param(name, marks=pytest.mark.torture) for name in LONG)]
+)
 def test_an_experiment_judges_every_claim(name: str, tmp_path: Path) -> None:
     """From a handful of jobs: one finding a claim, tables, pictures, a page that links them, and the summary."""
     ran = conduct(name, tasks=3, told=quiet)
