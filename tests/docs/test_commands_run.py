@@ -29,7 +29,7 @@ ELSEWHERE: dict[tuple[str, ...], str] = {
     ("lab", "run"): "tests/lab/test_lab_experiments.py",
     ("lab", "report"): "tests/lab/test_lab_experiments.py",
 }
-"""What runs until it is stopped or for minutes, fetches a gigabyte or proves this machine; and which test runs it."""
+"""What runs until it is stopped or for minutes, fetches a gigabyte or proves this machine; which test runs it."""
 
 
 def elsewhere(words: list[str]) -> str | None:
