@@ -63,7 +63,7 @@ async def test_the_first_page_and_the_team_are_living(tmp_path: Path) -> None:
                 writer.say([*opening(), *list(first_round())[:5]])
                 drawn = tab.locator("article.at-work")
                 await drawn.locator("svg:visible .part-mark.working").nth(1).wait_for()
-                assert "Now: executor. · Round 1 · 0 of 2 subtasks · 2 model calls" in " ".join(
+                assert "Now: executor. · Round 1 · 0 of 2 subtasks · 3 model calls" in " ".join(
                     (await drawn.inner_text()).split()
                 )
                 writer.say(list(first_round())[5:])
