@@ -161,8 +161,9 @@ def _class_due(
     if result.infrastructure is not None:
         return FailureClass.ENVIRONMENTAL
     blames_the_world = verdict.failure_class is FailureClass.ENVIRONMENTAL
-    if blames_the_world and verdict.decided_by in (DecidedBy.FACT, DecidedBy.CHECK):
-        return None if any(_went_wrong(call) for call in result.tool_calls) else FailureClass.LOGICAL
+    looked_up = verdict.decided_by in (DecidedBy.FACT, DecidedBy.CHECK)
+    if blames_the_world and looked_up and any(_went_wrong(call) for call in result.tool_calls):
+        return None
     check = criterion.check if criterion is not None else None
     if verdict.decided_by is DecidedBy.CHECK and isinstance(check, (OutputMatches, OutputIsJson)):
         return FailureClass.LOGICAL
@@ -175,6 +176,8 @@ def _class_due(
         return FailureClass.LOGICAL
     if verdict.decided_by is DecidedBy.CHECK and isinstance(check, ToolSucceeded):
         return _class_of_last(check, result)
+    if blames_the_world and verdict.decided_by is DecidedBy.FACT:
+        return FailureClass.LOGICAL
     return None
 
 
