@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from artoo.words.roles import ROLES
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -245,17 +247,6 @@ _DIRECTIVES: Final = {
     "refine": ("mends what is missing", "补上缺少的部分"),
     "init": ("start", "开始"),
 }
-_ROLES: Final = {
-    "user": ("you", "用户"),
-    "perceiver": ("perceiver", "感知者"),
-    "planner": ("planner", "规划者"),
-    "dispatcher": ("dispatcher", "调度者"),
-    "executor": ("executor", "执行者"),
-    "agent_validator": ("validator", "验证者"),
-    "meta_validator": ("meta-validator", "总验证者"),
-    "solver": ("solver", "求解者"),
-    "gate": ("gate", "安全门"),
-}
 
 
 def in_language(language: str) -> Text:
@@ -275,7 +266,7 @@ def directive_name(name: str, text: Text) -> str:
 
 def role_name(name: str, text: Text) -> str:
     """A role for people."""
-    return _choose(_ROLES, name, text)
+    return _choose(ROLES, name, text)
 
 
 def _choose(table: dict[str, tuple[str, str]], name: str, text: Text) -> str:

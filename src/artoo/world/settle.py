@@ -61,8 +61,8 @@ class Told(BaseModel):
 
 class Mark(BaseModel):
     """`applying.json`: which record of the journal will say whether it happened. `whole`: then the view goes, but
-    for `forks`, in which a task that was cut off goes on. Without a record nothing is applied, and it has happened
-    when this is written: the view is discarded."""
+    for open forks, in which a task that was cut off goes on. Without a record nothing is applied, and it has
+    happened when this is written: the view is discarded."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -70,7 +70,6 @@ class Mark(BaseModel):
     whole: bool
     paths: tuple[str, ...]
     told: Told | None = None
-    forks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ def apply_difference(
     kept = keeping_refs(place, artoo_home, difference, chosen)
     name = new_name()
     applied = tuple(printable_path(one.path) for one in chosen)
-    mark = Mark(record=name, whole=whole, paths=applied, told=told, forks=place.has_forks)
+    mark = Mark(record=name, whole=whole, paths=applied, told=told)
     _write(place, mark)
     try:
         with readable_layers(chosen):
@@ -215,7 +214,7 @@ def _finish(place: ViewPlace, mark: Mark) -> None:
     """It is told, and what was applied leaves the view. May be repeated. Raises OSError."""
     if mark.told is not None:
         _tell(place, mark.told, mark.record)
-    if mark.whole and not mark.forks:
+    if mark.whole and not (mark.record and place.has_forks):
         place.remove()
         return
     if mark.whole:

@@ -5,20 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from artoo.web.words.said import Named
+from artoo.words import roles as words
 
-ROLES: Final = Named(
-    {
-        "user": ("you", "用户"),
-        "perceiver": ("perceiver", "感知者"),
-        "planner": ("planner", "规划者"),
-        "dispatcher": ("dispatcher", "调度者"),
-        "executor": ("executor", "执行者"),
-        "agent_validator": ("validator", "验证者"),
-        "meta_validator": ("meta-validator", "总验证者"),
-        "solver": ("solver", "求解者"),
-        "gate": ("gate", "安全门"),
-    }
-)
+ROLES: Final = Named(words.ROLES)
 DIRECTIVES: Final = Named(
     {
         "accept": ("accepted", "通过"),
