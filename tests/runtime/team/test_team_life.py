@@ -19,7 +19,7 @@ from artoo.contracts.agents import (
 )
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.execution import ToolCalled
+from artoo.contracts.execution import ToolCalled, ToolStarted
 from artoo.runtime.resuming import log_to_resume
 from artoo.runtime.team.instance import only_instance, serving
 from artoo.testing import Asked, FakeClock, too_many_requests
@@ -140,29 +140,28 @@ async def test_changed_identity_stops_the_agent(place: Path) -> None:
 
 
 async def test_a_stop_gives_work_back(place: Path) -> None:
-    """What is worked on when the team stops is given back, and the next start goes on with it."""
-    stuck = asyncio.Event()
+    """What is worked on when the team stops is given back, and the next start goes on with the very step."""
+    hold = place / "project" / "hold"
 
-    def never(asked: Asked) -> Scripted:
-        stuck.set()
-        return (
-            with_body({"tool": "shell", "is_final": True}, "sleep 60")
-            if asked.contract != "Plan"
-            else plan("write n.txt", exists("n.txt"))
-        )
+    def script(asked: Asked) -> Scripted:
+        if asked.contract == "Plan":
+            return plan("write n.txt", exists("n.txt"))
+        return shell("while test -e hold; do sleep 0.1; done") if hold.exists() else write("n.txt", "n\n")
 
-    async with crew(place, never, trust=ONE) as team:
+    async with crew(place, script, trust=ONE) as team:
+        hold.touch()
         task = await team.add("write n.txt", "cyd")
-        async with asyncio.timeout(20):
-            await stuck.wait()
+
+        async def under_way() -> bool:
+            return any(isinstance(one.payload, ToolStarted) for one in team.envelopes)
+
+        assert await settled(team, under_way)
         await team.until(task, BoardState.IN_PROGRESS)
-    assert not list((place / "project").glob("*"))
+    assert list((place / "project").glob("*")) == [hold]
     with pytest.raises(ConfigurationError, match="has stopped before its end"):
         log_to_resume(place / "home", None)
 
-    def script(asked: Asked) -> Scripted:
-        return plan("write n.txt", exists("n.txt")) if asked.contract == "Plan" else write("n.txt", "n\n")
-
+    hold.unlink()
     async with crew(place, script, trust=ONE) as team:
         await team.until(task, BoardState.COMPLETED)
         assert "in_progress > blocked by runtime" in await team.moves(task)
