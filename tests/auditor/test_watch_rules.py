@@ -439,6 +439,15 @@ def test_healthy_streams_are_not_accused(tapes: dict[str, Tape]) -> None:
     }
 
 
+def test_a_target_may_be_tried_again_in_a_changed_world(tapes: dict[str, Tape]) -> None:
+    """After a call that changed something the same target is no finding, and without it is one."""
+    tape = must_not(_target(tapes["plain"]))(tapes["plain"]).twice(ToolCalled)
+    other = {"target": "elsewhere", "identity": ("cp",), "input": "elsewhere"}
+    for changes, found in (((), True), (("/p/x",), False)):
+        forged = tape.edit(ToolCalled, 0, call=_changed(tape, changes=changes, **other))
+        assert ("blocked_target_used" in forged.rules()) is found
+
+
 def test_forgotten_targets_are_found_like_forgotten_tools(tapes: dict[str, Tape]) -> None:
     """What an earlier directive blocked for one tool stays blocked."""
     assert "blocks_forgotten" in directive(blocked_targets=(("shell", "x"),))(tapes["replanned"]).rules()

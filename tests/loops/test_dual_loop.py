@@ -197,7 +197,7 @@ async def test_a_moving_wrong_approach_is_changed(world: World) -> None:
 
 
 async def test_plateau_of_a_blocked_path_changes_the_path(world: World) -> None:
-    """First round, the world did not cooperate: `change_path`, and it blocks nothing."""
+    """First round, the world did not cooperate: `change_path`, which blocks the path and no tool."""
     words(world)
     script = {
         "Plan": [WORDS, replan(subtask("read all", tool="read_file"))],
@@ -208,7 +208,7 @@ async def test_plateau_of_a_blocked_path_changes_the_path(world: World) -> None:
     assert ended.directives == ["change_path", "accept"]
     directive = ended.one(PlanDirective)
     assert (directive.failure_class, directive.blocked_tools) == ("environmental", ())
-    assert directive.blocked_targets == ()
+    assert directive.blocked_targets == (("read_file", "gone.txt"),)
 
 
 async def test_a_moving_blocked_path_is_refined(world: World) -> None:

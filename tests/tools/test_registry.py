@@ -82,6 +82,15 @@ async def test_a_record_holds_everything_that_the_tool_says() -> None:
     assert (call.result_count, call.changes) == (3, ("/a",))
 
 
+async def test_a_target_failed_in_the_world_as_it_was() -> None:
+    """A blocked target is refused until the subtask has changed something, then it may be tried again."""
+    tools = toolbox_of(Does(_well), MustNot(targets=(("does", "tests"),)))
+    refused = await tools.call("does", {"thing": "tests"})
+    assert refused.status is CallStatus.REFUSED and "blocked for 'tests'" in (refused.reason or "")
+    assert (await tools.call("does", {"thing": "edit"})).changes
+    assert (await tools.call("does", {"thing": "tests"})).status is CallStatus.OK
+
+
 async def test_long_output_is_cut_and_counted() -> None:
     """A record keeps head and tail and says how many bytes there were."""
 

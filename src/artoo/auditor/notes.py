@@ -61,6 +61,10 @@ class SubTaskNotes:
         """The result of an attempt, if there was one."""
         return next((each for each in self.results if each.attempt == attempt), None)
 
+    def changed_before(self, call: ToolCall) -> bool:
+        """Whether another call of this subtask has changed something."""
+        return any(each.changes for calls in self.calls.values() for each in calls if each != call)
+
     def every_call(self) -> tuple[ToolCall, ...]:
         """The calls of all results, in order."""
         return tuple(call for result in self.results for call in result.attempt_calls)

@@ -35,12 +35,12 @@ class Law(Trajectory):
         return may_replan and self.replans < self._h.max_replans
 
 
-class TargetsToo(Law):
-    """The law, with what failed for good forbidden after every directive, as the paper has it."""
+class TargetsLate(Law):
+    """The law, with what failed for good forbidden only where the approach itself is held to be wrong."""
 
     def blocks_targets(self, directive: Directive) -> bool:
-        """Always."""
-        return True
+        """As tools."""
+        return directive in WRONG_WAYS
 
 
 class NoTools(Law):

@@ -116,7 +116,8 @@ class Registry:
 class SubTaskToolbox:
     """Implements `ports.tools.Toolbox`: blocked tools are absent, blocked programs and targets are refused.
 
-    `specs` are those of `tools` that are not blocked, by priority.
+    `specs` are those of `tools` that are not blocked, by priority. A target failed in the world as it was: once
+    something has been changed here it may be tried again, as tests are after a correction.
     """
 
     tools: Mapping[str, Tool]
@@ -128,6 +129,7 @@ class SubTaskToolbox:
     durable: Durable = nothing_to_keep
     resumed: Resumed | None = None
     _interrupted: list[ToolCall] = field(default_factory=list[ToolCall])
+    _changed: bool = False
 
     @property
     def interrupted(self) -> tuple[ToolCall, ...]:
@@ -149,6 +151,7 @@ class SubTaskToolbox:
             if outcome is None:
                 outcome = await self._run(tool, arguments, started)
         record = self._record(name, tool, arguments, outcome, started)
+        self._changed = self._changed or bool(record.changes)
         self.observe(record)
         return record
 
@@ -203,6 +206,8 @@ class SubTaskToolbox:
         for identity in identities:
             if identity in self.must_not.tools:
                 return f"{identity} is blocked in this subtask, because it failed before; do it another way"
+        if self._changed:
+            return None
         mine = {tool.spec.name, *identities}
         for identity, blocked in self.must_not.targets:
             if identity in mine and target in (blocked, _normal_target(tool, blocked)):

@@ -182,9 +182,10 @@ def blocked_tool_used(task: TaskNotes, called: ToolCalled, envelope: Envelope) -
 
 @on(ToolCalled)
 def blocked_target_used(task: TaskNotes, called: ToolCalled, envelope: Envelope) -> Iterator[str]:
-    """A target that the subtask must not use with this tool."""
-    subtask, call = task.of(called.subtask_id).subtask, called.call
-    if subtask is None or call.status is CallStatus.REFUSED:
+    """A target that the subtask must not use with this tool, before it has changed anything."""
+    notes, call = task.of(called.subtask_id), called.call
+    subtask = notes.subtask
+    if subtask is None or call.status is CallStatus.REFUSED or notes.changed_before(call):
         return
     mine = (call.tool, *call.identity)
     for identity, target in subtask.must_not.targets:

@@ -221,14 +221,14 @@ def _previous(task: TaskNotes) -> Directive:
 
 @on(PlanDirective)
 def blocked_without_cause(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
-    """A directive that blocks for another reason than a wrong approach, or tools and targets that did not fail."""
+    """A directive that blocks tools though no approach was wrong, or tools and targets that did not fail."""
     last = task.directives[-1] if task.directives else None
     new = [each for each in directive.blocked_tools if last is None or each not in last.blocked_tools]
     targets = [each for each in directive.blocked_targets if last is None or each not in last.blocked_targets]
     if not new and not targets:
         return
-    if directive.directive not in _BLOCKING:
-        yield f"{directive.directive} blocks {', '.join((*new, *(target for _, target in targets))[:5])}"
+    if new and directive.directive not in _BLOCKING:
+        yield f"{directive.directive} blocks {', '.join(new[:5])}"
     cited = {identity for outcome in directive.failed for identity in _cited(outcome)}
     innocent = [identity for identity in new if identity not in cited]
     tried = {

@@ -19,7 +19,6 @@ from artoo.lab.laws import (
     Oracle,
     Reflexion,
     Retry,
-    TargetsToo,
     Version07,
     magentic,
     rounds,
@@ -40,7 +39,7 @@ MOST = 4
 """Replans of a baseline; where fewer are better for it, it is read at fewer."""
 AIM_POINTS, AIM_CALLS = 0.10, 0.25
 
-LAW, MENDED = "artoo's law", "the law, δ = 0, targets always blocked"
+LAW, STRICT = "artoo's law", "the law, δ = 0"
 BASELINES: tuple[Arm, ...] = (
     Arm("naive retry", Retry, rounds(MOST)),
     Arm("replan from scratch", Anew, rounds(MOST)),
@@ -55,7 +54,7 @@ BOUND = Arm("oracle", Oracle, rounds(MOST))
 OLD = Arm("v0.7's table", Version07)
 ARMS: tuple[Arm, ...] = (
     Arm(LAW, Law),
-    Arm(MENDED, TargetsToo, Hyperparameters(delta=0.0)),
+    Arm(STRICT, Law, Hyperparameters(delta=0.0)),
     OLD,
     *BASELINES,
     BOUND,
@@ -92,7 +91,7 @@ def judge(rows: Rows) -> Outcome:
         law = traces(rows, named(world, LAW))
         tables.append(_overview(world, rows))
         at_equal: list[tuple[str, ...]] = []
-        for arm in (Arm(MENDED, TargetsToo), OLD, *BASELINES, BOUND):
+        for arm in (Arm(STRICT, Law), OLD, *BASELINES, BOUND):
             points = _reach(arm, traces(rows, named(world, arm.name)))
             ahead, saved = _ahead(law, points), _saved(law, points)
             compared[world, arm.name] = ahead, saved
@@ -141,7 +140,7 @@ def _findings(compared: dict[tuple[str, str], tuple[Estimate, Saved]]) -> tuple[
 
 def _reach(arm: Arm, found: Sequence[Trace]) -> Frontier:
     """A baseline's frontier over its rounds; an arm that stops by itself is one point."""
-    if arm.name in (MENDED, OLD.name):
+    if arm.name in (STRICT, OLD.name):
         return Frontier((tuple(calls(found)),), (tuple(solved(found)),))
     return frontier(found, MOST)
 
@@ -206,7 +205,7 @@ def _equal_table(world: str, law: Sequence[Trace], found: Sequence[tuple[str, ..
 
 
 def _picture(world: str, rows: Rows) -> Picture:
-    series = [_point(name, traces(rows, named(world, name))) for name in (LAW, MENDED, OLD.name)]
+    series = [_point(name, traces(rows, named(world, name))) for name in (LAW, STRICT, OLD.name)]
     for arm in (*BASELINES, BOUND):
         found = traces(rows, named(world, arm.name))
         points = frontier(found, MOST).points(range(len(found)))

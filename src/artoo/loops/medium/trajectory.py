@@ -86,8 +86,8 @@ class Trajectory:
         return directive in WRONG_WAYS
 
     def blocks_targets(self, directive: Directive) -> bool:
-        """Whether what tools failed on for good is forbidden from now on."""
-        return directive in WRONG_WAYS
+        """Whether what tools failed on for good is forbidden from now on: always, whatever comes next."""
+        return True
 
     def record(self, decision: Decision, measured: Measurement) -> Decided:
         """The decision as it goes on the stream."""
