@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from artoo.control.hyperparameters import Hyperparameters
 from artoo.lab.cells import WORLDS, Jobs, calls, frontier, in_both_worlds, named, solved, traces
 from artoo.lab.experiment import Claim, Experiment, Finding, Outcome, Picture, Rows, Table
 from artoo.lab.laws import (
@@ -35,11 +34,11 @@ from artoo.lab.statistics import (
     solved_at,
 )
 
-MOST = 4
+MOST = 6
 """Replans of a baseline; where fewer are better for it, it is read at fewer."""
 AIM_POINTS, AIM_CALLS = 0.10, 0.25
 
-LAW, STRICT = "artoo's law", "the law, δ = 0"
+LAW, PATIENT_LAW = "artoo's law", "the law, δ = 0, six replans"
 BASELINES: tuple[Arm, ...] = (
     Arm("naive retry", Retry, rounds(MOST)),
     Arm("replan from scratch", Anew, rounds(MOST)),
@@ -54,7 +53,7 @@ BOUND = Arm("oracle", Oracle, rounds(MOST))
 OLD = Arm("v0.7's table", Version07)
 ARMS: tuple[Arm, ...] = (
     Arm(LAW, Law),
-    Arm(STRICT, Law, Hyperparameters(delta=0.0)),
+    Arm(PATIENT_LAW, Law, replace(rounds(MOST), delta=0.0)),
     OLD,
     *BASELINES,
     BOUND,
@@ -72,11 +71,38 @@ NOWHERE_WORSE = Claim(
     "Nowhere is the law significantly worse than a practical baseline at equal calls.",
     "for some baseline in some world the whole interval of (law − baseline) is below 0",
 )
+PATIENCE = Claim(
+    "The paper's three replans and its D ≤ δ stop too early: with six and δ = 0 the law solves more than every "
+    "practical baseline at equal calls in the faulty world, and in the calm one not significantly less than any.",
+    "for some baseline the interval reaches down to 0 in the faulty world, or is all below 0 in the calm one",
+)
 BETTER_THAN_OLD = Claim(
     "Taking the size of the gradient and P, and not its sign, is better: v0.8 solves at least as much as v0.7's "
     "table at equal calls.",
     "in some world the whole interval of (v0.8 − v0.7) at equal calls is below 0",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The share of calls that the law needs less than another arm for what it solves. Where that never solves so
+    much, `share` is less than all that it makes, and `reached` False.
+    """
+
+    share: float
+    reached: bool
+
+    @property
+    def text(self) -> str:
+        """For a table."""
+        return f"{100 * self.share:.0f} %" + ("" if self.reached else ", and it never solves as much")
+
+
+Key = tuple[str, str]
+"""A world and an arm."""
+Compared = tuple[Estimate, Saved]
+Comparisons = dict[Key, Compared]
+"""The law against each arm in each world: ahead at equal calls, calls saved at equal solved."""
 
 
 def cells() -> dict[str, Jobs]:
@@ -85,23 +111,23 @@ def cells() -> dict[str, Jobs]:
 
 
 def judge(rows: Rows) -> Outcome:
-    """Compares every arm with the law."""
-    tables, pictures, compared = list[Table](), list[Picture](), dict[tuple[str, str], tuple[Estimate, Saved]]()
+    """Compares every arm with the law, at its defaults and with more patience."""
+    tables, pictures = list[Table](), list[Picture]()
+    compared = {LAW: dict[Key, Compared](), PATIENT_LAW: dict[Key, Compared]()}
     for world in WORLDS:
-        law = traces(rows, named(world, LAW))
         tables.append(_overview(world, rows))
-        at_equal: list[tuple[str, ...]] = []
-        for arm in (Arm(STRICT, Law), OLD, *BASELINES, BOUND):
-            points = _reach(arm, traces(rows, named(world, arm.name)))
-            ahead, saved = _ahead(law, points), _saved(law, points)
-            compared[world, arm.name] = ahead, saved
-            at_equal.append((arm.name, ahead.text(1, 100), saved.text))
-        tables.append(_equal_table(world, law, at_equal))
+        for law in compared:
+            ours = traces(rows, named(world, law))
+            for arm in (OLD, *BASELINES, BOUND):
+                points = _reach(arm, traces(rows, named(world, arm.name)))
+                compared[law][world, arm.name] = _ahead(ours, points), _saved(ours, points)
+            tables.append(_equal_table(world, law, ours, compared[law]))
         pictures.append(_picture(world, rows))
-    return Outcome(_findings(compared), tuple(tables), tuple(pictures))
+    findings = (*_findings(compared[LAW]), _patience(compared[PATIENT_LAW]))
+    return Outcome(findings, tuple(tables), tuple(pictures))
 
 
-def _findings(compared: dict[tuple[str, str], tuple[Estimate, Saved]]) -> tuple[Finding, ...]:
+def _findings(compared: Comparisons) -> tuple[Finding, ...]:
     practical = [arm.name for arm in BASELINES]
     faulty = {name: compared["faulty", name][0] for name in practical}
     weakest = min(faulty, key=lambda name: faulty[name].low)
@@ -138,9 +164,20 @@ def _findings(compared: dict[tuple[str, str], tuple[Estimate, Saved]]) -> tuple[
     )
 
 
+def _patience(compared: Comparisons) -> Finding:
+    practical = [arm.name for arm in BASELINES]
+    lowest = {world: min(practical, key=lambda name: compared[world, name][0].low) for world in WORLDS}
+    faulty, calm = compared["faulty", lowest["faulty"]][0], [compared["calm", name][0] for name in practical]
+    said = "; ".join(
+        f"{world}: least ahead of {name}, {compared[world, name][0].text(1, 100)} points"
+        for world, name in lowest.items()
+    )
+    return Finding(PATIENCE, faulty.above and not any(each.below for each in calm), said)
+
+
 def _reach(arm: Arm, found: Sequence[Trace]) -> Frontier:
     """A baseline's frontier over its rounds; an arm that stops by itself is one point."""
-    if arm.name in (STRICT, OLD.name):
+    if arm.name == OLD.name:
         return Frontier((tuple(calls(found)),), (tuple(solved(found)),))
     return frontier(found, MOST)
 
@@ -148,21 +185,6 @@ def _reach(arm: Arm, found: Sequence[Trace]) -> Frontier:
 def _ahead(law: Sequence[Trace], other: Frontier) -> Estimate:
     ours, cost = solved(law), calls(law)
     return bootstrap(len(law), lambda at: mean(ours, at) - solved_at(other.points(at), mean(cost, at)))
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """The share of calls that the law needs less than another arm for what it solves. Where that never solves so
-    much, `share` is less than all that it makes, and `reached` False.
-    """
-
-    share: float
-    reached: bool
-
-    @property
-    def text(self) -> str:
-        """For a table."""
-        return f"{100 * self.share:.0f} %" + ("" if self.reached else ", and it never solves as much")
 
 
 def _saved(law: Sequence[Trace], other: Frontier) -> Saved:
@@ -193,19 +215,22 @@ def _overview(world: str, rows: Rows) -> Table:
     return Table(f"The {world} world: every arm as it stops", (*columns, "calls a solved job"), tuple(lines_), note)
 
 
-def _equal_table(world: str, law: Sequence[Trace], found: Sequence[tuple[str, ...]]) -> Table:
+def _equal_table(world: str, name: str, law: Sequence[Trace], compared: Comparisons) -> Table:
     everybody = range(len(law))
     note = (
-        f"The law solves {100 * mean(solved(law), everybody):.1f} % at {mean(calls(law), everybody):.1f} calls a "
+        f"It solves {100 * mean(solved(law), everybody):.1f} % at {mean(calls(law), everybody):.1f} calls a "
         "job. Each other arm is read where it makes as many calls, between two numbers of replans by a "
         "straight line."
     )
     columns = ("against", "law − it: points solved at equal calls", "calls saved at equal solved")
-    return Table(f"The {world} world: at equal calls, and at equal solved", columns, tuple(found), note)
+    lines_ = [
+        (arm, ahead.text(1, 100), saved.text) for (where, arm), (ahead, saved) in compared.items() if where == world
+    ]
+    return Table(f"The {world} world: {name}, at equal calls, and at equal solved", columns, tuple(lines_), note)
 
 
 def _picture(world: str, rows: Rows) -> Picture:
-    series = [_point(name, traces(rows, named(world, name))) for name in (LAW, STRICT, OLD.name)]
+    series = [_point(name, traces(rows, named(world, name))) for name in (LAW, PATIENT_LAW, OLD.name)]
     for arm in (*BASELINES, BOUND):
         found = traces(rows, named(world, arm.name))
         points = frontier(found, MOST).points(range(len(found)))
@@ -224,7 +249,7 @@ EXPERIMENT = Experiment(
     name="control",
     title="The control law against baselines",
     question="Is it worth anything to choose the next plan by loss, gradient and kind of failure?",
-    claims=(AHEAD, AIM, NOWHERE_WORSE, BETTER_THAN_OLD),
+    claims=(AHEAD, AIM, NOWHERE_WORSE, BETTER_THAN_OLD, PATIENCE),
     cells=cells,
     judge=judge,
     real="bus and routes, R1 to R4b with their checks, facts and plan rules, the dispatcher, R7 with its law",
