@@ -11,8 +11,10 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/artoo run "How many Python files (name ending in .py) are in the directory src and its subdirectories? Print the number, and in one line how it was found."
 
+# What fails beside other tests is run once more, alone: what fails twice, fails. Both are in the output.
 test: check model browser
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile || { test $$? -eq 1 && \
+	$(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
 check: $(READY)
 	$(BIN)/ruff check src tests benchmarks
