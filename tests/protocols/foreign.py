@@ -31,7 +31,7 @@ TEAM = {"ada": TrustLevel.SENIOR}
 
 
 def work(asked: Asked) -> Scripted:
-    """`make NAME` makes a file, slowly one that is called so; `wait NAME` after a long thought. A reviewer approves."""
+    """`make NAME` makes a file, one called slow slowly; `wait NAME` after a long thought. A reviewer approves."""
     found = re.search(r"(make|wait) (\w+)\.txt", asked.user)
     doing, name = (found[1], found[2]) if found else ("make", "unasked")
     match asked.contract:

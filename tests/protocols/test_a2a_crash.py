@@ -12,7 +12,7 @@ from artoo.contracts.agents import BoardState
 
 
 async def test_a_server_that_is_killed_at_work(tmp_path: Path) -> None:
-    """Killed while the agent works, started again: the same task is completed, once; the message again is that task."""
+    """Killed while the agent works, started again: the same task is completed, once; the same message is it."""
     async with hosted(tmp_path) as place, books(place) as office:
         async with started(place) as served, client_of(served) as client:
             task = await first_task(client, message("make slow_three.txt", "m1"))

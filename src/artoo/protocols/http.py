@@ -9,7 +9,7 @@ import hmac
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -122,36 +122,44 @@ class BoundedBody:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
-        body = await self._read(Headers(scope=scope), receive)
+        try:
+            body = await self._read(Headers(scope=scope), receive)
+        except ConnectionError:  # half a request is none
+            return
         if body is None:
             refused = JSONResponse({"error": f"the body is larger than {self._largest:,} bytes"}, status_code=413)
             await refused(scope, receive, send)
             return
-        await self._inner(scope, _given(body, receive), send)
+        whole: Message = {"type": "http.request", "body": body, "more_body": False}
+        await self._inner(scope, given(whole, receive), send)
 
     async def _read(self, headers: Headers, receive: Receive) -> bytes | None:
+        """None: it is too large. Raises ConnectionError when the client leaves before it is whole."""
         declared = headers.get("content-length", "0")
         if not declared.isdecimal() or int(declared) > self._largest:
             return None
         body = bytearray()
         while True:
             message = await receive()
+            if message["type"] != "http.request":
+                raise ConnectionError
             body += message.get("body", b"")
             if len(body) > self._largest:
                 return None
-            if message["type"] != "http.request" or not message.get("more_body", False):
+            if not message.get("more_body", False):
                 return bytes(body)
 
 
-def _given(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:
-    given = False
+def given(message: Message, receive: Receive) -> Receive:
+    """Gives a message that was taken already, then what comes after it."""
+    taken = False
 
     async def again() -> Message:
-        nonlocal given
-        if given:
+        nonlocal taken
+        if taken:
             return await receive()  # how the client leaves
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        taken = True
+        return message
 
     return again
 

@@ -10,15 +10,17 @@ from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, c
 from a2a.server.routes.common import DefaultServerCallContextBuilder
 from a2a.types import AgentCard
 from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH
+from pydantic_core import from_json
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from artoo.protocols.a2a.card import KEYS_PATH, REST, RPC, Signer
 from artoo.protocols.a2a.handler import BoardAgent
-from artoo.protocols.http import CALLER, BoundedBody, OwnNames, TokenRequired
+from artoo.protocols.http import CALLER, BoundedBody, OwnNames, TokenRequired, given
+from artoo.protocols.json_lines import PARSE_ERROR
 
 LARGEST_BODY = 1 << 20
 """Bytes of a request: texts are short here."""
@@ -39,6 +41,34 @@ class Holder(User):
     def user_name(self) -> str:
         """The name."""
         return self._name
+
+
+class ReadableJson:
+    """Answers bodies that are no JSON, not UTF-8, or nested without end; the SDK would call them defects here."""
+
+    def __init__(self, inner: ASGIApp) -> None:
+        self._inner = inner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI. The body comes whole, from `BoundedBody`."""
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self._inner(scope, receive, send)
+            return
+        message = await receive()
+        try:
+            from_json(message.get("body", b""))
+        except ValueError as error:
+            await _unreadable(str(scope["path"]), str(error))(scope, receive, send)
+            return
+        await self._inner(scope, given(message, receive), send)
+
+
+def _unreadable(path: str, why: str) -> JSONResponse:
+    text = f"this is no JSON: {why}"
+    if path.endswith(RPC):
+        error: dict[str, object] = {"code": PARSE_ERROR, "message": text}
+        return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error})
+    return JSONResponse({"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": text}}, status_code=400)
 
 
 class _Contexts(DefaultServerCallContextBuilder):
@@ -73,5 +103,5 @@ def application(
         rest = create_rest_routes(handler, contexts, path_prefix=place + REST)
         routes += [route for route in rest if not isinstance(route, Mount)]  # tenants, which there are none of
     routes.append(Route(KEYS_PATH, keys))
-    app = BoundedBody(Starlette(routes=routes), LARGEST_BODY)
+    app = BoundedBody(ReadableJson(Starlette(routes=routes)), LARGEST_BODY)
     return OwnNames(TokenRequired(app, tokens, public), names)
