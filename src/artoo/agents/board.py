@@ -7,21 +7,9 @@ MoveRefused or ActorRefused, each with what would be allowed, and then nothing h
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Literal
 
-from artoo.agents.board_rows import (
-    ANYBODY,
-    LONGEST_NOTE,
-    add_note,
-    clipped,
-    find,
-    move,
-    mover_of,
-    queue,
-    record_change,
-    record_move,
-    task_of,
-)
+from artoo.agents.additions import NewTask, add_in, check_assignee, check_text, record
+from artoo.agents.board_rows import ANYBODY, add_note, find, move, moved_of, mover_of, queue, task_of
 from artoo.agents.database import Database
 from artoo.agents.governance import (
     SEED_POLICIES,
@@ -30,16 +18,14 @@ from artoo.agents.governance import (
     check_complexity,
     check_own,
     check_steward,
-    ruled,
     way_to_cancel,
 )
 from artoo.agents.reviews import Reviews
 from artoo.agents.steady import moment
-from artoo.agents.transaction import Reading, Row, Writing, storable
+from artoo.agents.transaction import Reading, Row, Writing
 from artoo.agents.work import Work
 from artoo.contracts.agents import (
     OPERATOR,
-    POLICY,
     BoardState,
     BoardTask,
     Complexity,
@@ -50,13 +36,6 @@ from artoo.contracts.agents import (
 from artoo.contracts.errors import ActorRefused, MoveRefused
 from artoo.ports.ids import Ids
 
-MOST_TASKS = 10_000
-"""Tasks on the board that are not archived."""
-
-LONGEST_TEXT = 20_000
-"""Characters of a task's text, as the contract has it."""
-
-_Kind = Literal["priority", "complexity", "assignee", "reviewer", "released"]
 _Change = Callable[[Writing, BoardTask], None]
 
 _ASSIGNABLE = frozenset({BoardState.PENDING, BoardState.BLOCKED, BoardState.FAILED, BoardState.REJECTED})
@@ -92,37 +71,9 @@ class Board:
         project: str = "",
     ) -> BoardTask:
         """Puts a new task on the board, pending. `assignee` None: whoever may take it."""
-        task_id, text = self._ids.new(), storable(text)
-        if storable(project) != project:
-            raise MoveRefused(f"The project {project!r} has a name that is no UTF-8; rename the directory.")
-        if not text.strip() or len(text) > LONGEST_TEXT:
-            raise MoveRefused(
-                f"A task needs a text of 1 to {LONGEST_TEXT} characters, this one has {len(text.strip())};"
-                " put what is long into a file and name it."
-            )
-
-        def work(writing: Writing) -> BoardTask:
-            _check_addition(writing, actor, assignee)
-            if complexity is not None:
-                check_complexity(task_id, actor)
-            writing.run(
-                "INSERT INTO tasks (id, text, state, priority, complexity, assignee, creator, open_to_all, project,"
-                " queue, queued_us, created_at_us, updated_at_us)"
-                " VALUES (?, ?, 'pending', ?, ?, ?, ?, ?, ?, 0, 0, ?, ?)",
-                (
-                    *(task_id, text, priority.value, complexity.value if complexity else None, assignee, actor),
-                    *(int(assignee is None), project, writing.now_us, writing.now_us),
-                ),
-            )
-            queue(writing, task_id)
-            record_move(writing, task_id, None, BoardState.PENDING, actor, "added")
-            by_rule = ruled(self._rules, project, assignee, actor, priority) if complexity is None else None
-            if by_rule is not None:
-                writing.run("UPDATE tasks SET complexity = ? WHERE id = ?", (by_rule.value, task_id))
-                _record(writing, find(writing, task_id), "complexity", POLICY, f"unset -> {by_rule.value}")
-            return find(writing, task_id)
-
-        return await self._database.write(work)
+        new = NewTask(self._ids.new(), text, actor, priority, complexity, assignee, project)
+        check_text(new)
+        return await self._database.write(lambda writing: add_in(writing, new, self._rules))
 
     async def get(self, task_id: str) -> BoardTask:
         """The task as it stands."""
@@ -156,7 +107,7 @@ class Board:
             find(reading, task_id)
             moves = reading.all("SELECT * FROM transitions WHERE board_task = ?", (task_id,))
             changes = reading.all("SELECT * FROM task_changes WHERE board_task = ?", (task_id,))
-            kept = [(row["position"], _moved(row)) for row in moves]
+            kept = [(row["position"], moved_of(row)) for row in moves]
             kept += [(row["position"], _changed(row)) for row in changes]
             return tuple(record for _, record in sorted(kept, key=lambda entry: entry[0]))
 
@@ -169,7 +120,7 @@ class Board:
             check_own(task_id, mover_of(writing, actor), "the priority of a task")
             writing.run("UPDATE tasks SET priority = ? WHERE id = ?", (priority.value, task_id))
             writing.arrived(ANYBODY)
-            _record(writing, task, "priority", actor, f"{task.priority.value} -> {priority.value}")
+            record(writing, task, "priority", actor, f"{task.priority.value} -> {priority.value}")
 
         return await self._change(task_id, work)
 
@@ -182,7 +133,7 @@ class Board:
                 "UPDATE tasks SET complexity = ? WHERE id = ?", (complexity.value if complexity else None, task_id)
             )
             before, after = (value.value if value else "unset" for value in (task.complexity, complexity))
-            _record(writing, task, "complexity", actor, f"{before} -> {after}")
+            record(writing, task, "complexity", actor, f"{before} -> {after}")
 
         return await self._change(task_id, work)
 
@@ -196,7 +147,7 @@ class Board:
                     f"Task {task_id} is {task.state.value} and cannot be given to another now;"
                     " block or reject it first."
                 )
-            _check_assignee(writing, assignee)
+            check_assignee(writing, assignee)
             # What one agent began, another does not resume under its own name.
             writing.run(
                 "UPDATE tasks SET assignee = ?, open_to_all = ?, run = CASE WHEN assignee IS ? THEN run END"
@@ -204,7 +155,7 @@ class Board:
                 (assignee, int(assignee is None), assignee, task_id),
             )
             writing.arrived(ANYBODY)
-            _record(writing, task, "assignee", actor, f"{task.assignee or 'anybody'} -> {assignee or 'anybody'}")
+            record(writing, task, "assignee", actor, f"{task.assignee or 'anybody'} -> {assignee or 'anybody'}")
 
         return await self._change(task_id, work)
 
@@ -219,7 +170,7 @@ class Board:
                     raise ActorRefused(f"{reviewer} may not review: its trust level approves nothing.")
             writing.run("UPDATE tasks SET reviewer = ? WHERE id = ?", (reviewer, task_id))
             writing.arrived(ANYBODY)
-            _record(writing, task, "reviewer", actor, f"{task.reviewer or 'anybody'} -> {reviewer or 'anybody'}")
+            record(writing, task, "reviewer", actor, f"{task.reviewer or 'anybody'} -> {reviewer or 'anybody'}")
 
         return await self._change(task_id, work)
 
@@ -234,7 +185,7 @@ class Board:
                 add_note(writing, task, f"{actor}: {note}")
             queue(writing, task_id)
             writing.run("UPDATE tasks SET resumable = 1 WHERE id = ?", (task_id,))
-            _record(writing, task, "released", actor, note)
+            record(writing, task, "released", actor, note)
 
         return await self._change(task_id, work)
 
@@ -280,42 +231,6 @@ class Board:
             return find(writing, task_id)
 
         return await self._database.write(work)
-
-
-def _check_addition(writing: Writing, actor: str, assignee: str | None) -> None:
-    adder = mover_of(writing, actor)
-    if adder.idle:
-        raise ActorRefused(f"Agent {actor} may not add tasks: {adder.idle}.")
-    _check_assignee(writing, assignee)
-    if writing.count("SELECT count(*) FROM tasks WHERE state <> 'archived'") >= MOST_TASKS:
-        raise MoveRefused(f"The board is full: {MOST_TASKS} tasks that are not archived. Archive or cancel some.")
-
-
-def _check_assignee(reading: Reading, assignee: str | None) -> None:
-    if assignee is not None and assignee != OPERATOR and mover_of(reading, assignee).trust is None:
-        raise ActorRefused(f"A task cannot be {assignee}'s; name an agent, or the operator.")
-
-
-def _record(writing: Writing, task: BoardTask, change: _Kind, actor: str, detail: str) -> None:
-    record_change(
-        writing,
-        TaskChanged(
-            board_task=task.id, change=change, actor=actor, detail=clipped(detail, LONGEST_NOTE), at=writing.now
-        ),
-    )
-
-
-def _moved(row: Row) -> TaskMoved:
-    return TaskMoved(
-        event=row["event"],
-        board_task=row["board_task"],
-        before=None if row["before"] is None else BoardState(row["before"]),
-        after=BoardState(row["after"]),
-        actor=row["actor"],
-        reason=row["reason"],
-        at=moment(row["at_us"]),
-        by_policy=bool(row["by_policy"]),
-    )
 
 
 def _changed(row: Row) -> TaskChanged:

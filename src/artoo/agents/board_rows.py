@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from artoo.agents.governance import Mover, check_transition
+from artoo.agents.governance import Mover, Policies, check_transition, needs_review
 from artoo.agents.steady import moment
 from artoo.agents.transaction import Reading, Row, Value, Writing, storable
 from artoo.contracts.agents import (
@@ -51,6 +51,7 @@ def task_of(row: Row) -> BoardTask:
     return BoardTask(
         id=row["id"],
         text=row["text"],
+        creator=row["creator"],
         state=BoardState(row["state"]),
         priority=Priority(row["priority"]),
         complexity=None if row["complexity"] is None else Complexity(row["complexity"]),
@@ -63,6 +64,20 @@ def task_of(row: Row) -> BoardTask:
         submission=row["submission"],
         created_at=moment(row["created_at_us"]),
         updated_at=moment(row["updated_at_us"]),
+    )
+
+
+def moved_of(row: Row) -> TaskMoved:
+    """A row of `transitions` as the rest of artoo knows it."""
+    return TaskMoved(
+        event=row["event"],
+        board_task=row["board_task"],
+        before=None if row["before"] is None else BoardState(row["before"]),
+        after=BoardState(row["after"]),
+        actor=row["actor"],
+        reason=row["reason"],
+        at=moment(row["at_us"]),
+        by_policy=bool(row["by_policy"]),
     )
 
 
@@ -88,6 +103,21 @@ def mover_of(reading: Reading, name: str) -> Mover:
         raise ActorRefused(f"There is no agent {name!r}; `artoo agent list` shows those there are.")
     idle = row["stopped"] or ("it is paused" if row["paused"] else "")
     return Mover(name, TrustLevel(row["trust"]), idle)
+
+
+def demanded(reading: Reading, policies: Policies, task: BoardTask) -> bool:
+    """True when work on the task is reviewed for the sake of who handed it in: a foreign agent, trusted so far."""
+    row = reading.one("SELECT trust FROM foreign_tasks WHERE board_task = ?", (task.id,))
+    return row is not None and needs_review(
+        policies, Mover(task.creator, TrustLevel(row["trust"])), task.complexity
+    )
+
+
+def review_wanted(reading: Reading, policies: Policies, submitter: Mover, task: BoardTask) -> bool:
+    """True when a second pair of eyes must approve what `submitter` hands in for this task."""
+    if submitter.is_operator:
+        return False
+    return needs_review(policies, submitter, task.complexity) or demanded(reading, policies, task)
 
 
 def check_claim(row: Row, token: str) -> None:

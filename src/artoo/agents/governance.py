@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from artoo.contracts.agents import (
+    FOREIGN,
     OPERATOR,
     POLICY,
     RUNTIME,
@@ -120,11 +121,12 @@ class ComplexityRule:
     priority: Priority | None = None
 
     def fits(self, project: str, assignee: str | None, creator: str, priority: Priority) -> bool:
-        """True when all that the rule names is so of the task."""
+        """True when all that the rule names is so of the task. A foreign agent is no creator that a rule names."""
         inside = self.project is None or (bool(project) and PurePath(project).is_relative_to(self.project))
         return (
             inside
             and self.assignee in (None, assignee)
+            and (self.by_operator is None or not creator.startswith(FOREIGN))
             and self.by_operator in (None, creator == OPERATOR)
             and self.priority in (None, priority)
         )
@@ -170,8 +172,11 @@ def check_holder(task: BoardTask, mover: Mover, doing: str) -> None:
     )
 
 
-def check_reviewer(policies: Policies, task: BoardTask, mover: Mover) -> None:
-    """Raises ActorRefused unless `mover` may approve or reject this submission."""
+def check_reviewer(policies: Policies, task: BoardTask, mover: Mover, *, demanded: bool = False) -> None:
+    """Raises ActorRefused unless `mover` may approve or reject this submission.
+
+    `demanded`: a second pair of eyes is wanted for the sake of who handed the task in, whoever works on it.
+    """
     if mover.is_operator:
         return
     if mover.trust is None or not policies[mover.trust].can_approve:
@@ -185,7 +190,7 @@ def check_reviewer(policies: Policies, task: BoardTask, mover: Mover) -> None:
         raise ActorRefused(f"Agent {mover.name} may not review: {mover.idle}.")
     if task.reviewer is not None and task.reviewer != mover.name:
         raise ActorRefused(f"Task {task.id} is reviewed by {task.reviewer}, not by {mover.name}.")
-    if task.assignee == mover.name and needs_review(policies, mover, task.complexity):
+    if task.assignee == mover.name and (demanded or needs_review(policies, mover, task.complexity)):
         raise ActorRefused(
             f"Task {task.id} is {mover.name}'s own submission, which somebody else must review; ask the operator."
         )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from artoo.agents.board_rows import mover_of, task_of
+from artoo.agents.board_rows import demanded, mover_of, review_wanted, task_of
 from artoo.agents.database import Database
-from artoo.agents.governance import Mover, Policies, check_reviewer, needs_review
+from artoo.agents.governance import Mover, Policies, check_reviewer
 from artoo.agents.transaction import Reading, Row
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask
 from artoo.contracts.errors import ActorRefused
@@ -30,45 +30,56 @@ async def left_to_operator(database: Database, policies: Policies) -> tuple[Left
             " ORDER BY updated_at_us, id",
             (OPERATOR,),
         )
-        movers = [
-            mover_of(reading, str(row["name"])) for row in reading.all("SELECT name FROM agents ORDER BY name")
-        ]
-        found = ((task_of(row), _why(row, movers, policies)) for row in rows)
+        movers = _agents(reading)
+        found = ((task_of(row), _why(reading, row, movers, policies)) for row in rows)
         return tuple(Left(task, why) for task, why in found if why)
 
     return await database.read(work)
 
 
-def _why(row: Row, agents: list[Mover], policies: Policies) -> str:
-    """What the operator would have to do; empty when somebody else can go on."""
+def why_left(reading: Reading, row: Row, policies: Policies) -> str:
+    """What the operator would have to do about this row of `tasks`; empty when somebody else can go on."""
+    if row["state"] == BoardState.BLOCKED and row["resumable"]:
+        return ""
+    return _why(reading, row, _agents(reading), policies)
+
+
+def _agents(reading: Reading) -> list[Mover]:
+    return [mover_of(reading, str(row["name"])) for row in reading.all("SELECT name FROM agents ORDER BY name")]
+
+
+def _why(reading: Reading, row: Row, agents: list[Mover], policies: Policies) -> str:
     task = task_of(row)
     match task.state:
         case BoardState.REVIEW:
-            return _why_in_review(task, agents, policies)
+            return _why_in_review(reading, task, agents, policies)
         case BoardState.FAILED:
             return "failed: let it be tried again, or cancel it"
         case BoardState.REJECTED:
             return "rejected too often: let it be tried again, or cancel it"
         case BoardState.BLOCKED:
             return "blocked: release it, or cancel it"
-        case _:
+        case BoardState.PENDING if task.assignee == OPERATOR:
             return "is yours to do"
+        case _:
+            return ""
 
 
-def _why_in_review(task: BoardTask, agents: list[Mover], policies: Policies) -> str:
+def _why_in_review(reading: Reading, task: BoardTask, agents: list[Mover], policies: Policies) -> str:
     if task.reviewer == OPERATOR:
         return "its review is left to you"
     submitter = next((agent for agent in agents if agent.name == task.assignee), None)
-    if submitter is not None and not needs_review(policies, submitter, task.complexity):
+    if submitter is not None and not review_wanted(reading, policies, submitter, task):
         return ""
-    if any(_may_review(policies, task, agent) for agent in agents if agent.name != task.assignee):
+    second = demanded(reading, policies, task)
+    if any(_may_review(policies, task, agent, second) for agent in agents if agent.name != task.assignee):
         return ""
     return "no agent that may review it is there"
 
 
-def _may_review(policies: Policies, task: BoardTask, agent: Mover) -> bool:
+def _may_review(policies: Policies, task: BoardTask, agent: Mover, second: bool) -> bool:
     try:
-        check_reviewer(policies, task, agent)
+        check_reviewer(policies, task, agent, demanded=second)
     except ActorRefused:
         return False
     return True

@@ -22,6 +22,8 @@ MOST_UNREAD, MOST_WAITING = 1_000, 1_000
 PICK_UP_US = 60_000_000
 """µs after a wait's end within which its owner picks up a reply; then it is a letter like any other."""
 
+_ADDRESSES = "(SELECT name FROM agents UNION ALL SELECT name FROM foreign_agents)"
+
 BY_RANK = "CASE priority WHEN 'critical' THEN 0 WHEN 'standard' THEN 1 ELSE 2 END, position"
 """The order of handing over before anything grows old."""
 
@@ -93,16 +95,16 @@ def held_mail(reading: Reading, claim: MailClaim) -> Mail:
 
 
 def check_address(reading: Reading, name: str, what: str) -> None:
-    """Raises MailRefused unless `name` is the operator or an agent."""
-    if name == OPERATOR or reading.one("SELECT 1 FROM agents WHERE name = ?", (name,)) is not None:
+    """Raises MailRefused unless `name` is the operator, an agent, or a foreign agent that can be written to."""
+    if name == OPERATOR or reading.one(f"SELECT 1 FROM {_ADDRESSES} WHERE name = ?", (name,)) is not None:
         return
-    known = [str(row["name"]) for row in reading.all("SELECT name FROM agents ORDER BY name LIMIT 20")]
+    known = [str(row["name"]) for row in reading.all(f"SELECT name FROM {_ADDRESSES} ORDER BY name LIMIT 20")]
     raise MailRefused(f"Nobody is called {name!r}, so there is no {what}; known: {', '.join([OPERATOR, *known])}.")
 
 
 def check_reader(reading: Reading, name: str) -> None:
     """Raises ActorRefused when `name` may not deal with mail now (paused, stopped, unknown)."""
-    if name == OPERATOR:
+    if name == OPERATOR or reading.one("SELECT 1 FROM foreign_agents WHERE name = ?", (name,)) is not None:
         return
     row = reading.one("SELECT paused, stopped FROM agents WHERE name = ?", (name,))
     idle = "there is no such agent" if row is None else row["stopped"] or ("it is paused" if row["paused"] else "")

@@ -18,10 +18,11 @@ from artoo.agents.board_rows import (
     move,
     mover_of,
     record_change,
+    review_wanted,
     task_of,
 )
 from artoo.agents.database import Database
-from artoo.agents.governance import Policies, check_holder, needs_review
+from artoo.agents.governance import Policies, check_holder
 from artoo.agents.reviews import MOST_SUBMISSIONS, REVIEW_LEASE_SECONDS
 from artoo.agents.steady import seconds_us
 from artoo.agents.transaction import Writing
@@ -52,7 +53,7 @@ class Merges:
             )
             _give_back_reviewer(writing, task)
             task = move(writing, task, BoardState.REVIEW, claim.agent, f"submission {task.submission + 1}")
-            review = needs_review(self._policies, submitter, task.complexity)
+            review = review_wanted(writing, self._policies, submitter, task)
             if not review:  # no reviewer is to begin with what the policy is about to pass
                 token = f"{POLICY}-{task.id}-{task.submission}"
                 lease(writing, task.id, token, POLICY, seconds_us(REVIEW_LEASE_SECONDS))
@@ -127,7 +128,7 @@ class Merges:
 
     def _passes(self, writing: Writing, task: BoardTask) -> bool:
         submitter = mover_of(writing, task.assignee or RUNTIME)
-        return not needs_review(self._policies, submitter, task.complexity)
+        return not review_wanted(writing, self._policies, submitter, task)
 
 
 def _waiting(writing: Writing, task_id: str, submission: int) -> BoardTask:

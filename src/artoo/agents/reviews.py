@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from artoo.agents.board_rows import ANYBODY, TaskClaim, add_note, find, find_row, lease, move, mover_of, task_of
+from artoo.agents.board_rows import (
+    ANYBODY,
+    TaskClaim,
+    add_note,
+    demanded,
+    find,
+    find_row,
+    lease,
+    move,
+    mover_of,
+    task_of,
+)
 from artoo.agents.database import Database
 from artoo.agents.governance import Mover, Policies, check_reviewer
 from artoo.agents.steady import seconds_us
@@ -80,7 +91,7 @@ class Reviews:
         row = find_row(writing, task_id)
         task, mover = task_of(row), mover_of(writing, actor)
         _check_waiting(task)
-        check_reviewer(self._policies, task, mover)
+        check_reviewer(self._policies, task, mover, demanded=demanded(writing, self._policies, task))
         _check_free(row, mover, writing.steady_us)
         if submission is not None and submission != task.submission:
             raise ClaimLost(
@@ -97,7 +108,7 @@ def take_review_in(
     row = find_row(writing, task_id)
     task, mover = task_of(row), mover_of(writing, actor)
     _check_waiting(task)
-    check_reviewer(policies, task, mover)
+    check_reviewer(policies, task, mover, demanded=demanded(writing, policies, task))
     _check_free(row, mover, writing.steady_us)
     lease(writing, task_id, token, actor, None if mover.is_operator else lease_us)
     return TaskClaim(find(writing, task_id), token, actor)

@@ -216,6 +216,44 @@ _SMALL = (
     "INSERT INTO marks VALUES ('store', lower(hex(randomblob(8)))), ('number', '0')",
 )
 
+_FOREIGN = (
+    "CREATE TABLE foreign_agents (name TEXT PRIMARY KEY) STRICT",
+    """
+CREATE TABLE foreign_tasks (
+    board_task TEXT PRIMARY KEY REFERENCES tasks (id),
+    peer TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    message TEXT NOT NULL,
+    context TEXT NOT NULL,
+    trust TEXT NOT NULL,
+    calls INTEGER,
+    tokens INTEGER,
+    seconds REAL,
+    money REAL,
+    at_us INTEGER NOT NULL,
+    UNIQUE (peer, agent, message)
+) STRICT
+""",
+    """
+CREATE TABLE foreign_pushes (
+    board_task TEXT NOT NULL REFERENCES foreign_tasks (board_task),
+    id TEXT NOT NULL,
+    told INTEGER NOT NULL,
+    target TEXT NOT NULL,
+    PRIMARY KEY (board_task, id)
+) STRICT
+""",
+    """
+CREATE TABLE foreign_letters (
+    mail TEXT PRIMARY KEY,
+    task TEXT NOT NULL,
+    at_us INTEGER NOT NULL
+) STRICT
+""",
+    "CREATE INDEX foreign_tasks_of ON foreign_tasks (peer, at_us)",
+)
+"""Version 2: tasks that foreign agents handed in, where they want to be told, and letters that went out to them."""
+
 _INDEXES = (
     "CREATE INDEX tasks_by_queue ON tasks (state, priority, queue)",
     "CREATE INDEX tasks_held ON tasks (holder) WHERE holder IS NOT NULL",
@@ -251,6 +289,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         *_INDEXES,
         *_GUARDS,
     ),
+    _FOREIGN,
 )
 """Step n brings a file from version n to n + 1."""
 

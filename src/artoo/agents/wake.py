@@ -8,7 +8,8 @@ the waiting, so that agents that write do not keep each other awake.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 from artoo.agents.database import Database
 from artoo.agents.transaction import Reading
@@ -45,6 +46,22 @@ class Wake:
                     return False
                 version = await self._until_written(written, version, left)
             return True
+        finally:
+            forget()
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncGenerator[Callable[[float], Awaitable[None]]]:
+        """Gives what waits for the next write of anybody, at most so many seconds; none in between is missed."""
+        written = asyncio.Event()
+        forget = self._database.on_written(written.set)
+        version = await self._database.version()
+
+        async def following(seconds: float) -> None:
+            nonlocal version
+            version = await self._until_written(written, version, seconds)
+
+        try:
+            yield following
         finally:
             forget()
 

@@ -24,10 +24,11 @@ from artoo.agents.board_rows import (
     move,
     mover_of,
     queue,
+    review_wanted,
     task_of,
 )
 from artoo.agents.database import Database
-from artoo.agents.governance import Mover, Policies, check_holder, check_worker, needs_review
+from artoo.agents.governance import Mover, Policies, check_holder, check_worker
 from artoo.agents.steady import seconds_us
 from artoo.agents.transaction import Writing
 from artoo.contracts.agents import POLICY, RUNTIME, BoardState, BoardTask
@@ -102,7 +103,7 @@ class Work:
                 (clipped(summary, LONGEST_SUMMARY), task.id),
             )
             task = move(writing, task, BoardState.REVIEW, claim.agent, f"submission {task.submission + 1}")
-            if needs_review(self._policies, submitter, task.complexity):
+            if review_wanted(writing, self._policies, submitter, task):
                 return task
             return move(writing, task, BoardState.COMPLETED, POLICY, _no_review(submitter, task), by_policy=True)
 

@@ -40,6 +40,7 @@ COMMANDS: dict[str, Mounted] = {
     "config": Mounted("artoo.cli.config_command", "config", "Look at the configuration, or change one value."),
     "acp": Mounted("artoo.cli.acp_command", "acp", "Serve editors (Agent Client Protocol)."),
     "mcp": Mounted("artoo.cli.mcp_command", "mcp", "Serve MCP to other programs; MCP servers to use."),
+    "a2a": Mounted("artoo.cli.a2a_command", "a2a", "Serve foreign agents (Agent2Agent); letters to them."),
     "completion": Mounted("artoo.cli.word_commands", "completion", "Completion for bash, zsh or fish."),
     "version": Mounted("artoo.cli.word_commands", "version", "Show the version."),
     "help": Mounted("artoo.cli.word_commands", "help_", "Show what there is, or what a command does."),

@@ -46,7 +46,7 @@ def status(context: click.Context, as_json: bool) -> None:
 
 
 async def _status(office: Office) -> JsonObject:
-    from artoo.agents.board import MOST_TASKS
+    from artoo.agents.additions import MOST_TASKS
     from artoo.agents.left import left_to_operator
     from artoo.cli.agent_command import listed
     from artoo.runtime.team.instance import serving

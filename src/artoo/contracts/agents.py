@@ -29,6 +29,9 @@ Actor = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_:-]{0,63}$")]
 OPERATOR = "operator"
 POLICY = "policy"
 RUNTIME = "runtime"
+FOREIGN = "a2a:"
+"""Begins the name of a foreign agent, as the operator has entered it: no agent of the team has a colon."""
+
 WHOEVER_MAY = "anybody"
 """Not one of them, but what people write for whoever may."""
 
@@ -84,14 +87,14 @@ class Recorded(Contract):
 class BoardTask(Contract):
     """A task on the board as it stands. `complexity` None counts as critical.
 
-    `assignee` None: whoever may take it. `notes` are reasons that earlier reviews gave, oldest first: they reach
-    the agent's context. `run` is the id of the dual loop's task that works, or last worked, on it; `summary` its
-    result.
-    `submission` counts how often it was submitted for review.
+    `creator` handed it in. `assignee` None: whoever may take it. `notes` are reasons that earlier reviews gave,
+    oldest first: they reach the agent's context. `run` is the id of the dual loop's task that works, or last
+    worked, on it; `summary` its result. `submission` counts how often it was submitted for review.
     """
 
     id: str
     text: str = Field(min_length=1, max_length=20_000)
+    creator: Actor = OPERATOR
     state: BoardState = BoardState.PENDING
     priority: Priority = Priority.STANDARD
     complexity: Complexity | None = None

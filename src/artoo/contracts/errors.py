@@ -21,6 +21,7 @@
     │   ├── MoveRefused         no such transition, or no such task
     │   ├── ActorRefused        this actor may not make this move
     │   └── ClaimLost           whoever held the task or letter holds it no longer
+    ├── ForeignRefused          a foreign agent's wish is outside the operator's policy; it is told why
     ├── MailRefused             a letter was not accepted; its sender is told why
     └── IdentityRefused         an agent's identity is not the accepted one; the agent stops
 
@@ -163,6 +164,13 @@ class ActorRefused(GovernanceRefused):
 
 class ClaimLost(GovernanceRefused):
     """A claim on a task or letter is over: it ran out, was released, or the work was given to another."""
+
+
+class ForeignRefused(ArtooError):
+    """What a foreign agent asked for is outside the operator's policy, or no longer possible. Nothing was started.
+
+    It reads the text, so that nothing of this machine may stand there.
+    """
 
 
 class MailRefused(ArtooError):

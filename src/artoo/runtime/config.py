@@ -1,7 +1,7 @@
 """Everything that an operator can set, in one tree (`~/.artoo/config.yaml`, SPEC section 12).
 
 `config_file.load_config` reads it and names every mistake by its line; which endpoint serves which tier is in
-`config_endpoints`; the seed's own keys are in `config_seed`.
+`config_endpoints`; the seed's own keys are in `config_seed`, foreign agents in `config_foreign`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import ApplyMode
 from artoo.control.hyperparameters import Hyperparameters
+from artoo.runtime.config_foreign import ForeignAgents
 from artoo.runtime.config_seed import AgentRuntime
 from artoo.runtime.home import default_home
 from artoo.runtime.options import check_policy_line
@@ -243,6 +244,7 @@ class Config(Section):
     undo: Undo = Field(default_factory=Undo.model_construct)
     log: Log = Field(default_factory=Log.model_construct)
     runtime: AgentRuntime = Field(default_factory=AgentRuntime.model_construct)
+    a2a: ForeignAgents = Field(default_factory=ForeignAgents.model_construct)
 
     _home: Path = PrivateAttr(default_factory=lambda: default_home(os.environ))
 

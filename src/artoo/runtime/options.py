@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import ApplyMode
@@ -13,6 +13,9 @@ from artoo.contracts.settling import ApplyMode
 if TYPE_CHECKING:
     from artoo.runtime.behalf import Behalf
     from artoo.runtime.caller import Caller
+
+
+Bound = TypeVar("Bound", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,15 @@ class Budgets:
     tokens: int | None = None
     money: float | None = None
 
+    def within(self, other: Budgets) -> Budgets:
+        """The narrower of both in everything."""
+        return Budgets(
+            seconds=_narrower(self.seconds, other.seconds),
+            calls=_narrower(self.calls, other.calls),
+            tokens=_narrower(self.tokens, other.tokens),
+            money=_narrower(self.money, other.money),
+        )
+
     @classmethod
     def parse(cls, lines: Sequence[str]) -> Budgets:
         """Reads `seconds=60,calls=10` lines; a later one wins. Raises ConfigurationError naming the part."""
@@ -36,6 +48,12 @@ class Budgets:
             if part:
                 budgets = _with_part(budgets, part)
         return budgets
+
+
+def _narrower(one: Bound | None, other: Bound | None) -> Bound | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)
 
 
 def _with_part(budgets: Budgets, part: str) -> Budgets:

@@ -9,7 +9,7 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from artoo.agents.board import MOST_TASKS
+from artoo.agents.additions import MOST_TASKS
 from artoo.agents.database import database_path
 from artoo.agents.left import Left, left_to_operator
 from artoo.contracts.agents import OPERATOR, BoardState

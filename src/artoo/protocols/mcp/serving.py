@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from artoo.protocols.ending import until_asked_to_end
+from artoo.protocols.http import own_token
 from artoo.protocols.intake import open_intake
-from artoo.protocols.mcp.http import TOKEN_FILE, own_token, serve_http
+from artoo.protocols.mcp.http import TOKEN_FILE, serve_http
 from artoo.protocols.mcp.server import made_server
 from artoo.protocols.mcp.stdio import serve_stdio
 from artoo.runtime.artoo import Artoo
@@ -24,7 +25,7 @@ async def serve(config: Config, project: Path, port: int | None, say: Callable[[
         if port is None:
             await until_asked_to_end(serve_stdio(server))
             return
-        token = own_token(config.home)
+        token = own_token(config.home, TOKEN_FILE)
 
         def ready(bound: int) -> None:
             say(f"MCP at http://127.0.0.1:{bound}/mcp; the token is in {config.home / TOKEN_FILE}; Ctrl-C stops")

@@ -19,7 +19,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from artoo.agents.board import MOST_TASKS, Board
+from artoo.agents.additions import MOST_TASKS
+from artoo.agents.board import Board
 from artoo.agents.merges import Merges
 from artoo.contracts.agents import OPERATOR, POLICY, BoardState, BoardTask
 from artoo.contracts.changes import Conflict

@@ -9,6 +9,7 @@ from pathlib import Path
 from artoo.agents.asking import Asking
 from artoo.agents.board import Board
 from artoo.agents.cognition_store import Session
+from artoo.agents.foreign import Foreign
 from artoo.agents.mailbox import Mailbox
 from artoo.agents.merges import Merges
 from artoo.agents.registry import Registry
@@ -31,8 +32,9 @@ Remember = Callable[[str, Session, str, FinalResult], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One per process. `names` gives the agents; `reply_seconds` how long a question to a colleague is waited for,
-    `pending_days` how long a submission waits for its review.
+    """One per process. `names` gives the agents, `colleagues` are foreign ones that can be written to;
+    `reply_seconds` how long a question to a colleague is waited for, `pending_days` how long a submission waits for
+    its review.
 
     `knowledge` gives what an agent has learnt, for its prompts about a request; `remember` keeps what it did,
     `note` what it was told.
@@ -49,6 +51,8 @@ class Bench:
     clock: Clock
     workspace: Path
     names: Callable[[], tuple[str, ...]]
+    colleagues: tuple[str, ...]
+    foreign: Foreign
     reply_seconds: float
     standins: StandIns
     pending_days: float
@@ -63,7 +67,7 @@ class Bench:
 
     def mail_tools(self, name: str, work: str) -> tuple[Tool, ...]:
         """Letters that `name` may write for one piece of work."""
-        others = tuple(other for other in (*self.names(), OPERATOR) if other != name)
+        others = tuple(other for other in (*self.names(), OPERATOR, *self.colleagues) if other != name)
         return mail_tools(Letters(name, work, self.mailbox, self.asking, others, self.reply_seconds, self.standins))
 
     def desk(self, name: str) -> Path:

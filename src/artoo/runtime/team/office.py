@@ -12,6 +12,8 @@ from artoo.agents.asking import Asking
 from artoo.agents.board import Board
 from artoo.agents.database import Database, database_path
 from artoo.agents.folders import Found, find_agents
+from artoo.agents.foreign import Foreign
+from artoo.agents.foreign_post import ForeignPost
 from artoo.agents.governance import ComplexityRule, Policies, TrustPolicy
 from artoo.agents.mailbox import Mailbox
 from artoo.agents.merges import Merges
@@ -42,6 +44,8 @@ class Office:
     wake: Wake
     submissions: Submissions
     approvals: Approvals
+    foreign: Foreign
+    foreign_post: ForeignPost
     policies: Policies
     clock: Clock
     ids: Ids
@@ -109,7 +113,10 @@ async def open_office(config: Config, clock: Clock | None = None, ids: Ids | Non
     path = database_path(config.runtime.memory.episodic.activity_db, home)
     policies = trust_policies(config)
     async with await Database.open(path, clock) as database:
-        board = Board(database, ids, policies=policies, rules=complexity_rules(config))
+        rules = complexity_rules(config)
+        board = Board(database, ids, policies=policies, rules=rules)
+        foreign = Foreign(database, ids, policies=policies, rules=rules)
+        await foreign.enter(config.a2a.colleagues)
         merges = Merges(database, policies)
         mailbox, wake = Mailbox(database, clock, ids), Wake(database, clock)
         submissions = Submissions(home)
@@ -125,6 +132,8 @@ async def open_office(config: Config, clock: Clock | None = None, ids: Ids | Non
             wake=wake,
             submissions=submissions,
             approvals=Approvals(board, merges, submissions, config.allow, config.apply),
+            foreign=foreign,
+            foreign_post=ForeignPost(database),
             policies=policies,
             clock=clock,
             ids=ids,

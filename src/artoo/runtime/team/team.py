@@ -15,9 +15,9 @@ from datetime import timedelta
 from functools import partial
 
 from artoo.agents.accounts import Accounts
+from artoo.agents.additions import MOST_TASKS
 from artoo.agents.allocation import Allocation
 from artoo.agents.backoff import Backoff
-from artoo.agents.board import MOST_TASKS
 from artoo.agents.duties import Done, Duty
 from artoo.agents.folders import AgentFolder
 from artoo.agents.heartbeat import Heartbeat, HeartbeatSettings
@@ -27,7 +27,7 @@ from artoo.agents.patrol_file import patrol_problems
 from artoo.agents.patrol_sights import Looking
 from artoo.agents.patrol_store import PatrolStore
 from artoo.agents.standins import StandIns
-from artoo.contracts.agents import RUNTIME, BoardState
+from artoo.contracts.agents import FOREIGN, RUNTIME, BoardState
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import CommandSucceeds, FileMatches
 from artoo.contracts.errors import ConfigurationError, GovernanceRefused, IdentityRefused, SandboxError
@@ -150,6 +150,8 @@ class Team:
             clock=office.clock,
             workspace=office.config.workspace_path,
             names=lambda: tuple(self.heartbeats),
+            colleagues=tuple(FOREIGN + name for name in office.config.a2a.colleagues),
+            foreign=office.foreign,
             reply_seconds=float(office.config.runtime.communication.a2a_protocol.sync_timeout_seconds),
             standins=StandIns(office.config.runtime.communication.a2a_protocol.standins, office.clock),
             pending_days=office.config.pending.days,

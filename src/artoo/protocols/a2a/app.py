@@ -1,0 +1,107 @@
+"""The application: a card, JSON-RPC and REST for the team and each exposed agent; behind tokens, but the cards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from a2a.auth.user import User
+from a2a.server.context import ServerCallContext
+from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
+from a2a.server.routes.common import DefaultServerCallContextBuilder
+from a2a.types import AgentCard
+from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH
+from pydantic_core import from_json
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from artoo.protocols.a2a.card import KEYS_PATH, REST, RPC, Signer
+from artoo.protocols.a2a.handler import BoardAgent
+from artoo.protocols.http import CALLER, BoundedBody, OwnNames, TokenRequired, given
+from artoo.protocols.json_lines import PARSE_ERROR
+
+LARGEST_BODY = 1 << 20
+"""Bytes of a request: texts are short here."""
+
+
+class Holder(User):
+    """Whoever has a token, by the name that the operator gave."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def is_authenticated(self) -> bool:
+        """Whether there was a token."""
+        return bool(self._name)
+
+    @property
+    def user_name(self) -> str:
+        """The name."""
+        return self._name
+
+
+class ReadableJson:
+    """Answers bodies that are no JSON, not UTF-8, or nested without end; the SDK would call them defects here."""
+
+    def __init__(self, inner: ASGIApp) -> None:
+        self._inner = inner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI. The body comes whole, from `BoundedBody`."""
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self._inner(scope, receive, send)
+            return
+        message = await receive()
+        try:
+            from_json(message.get("body", b""))
+        except ValueError as error:
+            await _unreadable(str(scope["path"]), str(error))(scope, receive, send)
+            return
+        await self._inner(scope, given(message, receive), send)
+
+
+def _unreadable(path: str, why: str) -> JSONResponse:
+    text = f"this is no JSON: {why}"
+    if path.endswith(RPC):
+        error: dict[str, object] = {"code": PARSE_ERROR, "message": text}
+        return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error})
+    return JSONResponse({"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": text}}, status_code=400)
+
+
+class _Contexts(DefaultServerCallContextBuilder):
+    """Says who asks."""
+
+    def build(self, request: Request) -> ServerCallContext:
+        context = super().build(request)
+        context.user = Holder(str(request.scope.get(CALLER, "")))
+        return context
+
+
+def place_of(agent: str) -> str:
+    """The path below which an agent is asked; empty for the team."""
+    return f"/agents/{agent}" if agent else ""
+
+
+def application(
+    agents: Mapping[str, tuple[AgentCard, BoardAgent]], signer: Signer, tokens: Mapping[str, str], names: list[str]
+) -> ASGIApp:
+    """`agents` by name, the team under the empty one; `tokens` by foreign agent; `names` are this server's own."""
+    routes: list[BaseRoute] = []
+    public = [KEYS_PATH]
+
+    async def keys(request: Request) -> Response:
+        return JSONResponse(signer.keys)
+
+    for agent, (card, handler) in agents.items():
+        place, contexts = place_of(agent), _Contexts()
+        public.append(place + AGENT_CARD_WELL_KNOWN_PATH)
+        routes += create_agent_card_routes(card, card_url=place + AGENT_CARD_WELL_KNOWN_PATH)
+        routes += create_jsonrpc_routes(handler, place + RPC, contexts, enable_v0_3_compat=True)
+        rest = create_rest_routes(handler, contexts, path_prefix=place + REST)
+        routes += [route for route in rest if not isinstance(route, Mount)]  # tenants, which there are none of
+    routes.append(Route(KEYS_PATH, keys))
+    app = BoundedBody(ReadableJson(Starlette(routes=routes)), LARGEST_BODY)
+    return OwnNames(TokenRequired(app, tokens, public), names)

@@ -1,0 +1,121 @@
+"""Agent cards: what there is to ask here, signed with this home's own key."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from a2a.types import (
+    AgentCapabilities,
+    AgentCard,
+    AgentInterface,
+    AgentSkill,
+    HTTPAuthSecurityScheme,
+    SecurityRequirement,
+    SecurityScheme,
+    StringList,
+)
+from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0, TransportProtocol
+from a2a.utils.signing import ProtectedHeader, create_agent_card_signer
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from jwt.algorithms import ECAlgorithm
+
+from artoo.agents.identity import Identity
+from artoo.contracts.errors import ConfigurationError
+from artoo.protocols.a2a.asked import MODES
+from artoo.runtime.opening import own_version
+
+ALGORITHM = "ES256"
+KEY_FILE = "a2a-key.pem"
+RPC, REST = "/rpc", "/v1"
+KEYS_PATH = "/.well-known/jwks.json"
+_SCHEME = "bearer"
+_TEAM = (
+    "Does tasks in plain words on its operator's machine, checks what it did, and answers when the policy of its"
+    " operator lets the result pass."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Signs with ES256. `keys` is the public half as a JWK set, `pem` the private one."""
+
+    pem: bytes
+    name: str
+    keys: dict[str, object]
+
+    def sign(self, card: AgentCard, url: str) -> AgentCard:
+        """The card with its signature; `url` is where the keys are."""
+        header = ProtectedHeader(kid=self.name, alg=ALGORITHM, jku=url + KEYS_PATH, typ="JOSE")
+        return create_agent_card_signer(self.pem, header)(card)
+
+
+def own_signer(home: Path) -> Signer:
+    """With the key in artoo's home, made the first time, for its owner only. Raises ConfigurationError."""
+    file = home / KEY_FILE
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "wb") as made:  # noqa: PTH123 (of a descriptor)
+            made.write(_new_key())
+    except FileExistsError:
+        pass
+    pem = file.read_bytes()
+    try:
+        key = serialization.load_pem_private_key(pem, None)
+    except ValueError as error:
+        raise ConfigurationError(f"{file} is no key; remove it, and a new one is made") from error
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or file.stat().st_mode & 0o077:
+        raise ConfigurationError(f"{file} is no key for {ALGORITHM}, or open to others; remove it")
+    public: dict[str, object] = json.loads(ECAlgorithm.to_jwk(key.public_key()))
+    name = str(public["x"])[:16]
+    return Signer(pem, name, {"keys": [{**public, "kid": name, "alg": ALGORITHM, "use": "sig"}]})
+
+
+def team_card(url: str) -> AgentCard:
+    """What is asked of whoever may."""
+    skill = AgentSkill(id="task", name="Tasks", description=_TEAM, tags=["tasks"], examples=[])
+    return _card("artoo", _TEAM, url, [skill])
+
+
+def agent_card(identity: Identity, url: str) -> AgentCard:
+    """What is asked of one agent of the team. Its persona is its own and not shown."""
+    described = f"{identity.name} of this team: {identity.role}"
+    skills = [
+        AgentSkill(id=f"skill-{number}", name=name, description=name, tags=[identity.role])
+        for number, name in enumerate(identity.skills or (identity.role,), 1)
+    ]
+    return _card(identity.name, described, url, skills)
+
+
+def _card(name: str, described: str, url: str, skills: list[AgentSkill]) -> AgentCard:
+    bindings = (
+        (url + RPC, TransportProtocol.JSONRPC, PROTOCOL_VERSION_1_0),
+        (url + REST, TransportProtocol.HTTP_JSON, PROTOCOL_VERSION_1_0),
+        (url + RPC, TransportProtocol.JSONRPC, PROTOCOL_VERSION_0_3),
+    )
+    token = HTTPAuthSecurityScheme(scheme="Bearer", description="a token that the operator gives")
+    return AgentCard(
+        name=name,
+        description=described,
+        version=own_version(),
+        supported_interfaces=[
+            AgentInterface(url=at, protocol_binding=binding.value, protocol_version=version)
+            for at, binding, version in bindings
+        ],
+        capabilities=AgentCapabilities(streaming=True, push_notifications=True, extended_agent_card=False),
+        security_schemes={_SCHEME: SecurityScheme(http_auth_security_scheme=token)},
+        security_requirements=[SecurityRequirement(schemes={_SCHEME: StringList()})],
+        default_input_modes=list(MODES),
+        default_output_modes=list(MODES),
+        skills=skills,
+    )
+
+
+def _new_key() -> bytes:
+    return ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )

@@ -1,0 +1,203 @@
+"""Letters to foreign agents: each becomes a message there, and what they answer a letter back.
+
+    agent ─ letter to a2a:NAME ─► inbox of a2a:NAME ─ taken here ─► SendMessage ─► … ─ answer ─► letter
+
+A letter is one message, named after it, however often this process dies: what the other side calls its task is
+kept, and asked for again. Secrets are taken out of what leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import httpx
+from a2a.client import A2ACardResolver, A2AClientError, Client, ClientConfig, ClientFactory
+from a2a.types import (
+    AgentCard,
+    GetTaskRequest,
+    Message,
+    Part,
+    Role,
+    SendMessageConfiguration,
+    SendMessageRequest,
+    Task,
+    TaskState,
+)
+from a2a.utils.constants import TransportProtocol
+from a2a.utils.errors import A2AError
+from google.protobuf.message import Error as ProtobufError
+
+from artoo.agents.mail_rows import LONGEST_MAIL, MailClaim
+from artoo.contracts.agents import FOREIGN, Mail
+from artoo.contracts.errors import ClaimLost, ForeignRefused, MailRefused
+from artoo.protocols.a2a.asked import MODES
+from artoo.protocols.a2a.following import LOOK_SECONDS, Following
+from artoo.protocols.a2a.outward import goal_of, outward, permits_of
+from artoo.runtime.config_foreign import Peer
+from artoo.runtime.team.holding import held
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 4
+"""Letters that are with one foreign agent at the same time."""
+POLL_SECONDS = (1.0, 30.0)
+"""How often its task is looked at: at first, and in the end."""
+PATIENCE_SECONDS = 24 * 3_600.0
+TRIES = 5
+"""How often a foreign agent that cannot be reached is tried for one letter."""
+
+_OVER = frozenset(
+    {
+        TaskState.TASK_STATE_COMPLETED,
+        TaskState.TASK_STATE_FAILED,
+        TaskState.TASK_STATE_CANCELED,
+        TaskState.TASK_STATE_REJECTED,
+        TaskState.TASK_STATE_INPUT_REQUIRED,
+    }
+)
+_FAULTS = (A2AError, A2AClientError, httpx.HTTPError, httpx.InvalidURL, ForeignRefused, ProtobufError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class Colleague:
+    """One foreign agent that can be written to. `name` without the protocol; `environ` has its token."""
+
+    name: str
+    peer: Peer
+    following: Following
+    environ: Callable[[str], str | None] = os.environ.get
+
+    async def run(self) -> None:
+        """Carries letters, until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(AT_ONCE):
+                group.create_task(self._carry())
+
+    async def _carry(self) -> None:
+        office = self.following.office
+        async with office.wake.watching() as following:
+            while True:
+                claim = await office.mailbox.take(FOREIGN + self.name)
+                if claim is None:
+                    await following(LOOK_SECONDS)
+                    continue
+                try:
+                    await self._answered(claim)
+                except ClaimLost:
+                    continue
+                except asyncio.CancelledError:
+                    await asyncio.shield(office.mailbox.release(claim))
+                    raise
+
+    async def _answered(self, claim: MailClaim) -> None:
+        mailbox, clock = self.following.office.mailbox, self.following.office.clock
+        try:
+            text = await held(self._delivered(claim.mail), lambda: mailbox.renew(claim), clock)
+        except ForeignRefused as error:
+            text = f"[artoo: the letter was not answered: {error}]"
+        try:
+            await mailbox.answer(claim, text[:LONGEST_MAIL], f"answered by {self.name}")
+        except MailRefused as error:
+            await mailbox.archive(claim, f"done, but not answered: {error}")
+
+    async def _delivered(self, mail: Mail) -> str:
+        """What the foreign agent answers. Raises ForeignRefused when it cannot be reached, or is too slow."""
+        problem = ""
+        for number in range(TRIES):
+            try:
+                async with self._client() as client:
+                    return await self._asked(client, mail)
+            except _FAULTS as error:
+                problem = self.following.clean.text(f"{type(error).__name__}: {error}"[:500])
+                logger.info("%s: letter %s: %s", self.name, mail.id, problem)
+            await self.following.office.clock.sleep(2.0**number)
+        raise ForeignRefused(f"{self.name} cannot be reached: {problem}")
+
+    async def _asked(self, client: Client, mail: Mail) -> str:
+        post = self.following.office.foreign_post
+        task_id = await post.task_of(mail.id)
+        if not task_id:
+            found = await self._sent(client, mail)
+            if isinstance(found, Message):
+                return _text(found)
+            task_id = found.id
+            await post.sent(mail.id, task_id)
+        return await self._awaited(client, task_id)
+
+    async def _sent(self, client: Client, mail: Mail) -> Task | Message:
+        text = self.following.clean.text(mail.text)
+        message = Message(message_id=mail.id, role=Role.ROLE_USER, parts=[Part(text=text)])
+        configuration = SendMessageConfiguration(return_immediately=True, accepted_output_modes=MODES)
+        request = SendMessageRequest(message=message, configuration=configuration)
+        async for answer in client.send_message(request):
+            if answer.HasField("message"):
+                return answer.message
+            if answer.HasField("task"):
+                return answer.task
+        raise ForeignRefused(f"{self.name} answered with neither a task nor a message")
+
+    async def _awaited(self, client: Client, task_id: str) -> str:
+        clock, pause = self.following.office.clock, POLL_SECONDS[0]
+        until = clock.monotonic() + PATIENCE_SECONDS
+        while clock.monotonic() < until:
+            task = await client.get_task(GetTaskRequest(id=task_id))
+            if task.status.state in _OVER:
+                return _told(task)
+            await clock.sleep(pause)
+            pause = min(pause * 1.5, POLL_SECONDS[1])
+        raise ForeignRefused(f"{self.name} has not ended within {PATIENCE_SECONDS / 3_600:g} hours")
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncGenerator[Client]:
+        """Raises what `_FAULTS` names when it cannot be reached, or its card leads elsewhere."""
+        url = self.peer.url or ""
+        permits = permits_of(self.following.office.config.allow, [url])
+        async with outward(permits) as http:
+            if self.peer.token_env:
+                token = self.environ(self.peer.token_env)
+                if not token:
+                    raise ForeignRefused(f"the variable {self.peer.token_env}, which has its token, is not set")
+                http.headers["Authorization"] = f"Bearer {token}"
+            card = await A2ACardResolver(http, url).get_agent_card()
+            self._check(card)
+            config = ClientConfig(
+                streaming=False,
+                polling=True,
+                httpx_client=http,
+                supported_protocol_bindings=[TransportProtocol.JSONRPC, TransportProtocol.HTTP_JSON],
+            )
+            yield ClientFactory(config).create(card)
+
+    def _check(self, card: AgentCard) -> None:
+        """The token goes nowhere but where the operator said. Raises ForeignRefused."""
+        own = goal_of(self.peer.url or "")
+        for interface in card.supported_interfaces:
+            if interface.protocol_binding in ("JSONRPC", "HTTP+JSON") and goal_of(interface.url) != own:
+                raise ForeignRefused(f"the card of {self.name} leads to another host: {goal_of(interface.url)}")
+
+
+async def carry_letters(following: Following) -> None:
+    """Carries the letters of all colleagues, until it is cancelled."""
+    peers = following.office.config.a2a.peers
+    async with asyncio.TaskGroup() as group:
+        for name in following.office.config.a2a.colleagues:
+            group.create_task(Colleague(name, peers[name], following).run())
+
+
+def _told(task: Task) -> str:
+    """The answer in words, with how it ended where that is not well."""
+    made = [part.text for artifact in task.artifacts for part in artifact.parts if part.text]
+    said = _text(task.status.message)
+    if task.status.state == TaskState.TASK_STATE_COMPLETED:
+        return "\n\n".join(made) or said or "[artoo: it says that it is done, and nothing else]"
+    ending = TaskState.Name(task.status.state).removeprefix("TASK_STATE_").lower().replace("_", " ")
+    return "\n\n".join([f"[artoo: {ending}]", *(part for part in (said, *made) if part)])
+
+
+def _text(message: Message) -> str:
+    return "\n\n".join(part.text for part in message.parts if part.text)

@@ -1,0 +1,63 @@
+"""A foreign agent's task as it goes on: whoever works on it, in this process or another, the board is looked at."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+
+from artoo.agents.foreign import ForeignTask
+from artoo.contracts.agents import BoardState
+from artoo.protocols.a2a.states import StatusUpdate, Update, rests, statuses, updates, waiting
+from artoo.redaction import Redactor
+from artoo.runtime.team.office import Office
+
+LOOK_SECONDS = 5.0
+"""The board is looked at so often even when nothing seems to be written."""
+
+Look = Callable[[], Awaitable[ForeignTask | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """Over the books. `clean` takes secrets out of what leaves."""
+
+    office: Office
+    clean: Redactor
+
+    async def settled(self, seen: ForeignTask, look: Look) -> ForeignTask:
+        """The task when it rests (an end, or only a person can let it go on)."""
+        async with self.office.wake.watching() as following:
+            now = seen
+            while not rests(now):
+                await following(LOOK_SECONDS)
+                now = await look() or now
+            return now
+
+    async def events(self, seen: ForeignTask, look: Look) -> AsyncGenerator[Update]:
+        """What happens after `seen`, in order and without loss, until the task rests."""
+        known, waited, now = len(statuses(seen)), seen.waits, seen
+        async with self.office.wake.watching() as following:
+            while True:
+                for update in updates(now, known, await self.result(now)):
+                    yield update
+                known = len(statuses(now))
+                status = None if waited else waiting(now)
+                if status is not None:
+                    yield StatusUpdate(task_id=now.task.id, context_id=now.context, status=status)
+                if status is not None or now.ended is not None:
+                    return
+                waited = now.waits
+                await following(LOOK_SECONDS)
+                now = await look() or now
+
+    async def result(self, seen: ForeignTask) -> tuple[str, ...]:
+        """The texts of a result that has passed its review; nothing of one that has not."""
+        ended = seen.ended
+        if ended is None or ended.after is not BoardState.COMPLETED:
+            return ()
+        papers = self.office.submissions.of(seen.task.id, seen.task.submission)
+        work = await asyncio.to_thread(papers.work)
+        output = work.output if work is not None else ""
+        texts = dict.fromkeys(text for text in (seen.task.summary, output) if text.strip())
+        return tuple(map(self.clean.text, texts))

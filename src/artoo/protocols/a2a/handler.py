@@ -1,0 +1,248 @@
+"""What a foreign agent may ask of one agent here, whatever the binding: implements the SDK's request handler."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers.request_handler import RequestHandler
+from a2a.types import (
+    AgentCard,
+    CancelTaskRequest,
+    DeleteTaskPushNotificationConfigRequest,
+    GetExtendedAgentCardRequest,
+    GetTaskPushNotificationConfigRequest,
+    GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse,
+    ListTasksRequest,
+    ListTasksResponse,
+    SendMessageRequest,
+    SubscribeToTaskRequest,
+    Task,
+    TaskPushNotificationConfig,
+)
+from a2a.utils.errors import (
+    ExtendedAgentCardNotConfiguredError,
+    InternalError,
+    InvalidParamsError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
+from a2a.utils.proto_utils import validate_proto_required_fields
+from google.protobuf.message import Message as ProtobufMessage
+
+from artoo.agents.foreign import ForeignTask
+from artoo.contracts.errors import ActivityStoreError, ForeignRefused
+from artoo.protocols.a2a.asked import asked_in
+from artoo.protocols.a2a.following import Following
+from artoo.protocols.a2a.listing import page_of
+from artoo.protocols.a2a.push import Pushes
+from artoo.protocols.a2a.states import Update, task_of
+from artoo.runtime.config_foreign import Peer
+
+T = TypeVar("T")
+
+MOST_FOLLOWED = 100
+"""Requests that wait or stream at the same time."""
+
+
+@dataclass(slots=True)
+class BoardAgent(RequestHandler):
+    """`agent`: whom tasks are for; empty for whoever may. `peers` is the operator's policy, by name."""
+
+    agent: str
+    peers: dict[str, Peer]
+    following: Following
+    pushes: Pushes
+    _followed: int = 0
+
+    async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
+        """Begins a task; returns it when it rests, or at once when that is wanted."""
+        peer = self._peer(params, context)
+        seen = await self._begun(peer, params)
+        if not params.configuration.return_immediately:
+            with _Place(self):
+                seen = await self.following.settled(seen, self._look(peer, seen.task.id))
+        return await self._told(seen, _history(params.configuration))
+
+    async def on_message_send_stream(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Task | Update]:
+        """Begins a task, and tells how it goes on until it rests."""
+        peer = self._peer(params, context)
+        with _Place(self):
+            seen = await self._begun(peer, params)
+            yield await self._told(seen, _history(params.configuration))
+            async for update in self.following.events(seen, self._look(peer, seen.task.id)):
+                yield update
+
+    async def on_subscribe_to_task(
+        self, params: SubscribeToTaskRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Task | Update]:
+        """Tells how a task goes on from here."""
+        peer = self._peer(params, context)
+        seen = await self._own(peer, params.id)
+        if seen.ended is not None:
+            raise UnsupportedOperationError("the task is over; nothing more happens to it")
+        with _Place(self):
+            yield await self._told(seen, None)
+            async for update in self.following.events(seen, self._look(peer, params.id)):
+                yield update
+
+    async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task:
+        """A task as it stands."""
+        return await self._told(await self._own(self._peer(params, context), params.id), _history(params))
+
+    async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
+        """What this foreign agent has handed in here, the latest change first."""
+        peer, history = self._peer(params, context), _history(params)
+        found = await _said(
+            self.following.office.foreign.list(peer, self.agent, context=params.context_id), InvalidParamsError
+        )
+        tasks = [task_of(seen, await self.following.result(seen), history) for seen in found]
+        return page_of(tasks, params)
+
+    async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task:
+        """Cancels a task of its own, through the board: nothing that it did takes effect."""
+        peer = self._peer(params, context)
+        await self._own(peer, params.id)
+        cancelling = self.following.office.foreign.cancel(peer, self.agent, params.id)
+        cancelled = await _said(cancelling, TaskNotCancelableError)
+        if cancelled is None:
+            raise TaskNotFoundError
+        return await self._told(cancelled, None)
+
+    async def on_create_task_push_notification_config(
+        self, params: TaskPushNotificationConfig, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        """From now on the target is told of the task."""
+        seen = await self._own(self._peer(params, context), params.task_id)
+        await _said(self.pushes.check(params), InvalidParamsError)
+        return await _said(self.pushes.keep(params, seen), UnsupportedOperationError)
+
+    async def on_get_task_push_notification_config(
+        self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        """One target."""
+        await self._own(self._peer(params, context), params.task_id)
+        for target in await self.pushes.of(params.task_id):
+            if target.id == params.id:
+                return target
+        raise TaskNotFoundError("the task has no target of this id")
+
+    async def on_list_task_push_notification_configs(
+        self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+    ) -> ListTaskPushNotificationConfigsResponse:
+        """All targets; they are few."""
+        await self._own(self._peer(params, context), params.task_id)
+        return ListTaskPushNotificationConfigsResponse(configs=await self.pushes.of(params.task_id))
+
+    async def on_delete_task_push_notification_config(
+        self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> None:
+        """The target is told nothing more. One that is not there is no error."""
+        await self._own(self._peer(params, context), params.task_id)
+        await self.pushes.forget(params.task_id, params.id)
+
+    async def on_get_extended_agent_card(
+        self, params: GetExtendedAgentCardRequest, context: ServerCallContext
+    ) -> AgentCard:
+        """There is none: the public card has all."""
+        raise ExtendedAgentCardNotConfiguredError
+
+    async def _begun(self, peer: str, params: SendMessageRequest) -> ForeignTask:
+        """The task that a message asks for: a new one, or that of this very message. Nothing else is started."""
+        asked = asked_in(params, self.agent)
+        _history(params.configuration)
+        if params.message.task_id:
+            await self._no_more(peer, params)
+        wanted = params.configuration.task_push_notification_config
+        if wanted.url:
+            await _said(self.pushes.check(wanted), InvalidParamsError)
+        policy = self.peers[peer]
+        accepting = self.following.office.foreign.accept(peer, asked, policy.bounds())
+        seen, _ = await _said(accepting, UnsupportedOperationError)
+        if wanted.url:
+            await _said(self.pushes.keep(wanted, seen), UnsupportedOperationError)
+        return seen
+
+    async def _no_more(self, peer: str, params: SendMessageRequest) -> None:
+        """A message to a task that there is already. Raises A2AError always."""
+        seen = await self._own(peer, params.message.task_id)
+        if params.message.context_id not in ("", seen.context):
+            raise InvalidParamsError("the task belongs to another contextId")
+        if seen.ended is not None:
+            raise UnsupportedOperationError("the task is over; without taskId, a new one begins in this context")
+        raise UnsupportedOperationError(
+            "a task takes one message: wait for its end or cancel it, then begin another with the same contextId"
+        )
+
+    async def _own(self, peer: str, task_id: str) -> ForeignTask:
+        seen = await _said(self.following.office.foreign.get(peer, self.agent, task_id), TaskNotFoundError)
+        if seen is None:
+            raise TaskNotFoundError
+        return seen
+
+    def _look(self, peer: str, task_id: str) -> Callable[[], Awaitable[ForeignTask | None]]:
+        return lambda: self.following.office.foreign.get(peer, self.agent, task_id)
+
+    async def _told(self, seen: ForeignTask, history: int | None) -> Task:
+        return task_of(seen, await self.following.result(seen), history)
+
+    def _peer(self, params: ProtobufMessage, context: ServerCallContext) -> str:
+        """Who asks. Raises A2AError for what lacks a part, and for whom the policy does not let ask this agent."""
+        validate_proto_required_fields(params)
+        name = context.user.user_name
+        policy = self.peers.get(name)
+        if policy is None:
+            raise UnsupportedOperationError("the operator's policy does not know you")
+        if policy.agents and self.agent not in policy.agents:
+            raise UnsupportedOperationError(f"you may ask {', '.join(policy.agents)}, and nobody else here")
+        return name
+
+    def enter(self) -> None:
+        """One more request waits or streams. Raises A2AError when too many do."""
+        if self._followed >= MOST_FOLLOWED:
+            raise InternalError(f"{MOST_FOLLOWED} requests wait here already; ask for the task later")
+        self._followed += 1
+
+    def leave(self) -> None:
+        """One less."""
+        self._followed -= 1
+
+
+class _Place:
+    """A place among those that wait, for the length of a block."""
+
+    def __init__(self, agent: BoardAgent) -> None:
+        self._agent = agent
+
+    def __enter__(self) -> None:
+        self._agent.enter()
+
+    def __exit__(self, *_: object) -> None:
+        self._agent.leave()
+
+
+def _history(wanted: Any) -> int | None:
+    """How many messages are wanted; None: all. Raises InvalidParamsError."""
+    if not wanted.HasField("history_length"):
+        return None
+    length = int(wanted.history_length)
+    if length < 0:
+        raise InvalidParamsError("historyLength is not negative")
+    return length
+
+
+async def _said(doing: Awaitable[T], refused: type[Exception]) -> T:
+    """What artoo refuses, in the protocol's words; what is wrong here is told to the operator's log alone."""
+    try:
+        return await doing
+    except ForeignRefused as error:
+        raise refused(str(error)) from error
+    except ActivityStoreError as error:
+        raise InternalError("the board cannot be used now; try again later") from error

@@ -1,0 +1,124 @@
+"""The nine states of the board as the protocol's, and a board task as a foreign agent sees it.
+
+    pending      SUBMITTED, before anybody worked on it       completed    COMPLETED, with the result
+    in_progress  WORKING                                      failed       FAILED
+    blocked, review, rejected   WORKING                       cancelled    CANCELED
+    whatever only the operator can let go on   AUTH_REQUIRED  archived     as before
+
+What was told as an end is never taken back, whatever the operator does with the board task afterwards. Nothing is
+told but states and what has passed its review: neither the agent's words nor the reasons of reviewers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from a2a.types import Artifact, Message, Part, Role, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus
+from a2a.types import TaskStatusUpdateEvent as StatusUpdate
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from artoo.agents.foreign import ForeignTask
+from artoo.contracts.agents import FOREIGN, BoardState, TaskMoved
+
+RESULT = "result"
+Update = StatusUpdate | TaskArtifactUpdateEvent
+
+_TOLD: dict[BoardState, tuple[TaskState, str]] = {
+    BoardState.PENDING: (TaskState.TASK_STATE_SUBMITTED, "It waits until somebody takes it up."),
+    BoardState.IN_PROGRESS: (TaskState.TASK_STATE_WORKING, "It is being worked on."),
+    BoardState.BLOCKED: (TaskState.TASK_STATE_WORKING, "The work was interrupted and goes on later."),
+    BoardState.REVIEW: (TaskState.TASK_STATE_WORKING, "It is done and waits for its review."),
+    BoardState.REJECTED: (TaskState.TASK_STATE_WORKING, "Its review sent it back; it is done again."),
+    BoardState.COMPLETED: (TaskState.TASK_STATE_COMPLETED, "It is done, and has passed what it had to pass."),
+    BoardState.FAILED: (TaskState.TASK_STATE_FAILED, "It came to no result."),
+    BoardState.CANCELLED: (TaskState.TASK_STATE_CANCELED, "It was cancelled."),
+}
+_WAITS = "Only a person on this side can let it go on; ask again later."
+
+
+def statuses(seen: ForeignTask) -> tuple[TaskStatus, ...]:
+    """How the task stood after each move, up to its end; a move that changes nothing for its owner is left out."""
+    return tuple(_statuses(seen))
+
+
+def waiting(seen: ForeignTask) -> TaskStatus | None:
+    """How it stands while only the operator can let it go on. It comes and goes without a move."""
+    if seen.ended is not None or not seen.waits:
+        return None
+    return _status(seen, seen.moves[-1], TaskState.TASK_STATE_AUTH_REQUIRED, _WAITS)
+
+
+def rests(seen: ForeignTask) -> bool:
+    """Whether nothing more is told until a person does something: a stream ends here."""
+    return seen.ended is not None or seen.waits
+
+
+def task_of(seen: ForeignTask, result: Sequence[str], history: int | None = None) -> Task:
+    """The whole task. `result`: its texts, once it is completed; `history`: how many messages of it are wanted."""
+    task = Task(id=seen.task.id, context_id=seen.context, status=waiting(seen) or statuses(seen)[-1])
+    if result:
+        task.artifacts.append(artifact(result))
+    if history is None or history > 0:
+        task.history.append(
+            Message(
+                message_id=seen.message,
+                task_id=seen.task.id,
+                context_id=seen.context,
+                role=Role.ROLE_USER,
+                parts=[Part(text=seen.task.text)],
+            )
+        )
+    return task
+
+
+def updates(seen: ForeignTask, known: int, result: Sequence[str]) -> Iterator[Update]:
+    """What has happened after `known` statuses were told; a result comes before the end."""
+    for status in statuses(seen)[known:]:
+        if status.state == TaskState.TASK_STATE_COMPLETED and result:
+            yield TaskArtifactUpdateEvent(
+                task_id=seen.task.id, context_id=seen.context, artifact=artifact(result), last_chunk=True
+            )
+        yield StatusUpdate(task_id=seen.task.id, context_id=seen.context, status=status)
+
+
+def artifact(result: Sequence[str]) -> Artifact:
+    """The result as texts."""
+    return Artifact(
+        artifact_id=RESULT, name=RESULT, parts=[Part(text=text, media_type="text/plain") for text in result]
+    )
+
+
+def _statuses(seen: ForeignTask) -> Iterator[TaskStatus]:
+    before: tuple[TaskState, str] | None = None
+    begun = False
+    for moved in seen.moves:
+        if moved.after is BoardState.ARCHIVED:
+            continue
+        begun |= moved.after is BoardState.IN_PROGRESS
+        told = _told(seen, moved, begun)
+        if told != before:
+            yield _status(seen, moved, *told)
+        before = told
+        if moved is seen.ended:
+            return
+
+
+def _told(seen: ForeignTask, moved: TaskMoved, begun: bool) -> tuple[TaskState, str]:
+    if moved.after is BoardState.PENDING and begun:
+        return _TOLD[BoardState.REJECTED]
+    if moved.after is BoardState.CANCELLED and moved.actor == FOREIGN + seen.peer:
+        return TaskState.TASK_STATE_CANCELED, "It was cancelled by who handed it in."
+    return _TOLD[moved.after]
+
+
+def _status(seen: ForeignTask, moved: TaskMoved, state: TaskState, text: str) -> TaskStatus:
+    moment = Timestamp()
+    moment.FromDatetime(moved.at)
+    message = Message(
+        message_id=f"{moved.event}-{TaskState.Name(state)}",
+        task_id=seen.task.id,
+        context_id=seen.context,
+        role=Role.ROLE_AGENT,
+        parts=[Part(text=text)],
+    )
+    return TaskStatus(state=state, message=message, timestamp=moment)

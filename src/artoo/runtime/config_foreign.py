@@ -1,0 +1,72 @@
+"""The operator's policy for foreign agents: who may hand work in, and who can be written to (SPEC section 15)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from artoo.agents.foreign import Bounds
+from artoo.agents.names import name_problem
+from artoo.contracts.agents import TrustLevel
+from artoo.settings.sections import Number, Section, Whole
+
+
+class Peer(Section):
+    """One foreign agent. It hands work in with a token of its own, and with a `url` it can be written to.
+
+    `url`: where its agent card is looked for. `token_env`: the variable that holds what it wants to see as bearer
+    token. `trust`: how its tasks are reviewed, whoever works on them. `agents`: whom it may ask, of those that are
+    exposed (empty: all). `project`: where its tasks work. `open` tasks at a time, `day` in 24 hours; `calls`,
+    `tokens`, `seconds`, `money` bound each of them.
+    """
+
+    url: str | None = Field(default=None, pattern=r"^https?://[^\s@#?]+$")
+    token_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    trust: Literal["probation", "standard", "trusted", "senior"] = "probation"
+    agents: tuple[str, ...] = ()
+    project: str | None = None
+    open: Whole = Field(default=5, ge=0, le=1_000)
+    day: Whole = Field(default=20, ge=0, le=100_000)
+    calls: Whole | None = Field(default=None, ge=1)
+    tokens: Whole | None = Field(default=None, ge=1)
+    seconds: Number | None = Field(default=None, gt=0)
+    money: Number | None = Field(default=None, gt=0)
+
+    def bounds(self) -> Bounds:
+        """As the board knows it."""
+        return Bounds(
+            trust=TrustLevel(self.trust),
+            open=self.open,
+            day=self.day,
+            calls=self.calls,
+            tokens=self.tokens,
+            seconds=self.seconds,
+            money=self.money,
+            project=str(Path(self.project).expanduser().absolute()) if self.project else "",
+        )
+
+
+class ForeignAgents(Section):
+    """What `artoo a2a` serves. `url`: where it is reached from outside, when something stands before it.
+
+    `expose`: agents of the team that have a card of their own beside the team's.
+    """
+
+    url: str | None = Field(default=None, pattern=r"^https?://[^\s@#?]+$")
+    expose: tuple[str, ...] = ()
+    peers: dict[str, Peer] = Field(default_factory=dict[str, Peer])
+
+    @field_validator("peers")
+    @classmethod
+    def _names(cls, given: dict[str, Peer]) -> dict[str, Peer]:
+        for name in given:
+            if problem := name_problem(name):
+                raise ValueError(problem)
+        return given
+
+    @property
+    def colleagues(self) -> tuple[str, ...]:
+        """Those that can be written to."""
+        return tuple(sorted(name for name, peer in self.peers.items() if peer.url))

@@ -1,0 +1,87 @@
+"""A foreign agent that vanishes: its task goes on, waits, or is done, as the board says; nothing else happens."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import httpx
+import pytest
+from foreign import PATIENCE, PEER, Served, books, hosted, started
+
+from artoo.contracts.agents import BoardState
+from artoo.runtime.team.office import Office
+
+HEADERS = {"a2a-version": "1.0", "content-type": "application/json"}
+
+
+async def _until(office: Office, *states: BoardState) -> str:
+    async with asyncio.timeout(PATIENCE), office.wake.watching() as following:
+        while not (found := await office.board.list(set(states))):
+            await following(1.0)
+        return found[0].id
+
+
+async def _vanish(served: Served, text: str, method: str, office: Office, *at: BoardState) -> None:
+    """Asks by this method, and is gone as soon as the board is so far."""
+    body = {"message": {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": text}]}}
+
+    async def ask() -> None:
+        async with (
+            served.http() as http,
+            http.stream("POST", f"{served.url}/v1/{method}", json=body, headers=HEADERS) as stream,
+        ):
+            async for _ in stream.aiter_raw():
+                pass
+
+    asking = asyncio.create_task(ask())
+    await _until(office, *at)
+    asking.cancel()
+    await asyncio.wait({asking})
+
+
+@pytest.mark.parametrize("method", ["message:send", "message:stream"])
+async def test_gone_at_work(tmp_path: Path, method: str) -> None:
+    """Who is gone while the agent works finds the task done later, and the server serves on."""
+    async with hosted(tmp_path) as place, started(place) as served, books(place) as office:
+        await _vanish(served, "make slow_l1.txt", method, office, BoardState.IN_PROGRESS)
+        task_id = await _until(office, BoardState.COMPLETED)
+        async with served.http() as http:
+            found = await http.get(f"{served.url}/v1/tasks/{task_id}", headers=HEADERS)
+        assert found.json()["status"]["state"] == "TASK_STATE_COMPLETED"
+
+
+async def test_gone_before_it_is_taken_up(tmp_path: Path) -> None:
+    """Who is gone while the task is pending finds it pending: nobody takes it while the team is paused."""
+    async with hosted(tmp_path) as place, started(place) as served, books(place) as office:
+        await office.registry.pause("ada", "operator")
+        await _vanish(served, "make l2.txt", "message:stream", office, BoardState.PENDING)
+        assert [task.state for task in await office.board.list()] == [BoardState.PENDING]
+
+
+async def test_gone_in_review(tmp_path: Path) -> None:
+    """Who is gone while the review waits finds the task waiting for the operator, and nothing in effect."""
+    peers = {"partner": {**PEER, "trust": "probation"}}
+    async with hosted(tmp_path, peers) as place, started(place) as served, books(place) as office:
+        await _vanish(served, "make l3.txt", "message:send", office, BoardState.REVIEW)
+        task_id = await _until(office, BoardState.REVIEW)
+        async with served.http() as http:
+            found = await http.get(f"{served.url}/v1/tasks/{task_id}", headers=HEADERS)
+        assert found.json()["status"]["state"] == "TASK_STATE_AUTH_REQUIRED"
+        assert not (place.root / "workspace" / "l3.txt").exists()
+
+
+async def test_gone_before_the_body_is_whole(tmp_path: Path) -> None:
+    """Half a request begins nothing."""
+    async with hosted(tmp_path) as place, started(place) as served, books(place) as office:
+        address = httpx.URL(served.url)
+        _, writer = await asyncio.open_connection(address.host, address.port)
+        head = f"POST /v1/message:send HTTP/1.1\r\nHost: {address.netloc.decode()}\r\nA2A-Version: 1.0\r\n"
+        head += f"Authorization: Bearer {served.token()}\r\nContent-Length: 500\r\n\r\n"
+        writer.write(head.encode() + b'{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"l4"}]}}')
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+        async with served.http() as http:
+            assert (await http.get(f"{served.url}/v1/tasks", headers=HEADERS)).json()["totalSize"] == 0
+        assert await office.board.list() == ()
