@@ -16,7 +16,7 @@ from artoo.contracts.memory import DreamReport
 from artoo.contracts.roles import Role
 from artoo.memory.absent import NoMemory
 from artoo.memory.opening import open_memory
-from artoo.memory.service import SharedMemory
+from artoo.memory.store import MemoryStore
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
@@ -87,7 +87,7 @@ class Memories:
         self._busy = busy
         self._model = model
         self._opening = asyncio.Lock()
-        self._store: SharedMemory | None = None
+        self._store: MemoryStore | None = None
         self._dreamer: Dreamer | None = None
         self._nudged = False
         self._dreaming: asyncio.Task[None] | None = None
@@ -120,13 +120,13 @@ class Memories:
         if store is not None:
             await store.close()
 
-    def _dream_beside(self, store: SharedMemory) -> None:
+    def _dream_beside(self, store: MemoryStore) -> None:
         port = self._bus.port(Role.DREAMER, NO_TASK)
         self._bus.close_task(NO_TASK)  # it speaks, and hears nothing
         # Not a task group: a Dreamer that fails must not cancel whoever opened memory.
         self._dreaming = asyncio.create_task(self._dream(store, port), name="dreamer")
 
-    async def _dream(self, store: SharedMemory, port: Port) -> None:
+    async def _dream(self, store: MemoryStore, port: Port) -> None:
         started = self._clock.now()
         try:
             await self._clock.sleep(_AFTER)
@@ -139,12 +139,11 @@ class Memories:
             failed = "".join(traceback.format_exception_only(error)).strip()
             port.publish(DreamReport(dream_id=self._ids.new(), started_at=started, finished=False, error=failed))
 
-    def _made(self, store: SharedMemory, port: Port) -> Dreamer:
+    def _made(self, store: MemoryStore, port: Port) -> Dreamer:
         from artoo.loops.slow.dreamer import Dreamer
-        from artoo.memory.maintenance import Maintenance
 
         return Dreamer(
-            Maintenance(store.environment, self._clock),
+            store.dreams(),
             self._clock,
             self._ids,
             publish=port.publish,

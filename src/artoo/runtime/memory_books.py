@@ -1,0 +1,25 @@
+"""Memory's books, opened for one command or one page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from artoo.runtime.config import Config
+
+if TYPE_CHECKING:
+    from artoo.ports.memory_books import MemoryBooks
+
+
+@asynccontextmanager
+async def opened_books(config: Config) -> AsyncGenerator[MemoryBooks]:
+    """The books of the store that `config` names, as it is. Raises MemoryStoreError when it is unusable."""
+    from artoo.memory.books import EmbeddedBooks  # LMDB only where the books are looked at
+
+    books = await asyncio.to_thread(EmbeddedBooks.open, config.memory_path)
+    try:
+        yield books
+    finally:
+        await books.close()
