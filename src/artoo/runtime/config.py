@@ -19,6 +19,7 @@ from artoo.runtime.config_seed import AgentRuntime
 from artoo.runtime.home import default_home
 from artoo.runtime.options import check_policy_line
 from artoo.settings.sections import Number, Section, Whole
+from artoo.store.address import parse
 
 
 def _lines(given: object) -> object:
@@ -226,7 +227,8 @@ class Config(Section):
     and environment.
 
     `workspace` is where generated output goes; `apply` says what of a task takes effect unasked, `allow` are
-    standing permissions, one policy line each; `mcp_servers` maps names to servers.
+    standing permissions, one policy line each; `mcp_servers` maps names to servers. `store` is the PostgreSQL that
+    several machines share (`postgresql://…`); None: everything stays in the home.
     """
 
     models: Models = Field(default_factory=Models.model_construct)
@@ -243,6 +245,7 @@ class Config(Section):
     undo: Undo = Field(default_factory=Undo.model_construct)
     log: Log = Field(default_factory=Log.model_construct)
     runtime: AgentRuntime = Field(default_factory=AgentRuntime.model_construct)
+    store: str | None = None
 
     _home: Path = PrivateAttr(default_factory=lambda: default_home(os.environ))
 
@@ -252,6 +255,16 @@ class Config(Section):
         for line in given:
             try:
                 check_policy_line(line)
+            except ConfigurationError as error:
+                raise ValueError(str(error)) from error
+        return given
+
+    @field_validator("store")
+    @classmethod
+    def _store_address(cls, given: str | None) -> str | None:
+        if given is not None:
+            try:
+                parse(given)
             except ConfigurationError as error:
                 raise ValueError(str(error)) from error
         return given
