@@ -61,15 +61,15 @@ def explain(environment: Environment, pair: Pair, now: datetime, *, shown: int =
             if signal.counts
         ]
         kept = nlargest(EXPLAINED, entries, key=lambda entry: entry[1].born_us)
-        largest = nlargest(shown, kept, key=lambda entry: _share(entry[1], now_us)[0])
+        largest = nlargest(shown, kept, key=lambda entry: share(entry[1], now_us)[0])
         shares = [
-            Share(megram, *_share(signal, now_us))
+            Share(megram, *share(signal, now_us))
             for megram_id, signal in largest
             if (megram := reading.get(transaction, megram_id)) is not None
         ]
         live = reading.potentials(transaction, pair, now_us)
-        curve = _curve([signal for _, signal in kept], now_us)
-        return Explanation(live, tuple(shares), curve, len(entries) - len(kept))
+        over_time = curve([signal for _, signal in kept], now_us)
+        return Explanation(live, tuple(shares), over_time, len(entries) - len(kept))
 
     return environment.read(work)
 
@@ -176,12 +176,14 @@ def _reports(transaction: Transaction, limit: int) -> list[DreamReport]:
         return []
 
 
-def _share(signal: Signal, now_us: int) -> tuple[float, float]:
+def share(signal: Signal, now_us: int) -> tuple[float, float]:
+    """A signal's part in both sums now."""
     left = retention(signal.k, (now_us - signal.born_us) / DAY_US)
     return signal.f * left, signal.sigma * signal.f * left
 
 
-def _curve(entries: list[Signal], now_us: int) -> tuple[tuple[datetime, float, float], ...]:
+def curve(entries: list[Signal], now_us: int) -> tuple[tuple[datetime, float, float], ...]:
+    """Both potentials of the entries over their last 90 days at most, in 60 points."""
     if not entries:
         return ()
     oldest = min(signal.born_us for signal in entries)
