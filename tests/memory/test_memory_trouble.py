@@ -201,10 +201,10 @@ async def test_one_damaged_pair_does_not_stop_the_others(embedded: SharedMemory,
 async def test_a_task_goes_on_without_memory(tmp_path: Path, clock: FakeClock, ids: SequentialIds) -> None:
     """Opening for a task never fails: an unusable store gives no memory and the reason."""
     (tmp_path / "data.mdb").write_bytes(b"not a store" * 1_000)
-    absent = await open_memory(tmp_path, clock, ids)
+    absent = await open_memory(tmp_path, tmp_path, clock, ids)
     assert isinstance(absent, NoMemory) and "damaged" in absent.reason
     (tmp_path / "data.mdb").unlink()
-    memory = await open_memory(tmp_path, clock, ids)
+    memory = await open_memory(tmp_path, tmp_path, clock, ids)
     assert isinstance(memory, SharedMemory)
     await memory.close()
 

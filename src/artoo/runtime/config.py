@@ -19,7 +19,7 @@ from artoo.runtime.config_seed import AgentRuntime
 from artoo.runtime.home import default_home
 from artoo.runtime.options import check_policy_line
 from artoo.settings.sections import Number, Section, Whole
-from artoo.store.address import parse
+from artoo.store.address import StoreAddress, parse
 
 
 def _lines(given: object) -> object:
@@ -289,3 +289,13 @@ class Config(Section):
     def memory_path(self) -> Path:
         """The directory of shared memory, absolute; it need not exist yet."""
         return self.home / (self.memory.path or Path("memory")).expanduser()
+
+    @property
+    def memory_place(self) -> Path | StoreAddress:
+        """Where shared memory is: in the store of many machines, or in a directory of this one."""
+        return parse(self.store) if self.store is not None else self.memory_path
+
+    @property
+    def memory_spool(self) -> Path:
+        """The directory in which memory waits while the store is away."""
+        return self.home / "spool" / "memory"

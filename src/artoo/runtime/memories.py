@@ -24,6 +24,7 @@ from artoo.ports.model import Model, Tier
 from artoo.runtime.config import Config
 from artoo.runtime.config_endpoints import endpoint
 from artoo.runtime.stage import TaskMemory
+from artoo.store.address import StoreAddress
 
 if TYPE_CHECKING:
     from artoo.loops.slow.dreamer import Dreamer
@@ -72,7 +73,8 @@ class Memories:
 
     def __init__(
         self,
-        directory: Path,
+        place: Path | StoreAddress,
+        spool: Path,
         bus: InProcessBus,
         clock: Clock,
         ids: Ids,
@@ -80,7 +82,8 @@ class Memories:
         busy: Callable[[], bool],
         model: Model | None,
     ) -> None:
-        self._directory = directory
+        self._place = place
+        self._spool = spool
         self._bus = bus
         self._clock = clock
         self._ids = ids
@@ -96,7 +99,7 @@ class Memories:
         """Both sides of the store, or of one that tells its readers why there is none. Never raises."""
         async with self._opening:
             if self._store is None:
-                opened = await open_memory(self._directory, self._clock, self._ids)
+                opened = await open_memory(self._place, self._spool, self._clock, self._ids)
                 if isinstance(opened, NoMemory):
                     return TaskMemory(opened, opened)
                 self._store = opened

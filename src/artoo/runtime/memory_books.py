@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -15,10 +14,13 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def opened_books(config: Config) -> AsyncGenerator[MemoryBooks]:
-    """The books of the store that `config` names, as it is. Raises MemoryStoreError when it is unusable."""
-    from artoo.memory.books import EmbeddedBooks  # LMDB only where the books are looked at
+    """The books of the store that `config` names, as it is.
 
-    books = await asyncio.to_thread(EmbeddedBooks.open, config.memory_path)
+    Raises MemoryStoreError when it is unusable, ConfigurationError when the driver of a database is not there.
+    """
+    from artoo.memory.opening import open_books  # an engine only where the books are looked at
+
+    books = await open_books(config.memory_place)
     try:
         yield books
     finally:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from artoo.memory.postgres.database import Connection
 
 RETRY_SECONDS = 5.0
+MOST_BYTES = 64 << 20
+"""Kept on this machine by one process while the store is away: some 100,000 megrams."""
 
 _TOUCH = b"""
 WITH called AS (
@@ -38,7 +40,7 @@ class PostgresSink:
 
     def __init__(self, database: Database, directory: Path) -> None:
         self._database = database
-        self._spool = Spool(directory)
+        self._spool = Spool(directory, most_bytes=MOST_BYTES)
         self._behind = True
         """Something may be held back: the spool is looked at before anything new is stored."""
 

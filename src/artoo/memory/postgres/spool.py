@@ -18,8 +18,6 @@ from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import Megram
 from artoo.memory.commands import Append, Command, Oppose, Touch
 
-MOST_BYTES = 64 << 20
-"""Of one process: some 100,000 megrams."""
 TOGETHER = 1_024
 
 _log = logging.getLogger(__name__)
@@ -50,7 +48,7 @@ _LINE: TypeAdapter[_Append | _Touch | _Oppose] = TypeAdapter(_Append | _Touch | 
 class Spool:
     """Commands in the order in which they came. Used by one thread; other processes keep away by its lock."""
 
-    def __init__(self, directory: Path, *, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, directory: Path, *, most_bytes: int) -> None:
         self._directory = directory
         self._most_bytes = most_bytes
         self._own: int | None = None
