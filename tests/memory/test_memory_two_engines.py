@@ -43,6 +43,7 @@ class Twins:
                 await self._settled()
                 self._oppose(number, self.random.choice(list(self.written)))
             case "touch":
+                await self._settled()  # which rules are found depends on what is stored
                 pair = self.random.choice(PAIRS)
                 for store in self.stores:
                     await store.query_c(*pair)

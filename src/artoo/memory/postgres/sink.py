@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,7 +107,7 @@ def _apply(connection: Connection, commands: Sequence[Command]) -> int:
     wanted = tuple(command.against for command in commands if isinstance(command, Oppose))
     known = {found.id: found for found in get_many(connection, wanted)} if wanted else {}
     added: dict[str, Megram] = {}
-    touched: dict[str, int] = {}
+    touched: dict[str, datetime] = {}
     done = 0
     for command in commands:
         done += 1
@@ -115,9 +116,10 @@ def _apply(connection: Connection, commands: Sequence[Command]) -> int:
                 added.setdefault(megram.id, megram)
             case Touch(megram_ids, at):
                 for megram_id in megram_ids:
-                    touched[megram_id] = max(microseconds(at), touched.get(megram_id, microseconds(at)))
+                    latest = max(at, touched.get(megram_id, at))
+                    touched[megram_id] = latest
                     if megram_id in added and added[megram_id].is_rule:
-                        added[megram_id] = added[megram_id].model_copy(update={"last_recalled_at": at})
+                        added[megram_id] = added[megram_id].model_copy(update={"last_recalled_at": latest})
             case Oppose(against, content, megram_id, at):
                 target = known.get(against) or added.get(against)
                 if target is None:
@@ -127,7 +129,7 @@ def _apply(connection: Connection, commands: Sequence[Command]) -> int:
             case _:
                 raise TypeError(f"PostgreSQL knows no {type(command).__name__}")
     if touched:
-        connection.execute(_TOUCH, (list(touched), list(touched.values())))
+        connection.execute(_TOUCH, (list(touched), [microseconds(at) for at in touched.values()]))
     if added:
         append(connection, added.values())
     return done
