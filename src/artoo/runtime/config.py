@@ -228,7 +228,8 @@ class Config(Section):
 
     `workspace` is where generated output goes; `apply` says what of a task takes effect unasked, `allow` are
     standing permissions, one policy line each; `mcp_servers` maps names to servers. `store` is the PostgreSQL that
-    several machines share (`postgresql://…`); None: everything stays in the home.
+    several machines share (`postgresql://…`); None: everything stays in the home. `projects`: directories whose
+    tasks this machine takes from there.
     """
 
     models: Models = Field(default_factory=Models.model_construct)
@@ -246,6 +247,7 @@ class Config(Section):
     log: Log = Field(default_factory=Log.model_construct)
     runtime: AgentRuntime = Field(default_factory=AgentRuntime.model_construct)
     store: str | None = None
+    projects: Annotated[tuple[Path, ...], BeforeValidator(_lines)] = ()
 
     _home: Path = PrivateAttr(default_factory=lambda: default_home(os.environ))
 

@@ -8,8 +8,8 @@ CREATE TABLE machines (
     id text PRIMARY KEY CHECK (id <> ''),
     name text NOT NULL CHECK (name <> ''),
     program text NOT NULL,
-    projects jsonb NOT NULL DEFAULT '[]',
+    projects text NOT NULL DEFAULT '[]',
     first_seen_us bigint NOT NULL,
     last_seen_us bigint NOT NULL
 );
-COMMENT ON TABLE machines IS 'Homes that use this store. projects: what work for which projects a machine takes.';
+COMMENT ON TABLE machines IS 'Homes that use this store. projects: those whose work a machine takes, as a JSON list.';
