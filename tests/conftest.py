@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from artoo.store.address import StoreAddress
 from artoo.testing import forbid_real_models
+from postgres_server import NoPostgres, Server
 
 # The suite is a gate: the same commit passes or fails the same way everywhere. `make torture` searches on.
 settings.register_profile("gate", derandomize=True, database=None)
@@ -23,6 +25,29 @@ def no_real_models(request: pytest.FixtureRequest) -> Generator[None]:
     allowed = request.node.get_closest_marker("embedded") is not None  # pyright: ignore[reportUnknownMemberType]
     with forbid_real_models(allow=allowed):
         yield
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Generator[Server]:
+    """A real PostgreSQL server, one for each process of pytest, begun when a test first asks."""
+    try:
+        server = Server.start()
+    except NoPostgres as error:
+        pytest.skip(str(error))
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def store(postgres: Server) -> Generator[StoreAddress]:
+    """A shared store of the test's own, set up and empty."""
+    address = postgres.new_database()
+    try:
+        yield address
+    finally:
+        postgres.drop(address)
 
 
 @pytest.fixture(autouse=True)

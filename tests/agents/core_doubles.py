@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from engines import open_books
+
 from artoo.agents.allocation import Allocation
 from artoo.agents.asking import Asking
 from artoo.agents.board import Board
@@ -66,7 +68,7 @@ async def office(
 ) -> AsyncGenerator[Office]:
     """Opens `a.db` in `directory`, with the team of five in it."""
     clock, ids = clock or FakeClock(), ids or SequentialIds()
-    async with await Database.open(directory / "a.db", clock, holder=holder) as database:
+    async with await open_books(directory, clock, holder=holder) as database:
         mailbox, wake = Mailbox(database, clock, ids), Wake(database, clock)
         opened = Office(
             database,

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 
 from artoo.agents import cognition_store, database, dream_cycle, dream_plan, knowledge, transaction, whole_file
 from artoo.agents.cognition_store import CognitionStore, Session
-from artoo.agents.database import Database
 from artoo.agents.dream_cycle import DreamCycle
 from artoo.agents.dream_plan import Promotion
+from artoo.agents.embedded import EmbeddedDatabase
 from artoo.agents.observations import Noted
 from artoo.testing.clock import FakeClock
 from artoo.testing.ids import SequentialIds
@@ -58,7 +58,7 @@ class Killer:
 async def fill(place: Path) -> None:
     """Fifty observations: one pattern often, one three times, one twice, the rest once."""
     asked = ["convert", *["sum up"] * 3, "greet", "greet"]
-    async with await Database.open(place / "activity.db", FakeClock()) as opened:
+    async with await EmbeddedDatabase.open(place / "activity.db", FakeClock()) as opened:
         store = CognitionStore(opened, "ada", 90)
         for number in range(50):
             text = asked[number] if number < len(asked) else f"single {number * 'x'}" if number % 2 else "convert"
@@ -75,7 +75,7 @@ async def dream(place: Path, killer: Killer | None) -> None:
         with (place / "promoted").open("a") as file:
             file.write(f"{promotion.id} {promotion.about}\n")
 
-    async with await Database.open(place / "activity.db", clock) as opened:
+    async with await EmbeddedDatabase.open(place / "activity.db", clock) as opened:
         store = CognitionStore(opened, "ada", 90)
         cycle = DreamCycle("ada", store, place / "knowledge.md", clock, SequentialIds(), promote=promote)
         if killer is not None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from core_doubles import Stream, office
 
-from artoo.agents.database import Database, database_path
+from artoo.agents.database import database_path
+from artoo.agents.embedded import EmbeddedDatabase
 from artoo.agents.holders import is_dead, this_process
 from artoo.agents.outbox import OTHERS_SECONDS, Outbox
 from artoo.agents.schema import VERSION
@@ -58,7 +59,7 @@ def test_a_url_that_names_no_file_is_refused(url: str) -> None:
 async def test_opening_makes_a_private_file_in_wal_mode(tmp_path: Path) -> None:
     """The file is its owner's alone, journalled ahead, of this version, and sound."""
     path = tmp_path / "data" / "a.db"
-    async with await Database.open(path, FakeClock()) as database:
+    async with await EmbeddedDatabase.open(path, FakeClock()) as database:
         assert await database.check() == ()
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
@@ -68,7 +69,7 @@ async def test_opening_makes_a_private_file_in_wal_mode(tmp_path: Path) -> None:
 
 async def test_many_open_at_once(tmp_path: Path) -> None:
     """Sixteen connections that all find no file agree on one schema."""
-    opened = await asyncio.gather(*(Database.open(tmp_path / "a.db", FakeClock()) for _ in range(16)))
+    opened = await asyncio.gather(*(EmbeddedDatabase.open(tmp_path / "a.db", FakeClock()) for _ in range(16)))
     numbers = await asyncio.gather(*(database.write(Writing.next_number) for database in opened))
     for database in opened:
         await database.close()
@@ -77,12 +78,12 @@ async def test_many_open_at_once(tmp_path: Path) -> None:
 
 async def test_a_newer_schema_is_left_alone(tmp_path: Path) -> None:
     """The error says which version it is and what to do; the file keeps it."""
-    async with await Database.open(tmp_path / "a.db", FakeClock()):
+    async with await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock()):
         pass
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
         connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     with pytest.raises(ActivityStoreError, match=f"newer artoo .schema {VERSION + 1}.*Update artoo"):
-        await Database.open(tmp_path / "a.db", FakeClock())
+        await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock())
 
 
 async def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
@@ -90,7 +91,7 @@ async def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
         connection.execute("CREATE TABLE songs (name)")
     with pytest.raises(ActivityStoreError, match="some other program"):
-        await Database.open(tmp_path / "a.db", FakeClock())
+        await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock())
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
         assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("songs",)]
 
@@ -99,7 +100,7 @@ async def test_damage_is_named(tmp_path: Path) -> None:
     """A file of something else, and one with a torn page, say that they are damaged and what to do."""
     (tmp_path / "a.db").write_bytes(b"not a database at all, but long enough to have a header" * 100)
     with pytest.raises(ActivityStoreError, match="no database; move it away"):
-        await Database.open(tmp_path / "a.db", FakeClock())
+        await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock())
     async with office(tmp_path / "b") as opened:
         await opened.board.add("x", OPERATOR)
     path = tmp_path / "b" / "a.db"
@@ -113,7 +114,7 @@ async def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     """The directory's place is taken by a file: the error names it."""
     (tmp_path / "data").write_text("in the way")
     with pytest.raises(ActivityStoreError, match=r"data/a\.db"):
-        await Database.open(tmp_path / "data" / "a.db", FakeClock())
+        await EmbeddedDatabase.open(tmp_path / "data" / "a.db", FakeClock())
 
 
 async def test_a_full_disk_loses_nothing_that_was_accepted(tmp_path: Path) -> None:
@@ -135,7 +136,7 @@ async def test_a_full_disk_loses_nothing_that_was_accepted(tmp_path: Path) -> No
 
 async def test_who_holds_the_file_too_long_is_waited_for_and_then_named(tmp_path: Path) -> None:
     """A transaction of another process that does not end gives an error after the busy timeout, not a hang."""
-    async with await Database.open(tmp_path / "a.db", FakeClock(), busy_seconds=0.05) as database:
+    async with await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock(), busy_seconds=0.05) as database:
         with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(ActivityStoreError, match="Another process"):
@@ -144,6 +145,7 @@ async def test_who_holds_the_file_too_long_is_waited_for_and_then_named(tmp_path
         assert await database.write(Writing.next_number) == 1
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_failing_change_changes_nothing(tmp_path: Path) -> None:
     """An exception in the middle of a transaction undoes it."""
 
@@ -173,7 +175,7 @@ async def test_the_audit_trail_is_append_only(tmp_path: Path, table: str, verb: 
 
 async def test_a_closed_database_says_so(tmp_path: Path) -> None:
     """Closing twice is no error; using it afterwards is one."""
-    database = await Database.open(tmp_path / "a.db", FakeClock())
+    database = await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock())
     await database.close()
     await database.close()
     with pytest.raises(ActivityStoreError, match="closed"):
@@ -184,7 +186,7 @@ async def test_time_never_goes_back_for_what_waits(tmp_path: Path, caplog: pytes
     """The clock is set back by an hour: waiting times go on from where they were, and the jump is recorded."""
     clock = SetClock()
 
-    async with await Database.open(tmp_path / "a.db", clock) as database:
+    async with await EmbeddedDatabase.open(tmp_path / "a.db", clock) as database:
         first = await database.write(lambda writing: writing.steady_us)
         clock.set_by = timedelta(hours=-1)
         with caplog.at_level(logging.WARNING):
@@ -216,6 +218,7 @@ async def test_a_clock_set_back_ends_no_claim_and_keeps_the_chain(tmp_path: Path
     assert log[0].at > log[2].at == datetime(2025, 12, 31, 0, 1, 1, tzinfo=UTC)
 
 
+@pytest.mark.usefixtures("engine")
 async def test_records_are_published_once_in_order_and_again_only_after_a_crash(tmp_path: Path) -> None:
     """What was not published when the process died comes first at the next start, under the same name."""
     stream = Stream()
@@ -236,6 +239,7 @@ async def test_records_are_published_once_in_order_and_again_only_after_a_crash(
     assert len({record.event for record in moved}) == 2
 
 
+@pytest.mark.usefixtures("engine")
 async def test_what_other_processes_left_is_published_without_a_write_of_ones_own(tmp_path: Path) -> None:
     """A command that ends after this process last looked is told of soon, although nothing here was written."""
     stream, gone, clock = Stream(), list[str](), FakeClock()
@@ -255,6 +259,7 @@ async def test_what_other_processes_left_is_published_without_a_write_of_ones_ow
         publishing.cancel()
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_crash_between_publishing_and_taking_out_repeats_the_same_name(tmp_path: Path) -> None:
     """A consumer that counts each event once sees it once."""
     stream = Stream()

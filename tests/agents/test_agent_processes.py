@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from core_doubles import Office, Stream, office
+from engines import Choice
 from working_process import AGENT
 
 from artoo.agents.outbox import Outbox
@@ -28,7 +30,8 @@ KINDS: dict[str, type[Contract]] = {kind.kind(): kind for kind in (Mail, MailMov
 def start(directory: Path, name: str, letters: int, first: int = 0) -> subprocess.Popen[str]:
     """A working process."""
     arguments = [sys.executable, str(PROGRAM), str(directory), name, str(letters), str(first)]
-    return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
+    where = {} if Choice.stores is None else {"ARTOO_STORE": Choice.stores.of(directory).url}
+    return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env={**os.environ, **where})
 
 
 def wait_for(process: subprocess.Popen[str], number: int) -> int:
@@ -103,6 +106,7 @@ async def nothing_lost_nothing_twice(opened: Office, directory: Path, letters: i
     assert OPERATOR not in {task.assignee for task in tasks}
 
 
+@pytest.mark.usefixtures("engine")
 async def test_kills_lose_nothing_and_do_nothing_twice() -> None:
     """Two processes, one killed three times with letters and tasks in flight."""
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as directory:
@@ -110,6 +114,7 @@ async def test_kills_lose_nothing_and_do_nothing_twice() -> None:
 
 
 @pytest.mark.torture
+@pytest.mark.usefixtures("engine")
 async def test_a_hundred_kills_lose_nothing_and_do_nothing_twice() -> None:
     """The same with a hundred kills."""
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as directory:

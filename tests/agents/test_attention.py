@@ -102,6 +102,7 @@ def test_the_levels_are_those_of_the_seed() -> None:
     assert choose([], 0, BOUND) is None
 
 
+@pytest.mark.usefixtures("engine")
 async def test_work_is_handed_out_in_that_order_and_claimed(tmp_path: Path) -> None:
     """On the real board and mailbox: each piece once, and peeking takes nothing."""
     async with office(tmp_path) as opened:
@@ -120,6 +121,7 @@ async def test_work_is_handed_out_in_that_order_and_claimed(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("hours", [0.5, 2.0])
+@pytest.mark.usefixtures("engine")
 async def test_background_work_comes_when_it_waited_to_the_bound(tmp_path: Path, hours: float) -> None:
     """Under a stream of fresh critical tasks it waits an hour, and is next after that."""
     clock = FakeClock()
@@ -132,6 +134,7 @@ async def test_background_work_comes_when_it_waited_to_the_bound(tmp_path: Path,
         assert claim.task.id == (old.id if hours > 1 else new.id)
 
 
+@pytest.mark.usefixtures("engine")
 async def test_seniors_are_given_reviews_and_never_their_own(tmp_path: Path) -> None:
     """A submission waits for whoever may approve it, with the priority of its task."""
     async with office(tmp_path) as opened:

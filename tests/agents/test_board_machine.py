@@ -13,7 +13,7 @@ import pytest
 from core_doubles import TEAM, Office, Stream, office
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from artoo.agents.board_rows import TaskClaim
 from artoo.agents.governance import SEED_POLICIES
@@ -307,3 +307,12 @@ class LongBoardMachine(BoardMachine):
 
 LongBoardMachine.TestCase.settings = settings(max_examples=400, stateful_step_count=100, deadline=None)
 TestBoardAtLength = pytest.mark.torture(LongBoardMachine.TestCase)
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("engine", ["shared"], indirect=True)
+def test_the_rules_hold_in_a_shared_store() -> None:
+    """The same machine, with fewer examples, on PostgreSQL."""
+    run_state_machine_as_test(
+        BoardMachine, settings=settings(max_examples=12, stateful_step_count=40, deadline=None)
+    )

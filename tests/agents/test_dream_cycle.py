@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from engines import open_books
 
 from artoo.agents.cognition import CognitiveMemory
 from artoo.agents.cognition_store import CognitionStore, Session
@@ -93,9 +94,9 @@ class Mind:
 
 
 @pytest.fixture
-async def mind(tmp_path: Path) -> AsyncGenerator[Mind]:
+async def mind(tmp_path: Path, engine: str) -> AsyncGenerator[Mind]:
     clock = FakeClock()
-    async with await Database.open(tmp_path / "activity.db", clock) as database:
+    async with await open_books(tmp_path, clock) as database:
         yield Mind(clock, database, tmp_path)
 
 

@@ -6,9 +6,9 @@ from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
+from engines import open_books
 
 from artoo.agents.board import Board
-from artoo.agents.database import Database
 from artoo.agents.governance import (
     SEED_POLICIES,
     TRANSITIONS,
@@ -153,6 +153,7 @@ def _task(assignee: str) -> BoardTask:
     return BoardTask(id="t", text="x", state=BoardState.REVIEW, assignee=assignee, created_at=now, updated_at=now)
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_rule_of_the_operators_sets_the_complexity_that_nobody_set(tmp_path: Path) -> None:
     """The first rule that fits decides, as `policy` and on record, and never against the operator's word."""
     rules = (
@@ -161,7 +162,7 @@ async def test_a_rule_of_the_operators_sets_the_complexity_that_nobody_set(tmp_p
         ComplexityRule(Complexity.COMPLEX, priority=Priority.BACKGROUND, assignee="ada"),
     )
     clock = FakeClock()
-    async with await Database.open(tmp_path / "activity.db", clock) as database:
+    async with await open_books(tmp_path, clock) as database:
         board = Board(database, SequentialIds(), rules=rules)
         simple = await board.add("tidy", OPERATOR, project="/srv/notes")
         assert simple.complexity is Complexity.SIMPLE

@@ -143,6 +143,7 @@ def test_the_seeds_identity_file_is_an_agent(tmp_path: Path) -> None:
         looked.named("ada")
 
 
+@pytest.mark.usefixtures("engine")
 async def test_an_identity_that_was_never_accepted_stops_its_agent(tmp_path: Path) -> None:
     """It takes nothing and is not loaded until the operator accepts; nobody else can."""
     folder = written(tmp_path, GOOD)
@@ -160,6 +161,7 @@ async def test_an_identity_that_was_never_accepted_stops_its_agent(tmp_path: Pat
 
 
 @pytest.mark.parametrize("change", [GOOD + "# a comment\n", GOOD.replace("shell", "[]"), None])
+@pytest.mark.usefixtures("engine")
 async def test_a_changed_identity_stops_its_agent_until_it_is_accepted(tmp_path: Path, change: str | None) -> None:
     """Any change, and a file that is gone: stopped by `runtime`, on record; the old text back is not enough."""
     stream = Stream()
@@ -188,6 +190,7 @@ async def test_a_changed_identity_stops_its_agent_until_it_is_accepted(tmp_path:
     ]
 
 
+@pytest.mark.usefixtures("engine")
 async def test_an_unknown_agent_is_named(tmp_path: Path) -> None:
     """The error lists those there are."""
     async with office(tmp_path) as opened:

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from engines import open_books
 from pulse_doubles import ScriptedDuty, World
 
 from artoo.agents.allocation import Allocation
@@ -77,7 +78,7 @@ async def _idle(home: Path, seconds: float) -> None:
     (home / "HEARTBEAT.md").write_text(ROUTINE)
     (home / "inbox.txt").write_text("old")
     asked: list[str] = []
-    async with await Database.open(home / "activity.db", clock) as database:
+    async with await open_books(home, clock) as database:
         ledger = Pulses(database)
         world = World(clock, ledger)
         async with AsyncExitStack() as stack:
@@ -93,6 +94,7 @@ async def _idle(home: Path, seconds: float) -> None:
     assert rows == [1] * 5
 
 
+@pytest.mark.usefixtures("engine")
 async def test_an_idle_team_asks_nothing_of_a_model_in_an_hour(tmp_path: Path) -> None:
     """155 beats over a full HEARTBEAT.md, a board and a mailbox: no request, and one ledger row an agent."""
     await _idle(tmp_path, DAY / 24)

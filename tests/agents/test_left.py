@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from core_doubles import office
 
 from artoo.agents.governance import SEED_POLICIES
@@ -11,6 +12,7 @@ from artoo.agents.left import left_to_operator
 from artoo.contracts.agents import OPERATOR, TrustLevel
 
 
+@pytest.mark.usefixtures("engine")
 async def test_every_state_that_needs_the_operator_is_named(tmp_path: Path) -> None:
     """A review that no agent can do, a failure and a block are named; what agents go on with is not."""
     async with office(tmp_path, team=False) as opened:

@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from engines import open_books
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -209,9 +210,9 @@ class Round:
 
 
 @pytest.fixture
-async def round_(tmp_path: Path) -> AsyncGenerator[Round]:
+async def round_(tmp_path: Path, engine: str) -> AsyncGenerator[Round]:
     clock = FakeClock()
-    async with await Database.open(tmp_path / "activity.db", clock) as database:
+    async with await open_books(tmp_path, clock) as database:
         yield Round(clock, database, tmp_path)
 
 
@@ -295,7 +296,7 @@ async def test_mail_and_tasks_are_seen_once_each(round_: Round) -> None:
         await round_.database.write(
             lambda writing: writing.run(
                 "INSERT INTO mails (id, sender, recipient, text, priority, requires_reply, sent_at_us, partition,"
-                " queued_us) VALUES (?, 'operator', ?, 'hi', 'standard', 0, 1, 'archive', 1)",
+                " queued_us) VALUES (?, 'operator', ?, 'hi', 'standard', FALSE, 1, 'archive', 1)",
                 (identifier, recipient),
             )
         )

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from engines import open_books
 from pulse_doubles import ScriptedDuty, World
 
 from artoo.agents.database import Database
@@ -28,8 +29,8 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-async def database(tmp_path: Path, clock: FakeClock) -> AsyncGenerator[Database]:
-    async with await Database.open(tmp_path / "activity.db", clock) as opened:
+async def database(tmp_path: Path, clock: FakeClock, engine: str) -> AsyncGenerator[Database]:
+    async with await open_books(tmp_path, clock) as opened:
         yield opened
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
 from core_doubles import office
 
 from artoo.agents.standins import SILENT_SECONDS, StandIns
@@ -29,6 +30,7 @@ def test_whoever_was_silent_comes_last_for_a_while() -> None:
     assert StandIns((), clock).ways("ada", "bob") == ("bob",)
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_question_is_routed_around_who_does_not_answer(tmp_path: Path) -> None:
     """After the timeout a stand-in is asked, and answers for the other; the next question goes there first."""
     clock = FakeClock()

@@ -16,15 +16,27 @@ from artoo.agents.allocation import Allocation
 from artoo.agents.board import Board
 from artoo.agents.board_rows import TaskClaim
 from artoo.agents.database import Database
+from artoo.agents.embedded import EmbeddedDatabase
+from artoo.agents.holders import this_process
 from artoo.agents.mailbox import Mailbox
 from artoo.agents.outbox import Outbox
+from artoo.agents.shared import SharedDatabase
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity
 from artoo.contracts.base import Contract
 from artoo.contracts.roles import Role
 from artoo.runtime.system import SystemClock, UuidIds
+from artoo.store.address import parse
 
 AGENT = "bob"
 UNFINISHED = (BoardState.PENDING, BoardState.IN_PROGRESS, BoardState.BLOCKED, BoardState.REVIEW)
+
+
+async def _books(directory: Path, clock: SystemClock) -> Database:
+    """Those in the directory, or in the store that the environment names."""
+    url = os.environ.get("ARTOO_STORE")
+    if url is None:
+        return await EmbeddedDatabase.open(directory / "a.db", clock)
+    return await SharedDatabase.open(parse(url), holder=this_process("machine"))
 
 
 async def work(directory: Path, name: str, numbers: Iterator[int]) -> None:
@@ -35,7 +47,7 @@ async def work(directory: Path, name: str, numbers: Iterator[int]) -> None:
     def publish(sender: Role, subject: str, payload: Contract) -> None:
         os.write(stream, f"{payload.kind()} {payload.model_dump_json()}\n".encode())
 
-    async with await Database.open(directory / "a.db", clock) as database:
+    async with await _books(directory, clock) as database:
         board, mailbox = Board(database, ids), Mailbox(database, clock, ids)
         outbox, allocation = Outbox(database, publish), Allocation(database, ids)
         await outbox.drain()

@@ -11,6 +11,7 @@ from artoo.cli.main import main
 from artoo.lab.catalogue import EXPERIMENTS, experiment
 from artoo.lab.conducting import Piece, conduct, run_piece
 from artoo.lab.report import RESULTS, SUMMARY, keep, page
+from artoo.lab.teams import Learnt
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,12 +56,20 @@ def test_a_life_is_lived_with_a_real_store() -> None:
     assert life == run_piece(piece)
 
 
+def test_a_team_learns_a_trap_once() -> None:
+    """With one memory a team knows a trap earlier than with ten; the same seed learns the same again."""
+    (one,), (own,) = (run_piece(Piece("team", name, 0, 1, 5)) for name in ("one memory", "a memory each"))
+    assert isinstance(one, Learnt) and isinstance(own, Learnt)
+    assert 0 < one.until < own.until and one.falls < own.falls
+    assert [one] == run_piece(Piece("team", "one memory", 0, 1, 5))
+
+
 def test_what_was_run_is_kept_when_another_is_run(tmp_path: Path) -> None:
     """The summary has both; the second run does not need the first one's rows."""
     for name in ("structure", "stop"):
         keep(tmp_path, conduct(name, tasks=2, told=quiet))
     assert [each["name"] for each in json.loads((tmp_path / RESULTS).read_text())] == ["structure", "stop"]
-    assert "Not run: control, terms, memory, sensitivity." in (tmp_path / SUMMARY).read_text()
+    assert "Not run: control, terms, memory, team, sensitivity." in (tmp_path / SUMMARY).read_text()
     waiting = (tmp_path / "memory.md").read_text()
     assert "Not run yet" in waiting and all(claim.refuted_by in waiting for claim in experiment("memory").claims)
 

@@ -11,10 +11,10 @@ from artoo.contracts.memory import Level, Megram, MegramState, Origin, StoredLev
 from artoo.contracts.tags import Pair
 from artoo.control.potentials import QUANTISATION
 from artoo.memory.service import SharedMemory
+from artoo.memory.store import MemoryStore
 from artoo.testing.clock import FakeClock
 from artoo.testing.ids import SequentialIds
-
-SMALL_MAP = 1 << 18
+from memory_engines import ENGINES, SMALL_MAP, opened_on
 
 Make = Callable[..., Megram]
 
@@ -32,11 +32,21 @@ def ids() -> SequentialIds:
 
 
 @pytest.fixture
-async def memory(tmp_path: Path, clock: FakeClock, ids: SequentialIds) -> AsyncGenerator[SharedMemory]:
+async def embedded(tmp_path: Path, clock: FakeClock, ids: SequentialIds) -> AsyncGenerator[SharedMemory]:
     """A real store with a map so small that it has to grow."""
     shared = SharedMemory.open(tmp_path / "memory", clock, ids, map_bytes=SMALL_MAP)
     yield shared
     await shared.close()
+
+
+@pytest.fixture(params=ENGINES)
+async def memory(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, ids: SequentialIds
+) -> AsyncGenerator[MemoryStore]:
+    """An empty store, on each engine."""
+    opened = opened_on(str(request.param), request, tmp_path / "memory", clock, ids)
+    yield opened
+    await opened.close()
 
 
 @pytest.fixture

@@ -182,29 +182,29 @@ async def test_verify_finds_and_mends(tmp_path: Path, make: Make, clock: FakeClo
     await memory.close()
 
 
-async def test_one_damaged_pair_does_not_stop_the_others(memory: SharedMemory, make: Make) -> None:
+async def test_one_damaged_pair_does_not_stop_the_others(embedded: SharedMemory, make: Make) -> None:
     """Writes to a pair whose sums cannot be read are lost and counted; the rest of their batch is stored."""
-    memory.write(make(GLOB))
-    await memory.flush()
+    embedded.write(make(GLOB))
+    await embedded.flush()
     part = keys.pair_part(GLOB)
-    memory.environment.write(lambda transaction: transaction.put(keys.sums(part), b"??"))
+    embedded.environment.write(lambda transaction: transaction.put(keys.sums(part), b"??"))
     for number in range(10):
-        memory.write(make(GLOB if number == 5 else tool_pair("other")))
+        embedded.write(make(GLOB if number == 5 else tool_pair("other")))
     with pytest.raises(MemoryStoreError, match="verify"):
-        await memory.flush()
-    assert memory.statistics.lost == 1
-    assert (await memory.query_mk(*tool_pair("other"))).attention == pytest.approx(9 * 0.9)
+        await embedded.flush()
+    assert embedded.statistics.lost == 1
+    assert (await embedded.query_mk(*tool_pair("other"))).attention == pytest.approx(9 * 0.9)
     with pytest.raises(MemoryStoreError, match="verify"):
-        await memory.query_mk(*GLOB)
+        await embedded.query_mk(*GLOB)
 
 
 async def test_a_task_goes_on_without_memory(tmp_path: Path, clock: FakeClock, ids: SequentialIds) -> None:
     """Opening for a task never fails: an unusable store gives no memory and the reason."""
     (tmp_path / "data.mdb").write_bytes(b"not a store" * 1_000)
-    absent = await open_memory(tmp_path, clock, ids)
+    absent = await open_memory(tmp_path, tmp_path, clock, ids)
     assert isinstance(absent, NoMemory) and "damaged" in absent.reason
     (tmp_path / "data.mdb").unlink()
-    memory = await open_memory(tmp_path, clock, ids)
+    memory = await open_memory(tmp_path, tmp_path, clock, ids)
     assert isinstance(memory, SharedMemory)
     await memory.close()
 

@@ -14,6 +14,7 @@ from artoo.memory.environment import Transaction, open_environment
 from artoo.memory.gate import Gate
 from artoo.memory.ledger import Ledger
 from artoo.memory.service import SharedMemory
+from artoo.memory.sink import LedgerSink
 from artoo.memory.verify import examine
 from artoo.memory.writer import Writer
 from artoo.testing.clock import FakeClock
@@ -48,7 +49,7 @@ class Failing:
 def test_a_full_queue_drops_and_counts(tmp_path: Path, make: Make) -> None:
     """Beyond its limit the queue drops the new, at once, and counts it; what was queued is stored."""
     environment = open_environment(tmp_path)
-    writer = Writer(environment, limit=10)
+    writer = Writer(LedgerSink(environment), limit=10)
     held = Held()
     writer.submit(held)
     held.begun.wait()
@@ -64,7 +65,7 @@ def test_a_full_queue_drops_and_counts(tmp_path: Path, make: Make) -> None:
 def test_closing_gives_up_on_a_stuck_store(tmp_path: Path, make: Make) -> None:
     """When the store's lock is not to be had, closing ends after its time and says that something is left."""
     environment = open_environment(tmp_path)
-    writer = Writer(environment)
+    writer = Writer(LedgerSink(environment))
     held = Held()
     writer.submit(held)
     held.begun.wait()
@@ -81,7 +82,7 @@ def test_closing_gives_up_on_a_stuck_store(tmp_path: Path, make: Make) -> None:
 def test_a_dead_writer_is_noticed(tmp_path: Path) -> None:
     """A bug that ends the writer does not leave flush waiting for ever."""
     environment = open_environment(tmp_path)
-    writer = Writer(environment)
+    writer = Writer(LedgerSink(environment))
     writer.submit(Failing())
     with pytest.raises(MemoryStoreError, match="ended unexpectedly"):
         writer.flush()
@@ -93,7 +94,7 @@ def test_nothing_starts_for_readers(tmp_path: Path) -> None:
     """A writer that is never used has no thread."""
     environment = open_environment(tmp_path)
     before = threading.active_count()
-    writer = Writer(environment)
+    writer = Writer(LedgerSink(environment))
     writer.flush()
     assert threading.active_count() == before
     writer.close()

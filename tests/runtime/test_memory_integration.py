@@ -42,7 +42,9 @@ class Place:
         bus.attach(self.heard.append)
         self.busy = busy
         self.bus = bus
-        self.memories = Memories(directory, bus, self.clock, self.ids, busy=lambda: self.busy, model=model)
+        self.memories = Memories(
+            directory, directory / "spool", bus, self.clock, self.ids, busy=lambda: self.busy, model=model
+        )
 
     def reports(self) -> list[DreamReport]:
         """What the Dreamer has reported."""

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from artoo import Artoo
 from artoo.agents.cognition_store import Session
-from artoo.agents.database import Database
+from artoo.agents.embedded import EmbeddedDatabase
 from artoo.agents.folders import AgentFolder
 from artoo.cli.main import main
 from artoo.contracts.envelope import Envelope
@@ -105,7 +105,7 @@ async def test_a_dream_cycle_is_worded_on_memorys_budget_seen_and_reaches_planne
     place.parent.mkdir(parents=True)
     async with (
         Artoo(config(tmp_path), environ={}, model=ScriptedModel(script), clock=clock) as artoo,
-        await Database.open(tmp_path / "a.db", clock) as database,
+        await EmbeddedDatabase.open(tmp_path / "a.db", clock) as database,
     ):
         artoo.bus.attach(heard.append)
         minds = Minds(database, artoo, clock, SequentialIds(), AgentMemory(), small_model=False)

@@ -67,7 +67,7 @@ def add_in(writing: Writing, new: NewTask, rules: Sequence[ComplexityRule]) -> B
         " VALUES (?, ?, 'pending', ?, ?, ?, ?, ?, ?, 0, 0, ?, ?)",
         (
             *(new.id, storable(new.text), new.priority.value, new.complexity.value if new.complexity else None),
-            *(new.assignee, new.creator, int(new.assignee is None), new.project, writing.now_us, writing.now_us),
+            *(new.assignee, new.creator, new.assignee is None, new.project, writing.now_us, writing.now_us),
         ),
     )
     queue(writing, new.id)

@@ -100,6 +100,7 @@ def circle(reading: Reading, sender: str, recipient: str) -> tuple[str, ...]:
 
 def _pose(writing: Writing, mail: Mail, seconds: float) -> tuple[str, ...]:
     """Sends the question and begins to wait, or, where that would close a circle, reports it and returns it."""
+    writing.alone("waits")
     cycle = circle(writing, mail.sender, mail.recipient)
     if cycle:
         post(writing, mail.model_copy(update={"requires_reply": False}))
@@ -123,7 +124,7 @@ def _finish(writing: Writing, mail: Mail, *, report: bool) -> Mail | None:
 
     Without, an answer that came becomes a letter like any other.
     """
-    row = writing.one("SELECT reply FROM waits WHERE mail = ?", (mail.id,))
+    row = writing.one("SELECT reply FROM waits WHERE mail = ?", (mail.id,), hold="wait")
     writing.run("DELETE FROM waits WHERE mail = ?", (mail.id,))
     reply = None if row is None else _reserved(writing, row["reply"], mail.id)
     if reply is None:

@@ -91,10 +91,11 @@ class Board:
 
         def work(reading: Reading) -> tuple[BoardTask, ...]:
             marks = ", ".join("?" * len(wanted))
+            theirs = "" if assignee is None else " AND assignee = ?"
             rows = reading.all(
-                f"SELECT * FROM tasks WHERE state IN ({marks}) AND (? IS NULL OR assignee = ?)"
+                f"SELECT * FROM tasks WHERE state IN ({marks}){theirs}"
                 " ORDER BY created_at_us DESC, id DESC LIMIT ?",
-                (*wanted, assignee, assignee, limit),
+                (*wanted, *(() if assignee is None else (assignee,)), limit),
             )
             return tuple(task_of(row) for row in reversed(rows))
 
@@ -150,9 +151,8 @@ class Board:
             check_assignee(writing, assignee)
             # What one agent began, another does not resume under its own name.
             writing.run(
-                "UPDATE tasks SET assignee = ?, open_to_all = ?, run = CASE WHEN assignee IS ? THEN run END"
-                " WHERE id = ?",
-                (assignee, int(assignee is None), assignee, task_id),
+                "UPDATE tasks SET assignee = ?, open_to_all = ?, run = ? WHERE id = ?",
+                (assignee, assignee is None, task.run if task.assignee == assignee else None, task_id),
             )
             writing.arrived(ANYBODY)
             record(writing, task, "assignee", actor, f"{task.assignee or 'anybody'} -> {assignee or 'anybody'}")
@@ -184,7 +184,7 @@ class Board:
             if note.strip():
                 add_note(writing, task, f"{actor}: {note}")
             queue(writing, task_id)
-            writing.run("UPDATE tasks SET resumable = 1 WHERE id = ?", (task_id,))
+            writing.run("UPDATE tasks SET resumable = TRUE WHERE id = ?", (task_id,))
             record(writing, task, "released", actor, note)
 
         return await self._change(task_id, work)

@@ -37,12 +37,14 @@ _QUEUED = frozenset({BoardState.PENDING, BoardState.BLOCKED, BoardState.REVIEW})
 class TaskClaim:
     """The right to work on a task, or to review it, until the lease runs out. `token` proves it.
 
+    `epoch` counts the claims of this task: what comes under an earlier one is refused.
     `resumed`: somebody worked on it before and was interrupted; `task.run` is what they had begun.
     """
 
     task: BoardTask
     token: str
     agent: str
+    epoch: int
     resumed: bool = False
 
 
@@ -62,6 +64,7 @@ def task_of(row: Row) -> BoardTask:
         run=row["run"],
         summary=row["summary"],
         submission=row["submission"],
+        made_on=row["made_on"],
         created_at=moment(row["created_at_us"]),
         updated_at=moment(row["updated_at_us"]),
     )
@@ -83,7 +86,7 @@ def moved_of(row: Row) -> TaskMoved:
 
 def find_row(reading: Reading, task_id: str) -> Row:
     """The row of a task. Raises MoveRefused when the board has none."""
-    row = reading.one("SELECT * FROM tasks WHERE id = ?", (task_id,))
+    row = reading.one("SELECT * FROM tasks WHERE id = ?", (task_id,), hold="wait")
     if row is None:
         raise MoveRefused(f"The board has no task {task_id}; `artoo task list` shows those it has.")
     return row
@@ -120,9 +123,9 @@ def review_wanted(reading: Reading, policies: Policies, submitter: Mover, task: 
     return needs_review(policies, submitter, task.complexity) or demanded(reading, policies, task)
 
 
-def check_claim(row: Row, token: str) -> None:
-    """Raises ClaimLost unless `token` is the claim that this row is under."""
-    if row["claim"] != token:
+def check_claim(row: Row, claim: TaskClaim) -> None:
+    """Raises ClaimLost unless this is the claim that the row is under."""
+    if row["claim"] != claim.token or row["epoch"] != claim.epoch:
         raise ClaimLost(
             f"{row['id']} is no longer yours: the claim ran out, or the work was stopped or given to another."
             " Stop working on it; nothing of what you hand in counts."
@@ -154,7 +157,7 @@ def move(
             (task.id,),
         )
     writing.run(
-        "UPDATE tasks SET state = ?, resumable = 0, updated_at_us = ? WHERE id = ?",
+        "UPDATE tasks SET state = ?, resumable = FALSE, updated_at_us = ? WHERE id = ?",
         (after.value, writing.now_us, task.id),
     )
     record_move(writing, task.id, task.state, after, actor, reason, by_policy=by_policy)
@@ -193,11 +196,11 @@ def record_move(
     )
     event = writing.emit(Role.BOARD, task_id, moved)
     writing.run(
-        "INSERT INTO transitions (position, event, board_task, before, after, actor, reason, by_policy, at_us)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO transitions (position, event, board_task, before, after, actor, reason, by_policy, at_us,"
+        " epoch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT epoch FROM tasks WHERE id = ?))",
         (
             *(writing.next_number(), event, task_id, None if before is None else before.value, after.value),
-            *(actor, reason, int(by_policy), writing.now_us),
+            *(actor, reason, by_policy, writing.now_us, task_id),
         ),
     )
 
@@ -222,15 +225,17 @@ def add_note(writing: Writing, task: BoardTask, note: str) -> None:
     writing.run("UPDATE tasks SET notes = ? WHERE id = ?", (json.dumps(notes, ensure_ascii=False), task.id))
 
 
-def lease(writing: Writing, task_id: str, token: str, agent: str, seconds_us: int | None) -> None:
-    """Puts a task under a claim. `seconds_us` None: it never runs out (a person's)."""
+def lease(writing: Writing, task_id: str, token: str, agent: str, seconds_us: int | None) -> int:
+    """Puts a task under a claim, in a new epoch; which. `seconds_us` None: it never runs out (a person's)."""
     values: tuple[Value, ...] = (None, None)
     if seconds_us is not None:
         values = (writing.holder, writing.steady_us + seconds_us)
-    writing.run(
-        "UPDATE tasks SET claim = ?, claimant = ?, holder = ?, lease_us = ? WHERE id = ?",
+    rows = writing.all(
+        "UPDATE tasks SET epoch = epoch + 1, claim = ?, claimant = ?, holder = ?, lease_us = ? WHERE id = ?"
+        " RETURNING epoch",
         (token, agent, *values, task_id),
     )
+    return int(rows[0]["epoch"])
 
 
 def end_claim(writing: Writing, task_id: str) -> None:

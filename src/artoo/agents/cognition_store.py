@@ -12,7 +12,7 @@ from artoo.agents.dream_plan import KEPT, PendingDream
 from artoo.agents.observations import Noted
 from artoo.agents.patterns import Pattern, Seen
 from artoo.agents.steady import microseconds, moment
-from artoo.agents.transaction import Reading, Row, Writing
+from artoo.agents.transaction import Reading, Row, Writing, storable
 from artoo.contracts.agents import DreamCycleReport
 from artoo.contracts.roles import Role
 
@@ -124,8 +124,8 @@ class CognitionStore:
 
     def _keep(self, writing: Writing, session: Session, noted: Noted | None) -> bool:
         new = writing.run(
-            "INSERT OR IGNORE INTO activity (id, agent, kind, board_task, mail, run, summary, detail, at_us)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO activity (id, agent, kind, board_task, mail, run, summary, detail, at_us)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
             (
                 session.id,
                 self._agent,
@@ -133,15 +133,15 @@ class CognitionStore:
                 session.board_task,
                 session.mail,
                 session.id,
-                session.summary[:LONGEST_SUMMARY],
-                session.detail if len(session.detail) <= LONGEST_DETAIL else "{}",
+                storable(session.summary[:LONGEST_SUMMARY]),
+                storable(session.detail) if len(session.detail) <= LONGEST_DETAIL else "{}",
                 writing.now_us,
             ),
         )
         if new and noted is not None:
             writing.run(
                 "INSERT INTO observations (id, agent, text, pattern, activity, at_us) VALUES (?, ?, ?, ?, ?, ?)",
-                (session.id, self._agent, noted.text, noted.pattern, session.id, writing.now_us),
+                (session.id, self._agent, storable(noted.text), noted.pattern, session.id, writing.now_us),
             )
             self._bound(writing)
         return new > 0
@@ -161,12 +161,12 @@ class CognitionStore:
 
     def _buffer(self, reading: Reading) -> Buffer:
         row = reading.one(
-            "SELECT count(*) AS observations, coalesce(sum(counted = 0), 0) AS uncounted,"
-            " min(CASE WHEN counted = 0 THEN at_us END) AS oldest FROM observations WHERE agent = ?",
+            "SELECT count(*) AS observations, count(CASE WHEN NOT counted THEN 1 END) AS uncounted,"
+            " min(CASE WHEN NOT counted THEN at_us END) AS oldest FROM observations WHERE agent = ?",
             (self._agent,),
         )
         last = reading.one(
-            "SELECT max(at_us) AS at, max(pending IS NOT NULL) AS pending FROM dreams WHERE agent = ?",
+            "SELECT max(at_us) AS at, count(pending) AS pending FROM dreams WHERE agent = ?",
             (self._agent,),
         )
         expired = reading.one(
@@ -197,6 +197,7 @@ class CognitionStore:
     def _commit(
         self, writing: Writing, last: int, patterns: tuple[Pattern, ...], pending: PendingDream
     ) -> PendingDream:
+        writing.alone(f"dream of {self._agent}")
         writing.run("DELETE FROM patterns WHERE agent = ?", (self._agent,))
         for each in patterns:
             _insert_pattern(writing, self._agent, each)
@@ -214,11 +215,11 @@ class CognitionStore:
         """Drops observations but the last ten, what sessions they came from held in detail, and what is too old."""
         agent, expiry = self._agent, self._expiry(writing)
         consolidated = writing.run(
-            "UPDATE activity SET consolidated = 1, detail = '{}' WHERE consolidated = 0 AND id IN"
+            "UPDATE activity SET consolidated = TRUE, detail = '{}' WHERE NOT consolidated AND id IN"
             " (SELECT activity FROM observations WHERE agent = ? AND position <= ?)",
             (agent, last),
         )
-        writing.run("UPDATE observations SET counted = 1 WHERE agent = ? AND position <= ?", (agent, last))
+        writing.run("UPDATE observations SET counted = TRUE WHERE agent = ? AND position <= ?", (agent, last))
         observations = writing.run(
             "DELETE FROM observations WHERE agent = ? AND position <= ? AND position NOT IN"
             " (SELECT position FROM observations WHERE agent = ? AND position <= ? ORDER BY position DESC LIMIT ?)",
@@ -248,7 +249,7 @@ def _insert_pattern(writing: Writing, agent: str, each: Pattern) -> None:
             each.text,
             each.wording,
             each.seen,
-            int(each.promoted),
+            each.promoted,
             microseconds(each.first_at),
             microseconds(each.last_at),
         ),

@@ -111,6 +111,7 @@ class Foreign:
             return {str(row["name"]) for row in reading.all("SELECT name FROM foreign_agents")}
 
         def work(writing: Writing) -> None:
+            writing.alone("foreign agents")
             writing.run("DELETE FROM foreign_agents")
             for name in sorted(wanted):
                 writing.run("INSERT INTO foreign_agents VALUES (?)", (name,))
@@ -130,6 +131,7 @@ class Foreign:
         context = asked.context or self._ids.new()
 
         def work(writing: Writing) -> tuple[ForeignTask, bool]:
+            writing.alone(FOREIGN + peer)  # its bounds count what it has, and a message comes once
             known = writing.one(
                 "SELECT board_task FROM foreign_tasks WHERE peer = ? AND agent = ? AND message = ?",
                 (peer, asked.agent, asked.message),

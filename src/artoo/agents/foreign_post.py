@@ -42,7 +42,8 @@ class ForeignPost:
             if others >= MOST_TARGETS:
                 raise ForeignRefused(f"{MOST_TARGETS} targets are told of this task already; delete one of them")
             writing.run(
-                "INSERT OR REPLACE INTO foreign_pushes (board_task, id, told, target) VALUES (?, ?, ?, ?)",
+                "INSERT INTO foreign_pushes (board_task, id, told, target) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (board_task, id) DO UPDATE SET told = excluded.told, target = excluded.target",
                 (target.board_task, target.id, target.told, target.text),
             )
 
@@ -71,9 +72,9 @@ class ForeignPost:
 
         def work(reading: Reading) -> tuple[Target, ...]:
             rows = reading.all(
-                "SELECT p.*, max(t.position) AS position FROM foreign_pushes p"
-                " JOIN transitions t ON t.board_task = p.board_task"
-                " GROUP BY p.board_task, p.id HAVING max(t.position) > p.told ORDER BY position LIMIT ?",
+                "SELECT p.*, t.position FROM foreign_pushes p JOIN"
+                " (SELECT board_task, max(position) AS position FROM transitions GROUP BY board_task) t"
+                " ON t.board_task = p.board_task WHERE t.position > p.told ORDER BY t.position LIMIT ?",
                 (MOST_DUE,),
             )
             return tuple(
@@ -86,8 +87,8 @@ class ForeignPost:
         """It knows everything up to `target.position`, or is not told any more."""
         await self._database.write(
             lambda writing: writing.run(
-                "UPDATE foreign_pushes SET told = max(told, ?) WHERE board_task = ? AND id = ?",
-                (target.position, target.board_task, target.id),
+                "UPDATE foreign_pushes SET told = ? WHERE board_task = ? AND id = ? AND told < ?",
+                (target.position, target.board_task, target.id, target.position),
             )
         )
 
@@ -96,7 +97,11 @@ class ForeignPost:
 
         def work(writing: Writing) -> None:
             writing.run("DELETE FROM foreign_letters WHERE at_us < ?", (writing.now_us - _KEPT_US,))
-            writing.run("INSERT OR REPLACE INTO foreign_letters VALUES (?, ?, ?)", (mail_id, task, writing.now_us))
+            writing.run(
+                "INSERT INTO foreign_letters VALUES (?, ?, ?)"
+                " ON CONFLICT (mail) DO UPDATE SET task = excluded.task, at_us = excluded.at_us",
+                (mail_id, task, writing.now_us),
+            )
 
         await self._database.write(work)
 

@@ -1,4 +1,8 @@
-"""Who holds a claim: a process, named so that others on this machine can tell whether it still lives."""
+"""Who holds a claim: a process, named so that others on this machine can tell whether it still lives.
+
+Where several machines share the books, the machine's name stands before the process's, and about processes of other
+machines nothing is known here: their leases run out.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,23 @@ from pathlib import Path
 _UNKNOWN = "-"
 
 
-def this_process() -> str:
-    """`<pid>/<start>/<pid namespace>/<boot>`: numbers of processes are used again, so the number is not enough."""
+def this_process(machine: str = "") -> str:
+    """`<pid>/<start>/<pid namespace>/<boot>`: numbers of processes are used again, so the number is not enough.
+
+    With `machine`, which has no slash, that comes first.
+    """
     pid = os.getpid()
-    return f"{pid}/{_started(pid)}/{_namespace()}/{_boot()}"
+    process = f"{pid}/{_started(pid)}/{_namespace()}/{_boot()}"
+    return f"{machine}/{process}" if machine else process
 
 
-def is_dead(holder: str) -> bool:
-    """True when the process is certainly gone. False when it lives, or when that cannot be told from here."""
-    parts = holder.split("/")
-    if len(parts) != 4 or not parts[0].isdigit():
+def is_dead(holder: str, own: str = "") -> bool:
+    """True when the process is certainly gone. False when it lives, or when that cannot be told from here.
+
+    `own`: the name of who asks.
+    """
+    machine, parts = _split(holder)
+    if machine != _split(own)[0] or len(parts) != 4 or not parts[0].isdigit():
         return False
     pid, started, namespace, boot = parts
     if boot != _boot():
@@ -33,6 +44,17 @@ def is_dead(holder: str) -> bool:
         pass
     now = _started(int(pid))
     return now != started and _UNKNOWN not in (now, started)
+
+
+def machine_of(holder: str) -> str:
+    """The machine of a holder; empty where only one uses the books."""
+    return _split(holder)[0]
+
+
+def _split(holder: str) -> tuple[str, list[str]]:
+    """The machine, empty without one, and the parts of the process."""
+    parts = holder.split("/")
+    return (parts[0], parts[1:]) if len(parts) == 5 else ("", parts)
 
 
 def _started(pid: int) -> str:

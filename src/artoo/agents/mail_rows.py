@@ -30,7 +30,7 @@ BY_RANK = "CASE priority WHEN 'critical' THEN 0 WHEN 'standard' THEN 1 ELSE 2 EN
 
 @dataclass(frozen=True, slots=True)
 class MailClaim:
-    """A letter handed to one process, until it is archived or the lease runs out. `token` proves it.
+    """A letter handed to one process, until it is archived or the lease runs out. `token` and `epoch` prove it.
 
     `attempts` counts how often it was handed over, this time included.
     """
@@ -39,6 +39,7 @@ class MailClaim:
     token: str
     agent: str
     attempts: int
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def kept_of(row: Row) -> Kept:
 
 def find_mail(reading: Reading, mail_id: str) -> Row:
     """The row of a letter. Raises MailRefused when there is none."""
-    row = reading.one("SELECT * FROM mails WHERE id = ?", (mail_id,))
+    row = reading.one("SELECT * FROM mails WHERE id = ?", (mail_id,), hold="wait")
     if row is None:
         raise MailRefused(f"There is no letter {mail_id}; `artoo mail list` shows those there are.")
     return row
@@ -86,7 +87,7 @@ def find_mail(reading: Reading, mail_id: str) -> Row:
 def held_mail(reading: Reading, claim: MailClaim) -> Mail:
     """The letter under this claim. Raises ClaimLost when it is so no longer."""
     row = find_mail(reading, claim.mail.id)
-    if row["claim"] != claim.token or row["partition"] != "inbox":
+    if (row["claim"], row["epoch"], row["partition"]) != (claim.token, claim.epoch, "inbox"):
         raise ClaimLost(
             f"Letter {claim.mail.id} is no longer yours: its claim ran out. Stop working on it;"
             " somebody else deals with it."
@@ -126,7 +127,7 @@ def post(writing: Writing, mail: Mail) -> None:
         "INSERT INTO mails (id, sender, recipient, text, priority, requires_reply, in_reply_to, sent_at_us,"
         " partition, queued_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'outbox', ?)",
         (
-            *(mail.id, mail.sender, mail.recipient, mail.text, mail.priority.value, int(mail.requires_reply)),
+            *(mail.id, mail.sender, mail.recipient, mail.text, mail.priority.value, mail.requires_reply),
             *(mail.in_reply_to, writing.now_us, writing.steady_us),
         ),
     )
@@ -144,6 +145,7 @@ def _expected(writing: Writing, mail: Mail) -> bool:
     wait = writing.one(
         "SELECT * FROM waits WHERE mail = ? AND waiting = ? AND recipient = ? AND reply IS NULL",
         (mail.in_reply_to, mail.recipient, mail.sender),
+        hold="wait",
     )
     if wait is None:
         return False
@@ -163,6 +165,7 @@ def deliver(writing: Writing, recipient: str) -> int:
     rows = writing.all(
         f"SELECT * FROM mails WHERE recipient = ? AND partition = 'outbox' ORDER BY {BY_RANK} LIMIT ?",
         (recipient, max(0, MOST_UNREAD - unread)),
+        hold="skip",  # who holds one delivers it
     )
     for row in rows:
         writing.run("UPDATE mails SET partition = 'inbox' WHERE id = ?", (row["id"],))
@@ -187,11 +190,12 @@ def file_away(writing: Writing, mail: Mail, note: str) -> None:
 def hand_over(writing: Writing, row: Row, token: str, agent: str, holder: str, lease_us: int | None) -> MailClaim:
     """Puts a letter under a claim. `lease_us` None: it never runs out."""
     until = None if lease_us is None else writing.steady_us + lease_us
-    writing.run(
-        "UPDATE mails SET claim = ?, holder = ?, lease_us = ?, attempts = attempts + 1 WHERE id = ?",
+    rows = writing.all(
+        "UPDATE mails SET epoch = epoch + 1, claim = ?, holder = ?, lease_us = ?, attempts = attempts + 1"
+        " WHERE id = ? RETURNING attempts, epoch",
         (token, None if lease_us is None else holder, until, row["id"]),
     )
-    return MailClaim(mail_of(row), token, agent, row["attempts"] + 1)
+    return MailClaim(mail_of(row), token, agent, rows[0]["attempts"], rows[0]["epoch"])
 
 
 def record_mail(writing: Writing, mail: Mail, partition: Partition, note: str = "") -> None:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 
-from artoo.agents import holders
 from artoo.agents.database import Database
 from artoo.agents.mail_rows import (
     BY_RANK,
@@ -76,6 +75,8 @@ class Mailbox:
         mail = self.letter(sender, recipient, text, priority=priority, in_reply_to=in_reply_to, mail_id=mail_id)
 
         def work(writing: Writing) -> Mail:
+            if mail_id is not None:
+                writing.alone(f"letter {mail_id}")
             known = writing.one("SELECT * FROM mails WHERE id = ?", (mail.id,))
             if known is not None:
                 return mail_of(known)
@@ -200,23 +201,24 @@ class Mailbox:
         """Gives a letter back unread; whoever comes next gets it. A claim that is over already is no error."""
 
         def work(writing: Writing) -> None:
-            _give_back(writing, claim.mail.id, claim.token)
+            _give_back(writing, claim.mail.id, claim.token, claim.epoch)
             writing.arrived(claim.mail.recipient)
 
         await self._database.write(work)
 
-    async def recover(self, is_dead: Callable[[str], bool] = holders.is_dead) -> tuple[str, ...]:
+    async def recover(self, is_dead: Callable[[str], bool] | None = None) -> tuple[str, ...]:
         """Takes back letters whose processes are gone or no longer renew, ends waits that nobody awaits, and lets
         go of what has been in the archive for long.
 
         Run it at start and at every pulse. Returns the letters' ids.
         """
+        is_dead = is_dead or self._database.is_dead
 
         def work(writing: Writing) -> tuple[str, ...]:
-            rows = writing.all("SELECT * FROM mails WHERE holder IS NOT NULL AND partition = 'inbox'")
+            rows = writing.all("SELECT * FROM mails WHERE holder IS NOT NULL AND partition = 'inbox'", hold="skip")
             lost = [row for row in rows if row["lease_us"] <= writing.steady_us or is_dead(row["holder"])]
             for row in lost:
-                _give_back(writing, row["id"], row["claim"])
+                _give_back(writing, row["id"], row["claim"], row["epoch"])
                 if row["attempts"] >= MOST_ATTEMPTS:
                     note = f"given up: handed over {row['attempts']} times, and each time its reader died"
                     file_away(writing, mail_of(row), note)
@@ -243,17 +245,19 @@ def _next(reading: Reading, name: str) -> Row | None:
         "SELECT * FROM mails WHERE recipient = ? AND partition = 'inbox' AND claim IS NULL"
         f" ORDER BY {BY_RANK} LIMIT 1",
         (name,),
+        hold="skip",
     )
 
 
-def _give_back(writing: Writing, mail_id: str, token: str) -> None:
+def _give_back(writing: Writing, mail_id: str, token: str, epoch: int) -> None:
     writing.run(
-        "UPDATE mails SET claim = NULL, holder = NULL, lease_us = NULL WHERE id = ? AND claim = ?", (mail_id, token)
+        "UPDATE mails SET claim = NULL, holder = NULL, lease_us = NULL WHERE id = ? AND claim = ? AND epoch = ?",
+        (mail_id, token, epoch),
     )
 
 
 def _forget_waits(writing: Writing, is_dead: Callable[[str], bool]) -> None:
-    for row in writing.all("SELECT mail, holder, until_us FROM waits"):
+    for row in writing.all("SELECT mail, holder, until_us FROM waits", hold="skip"):
         if row["until_us"] <= writing.steady_us or is_dead(row["holder"]):
             writing.run("DELETE FROM waits WHERE mail = ?", (row["mail"],))
 

@@ -23,6 +23,7 @@ from artoo.agents.board_rows import (
 )
 from artoo.agents.database import Database
 from artoo.agents.governance import Policies, check_holder
+from artoo.agents.holders import machine_of
 from artoo.agents.reviews import MOST_SUBMISSIONS, REVIEW_LEASE_SECONDS
 from artoo.agents.steady import seconds_us
 from artoo.agents.transaction import Writing
@@ -44,12 +45,12 @@ class Merges:
 
         def work(writing: Writing) -> tuple[BoardTask, bool]:
             row = find_row(writing, claim.task.id)
-            check_claim(row, claim.token)
+            check_claim(row, claim)
             task, submitter = task_of(row), mover_of(writing, claim.agent)
             check_holder(task, submitter, "submitted")
             writing.run(
-                "UPDATE tasks SET summary = ?, submission = submission + 1 WHERE id = ?",
-                (clipped(summary, LONGEST_SUMMARY), task.id),
+                "UPDATE tasks SET summary = ?, submission = submission + 1, made_on = ? WHERE id = ?",
+                (clipped(summary, LONGEST_SUMMARY), machine_of(writing.holder), task.id),
             )
             _give_back_reviewer(writing, task)
             task = move(writing, task, BoardState.REVIEW, claim.agent, f"submission {task.submission + 1}")
@@ -105,7 +106,11 @@ class Merges:
             task = _waiting(writing, task_id, submission)
             if task.reviewer == OPERATOR:
                 return task
-            writing.run("INSERT OR REPLACE INTO marks VALUES (?, ?)", (f"{_LEFT}{task_id}", task.reviewer or ""))
+            writing.run(
+                "INSERT INTO marks (name, value) VALUES (?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                (f"{_LEFT}{task_id}", task.reviewer or ""),
+            )
             writing.run(
                 "UPDATE tasks SET reviewer = ?, claim = NULL, claimant = NULL, holder = NULL, lease_us = NULL"
                 " WHERE id = ?",

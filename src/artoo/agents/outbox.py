@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
-from artoo.agents import holders
 from artoo.agents.database import Database
 from artoo.agents.ports import Publish
 from artoo.agents.steady import seconds_us
@@ -41,11 +40,11 @@ class Outbox:
     """Publishes what this process wrote, and what dead processes left."""
 
     def __init__(
-        self, database: Database, publish: Publish, *, is_dead: Callable[[str], bool] = holders.is_dead
+        self, database: Database, publish: Publish, *, is_dead: Callable[[str], bool] | None = None
     ) -> None:
         self._database = database
         self._publish = publish
-        self._is_dead = is_dead
+        self._is_dead = is_dead or database.is_dead
         self._one_at_a_time = asyncio.Lock()
 
     async def drain(self) -> int:
@@ -75,14 +74,17 @@ class Outbox:
             forget()
 
     def _due(self, reading: Reading) -> list[_Waiting]:
-        rows = reading.all("SELECT * FROM events ORDER BY sequence LIMIT ?", (BATCH,))
-        others = {row["holder"] for row in rows} - {reading.holder}
-        dead = {holder for holder in others if self._is_dead(holder)}
+        holders = {str(row["holder"]) for row in reading.all("SELECT DISTINCT holder FROM events")}
+        ours = [holder for holder in holders if holder == reading.holder or self._is_dead(holder)]
         orphaned = reading.steady_us - seconds_us(ORPHANED_SECONDS)
+        marks = ", ".join("?" * len(ours)) or "''"
+        rows = reading.all(
+            f"SELECT * FROM events WHERE holder IN ({marks}) OR since_us <= ? ORDER BY sequence LIMIT ?",
+            (*ours, orphaned, BATCH),
+        )
         return [
             _Waiting(row["sequence"], Role(row["role"]), row["subject"], _payload(row["kind"], row["payload"]))
             for row in rows
-            if row["holder"] not in others or row["holder"] in dead or row["since_us"] <= orphaned
         ]
 
 

@@ -10,6 +10,8 @@ from artoo.agents.database import Database
 from artoo.agents.steady import microseconds, moment
 from artoo.agents.transaction import Reading, Writing
 
+_ALL = 1_000_000
+
 MOST_REMEMBERED = 500
 """Items whose state is kept for one agent, those of its routine not counted."""
 
@@ -66,8 +68,8 @@ class PatrolStore:
 
         def work(writing: Writing) -> None:
             rows = writing.all(
-                "SELECT item FROM patrols WHERE agent = ? ORDER BY last_at_us DESC LIMIT -1 OFFSET ?",
-                (self._agent, MOST_REMEMBERED),
+                "SELECT item FROM patrols WHERE agent = ? ORDER BY coalesce(last_at_us, 0) DESC LIMIT ? OFFSET ?",
+                (self._agent, _ALL, MOST_REMEMBERED),
             )
             for item in {row["item"] for row in rows}.difference(kept):
                 writing.run("DELETE FROM patrols WHERE agent = ? AND item = ?", (self._agent, item))

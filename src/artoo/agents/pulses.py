@@ -56,7 +56,8 @@ class Pulses:
         """How many beats had which outcome."""
         rows = await self._database.read(
             lambda reading: reading.all(
-                "SELECT outcome, sum(count) AS beats FROM pulses WHERE agent = ? GROUP BY outcome", (agent,)
+                "SELECT outcome, CAST(sum(count) AS bigint) AS beats FROM pulses WHERE agent = ? GROUP BY outcome",
+                (agent,),
             )
         )
         return {row["outcome"]: row["beats"] for row in rows}

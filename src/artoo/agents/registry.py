@@ -54,13 +54,13 @@ class Registry:
 
         def work(writing: Writing) -> AgentRecord:
             _operators(actor, "a new agent")
-            if writing.one("SELECT 1 FROM agents WHERE name = ?", (name,)) is None:
-                stopped = "" if sha256 else "its identity was never accepted"
-                writing.run(
-                    "INSERT INTO agents (name, trust, stopped, identity_sha256, created_at_us, updated_at_us)"
-                    " VALUES (?, ?, ?, ?, ?, ?)",
-                    (name, trust.value, stopped, sha256, writing.now_us, writing.now_us),
-                )
+            stopped = "" if sha256 else "its identity was never accepted"
+            new = writing.run(
+                "INSERT INTO agents (name, trust, stopped, identity_sha256, created_at_us, updated_at_us)"
+                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
+                (name, trust.value, stopped, sha256, writing.now_us, writing.now_us),
+            )
+            if new:
                 _record(writing, name, "created", actor, f"trust {trust.value}")
                 if sha256:
                     _record(writing, name, "accepted", actor, f"identity {sha256}")
@@ -94,7 +94,7 @@ class Registry:
         def change(writing: Writing, before: AgentRecord) -> None:
             _operators(actor, f"a pause of {name}")
             if not before.paused:
-                writing.run("UPDATE agents SET paused = 1 WHERE name = ?", (name,))
+                writing.run("UPDATE agents SET paused = TRUE WHERE name = ?", (name,))
                 _record(writing, name, "paused", actor, reason)
 
         return await self._change(name, change)
@@ -105,7 +105,7 @@ class Registry:
         def change(writing: Writing, before: AgentRecord) -> None:
             _operators(actor, f"the end of {name}'s pause")
             if before.paused:
-                writing.run("UPDATE agents SET paused = 0 WHERE name = ?", (name,))
+                writing.run("UPDATE agents SET paused = FALSE WHERE name = ?", (name,))
                 writing.arrived(name)
                 _record(writing, name, "resumed", actor, "")
 
@@ -183,7 +183,7 @@ def _operators(actor: str, what: str) -> None:
 
 
 def _found(reading: Reading, name: str) -> AgentRecord:
-    row = reading.one("SELECT * FROM agents WHERE name = ?", (name,))
+    row = reading.one("SELECT * FROM agents WHERE name = ?", (name,), hold="wait")
     if row is None:
         known = [str(row["name"]) for row in reading.all("SELECT name FROM agents ORDER BY name LIMIT 50")]
         raise ConfigurationError(

@@ -50,8 +50,8 @@ class Reviews:
         def work(writing: Writing) -> None:
             writing.run(
                 "UPDATE tasks SET claim = NULL, claimant = NULL, holder = NULL, lease_us = NULL"
-                " WHERE id = ? AND claim = ?",
-                (claim.task.id, claim.token),
+                " WHERE id = ? AND claim = ? AND epoch = ?",
+                (claim.task.id, claim.token, claim.epoch),
             )
             writing.arrived(ANYBODY)
 
@@ -110,8 +110,8 @@ def take_review_in(
     _check_waiting(task)
     check_reviewer(policies, task, mover, demanded=demanded(writing, policies, task))
     _check_free(row, mover, writing.steady_us)
-    lease(writing, task_id, token, actor, None if mover.is_operator else lease_us)
-    return TaskClaim(find(writing, task_id), token, actor)
+    epoch = lease(writing, task_id, token, actor, None if mover.is_operator else lease_us)
+    return TaskClaim(find(writing, task_id), token, actor, epoch)
 
 
 def _check_waiting(task: BoardTask) -> None:

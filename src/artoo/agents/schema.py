@@ -1,8 +1,9 @@
-"""The tables of the activity database, as steps from one version to the next.
+"""The tables of the embedded books, as steps from one version to the next.
 
 A step that has shipped is never edited: a change is a new step at the end of `MIGRATIONS`. `user_version` of the
 file says how many were made. Times named `_us` are microseconds since 1970: of the wall clock where they end in
 `at_us`, of the steady clock (`steady.py`) in `queued_us`, `since_us` and `lease_us`, by which things wait.
+`epoch` counts the claims of a task or letter.
 Long texts stand last in their tables: SQLite reads a row from its beginning.
 """
 
@@ -290,6 +291,17 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         *_GUARDS,
     ),
     _FOREIGN,
+    (
+        "ALTER TABLE tasks ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE mails ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE transitions ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE tasks ADD COLUMN made_on TEXT NOT NULL DEFAULT ''",
+        "CREATE TABLE seats (agent TEXT PRIMARY KEY, holder TEXT NOT NULL, epoch INTEGER NOT NULL,"
+        " lease_us INTEGER NOT NULL) STRICT",
+        "CREATE TABLE machines (id TEXT PRIMARY KEY CHECK (id <> ''), name TEXT NOT NULL CHECK (name <> ''),"
+        " program TEXT NOT NULL, projects TEXT NOT NULL DEFAULT '[]', first_seen_us INTEGER NOT NULL,"
+        " last_seen_us INTEGER NOT NULL) STRICT",
+    ),
 )
 """Step n brings a file from version n to n + 1."""
 

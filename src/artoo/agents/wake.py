@@ -79,7 +79,10 @@ class Wake:
 
 
 def _arrivals(reading: Reading, name: str) -> Mark:
-    rows = reading.all("SELECT name, count FROM arrivals WHERE name IN (?, '')", (name,))
+    rows = reading.all(
+        "SELECT name, CAST(sum(count) AS bigint) AS count FROM arrivals WHERE name IN (?, '') GROUP BY name",
+        (name,),
+    )
     counts = {row["name"]: int(row["count"]) for row in rows}
     return counts.get(name, 0), counts.get("", 0)
 

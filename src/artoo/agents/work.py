@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from artoo.agents import holders
 from artoo.agents.board_rows import (
     ANYBODY,
     LONGEST_SUMMARY,
@@ -72,7 +71,7 @@ class Work:
         """The process still works on it (or reviews it)."""
 
         def work(writing: Writing) -> None:
-            check_claim(find_row(writing, claim.task.id), claim.token)
+            check_claim(find_row(writing, claim.task.id), claim)
             writing.run(
                 "UPDATE tasks SET lease_us = ? WHERE id = ? AND lease_us IS NOT NULL",
                 (writing.steady_us + seconds_us(lease_seconds), claim.task.id),
@@ -146,11 +145,14 @@ class Work:
 
         return await self._database.write(work)
 
-    async def recover(self, is_dead: Callable[[str], bool] = holders.is_dead) -> Recovered:
+    async def recover(self, is_dead: Callable[[str], bool] | None = None) -> Recovered:
         """Takes back what processes held that are gone or no longer renew. Run it at start and at every pulse."""
+        is_dead = is_dead or self._database.is_dead
 
         def work(writing: Writing) -> Recovered:
-            rows = writing.all("SELECT id, state, holder, lease_us FROM tasks WHERE holder IS NOT NULL")
+            rows = writing.all(
+                "SELECT id, state, holder, lease_us FROM tasks WHERE holder IS NOT NULL", hold="skip"
+            )
             working: list[str] = []
             reviewing: list[str] = []
             for row in rows:
@@ -178,14 +180,14 @@ def take_in(writing: Writing, task_id: str, actor: str, token: str, lease_us: in
         raise MoveRefused(f"Task {task_id} is blocked; the operator releases it first: artoo task move.")
     move(writing, task, BoardState.IN_PROGRESS, actor, "taken up again" if row["resumable"] else "taken")
     writing.run("UPDATE tasks SET assignee = ? WHERE id = ?", (actor, task_id))
-    lease(writing, task_id, token, actor, None if mover.is_operator else lease_us)
-    return TaskClaim(find(writing, task_id), token, actor, resumed=task.state is BoardState.BLOCKED)
+    epoch = lease(writing, task_id, token, actor, None if mover.is_operator else lease_us)
+    return TaskClaim(find(writing, task_id), token, actor, epoch, resumed=task.state is BoardState.BLOCKED)
 
 
 def _held(writing: Writing, claim: TaskClaim) -> BoardTask:
     """The task under this claim. Raises ClaimLost when it is so no longer."""
     row = find_row(writing, claim.task.id)
-    check_claim(row, claim.token)
+    check_claim(row, claim)
     task = task_of(row)
     check_holder(task, mover_of(writing, claim.agent), "worked on")
     return task
@@ -201,7 +203,7 @@ def _check_outsider(task: BoardTask, mover: Mover) -> None:
 
 def _interrupted(writing: Writing, task: BoardTask, reason: str) -> BoardTask:
     move(writing, task, BoardState.BLOCKED, RUNTIME, reason)
-    writing.run("UPDATE tasks SET resumable = 1 WHERE id = ?", (task.id,))
+    writing.run("UPDATE tasks SET resumable = TRUE WHERE id = ?", (task.id,))
     queue(writing, task.id)
     return find(writing, task.id)
 

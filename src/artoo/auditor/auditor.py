@@ -87,6 +87,7 @@ class Auditor:
         self._window = Window(clock.now())
         self._task_logs: dict[tuple[str, str], list[tuple[int, str]]] = {}
         self._forgotten: deque[str] = deque()
+        self._witnessed: deque[tuple[str, int, str]] = deque(maxlen=MOST_POINTS)
         self._noting = threading.Lock()
         self._working = threading.Lock()
         self._taken = 0
@@ -155,6 +156,10 @@ class Auditor:
     def note_forgotten(self, tasks: Sequence[str]) -> None:
         """The logs of these tasks were removed because they were old, not because somebody wanted them gone."""
         self._forgotten.extend(tasks)
+
+    def note_witness(self, machine: str, number: int, digest: str) -> None:
+        """Another machine's anchors stand there, as the store has it. From any thread; quick."""
+        self._witnessed.append((machine, number, digest))
 
     # --- on the event loop ----------------------------------------------------------------------------------
 
@@ -227,6 +232,10 @@ class Auditor:
         taken = [log_record(task, file, points, at) for (task, file), points in grown.items()]
         while self._forgotten:
             taken.append(encoded({"type": "log_forgotten", "at": at, "task": self._forgotten.popleft()}))
+        while self._witnessed:
+            machine, number, digest = self._witnessed.popleft()
+            seen = {"type": "witness", "at": at, "machine": machine, "number": number, "hash": digest}
+            taken.append(encoded(seen))
         return taken
 
     def _begin(self, at: datetime) -> None:

@@ -52,12 +52,22 @@ class ChainState:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Witnessed:
+    """Where another machine's anchors stood, as these chains have put it on record: line and its hash."""
+
+    machine: str
+    number: int
+    hash: str
+
+
 @dataclass(slots=True)
 class Verification:
     """Everything that was looked at, and every problem, in the order in which it was found."""
 
     chains: list[ChainState] = field(default_factory=list[ChainState])
     task_logs: int = 0
+    witnessed: list[Witnessed] = field(default_factory=list["Witnessed"])
     problems: list[Problem] = field(default_factory=list[Problem])
 
     @property
@@ -79,11 +89,12 @@ class _Anchored:
     last: str = ""
 
 
-def verify(directory: Path, tasks: Path, read: Read = bool) -> Verification:
+def verify(directory: Path, tasks: Path, read: Read = bool, *, copy: bool = False) -> Verification:
     """Looks at all chains in `directory`, its anchors, and the task logs below `tasks`. Raises OSError.
 
     `read` hears how many bytes of the chains it has gone through. Of a chain two lines are in memory at a time, and
-    what it holds of the task logs.
+    what it holds of the task logs. `copy`: what another machine has sent, without its statistics and perhaps
+    without its latest anchors.
 
     A chain or a task log that cannot be read is a problem, and keeps nobody from looking at the others.
     """
@@ -100,12 +111,13 @@ def verify(directory: Path, tasks: Path, read: Read = bool) -> Verification:
         if chain not in chains and known.last != "retired":
             path = directory / f"audit-{chain}.jsonl"
             found.add(path, None, "missing", f"the anchors know {max(known.heads, default=0)} records of it")
-    # Read once more: a process may have begun or closed its chain since.
-    _unanchored(directory, found.chains, _anchors(directory, Verification())[1], found)
-    _witness(directory, heads, found)
+    if not copy:
+        # Read once more: a process may have begun or closed its chain since.
+        _unanchored(directory, found.chains, _anchors(directory, Verification())[1], found)
+        _witness(directory, heads, found)
     closed = {state.chain for state in found.chains if state.ended == "closed"}
     found.task_logs = logs.verify(tasks, closed, found.add)
-    if not chains:
+    if not chains and not copy:
         _unaudited(directory, tasks, found)
     return found
 
@@ -245,8 +257,17 @@ def _take(
     elif record.startswith(b'{"type":"log"'):
         if not logs.take(link, state.chain):
             found.add(each.file, each.line, "changed", "it is not what the Auditor writes")
+    elif record.startswith(b'{"type":"witness"'):
+        _witnessed(link, found)
     elif record.startswith(b'{"type":"log_forgotten"'):
         logs.forgotten.add(str(link.fields().get("task")))
+
+
+def _witnessed(link: Link, found: Verification) -> None:
+    fields = link.fields()
+    machine, number, digest = fields.get("machine"), fields.get("number"), fields.get("hash")
+    if isinstance(machine, str) and isinstance(number, int) and isinstance(digest, str):
+        found.witnessed.append(Witnessed(machine, number, digest))
 
 
 def _lost(link: Link, state: ChainState) -> None:

@@ -8,7 +8,7 @@ import time
 
 import click
 
-from artoo.cli.log_command import as_json_option, home_of
+from artoo.cli.log_command import as_json_option, home_of, store_of
 
 PROBLEMS = 1
 _LOOK_SECONDS = 0.5
@@ -65,10 +65,16 @@ def verify(context: click.Context, as_json: bool) -> None:
     total = sum(path.stat().st_size for parts in chains_in(directory).values() for path in parts)
     with Progress("audit", total) as progress:
         found = verified(directory, tasks_directory(home), progress)
+    address = store_of(context)
+    elsewhere: list[str] = []
+    if address is not None:
+        from artoo.runtime.elsewhere import verify_shared
+
+        elsewhere = verify_shared(home, address, found)
     if as_json:
-        _print_json(verification_object(found))
+        _print_json({**verification_object(found), "machines": elsewhere})
     else:
-        click.echo("\n".join(verification_lines(found)))
+        click.echo("\n".join((*elsewhere, *verification_lines(found))))
     if not found.sound:
         context.exit(PROBLEMS)
 

@@ -34,6 +34,7 @@ COMMANDS: dict[str, Mounted] = {
     "task": Mounted("artoo.cli.task_command", "task", "The board of tasks that agents work on."),
     "mail": Mounted("artoo.cli.mail_command", "mail", "Letters between you and the agents."),
     "status": Mounted("artoo.cli.status_command", "status", "What waits for you, and the team at a glance."),
+    "store": Mounted("artoo.cli.store_command", "store", "The PostgreSQL that several machines share."),
     "memory": Mounted("artoo.cli.memory_command", "memory", "Look at what was learnt."),
     "model": Mounted("artoo.cli.model_command", "model_group", "The local model: list, fetch, choose, remove."),
     "lab": Mounted("artoo.cli.lab_command", "lab", "Run the paper's claims as experiments."),

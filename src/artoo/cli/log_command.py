@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol, runtime_checkable
 import click
 
 if TYPE_CHECKING:
+    from artoo.store.address import StoreAddress
     from artoo.tasklog.reader import TaskLogReader
 
 
@@ -28,6 +29,15 @@ def home_of(context: click.Context) -> Path:
 
     given: object = context.find_root().obj
     return given.home if isinstance(given, HasHome) else default_home(os.environ)
+
+
+def store_of(context: click.Context) -> StoreAddress | None:
+    """The store of many machines that is configured below the main command's home. Raises ConfigurationError."""
+    from artoo.runtime.config_file import load_config
+    from artoo.store.address import parse
+
+    config = load_config({**os.environ, "ARTOO_HOME": str(home_of(context))})
+    return None if config.store is None else parse(config.store)
 
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
@@ -158,7 +168,15 @@ def _reader(context: click.Context, task_id: str | None) -> TaskLogReader:
 
     home = home_of(context)
     if task_id is not None:
-        return find_log(home, task_id)
+        try:
+            return find_log(home, task_id)
+        except ConfigurationError:
+            address = store_of(context)
+            if address is None:
+                raise
+        from artoo.runtime.elsewhere import find_log_elsewhere
+
+        return find_log_elsewhere(home, address, task_id)
     latest = list_tasks(home, 1)
     if not latest:
         raise ConfigurationError(f"no task has been logged yet in {home}")

@@ -6,10 +6,9 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar, runtime_checkable
 
 import click
 
@@ -18,10 +17,12 @@ from artoo.contracts.tags import Pair, pair_named
 
 if TYPE_CHECKING:
     from artoo.contracts.memory import DreamReport
-    from artoo.memory.environment import Environment
+    from artoo.ports.memory_books import Findings, MemoryBooks
     from artoo.runtime.config import Config
 
 PROBLEMS = 1
+
+T = TypeVar("T")
 
 
 @runtime_checkable
@@ -43,21 +44,15 @@ def config_of(context: click.Context) -> Config:
     return load_config(environ)
 
 
-def directory_of(context: click.Context) -> Path:
-    """The directory of the memory store."""
-    return config_of(context).memory_path
+def with_books(config: Config, work: Callable[[MemoryBooks], Awaitable[T]]) -> T:
+    """Runs `work` on memory's books, open for the length of one command."""
+    from artoo.runtime.memory_books import opened_books
 
+    async def opened() -> T:
+        async with opened_books(config) as books:
+            return await work(books)
 
-@contextmanager
-def opened(context: click.Context) -> Generator[Environment]:
-    """The store, open for the length of one command."""
-    from artoo.memory.environment import open_environment
-
-    environment = open_environment(directory_of(context))
-    try:
-        yield environment
-    finally:
-        environment.close()
+    return asyncio.run(opened())
 
 
 def pair_of(words: tuple[str, ...]) -> Pair:
@@ -78,11 +73,9 @@ def memory(context: click.Context, as_json: bool) -> None:
     """Look at what was learnt, and correct it. Without a command: the pyramid."""
     if context.invoked_subcommand is not None:
         return
-    from artoo.memory.insight import overview
     from artoo.runtime.system import SystemClock
 
-    with opened(context) as environment:
-        found = overview(environment, SystemClock().now())
+    found = with_books(config_of(context), lambda books: books.overview(SystemClock().now()))
     from artoo.cli import memory_view
 
     if as_json:
@@ -115,11 +108,10 @@ def query(context: click.Context, pair: tuple[str, ...], as_json: bool) -> None:
 def explain(context: click.Context, pair: tuple[str, ...], as_json: bool) -> None:
     """Every megram's share in PAIR's two potentials, and both over time."""
     from artoo.cli import memory_view
-    from artoo.memory import insight
     from artoo.runtime.system import SystemClock
 
-    with opened(context) as environment:
-        found = insight.explain(environment, pair_of(pair), SystemClock().now())
+    asked = pair_of(pair)
+    found = with_books(config_of(context), lambda books: books.explain(asked, SystemClock().now()))
     if as_json:
         _print_json(memory_view.explanation_object(found))
     else:
@@ -134,8 +126,7 @@ def dream(context: click.Context, as_json: bool) -> None:
     from artoo.cli import memory_view
 
     config = config_of(context)
-    with opened(context) as environment:
-        report = asyncio.run(_dream_once(config, environment))
+    report = with_books(config, lambda books: _dream_once(config, books))
     if as_json:
         _print_json(report.model_dump(mode="json"))
     else:
@@ -144,18 +135,17 @@ def dream(context: click.Context, as_json: bool) -> None:
         context.exit(PROBLEMS)
 
 
-async def _dream_once(config: Config, environment: Environment) -> DreamReport:
+async def _dream_once(config: Config, books: MemoryBooks) -> DreamReport:
     """One pass without pauses: somebody is waiting for it."""
     from artoo.loops.slow.dreamer import Dreamer
     from artoo.loops.slow.passing import DreamLimits
-    from artoo.memory.maintenance import Maintenance
     from artoo.runtime.memories import wording
     from artoo.runtime.system import SystemClock, UuidIds
 
     clock, ids = SystemClock(), UuidIds()
     async with wording(config, os.environ, clock, ids) as (publish, draft):
         dreamer = Dreamer(
-            Maintenance(environment, clock),
+            books.dreams(clock),
             clock,
             ids,
             publish=publish,
@@ -172,19 +162,19 @@ async def _dream_once(config: Config, environment: Environment) -> DreamReport:
 @click.pass_context
 def forget(context: click.Context, what: tuple[str, ...], yes: bool) -> None:
     """Delete one entry (its ID), or everything about a PAIR. This cannot be undone; export first."""
-    from artoo.memory import insight
-
     if not any(part.strip() for part in what):
         raise click.UsageError("Name an entry by its ID, or a pair, such as `tool:glob path:/tmp`.")
     single = len(what) == 1 and ":" not in what[0]
     named = what[0] if single else str(pair_of(what))
     if not yes:
         click.confirm(f"Forget {named} for good?", abort=True)
-    with opened(context) as environment:
+
+    async def forgotten(books: MemoryBooks) -> int:
         if single:
-            gone = 1 if insight.forget_one(environment, what[0]) is not None else 0
-        else:
-            gone = insight.forget_pair(environment, pair_of(what))
+            return 1 if await books.forget_one(what[0]) is not None else 0
+        return await books.forget_pair(pair_of(what))
+
+    gone = with_books(config_of(context), forgotten)
     if not gone:
         raise MemoryStoreError(f"Memory holds nothing under {named}. `artoo memory export` lists what it holds.")
     click.echo(f"Forgot {gone} {'entry' if gone == 1 else 'entries'}.")
@@ -195,13 +185,15 @@ def forget(context: click.Context, what: tuple[str, ...], yes: bool) -> None:
 @click.pass_context
 def export(context: click.Context, file: BinaryIO) -> None:
     """Write every entry as a line of JSON to FILE (default: standard output)."""
-    from artoo.memory.exchange import exported
 
-    count = 0
-    with opened(context) as environment:
-        for line in exported(environment):
+    async def written(books: MemoryBooks) -> int:
+        count = 0
+        async for line in books.exported():
             file.write(line + b"\n")
             count += 1
+        return count
+
+    count = with_books(config_of(context), written)
     file.flush()
     click.echo(f"{count} entries exported", err=True)
 
@@ -211,10 +203,7 @@ def export(context: click.Context, file: BinaryIO) -> None:
 @click.pass_context
 def import_(context: click.Context, file: BinaryIO) -> None:
     """Read entries from FILE (JSON lines, as exported). What is known already is left as it is."""
-    from artoo.memory.exchange import imported
-
-    with opened(context) as environment:
-        added, known = imported(environment, file)
+    added, known = with_books(config_of(context), lambda books: books.imported(file))
     click.echo(f"{added} entries added, {known} known already")
 
 
@@ -225,11 +214,10 @@ def import_(context: click.Context, file: BinaryIO) -> None:
 @click.pass_context
 def feedback(context: click.Context, rule: str, verdict: str, why: str) -> None:
     """Say that RULE (an entry's ID) is bad, and WHY. Its evidence is opposed, not rewritten."""
-    from artoo.memory import insight
     from artoo.runtime.system import SystemClock, UuidIds
 
-    with opened(context) as environment:
-        written = insight.oppose(environment, rule, why, new_id=UuidIds().new(), at=SystemClock().now())
+    new_id, now = UuidIds().new(), SystemClock().now()
+    written = with_books(config_of(context), lambda books: books.oppose(rule, why, new_id=new_id, at=now))
     click.echo(f"Noted against {rule}: {written.space} {written.entity}, f = {written.f:g}, σ = {written.sigma:+g}")
 
 
@@ -240,15 +228,15 @@ def feedback(context: click.Context, rule: str, verdict: str, why: str) -> None:
 def verify(context: click.Context, check: bool, as_json: bool) -> None:
     """Recompute all sums and indexes from the records, and repair what differs."""
     from artoo.cli import memory_view
-    from artoo.memory.verify import examine, repair
 
-    with opened(context) as environment:
-        found = examine(environment)
-        if not found.sound and not check:
-            repair(environment)
-            after = examine(environment)
-        else:
-            after = found
+    async def verified(books: MemoryBooks) -> tuple[Findings, Findings]:
+        found = await books.examine()
+        if found.sound or check:
+            return found, found
+        await books.repair()
+        return found, await books.examine()
+
+    found, after = with_books(config_of(context), verified)
     if as_json:
         _print_json(memory_view.findings_object(found, after))
     else:
@@ -262,10 +250,7 @@ def verify(context: click.Context, check: bool, as_json: bool) -> None:
 @click.pass_context
 def proposals(context: click.Context, as_json: bool) -> None:
     """Show what the Dreamer would add to the T layer. Only you can accept it."""
-    from artoo.memory.insight import open_proposals
-
-    with opened(context) as environment:
-        found = open_proposals(environment)
+    found = with_books(config_of(context), lambda books: books.open_proposals())
     if as_json:
         _print_json([proposal.model_dump(mode="json") for proposal in found])
         return
@@ -284,8 +269,8 @@ def accept(context: click.Context, proposal_id: str) -> None:
     """Accept a proposal: its text becomes a file of the T layer."""
     from artoo.runtime.proposals import settle_proposal
 
-    with opened(context) as environment:
-        file = settle_proposal(environment, config_of(context).home, proposal_id, accept=True)
+    config = config_of(context)
+    file = with_books(config, lambda books: settle_proposal(books, config.home, proposal_id, accept=True))
     click.echo(f"Accepted: {file}")
 
 
@@ -296,8 +281,8 @@ def refuse(context: click.Context, proposal_id: str) -> None:
     """Refuse a proposal; it will not be made again."""
     from artoo.runtime.proposals import settle_proposal
 
-    with opened(context) as environment:
-        settle_proposal(environment, config_of(context).home, proposal_id, accept=False)
+    config = config_of(context)
+    with_books(config, lambda books: settle_proposal(books, config.home, proposal_id, accept=False))
     click.echo("Refused.")
 
 

@@ -11,8 +11,7 @@ from rich.text import Text
 
 from artoo.cli.printable import one_line
 from artoo.contracts.memory import DreamReport, MemoryAction, MemoryChange, Potentials, SOPRecord
-from artoo.memory.insight import Explanation, Overview
-from artoo.memory.verify import Findings
+from artoo.ports.memory_books import Explanation, Findings, Overview
 
 LEVEL_NAMES = {"C": "common sense", "K": "knowledge", "M": "megrams"}
 COLOURS = {

@@ -79,7 +79,7 @@ async def _serve(config: Config, tell: Callable[[Envelope], None]) -> int:
 
     small = endpoint(config, "brain", os.environ) is None
     async with (
-        open_office(config) as office,
+        open_office(config, lasting=lambda said: click.echo(f"artoo: {said}", err=True)) as office,
         Artoo(config, on_fetch=Fetch()) as artoo,
         open_team(office, artoo, small_model=small, grace=GRACE_SECONDS) as team,
     ):

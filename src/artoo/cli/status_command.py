@@ -80,7 +80,28 @@ async def _status(office: Office) -> JsonObject:
         "waiting_for_you": [{**plain_object(one.task), "why": one.why} for one in left],
         "problems": [*problems, *(f"agent {row['name']}: {row['detail']}" for row in rows if row["trust"] is None)],
         "unread": await office.mailbox.unread(OPERATOR),
+        "machines": await _machines(office),
     }
+
+
+async def _machines(office: Office) -> list[JsonObject]:
+    """The machines that share the books, and whose hearts beat there; none where there is one."""
+    from artoo.agents.holders import machine_of
+
+    if not office.machine:
+        return []
+    seats = await office.seats.all()
+    return [
+        {
+            "machine": one.id,
+            "program": one.program,
+            "projects": list(one.projects),
+            "last_seen_at": one.last_seen_at.isoformat(),
+            "agents": [agent for agent, holder in seats.items() if machine_of(holder) == one.id],
+            "this": one.id == office.machine,
+        }
+        for one in await office.machines.list()
+    ]
 
 
 def status_lines(found: JsonObject) -> list[str]:
@@ -99,6 +120,10 @@ def status_lines(found: JsonObject) -> list[str]:
         lines.append(
             f"{agent['name']} ({agent['trust']}, {agent['state']}{why}), unread {agent['unread']}{doing}{beat}"
         )
+    for machine in _objects(found["machines"]):
+        agents = ", ".join(map(str, machine["agents"])) or "nobody"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportArgumentType]
+        here = " (this one)" if machine["this"] else ""
+        lines.append(f"machine {machine['machine']}{here}: {agents} at work, last seen {machine['last_seen_at']}")
     tasks = found["tasks"]
     if isinstance(tasks, dict):
         shown = ", ".join(f"{state} {count}" for state, count in tasks.items())  # pyright: ignore[reportUnknownVariableType]

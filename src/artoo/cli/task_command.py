@@ -73,7 +73,6 @@ def add(
 ) -> None:
     """Put TEXT on the board, pending. TEXT may be - to read it from standard input."""
     words = text_of(text)
-    place = str(project.resolve())
     made = in_office(
         context,
         lambda office: office.board.add(
@@ -82,7 +81,7 @@ def add(
             assignee=assignee,
             priority=Priority(priority),
             complexity=_complexity_of(complexity),
-            project=place,
+            project=office.projects.name(project),
         ),
     )
     if as_json:

@@ -90,6 +90,7 @@ class BoardTask(Contract):
     `creator` handed it in. `assignee` None: whoever may take it. `notes` are reasons that earlier reviews gave,
     oldest first: they reach the agent's context. `run` is the id of the dual loop's task that works, or last
     worked, on it; `summary` its result. `submission` counts how often it was submitted for review.
+    `made_on` is the machine that has the files of the latest submission; empty where there is one machine.
     """
 
     id: str
@@ -105,6 +106,7 @@ class BoardTask(Contract):
     run: str | None = None
     summary: str = ""
     submission: int = Field(default=0, ge=0)
+    made_on: str = ""
     created_at: Utc
     updated_at: Utc
 

@@ -17,6 +17,7 @@
     ├── SandboxError            the command could not be contained; it was not run, or not applied
     ├── MemoryStoreError        shared memory is unusable; the task goes on without it
     ├── ActivityStoreError      the standing agents' database is unusable; nothing of the change was made
+    │   └── StoreAway           the shared store cannot be reached now; trying again may help
     ├── GovernanceRefused       the rules of the board forbid a move; the task stays as it was
     │   ├── MoveRefused         no such transition, or no such task
     │   ├── ActorRefused        this actor may not make this move
@@ -148,6 +149,10 @@ class MemoryStoreError(ArtooError):
 
 class ActivityStoreError(ArtooError):
     """The standing agents' database cannot be opened, read or written. What was being written is not there."""
+
+
+class StoreAway(ActivityStoreError):
+    """The store that several machines share cannot be reached now. What runs goes on; nothing new is begun."""
 
 
 class GovernanceRefused(ArtooError):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from artoo.lab.experiment import Experiment
-from artoo.lab.experiments import control, memory, sensitivity, stop, structure, terms
+from artoo.lab.experiments import control, memory, sensitivity, stop, structure, team, terms
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     control.EXPERIMENT,
     terms.EXPERIMENT,
     memory.EXPERIMENT,
+    team.EXPERIMENT,
     structure.EXPERIMENT,
     stop.EXPERIMENT,
     sensitivity.EXPERIMENT,

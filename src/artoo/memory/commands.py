@@ -39,9 +39,10 @@ class Touch:
     at: datetime
 
     def apply(self, ledger: Ledger) -> bool:
-        """Skips rules that are gone by now."""
+        """Skips rules that are gone by now, and those that were recalled later."""
         for megram_id in self.megram_ids:
-            if ledger.get(megram_id) is not None:
+            rule = ledger.get(megram_id)
+            if rule is not None and (rule.last_recalled_at is None or rule.last_recalled_at < self.at):
                 ledger.touch(megram_id, self.at)
         return True
 

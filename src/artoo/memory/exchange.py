@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from pydantic import ValidationError
@@ -34,9 +34,18 @@ def imported(environment: Environment, lines: Iterable[bytes]) -> tuple[int, int
 
     Raises MemoryStoreError naming the line that is no megram; what came before it is stored.
     """
+
+    def add(megrams: list[Megram]) -> int:
+        return environment.write(lambda transaction: _add_all(transaction, megrams))
+
+    return stored(lines, add)
+
+
+def stored(lines: Iterable[bytes], add: Callable[[list[Megram]], int]) -> tuple[int, int]:
+    """The megrams of `lines` handed to `add` in batches, which says how many were new: (added, known already)."""
     added = seen = 0
     for batch in _batches(_parsed(lines)):
-        new = environment.write(lambda transaction, megrams=batch: _add_all(transaction, megrams))
+        new = add(batch)
         added += new
         seen += len(batch) - new
     return added, seen

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import nlargest
 from itertools import islice
@@ -19,45 +18,13 @@ from artoo.memory.commands import opposing
 from artoo.memory.environment import Environment, Transaction
 from artoo.memory.ledger import Ledger
 from artoo.memory.signal import DAY_US, Signal, microseconds, moment
+from artoo.ports.memory_books import Explanation, Overview, Share
 
+SHOWN = 50
 STRONGEST = 5
 EXPLAINED = 5_000
 POINTS = 60
 LONGEST_CURVE = timedelta(days=90)
-
-
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """The pyramid: entries by level, pairs, the strongest of each advice, open proposals, recent reports."""
-
-    levels: dict[str, int]
-    pairs: int
-    bytes_used: int
-    strongest: dict[MemoryAction, tuple[Potentials, ...]]
-    proposals: tuple[TLayerProposal, ...]
-    reports: tuple[DreamReport, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """One megram's part in both sums now."""
-
-    megram: Megram
-    attention: float
-    decision: float
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """A pair's potentials, each megram's share (largest first), and both potentials over time.
-
-    `left_out`: entries beyond the 5,000 newest, which are in the potentials but not in shares and curve.
-    """
-
-    potentials: Potentials
-    shares: tuple[Share, ...]
-    curve: tuple[tuple[datetime, float, float], ...]
-    left_out: int
 
 
 def overview(environment: Environment, now: datetime) -> Overview:
@@ -83,7 +50,7 @@ def overview(environment: Environment, now: datetime) -> Overview:
     return environment.read(work)
 
 
-def explain(environment: Environment, pair: Pair, now: datetime, *, shown: int = 50) -> Explanation:
+def explain(environment: Environment, pair: Pair, now: datetime, *, shown: int = SHOWN) -> Explanation:
     """Takes a pair's potentials apart."""
     now_us = microseconds(now)
 
@@ -94,15 +61,15 @@ def explain(environment: Environment, pair: Pair, now: datetime, *, shown: int =
             if signal.counts
         ]
         kept = nlargest(EXPLAINED, entries, key=lambda entry: entry[1].born_us)
-        largest = nlargest(shown, kept, key=lambda entry: _share(entry[1], now_us)[0])
+        largest = nlargest(shown, kept, key=lambda entry: share(entry[1], now_us)[0])
         shares = [
-            Share(megram, *_share(signal, now_us))
+            Share(megram, *share(signal, now_us))
             for megram_id, signal in largest
             if (megram := reading.get(transaction, megram_id)) is not None
         ]
         live = reading.potentials(transaction, pair, now_us)
-        curve = _curve([signal for _, signal in kept], now_us)
-        return Explanation(live, tuple(shares), curve, len(entries) - len(kept))
+        over_time = curve([signal for _, signal in kept], now_us)
+        return Explanation(live, tuple(shares), over_time, len(entries) - len(kept))
 
     return environment.read(work)
 
@@ -209,12 +176,14 @@ def _reports(transaction: Transaction, limit: int) -> list[DreamReport]:
         return []
 
 
-def _share(signal: Signal, now_us: int) -> tuple[float, float]:
+def share(signal: Signal, now_us: int) -> tuple[float, float]:
+    """A signal's part in both sums now."""
     left = retention(signal.k, (now_us - signal.born_us) / DAY_US)
     return signal.f * left, signal.sigma * signal.f * left
 
 
-def _curve(entries: list[Signal], now_us: int) -> tuple[tuple[datetime, float, float], ...]:
+def curve(entries: list[Signal], now_us: int) -> tuple[tuple[datetime, float, float], ...]:
+    """Both potentials of the entries over their last 90 days at most, in 60 points."""
     if not entries:
         return ()
     oldest = min(signal.born_us for signal in entries)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -16,6 +17,7 @@ from artoo.memory import keys, reading
 from artoo.memory.environment import Environment, Transaction
 from artoo.memory.ledger import Ledger
 from artoo.memory.signal import DAY_US, Signal, microseconds, signal_of, unpack
+from artoo.memory.turn import held
 from artoo.ports.clock import Clock
 from artoo.ports.dream import Cluster, Fading, Slice, Standing
 
@@ -31,6 +33,12 @@ class Maintenance:
 
     environment: Environment
     clock: Clock
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncGenerator[None]:
+        """See the port."""
+        with held(self.environment.directory):
+            yield
 
     async def fading(self, after: str | None, limit: int, select: Callable[[Fading], bool]) -> Slice[Fading]:
         """See the port."""

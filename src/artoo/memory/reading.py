@@ -60,9 +60,10 @@ def signals(transaction: Transaction, part: bytes) -> Iterator[tuple[str, Signal
 
 
 def sums(transaction: Transaction, part: bytes, now_us: int, *, direct: bool = False) -> Sums:
-    """The sums of a pair. Constant time, unless some entry lies ahead of the clock.
+    """The sums of a pair. Constant time, unless some entry may lie ahead of the clock.
 
-    `direct` leaves out what memory concluded by itself.
+    A function of the entries of the pair and of nothing else, to the last digit: engines can be compared. `direct`
+    leaves out what memory concluded by itself.
     """
     raw = transaction.get(keys.sums(part))
     if raw is None:
@@ -70,7 +71,9 @@ def sums(transaction: Transaction, part: bytes, now_us: int, *, direct: bool = F
     row = decode_row(raw)
     if not row.ahead_of(now_us):
         return row.at(now_us, direct=direct)
-    entries = (signal for _, signal in signals(transaction, part))
+    entries = [signal for _, signal in signals(transaction, part) if signal.counts]
+    if all(signal.born_us <= now_us for signal in entries):
+        return row.at(now_us, direct=direct)  # the one that lay ahead is gone
     return recomputed((signal for signal in entries if not (direct and signal.derived)), now_us)
 
 

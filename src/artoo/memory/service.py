@@ -11,11 +11,14 @@ from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import Calibration, Megram, Potentials, SOPRecord
 from artoo.contracts.tags import Pair, macro_pair
 from artoo.memory import keys, reading
+from artoo.memory.books import EmbeddedBooks
 from artoo.memory.calibration import calibration
 from artoo.memory.commands import Append, Oppose, Touch
 from artoo.memory.environment import FIRST_MAP_BYTES, Environment, Transaction, open_environment
 from artoo.memory.gathering import RULES, Facts, gather
+from artoo.memory.maintenance import Maintenance
 from artoo.memory.signal import microseconds
+from artoo.memory.sink import LedgerSink
 from artoo.memory.verify import upgrade
 from artoo.memory.writer import Writer, WriterStatistics
 from artoo.ports.clock import Clock
@@ -29,13 +32,13 @@ T = TypeVar("T")
 
 
 class SharedMemory:
-    """Implements `ports.recall.Recall` and `ports.remember.Remember`. Safe to use from any thread or task."""
+    """Implements `store.MemoryStore`. Safe to use from any thread or task."""
 
     def __init__(self, environment: Environment, clock: Clock, ids: Ids) -> None:
         self.environment = environment
         self._clock = clock
         self._ids = ids
-        self._writer = Writer(environment)
+        self._writer = Writer(LedgerSink(environment))
         self._closed = False
 
     @classmethod
@@ -53,6 +56,15 @@ class SharedMemory:
     def statistics(self) -> WriterStatistics:
         """What the writer has done so far."""
         return self._writer.statistics
+
+    @property
+    def books(self) -> EmbeddedBooks:
+        """See `store`."""
+        return EmbeddedBooks(self.environment)
+
+    def dreams(self) -> Maintenance:
+        """See `store`."""
+        return Maintenance(self.environment, self._clock)
 
     def write(self, megram: Megram) -> None:
         """See `ports.remember`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import groupby, islice
 
 from artoo.memory import codec, keys, reading
@@ -13,35 +12,12 @@ from artoo.memory.accumulators import encode as encode_row
 from artoo.memory.codec import RecordDamaged
 from artoo.memory.environment import Environment, Transaction
 from artoo.memory.signal import pack, signal_of, unpack
+from artoo.ports.memory_books import Findings
 
 SLICE = 512
-NAMED = 20
 _Mend = Callable[[Transaction, bytes, bytes], None]
 _FORMAT_MARK, _FORMAT = "format", b"2"
 _INDEXES = (b"x|", b"l|", b"r|", b"c|", b"t|")
-
-
-@dataclass(slots=True)
-class Findings:
-    """What `examine` found. `examples` names the first few problems."""
-
-    records: int = 0
-    pairs: int = 0
-    unreadable: int = 0
-    missing_index: int = 0
-    stray_index: int = 0
-    wrong_sums: int = 0
-    examples: list[str] = field(default_factory=list[str])
-
-    @property
-    def sound(self) -> bool:
-        """True when nothing needs repair."""
-        return not (self.unreadable or self.missing_index or self.stray_index or self.wrong_sums)
-
-    def note(self, problem: str) -> None:
-        """Keeps the first twenty problems in words."""
-        if len(self.examples) < NAMED:
-            self.examples.append(problem)
 
 
 def examine(environment: Environment) -> Findings:

@@ -1,7 +1,7 @@
-"""One queue, one writer thread: callers never wait, the disk gets batches.
+"""One queue, one writer thread: callers never wait, the store gets batches.
 
-A batch is one transaction, on disk when it commits. A crash loses what was still queued, never more, and
-never leaves half a batch. LMDB lets one writer in at a time over all processes, so batches are small.
+A batch is one transaction of the engine behind the `Sink`. A crash loses what was still queued, never more, and
+never leaves half a batch.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from queue import Empty, SimpleQueue
 from artoo.contracts.errors import MemoryStoreError
 from artoo.memory.codec import RecordDamaged
 from artoo.memory.commands import Command
-from artoo.memory.environment import Environment, Transaction
-from artoo.memory.ledger import Ledger
+from artoo.memory.sink import Sink
 
 QUEUE_LIMIT = 65_536
 BATCH = 2_048
@@ -49,9 +48,9 @@ class _Mark:
 class Writer:
     """Takes commands from any thread and applies them in order, in the background."""
 
-    def __init__(self, environment: Environment, *, limit: int = QUEUE_LIMIT, batch: int = BATCH) -> None:
+    def __init__(self, sink: Sink, *, limit: int = QUEUE_LIMIT, batch: int = BATCH) -> None:
         self.statistics = WriterStatistics()
-        self._environment = environment
+        self._sink = sink
         self._limit = limit
         self._batch = batch
         self._queue: SimpleQueue[Command | _Mark] = SimpleQueue()
@@ -126,15 +125,20 @@ class Writer:
     def _run(self) -> None:
         stop = False
         while not stop:
-            commands, marks = self._take()
+            commands, marks = self._take(self._sink.again_after)
             self._store(commands)
+            if any(mark.stop for mark in marks):
+                self._sink.close()
+                stop = True
             for mark in marks:
                 mark.reached.set()
-                stop = stop or mark.stop
 
-    def _take(self) -> tuple[list[Command], list[_Mark]]:
+    def _take(self, patience: float | None) -> tuple[list[Command], list[_Mark]]:
         commands: list[Command] = []
-        item = self._queue.get()
+        try:
+            item = self._queue.get(timeout=patience)
+        except Empty:
+            return [], []  # what the sink holds back is tried again
         while True:
             if isinstance(item, _Mark):
                 return commands, [item]
@@ -147,10 +151,8 @@ class Writer:
                 return commands, []
 
     def _store(self, commands: list[Command]) -> None:
-        if not commands:
-            return
         try:
-            done = self._environment.write(lambda transaction: _apply(transaction, commands))
+            done = self._sink.store(commands)
         except RecordDamaged as error:
             self._isolate(commands, error)
         except MemoryStoreError as error:
@@ -173,10 +175,3 @@ class Writer:
         if self.statistics.last_error is None:
             _log.warning("memory: %d entries were not stored: %s", count, error)
         self.statistics.last_error = str(error)
-
-
-def _apply(transaction: Transaction, commands: list[Command]) -> int:
-    ledger = Ledger(transaction)
-    done = sum(command.apply(ledger) for command in commands)
-    ledger.finish()
-    return done

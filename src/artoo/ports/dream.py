@@ -7,10 +7,12 @@ that neither a snapshot nor a lock is ever held for long. Every method raises Me
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
+from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import DreamReport, Megram, TLayerProposal
 from artoo.contracts.tags import Pair
 
@@ -55,8 +57,19 @@ class Cluster:
     megrams: tuple[Megram, ...]
 
 
+class DreamingElsewhere(MemoryStoreError):
+    """Another process, or another machine, is dreaming over this store. Nothing is wrong."""
+
+
 class DreamStore(Protocol):
     """What the Dreamer may do with the store."""
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """The right to dream, one at a time over all that share the store, held for a pass.
+
+        Raises DreamingElsewhere on entering when somebody else has it. A holder that dies loses it.
+        """
+        ...
 
     async def fading(self, after: str | None, limit: int, select: Callable[[Fading], bool]) -> Slice[Fading]:
         """Looks at up to `limit` M and K entries and returns those that `select` picks."""

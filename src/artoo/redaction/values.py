@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from artoo.redaction.redactor import holds_secret
 
-_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_PWD", "_PASS", "PASSWD", "_AUTH")
+_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "PASSWORD", "_PWD", "_PASS", "PASSWD", "_AUTH")
 _DIRECTORIES = frozenset({"PWD", "OLDPWD"})
 """Where a shell is and was (POSIX): their names look like a password's, and the value stands in every path."""
 

@@ -22,6 +22,7 @@ from artoo.runtime.auditing import Auditing, audited
 from artoo.runtime.config import Config
 from artoo.runtime.config_endpoints import key_variables
 from artoo.runtime.models import open_models
+from artoo.runtime.noting import shared_logs, told
 from artoo.runtime.options import RunOptions
 from artoo.runtime.plain_errors import plain
 from artoo.runtime.recording import recorded
@@ -113,9 +114,11 @@ class Artoo:
         else:
             model = self._given_model
         group = await self._resources.enter_async_context(asyncio.TaskGroup())
+        sharing = await self._resources.enter_async_context(shared_logs(self._config))
         auditing = audited(self._bus, self._config.home, self._clock)
         self._auditing = await self._resources.enter_async_context(auditing)
-        secrets, grown = secret_values(self._environ, key_variables(self._config)), self._auditing.note_log
+        secrets = secret_values(self._environ, key_variables(self._config))
+        grown = told(self._auditing, sharing)
         redactor = Redactor(secrets)
         recording = recorded(self._bus, self._config.home, redactor, grown)
         self._log = await self._resources.enter_async_context(recording)

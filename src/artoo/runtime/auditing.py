@@ -45,6 +45,7 @@ class Auditing:
         self._noting = threading.Lock()
         self._trail: Trail | None = None
         self._forgotten: list[str] = []
+        self._witnessed: dict[str, tuple[int, str]] = {}
         self._failed = False
         self._wanted = asyncio.Event()
 
@@ -124,6 +125,19 @@ class Auditing:
                 now = self._clock.now()
                 self._trail.write([log_record(task, file, [(size, digest)], now)], now)
 
+    def note_witness(self, machine: str, number: int, digest: str) -> None:
+        """Where another machine's audit stands goes on record with what this process says. From any thread."""
+        with self._noting:
+            if self._auditor is not None:
+                self._auditor.note_witness(machine, number, digest)
+            else:
+                self._witnessed[machine] = (number, digest)
+
+    @property
+    def chain(self) -> str:
+        """The chain of this process; empty as long as it has said nothing."""
+        return self._trail.chain if self._trail is not None else ""
+
     def note_forgotten(self, tasks: Sequence[str]) -> None:
         """Old task logs were removed, as the configuration says."""
         if self._auditor is not None:
@@ -139,6 +153,8 @@ class Auditing:
                     self._auditor = auditor
                     if self._trail is not None:
                         auditor.go_on_with(self._trail, on_record=1)
+                    for machine, seen in self._witnessed.items():
+                        auditor.note_witness(machine, *seen)
                 auditor.note_forgotten(self._forgotten)
             return self._auditor
 

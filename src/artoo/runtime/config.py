@@ -20,6 +20,7 @@ from artoo.runtime.config_seed import AgentRuntime
 from artoo.runtime.home import default_home
 from artoo.runtime.options import check_policy_line
 from artoo.settings.sections import Number, Section, Whole
+from artoo.store.address import StoreAddress, parse
 
 
 def _lines(given: object) -> object:
@@ -227,7 +228,9 @@ class Config(Section):
     and environment.
 
     `workspace` is where generated output goes; `apply` says what of a task takes effect unasked, `allow` are
-    standing permissions, one policy line each; `mcp_servers` maps names to servers.
+    standing permissions, one policy line each; `mcp_servers` maps names to servers. `store` is the PostgreSQL that
+    several machines share (`postgresql://…`); None: everything stays in the home. `projects`: directories whose
+    tasks this machine takes from there.
     """
 
     models: Models = Field(default_factory=Models.model_construct)
@@ -245,6 +248,8 @@ class Config(Section):
     log: Log = Field(default_factory=Log.model_construct)
     runtime: AgentRuntime = Field(default_factory=AgentRuntime.model_construct)
     a2a: ForeignAgents = Field(default_factory=ForeignAgents.model_construct)
+    store: str | None = None
+    projects: Annotated[tuple[Path, ...], BeforeValidator(_lines)] = ()
 
     _home: Path = PrivateAttr(default_factory=lambda: default_home(os.environ))
 
@@ -254,6 +259,16 @@ class Config(Section):
         for line in given:
             try:
                 check_policy_line(line)
+            except ConfigurationError as error:
+                raise ValueError(str(error)) from error
+        return given
+
+    @field_validator("store")
+    @classmethod
+    def _store_address(cls, given: str | None) -> str | None:
+        if given is not None:
+            try:
+                parse(given)
             except ConfigurationError as error:
                 raise ValueError(str(error)) from error
         return given
@@ -278,3 +293,13 @@ class Config(Section):
     def memory_path(self) -> Path:
         """The directory of shared memory, absolute; it need not exist yet."""
         return self.home / (self.memory.path or Path("memory")).expanduser()
+
+    @property
+    def memory_place(self) -> Path | StoreAddress:
+        """Where shared memory is: in the store of many machines, or in a directory of this one."""
+        return parse(self.store) if self.store is not None else self.memory_path
+
+    @property
+    def memory_spool(self) -> Path:
+        """The directory in which memory waits while the store is away."""
+        return self.home / "spool" / "memory"

@@ -16,7 +16,7 @@ from artoo.contracts.memory import DreamReport
 from artoo.contracts.roles import Role
 from artoo.memory.absent import NoMemory
 from artoo.memory.opening import open_memory
-from artoo.memory.service import SharedMemory
+from artoo.memory.store import MemoryStore
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
@@ -24,6 +24,7 @@ from artoo.ports.model import Model, Tier
 from artoo.runtime.config import Config
 from artoo.runtime.config_endpoints import endpoint
 from artoo.runtime.stage import TaskMemory
+from artoo.store.address import StoreAddress
 
 if TYPE_CHECKING:
     from artoo.loops.slow.dreamer import Dreamer
@@ -72,7 +73,8 @@ class Memories:
 
     def __init__(
         self,
-        directory: Path,
+        place: Path | StoreAddress,
+        spool: Path,
         bus: InProcessBus,
         clock: Clock,
         ids: Ids,
@@ -80,14 +82,15 @@ class Memories:
         busy: Callable[[], bool],
         model: Model | None,
     ) -> None:
-        self._directory = directory
+        self._place = place
+        self._spool = spool
         self._bus = bus
         self._clock = clock
         self._ids = ids
         self._busy = busy
         self._model = model
         self._opening = asyncio.Lock()
-        self._store: SharedMemory | None = None
+        self._store: MemoryStore | None = None
         self._dreamer: Dreamer | None = None
         self._nudged = False
         self._dreaming: asyncio.Task[None] | None = None
@@ -96,7 +99,7 @@ class Memories:
         """Both sides of the store, or of one that tells its readers why there is none. Never raises."""
         async with self._opening:
             if self._store is None:
-                opened = await open_memory(self._directory, self._clock, self._ids)
+                opened = await open_memory(self._place, self._spool, self._clock, self._ids)
                 if isinstance(opened, NoMemory):
                     return TaskMemory(opened, opened)
                 self._store = opened
@@ -120,13 +123,13 @@ class Memories:
         if store is not None:
             await store.close()
 
-    def _dream_beside(self, store: SharedMemory) -> None:
+    def _dream_beside(self, store: MemoryStore) -> None:
         port = self._bus.port(Role.DREAMER, NO_TASK)
         self._bus.close_task(NO_TASK)  # it speaks, and hears nothing
         # Not a task group: a Dreamer that fails must not cancel whoever opened memory.
         self._dreaming = asyncio.create_task(self._dream(store, port), name="dreamer")
 
-    async def _dream(self, store: SharedMemory, port: Port) -> None:
+    async def _dream(self, store: MemoryStore, port: Port) -> None:
         started = self._clock.now()
         try:
             await self._clock.sleep(_AFTER)
@@ -139,12 +142,11 @@ class Memories:
             failed = "".join(traceback.format_exception_only(error)).strip()
             port.publish(DreamReport(dream_id=self._ids.new(), started_at=started, finished=False, error=failed))
 
-    def _made(self, store: SharedMemory, port: Port) -> Dreamer:
+    def _made(self, store: MemoryStore, port: Port) -> Dreamer:
         from artoo.loops.slow.dreamer import Dreamer
-        from artoo.memory.maintenance import Maintenance
 
         return Dreamer(
-            Maintenance(store.environment, self._clock),
+            store.dreams(),
             self._clock,
             self._ids,
             publish=port.publish,

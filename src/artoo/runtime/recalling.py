@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,9 +26,9 @@ async def advice_about(config: Config, pair: Pair) -> Advice:
 
     Raises MemoryStoreError.
     """
-    from artoo.memory.service import SharedMemory  # LMDB only where something is recalled
+    from artoo.memory.opening import open_store  # an engine only where something is recalled
 
-    memory = await asyncio.to_thread(SharedMemory.open, config.memory_path, SystemClock(), UuidIds())
+    memory = await open_store(config.memory_place, config.memory_spool, SystemClock(), UuidIds())
     try:
         return Advice(await memory.query_mk(*pair), await memory.query_c(*pair))
     finally:

@@ -175,7 +175,8 @@ class Workshop:
             from artoo.runtime.memories import Memories
 
             self._memories = Memories(
-                self.config.memory_path,
+                self.config.memory_place,
+                self.config.memory_spool,
                 self.bus,
                 self.clock,
                 self.ids,

@@ -15,8 +15,8 @@ from artoo.auditor.verify import Verification
 from artoo.auditor.verify import verify as verified
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.contracts.tags import Pair, pair_named
-from artoo.memory.environment import open_environment
-from artoo.memory.insight import Explanation, Overview, explain, overview
+from artoo.ports.memory_books import Explanation, Overview
+from artoo.runtime.memory_books import opened_books
 from artoo.runtime.proposals import settle_proposal
 from artoo.runtime.system import SystemClock
 from artoo.runtime.thinking import accepted_count
@@ -41,20 +41,17 @@ async def memory(request: Request) -> Response:
     if {"space", "entity"} <= query.keys():
         pair = Pair(query["space"], query["entity"])
     try:
-        found, explained = await asyncio.to_thread(_remembered, site, pair)
+        found, explained = await _remembered(site, pair)
     except (ArtooError, OSError) as error:
         return page(request, "memory.html", found=None, explained=None, why=str(error), asked=asked)
     accepted = await asyncio.to_thread(accepted_count, site.home)
     return page(request, "memory.html", found=found, explained=explained, why="", asked=asked, accepted=accepted)
 
 
-def _remembered(site: Site, pair: Pair | None) -> tuple[Overview, Explanation | None]:
-    environment = open_environment(site.config.memory_path)
-    try:
+async def _remembered(site: Site, pair: Pair | None) -> tuple[Overview, Explanation | None]:
+    async with opened_books(site.config) as books:
         now = SystemClock().now()
-        return overview(environment, now), None if pair is None else explain(environment, pair, now)
-    finally:
-        environment.close()
+        return await books.overview(now), None if pair is None else await books.explain(pair, now)
 
 
 async def propose(request: Request) -> Response:
@@ -64,16 +61,10 @@ async def propose(request: Request) -> Response:
     if verdict not in ("accept", "refuse"):
         raise ConfigurationError("accept or refuse it; use the page's own form")
     proposal_id = str(request.path_params["proposal"])
-    await asyncio.to_thread(_settled, site_of(request), proposal_id, accept=verdict == "accept")
+    site = site_of(request)
+    async with opened_books(site.config) as books:
+        await settle_proposal(books, site.home, proposal_id, accept=verdict == "accept")
     return RedirectResponse("/memory", 303)
-
-
-def _settled(site: Site, proposal_id: str, *, accept: bool) -> None:
-    environment = open_environment(site.config.memory_path)
-    try:
-        settle_proposal(environment, site.home, proposal_id, accept=accept)
-    finally:
-        environment.close()
 
 
 async def audit(request: Request) -> Response:

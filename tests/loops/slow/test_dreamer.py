@@ -25,15 +25,12 @@ from artoo.control.potentials import QUANTISATION, SUSPICION, promotion_scale
 from artoo.loops.slow.dreamer import Dreamer
 from artoo.loops.slow.passing import DreamLimits
 from artoo.loops.slow.transfer import guesses
-from artoo.memory import reading
-from artoo.memory.insight import answer_proposal, open_proposals, overview
-from artoo.memory.maintenance import Maintenance
-from artoo.memory.reading import keys_under
-from artoo.memory.service import SharedMemory
-from artoo.memory.verify import examine
+from artoo.memory.store import MemoryStore
 from artoo.ports.dream import Cluster
+from artoo.ports.memory_books import Share
 from artoo.testing.clock import FakeClock
 from artoo.testing.ids import SequentialIds
+from memory_engines import ENGINES, opened_on
 
 DAY = 86_400.0
 DRAFT = SOPDraft(rule="glob is quick", reason="it always was")
@@ -44,7 +41,7 @@ GLOB, CURL = tool_pair("glob"), tool_pair("curl")
 class World:
     """A real store, a Dreamer, and what it said on the stream."""
 
-    memory: SharedMemory
+    memory: MemoryStore
     clock: FakeClock
     ids: SequentialIds
     limits: DreamLimits = field(default_factory=DreamLimits)
@@ -56,9 +53,8 @@ class World:
 
     async def dream(self) -> DreamReport:
         """One pass."""
-        store = Maintenance(self.memory.environment, self.clock)
         dreamer = Dreamer(
-            store,
+            self.memory.dreams(),
             self.clock,
             self.ids,
             publish=self.said.append,
@@ -107,11 +103,11 @@ class World:
         return self.drafts
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    """An empty memory."""
+@pytest.fixture(params=ENGINES)
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[World]:
+    """An empty memory, on each engine."""
     clock, ids = FakeClock(auto_advance=True), SequentialIds()
-    memory = SharedMemory.open(tmp_path / "memory", clock, ids)
+    memory = opened_on(str(request.param), request, tmp_path / "memory", clock, ids)
     yield World(memory, clock, ids)
     await memory.close()
 
@@ -129,7 +125,7 @@ async def test_faded_evidence_is_forgotten(world: World) -> None:
     world.clock.advance(1_000 * DAY)
     await world.dream()
     assert len(await world.memory.query_c(*GLOB)) == 1
-    assert examine(world.memory.environment).sound
+    assert (await world.memory.books.examine()).sound
 
 
 async def test_refinements_live_until_the_first_pass(world: World) -> None:
@@ -144,10 +140,12 @@ async def test_an_entry_from_the_future_is_kept(world: World) -> None:
     """What was written before the clock was set back is new, not faded and not amplified."""
     await world.write(GLOB, "accept")
     earlier = FakeClock(world.clock.now().replace(year=2020), auto_advance=True)
-    past = World(SharedMemory.open(world.memory.environment.directory, earlier, world.ids), earlier, world.ids)
-    assert (await past.dream()).forgotten == 0
-    assert (await past.memory.query_mk(*GLOB)).attention == pytest.approx(0.9)
-    await past.memory.close()
+    reports: list[Contract] = []
+    dreamer = Dreamer(
+        world.memory.books.dreams(earlier), earlier, world.ids, publish=reports.append, busy=lambda: False
+    )
+    assert (await dreamer.dream()).forgotten == 0
+    assert (await world.memory.query_mk(*GLOB)).attention == pytest.approx(0.9)
 
 
 async def test_a_contradicted_rule_is_bankrupt(world: World) -> None:
@@ -160,9 +158,13 @@ async def test_a_contradicted_rule_is_bankrupt(world: World) -> None:
     assert [change.megram_id for change in report.demoted] == [rule.id]
     assert "-0.90" in report.demoted[0].reason
     assert await world.memory.query_c(*GLOB) == ()
-    (demoted,) = world.memory.environment.read(lambda transaction: reading.known(transaction, GLOB, 10))
-    assert (demoted.k, demoted.created_at) == (0.05, world.clock.now())
+    (share,) = [share for share in await _shares(world, GLOB) if share.megram.level is Level.KNOWLEDGE]
+    assert (share.megram.k, share.megram.created_at) == (0.05, world.clock.now())
     assert (await world.memory.query_mk(*GLOB)).action is MemoryAction.CAUTION
+
+
+async def _shares(world: World, pair: Pair) -> tuple[Share, ...]:
+    return (await world.memory.books.explain(pair, world.clock.now())).shares
 
 
 async def test_constraints_survive_their_own_evidence(world: World) -> None:
@@ -259,7 +261,7 @@ async def test_an_unreachable_model_costs_one_try(world: World) -> None:
         raise ModelUnreachable("nobody there")
 
     await world.write(GLOB, "accept", 6)
-    store = Maintenance(world.memory.environment, world.clock)
+    store = world.memory.dreams()
     dreamer = Dreamer(
         store, world.clock, world.ids, publish=world.said.append, busy=lambda: False, draft=unreachable
     )
@@ -305,7 +307,7 @@ async def test_running_tasks_come_first(world: World) -> None:
 
 async def test_an_unusable_store_is_reported(world: World) -> None:
     """A pass over a store that cannot be used ends with a report, not with an exception."""
-    world.memory.environment.close()
+    await world.memory.close()
     report = await world.dream()
     assert report.error is not None and not report.finished
     with pytest.raises(MemoryStoreError):
@@ -340,12 +342,15 @@ async def test_what_failed_more_than_it_helped_is_praised_to_nobody(world: World
 async def test_what_worked_long_ago_is_taken_off_the_list(world: World) -> None:
     """A pair whose evidence has been forgotten no longer stands among what worked for an intent."""
     await world.write(GLOB, "accept", origin=Origin(intent="find_all_pdf"))
-    store = Maintenance(world.memory.environment, world.clock)
+    store = world.memory.dreams()
     assert await store.intents(10) == {"find_all_pdf": frozenset({"glob"})}
     world.clock.advance(60 * DAY)
     assert (await world.dream()).forgotten == 1
-    assert await store.intents(10) == {}
-    assert world.memory.environment.read(lambda transaction: list(keys_under(transaction, b"i|"))) == []
+    async with store.turn():
+        assert await store.intents(10) == {}
+    assert await world.memory.alternatives("find all pdf") == ()
+    await world.write(GLOB, "accept")
+    assert await world.memory.alternatives("find all pdf") == ()
 
 
 def test_guesses_are_votes_by_similarity() -> None:
@@ -373,22 +378,22 @@ async def test_only_the_operator_changes_t(world: World) -> None:
     await world.memory.query_c(*GLOB)
     await world.memory.flush()
     report = await world.dream()
-    (proposal,) = open_proposals(world.memory.environment)
+    (proposal,) = await world.memory.books.open_proposals()
     assert report.proposals == (proposal.id,)
     assert any(isinstance(message, TLayerProposal) for message in world.said)
     assert not (await world.dream()).proposals
-    answered = answer_proposal(world.memory.environment, proposal.id, accept=False)
+    answered = await world.memory.books.answer_proposal(proposal.id, accept=False)
     assert answered.status == "refused"
-    assert open_proposals(world.memory.environment) == ()
+    assert await world.memory.books.open_proposals() == ()
     with pytest.raises(MemoryStoreError, match="refused already"):
-        answer_proposal(world.memory.environment, proposal.id, accept=True)
+        await world.memory.books.answer_proposal(proposal.id, accept=True)
 
 
 async def test_reports_are_kept(world: World) -> None:
     """People can see what the last passes did and why."""
     await world.write(GLOB, "accept", 6)
     report = await world.dream()
-    shown = overview(world.memory.environment, world.clock.now())
+    shown = await world.memory.books.overview(world.clock.now())
     assert shown.reports[0] == report
     assert shown.levels == {"M": 6, "K": 0, "C": 1}
     assert [live.pair for live in shown.strongest[MemoryAction.EXPLOIT]] == [GLOB]
@@ -407,7 +412,7 @@ async def test_it_dreams_on_time_and_after_tasks(world: World) -> None:
             if len(begun) == 3:
                 raise StopDreaming
 
-    store = Maintenance(world.memory.environment, world.clock)
+    store = world.memory.dreams()
     dreamer = Dreamer(store, world.clock, world.ids, publish=note, busy=lambda: False, limits=limits)
     with pytest.raises(StopDreaming):
         await dreamer.run()
@@ -415,6 +420,19 @@ async def test_it_dreams_on_time_and_after_tasks(world: World) -> None:
     assert 300 <= first < 303
     assert 30 <= second - first < 33
     assert 300 <= third - second < 303
+
+
+async def test_one_dreams_at_a_time(world: World) -> None:
+    """While another has the turn nothing is changed and nothing said on the stream; then the next one dreams."""
+    await world.write(GLOB, "refine")
+    world.clock.advance(DAY)
+    said: list[Contract] = []
+    other = Dreamer(world.memory.dreams(), world.clock, world.ids, publish=said.append, busy=lambda: False)
+    async with world.memory.dreams().turn():
+        report = await other.dream()
+    assert (report.finished, report.forgotten, said) == (False, 0, [])
+    assert report.error is not None and "dreaming over" in report.error
+    assert (await other.dream()).forgotten == 1
 
 
 class StopDreaming(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import MemoryStoreError
@@ -15,7 +16,7 @@ from artoo.loops.slow.passing import Draft, DreamLimits, Pass, TasksRunning
 from artoo.loops.slow.propose import propose
 from artoo.loops.slow.transfer import transfer
 from artoo.ports.clock import Clock
-from artoo.ports.dream import DreamStore
+from artoo.ports.dream import DreamingElsewhere, DreamStore
 from artoo.ports.ids import Ids
 
 STEPS: tuple[Callable[[Pass], Awaitable[None]], ...] = (forget, bankrupt, consolidate, doubt, transfer, propose)
@@ -61,11 +62,25 @@ class Dreamer:
             await self.dream()
 
     async def dream(self) -> DreamReport:
-        """One pass, now. Never raises MemoryStoreError: the report says what went wrong."""
-        started_at, started = self._clock.now(), self._clock.monotonic()
+        """One pass, now. Never raises MemoryStoreError: the report says what went wrong.
+
+        While somebody else dreams over the same store it says so, to its caller and not on the stream.
+        """
+        dream_id, started_at = self._ids.new(), self._clock.now()
+        try:
+            async with self._store.turn():
+                report = await self._pass(dream_id, started_at)
+        except DreamingElsewhere as other:
+            return DreamReport(dream_id=dream_id, started_at=started_at, finished=False, error=str(other))
+        except MemoryStoreError as failure:
+            report = DreamReport(dream_id=dream_id, started_at=started_at, finished=False, error=str(failure))
+        self._publish(report)
+        return report
+
+    async def _pass(self, dream_id: str, started_at: datetime) -> DreamReport:
+        started = self._clock.monotonic()
         work = Pass(self._store, self._clock, self._ids, self._limits, self._busy, self._publish, self._draft)
         error: str | None = None
-        dream_id = self._ids.new()
         try:
             for step in STEPS:
                 await step(work)
@@ -75,10 +90,7 @@ class Dreamer:
             error = str(failure)
         duration_ms = round((self._clock.monotonic() - started) * 1_000)
         report = work.findings.report(dream_id, started_at, duration_ms, error)
-        if error is None:
-            report = await self._kept(report)
-        self._publish(report)
-        return report
+        return report if error is not None else await self._kept(report)
 
     async def _kept(self, report: DreamReport) -> DreamReport:
         try:

@@ -58,8 +58,16 @@ class Approvals:
     """
 
     def __init__(
-        self, board: Board, merges: Merges, submissions: Submissions, allow: Sequence[str], mode: ApplyMode
+        self,
+        board: Board,
+        merges: Merges,
+        submissions: Submissions,
+        allow: Sequence[str],
+        mode: ApplyMode,
+        machine: str = "",
     ) -> None:
+        """`machine`: this one, where several share the books; files lie on the machine that made them."""
+        self._machine = machine
         self._board = board
         self._merges = merges
         self._submissions = submissions
@@ -69,6 +77,7 @@ class Approvals:
 
     async def look(self, task: BoardTask) -> Proposal | None:
         """What the task's latest submission would change; None: it has no files. Raises SandboxError."""
+        self._require_here(task)
         async with self._alone():
             return await self._proposal(task)
 
@@ -81,6 +90,7 @@ class Approvals:
         """
         intent = Intent(actor=actor, reason=reason, submission=submission, digest=digest or "")
         async with self._alone():
+            self._require_here(await self._board.get(task_id))
             claim = await self._board.reviews.take(task_id, actor)
             if claim.task.submission != submission:
                 raise ClaimLost(
@@ -116,6 +126,8 @@ class Approvals:
         """
         finished: list[str] = []
         for task in await self._board.list({BoardState.REVIEW}, limit=MOST_TASKS):
+            if task.made_on != self._machine:
+                continue
             try:
                 if await self._finish(task.id):
                     finished.append(task.id)
@@ -137,6 +149,14 @@ class Approvals:
                 return False
             await self._rule(task, Intent(actor=POLICY, reason="", submission=task.submission, digest=""))
             return True
+
+    def _require_here(self, task: BoardTask) -> None:
+        """Raises SandboxError when the files of the latest submission lie on another machine."""
+        if task.made_on not in ("", self._machine):
+            raise SandboxError(
+                f"Task {task.id}: the files of its submission are on {task.made_on}, this is {self._machine};"
+                " look at it and approve it there. It can be rejected from anywhere."
+            )
 
     def _papers(self, task: BoardTask) -> Submission:
         return self._submissions.of(task.id, task.submission)

@@ -37,7 +37,7 @@ class Bench:
     its review.
 
     `knowledge` gives what an agent has learnt, for its prompts about a request; `remember` keeps what it did,
-    `note` what it was told.
+    `note` what it was told. `project_place`: where the project of a task is here.
     """
 
     artoo: Artoo
@@ -59,10 +59,11 @@ class Bench:
     knowledge: Callable[[str, str], Awaitable[str]]
     remember: Remember
     note: Callable[[str, Session], Awaitable[None]]
+    project_place: Callable[[str], Path]
 
     def places(self, task: BoardTask) -> RunOptions:
-        """Where a task works: its project, or without one the workspace."""
-        project = Path(task.project).expanduser() if task.project else self.workspace
+        """Where a task works: its project, or without one the workspace. Raises ConfigurationError."""
+        project = self.project_place(task.project) if task.project else self.workspace
         return RunOptions(project=project, workspace=self.workspace)
 
     def mail_tools(self, name: str, work: str) -> tuple[Tool, ...]:

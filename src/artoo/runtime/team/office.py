@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import math
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,22 +12,32 @@ from pathlib import Path
 from artoo.agents.asking import Asking
 from artoo.agents.board import Board
 from artoo.agents.database import Database, database_path
+from artoo.agents.embedded import EmbeddedDatabase
 from artoo.agents.folders import Found, find_agents
 from artoo.agents.foreign import Foreign
 from artoo.agents.foreign_post import ForeignPost
 from artoo.agents.governance import ComplexityRule, Policies, TrustPolicy
+from artoo.agents.holders import machine_of, this_process
+from artoo.agents.machines import Machines
 from artoo.agents.mailbox import Mailbox
 from artoo.agents.merges import Merges
 from artoo.agents.pulses import Pulses
 from artoo.agents.registry import Registry
+from artoo.agents.seats import Seats
 from artoo.agents.wake import Wake
 from artoo.contracts.agents import Complexity, Priority, TrustLevel
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 from artoo.runtime.config import Config
+from artoo.runtime.machine import machine_name
+from artoo.runtime.projects import Projects
 from artoo.runtime.system import SystemClock, UuidIds
 from artoo.runtime.team.approval import Approvals
 from artoo.runtime.team.submissions import Submissions
+from artoo.store.address import parse
+from artoo.store.connecting import check_installed
+
+Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +60,10 @@ class Office:
     policies: Policies
     clock: Clock
     ids: Ids
+    machine: str
+    projects: Projects
+    machines: Machines
+    seats: Seats
 
     @property
     def home(self) -> Path:
@@ -101,19 +116,39 @@ def complexity_rules(config: Config) -> tuple[ComplexityRule, ...]:
     )
 
 
-@asynccontextmanager
-async def open_office(config: Config, clock: Clock | None = None, ids: Ids | None = None) -> AsyncGenerator[Office]:
-    """Opens the books, making them where there are none.
+async def open_books(config: Config, clock: Clock, *, lasting: Tell | None = None) -> Database:
+    """The books of a home, made where there are none, or those in the store that it shares.
 
-    Raises ConfigurationError and ActivityStoreError, each with what to do.
+    `lasting`: for who stays: it waits for a store that is away until that is back, and says so by this. Raises
+    ConfigurationError and ActivityStoreError, each with what to do.
     """
+    home = config.home.resolve()
+    if config.store is None:
+        return await EmbeddedDatabase.open(database_path(config.runtime.memory.episodic.activity_db, home), clock)
+    check_installed()
+    from artoo.agents.shared import PATIENCE_SECONDS, SharedDatabase  # the driver is there only with the extra
+
+    holder = this_process(await asyncio.to_thread(machine_name, home))
+    patience = math.inf if lasting else PATIENCE_SECONDS
+    shared = await SharedDatabase.open(parse(config.store), holder=holder, patience=patience)
+    if lasting:
+        shared.on_away(lasting)
+    return shared
+
+
+@asynccontextmanager
+async def open_office(
+    config: Config, clock: Clock | None = None, ids: Ids | None = None, *, lasting: Tell | None = None
+) -> AsyncGenerator[Office]:
+    """Opens the books and all that stands on them. As `open_books`."""
     clock, ids = clock or SystemClock(), ids or UuidIds()
     config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     home = config.home.resolve()
-    path = database_path(config.runtime.memory.episodic.activity_db, home)
     policies = trust_policies(config)
-    async with await Database.open(path, clock) as database:
-        rules = complexity_rules(config)
+    everywhere = Projects({}, everywhere=True)
+    projects = everywhere if config.store is None else await asyncio.to_thread(Projects.declared, config.projects)
+    async with await open_books(config, clock, lasting=lasting) as database:
+        machine, rules = machine_of(database.holder), complexity_rules(config)
         board = Board(database, ids, policies=policies, rules=rules)
         foreign = Foreign(database, ids, policies=policies, rules=rules)
         await foreign.enter(config.a2a.colleagues)
@@ -131,10 +166,14 @@ async def open_office(config: Config, clock: Clock | None = None, ids: Ids | Non
             pulses=Pulses(database),
             wake=wake,
             submissions=submissions,
-            approvals=Approvals(board, merges, submissions, config.allow, config.apply),
+            approvals=Approvals(board, merges, submissions, config.allow, config.apply, machine),
             foreign=foreign,
             foreign_post=ForeignPost(database),
             policies=policies,
             clock=clock,
             ids=ids,
+            machine=machine,
+            projects=projects,
+            machines=Machines(database),
+            seats=Seats(database),
         )

@@ -37,6 +37,7 @@ from artoo.loops.fast.checks import run_check
 from artoo.ports.bus import Port
 from artoo.ports.model import Tier
 from artoo.runtime.artoo import Artoo
+from artoo.runtime.opening import own_version
 from artoo.runtime.settling import settle_earlier
 from artoo.runtime.team.answering import patrol
 from artoo.runtime.team.bench import Bench
@@ -105,6 +106,8 @@ class Team:
             for task in (*beside, *self._waking):
                 task.cancel()
         await self._outbox.drain()
+        if self.office.machine:
+            await self.office.seats.leave()
 
     def stop(self) -> None:
         """No further beats. Running tasks are asked to end now, honestly; what has not ended is given back."""
@@ -120,6 +123,8 @@ class Team:
     async def _recruit(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
         """Lets the hearts beat of those agents that are accepted and do not work yet."""
         found = await asyncio.to_thread(self.office.folders)
+        if self.office.machine:
+            await self.office.machines.seen(self.office.machine, own_version(), self.office.projects.names or ())
         registered = {record.name for record in await self.office.registry.list()}
         problems = list(found.problems)
         for folder in found.agents:
@@ -128,6 +133,9 @@ class Team:
                     f"agent {folder.name} is not accepted yet: read {folder.identity}, then"
                     f" artoo agent accept {folder.name}"
                 )
+            elif self.office.machine and not await self.office.seats.take(folder.name):
+                self._unseat(folder.name)
+                problems.append(f"agent {folder.name} is at work on another machine")
             elif folder.name not in self.heartbeats and not self._stopping.is_set():
                 self._minds.enter(folder)
                 self.heartbeats[folder.name] = heartbeat = self._heartbeat(folder)
@@ -135,6 +143,12 @@ class Team:
                 self._waking.append(group.create_task(self._wake(folder.name)))
             problems += await asyncio.to_thread(patrol_problems, folder.heartbeat)
         self.problems = tuple(problems)
+
+    def _unseat(self, name: str) -> None:
+        """Ends the heart of an agent that beats on another machine by now: this one was away for too long."""
+        heartbeat = self.heartbeats.pop(name, None)
+        if heartbeat is not None:
+            heartbeat.stop()
 
     def _made_bench(self) -> Bench:
         office = self.office
@@ -158,6 +172,7 @@ class Team:
             knowledge=self._minds.knowledge,
             remember=self._minds.remember,
             note=self._minds.note,
+            project_place=office.projects.place,
         )
 
     def _heartbeat(self, folder: AgentFolder) -> Heartbeat:
@@ -179,6 +194,7 @@ class Team:
             policies=office.policies,
             tasks=settings.task_scan,
             mail=settings.mailbox_check,
+            projects=office.projects.names,
         )
         load = partial(self._load, folder)
         work = WorkDuty(folder.name, self._bench, allocation, load, self._reviewer)
@@ -242,7 +258,10 @@ class Team:
         while True:
             if await wake.wait(name, mark, LONGEST_WAIT):
                 mark = await wake.mark(name)
-                self.heartbeats[name].wake("something came in")
+                heartbeat = self.heartbeats.get(name)
+                if heartbeat is None:
+                    return
+                heartbeat.wake("something came in")
 
     async def _upkeep(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
         while True:

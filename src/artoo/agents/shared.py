@@ -1,0 +1,313 @@
+"""The books in a PostgreSQL that several machines share (SPEC section 13).
+
+Transactions run in threads, as they do on SQLite, each on a connection of a pool. They run beside each other: a row
+that decides is held (`Reading.one`), and two that hold one another's are tried again. Time is the store's own. When
+the store is away, what is asked of it waits, at most `patience` seconds, and nothing is lost or done twice: of a
+commit whose answer did not come, the store is asked what became of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import psycopg
+from psycopg import errors
+from psycopg_pool import PoolTimeout
+
+from artoo.agents import steady
+from artoo.agents.database import Database
+from artoo.agents.listening import Listener
+from artoo.agents.shared_engine import SharedEngine
+from artoo.agents.transaction import Reading, Writing
+from artoo.contracts.errors import ActivityStoreError, StoreAway
+from artoo.ports.clock import Clock
+from artoo.store.address import StoreAddress
+from artoo.store.connecting import MOST_CONNECTIONS, explanation, pool
+from artoo.store.schema import check
+
+if TYPE_CHECKING:
+    from psycopg.rows import DictRow
+
+    from artoo.store.connecting import SyncPool
+
+    Connection = psycopg.Connection[DictRow]
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_SECONDS = 20.0
+"""How long a command waits for a store that is away. `artoo serve` waits until it is back."""
+
+MOST_TRIES = 20
+"""Of a transaction that gets into the way of others."""
+
+_PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0)
+
+_READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT now_us() AS us"
+_WRITE = b"BEGIN; SELECT now_us() AS us, pg_current_xact_id()::text AS xid"
+_FATE = b"SELECT pg_xact_status(%s::xid8) AS fate"
+
+
+class _Away(Exception):
+    """The store cannot be reached; nothing of this was done."""
+
+
+class _Unanswered(Exception):
+    """A commit was sent, and no answer came. `xid` is the transaction, `result` what it gave if it was done."""
+
+    def __init__(self, xid: str, result: object) -> None:
+        super().__init__(xid)
+        self.xid = xid
+        self.result = result
+
+
+class SharedDatabase(Database):
+    """Open books in a store. Use `await SharedDatabase.open(…)`, then as an async context manager."""
+
+    def __init__(
+        self, address: StoreAddress, holder: str, connections: SyncPool, patience: float, clock: Clock | None
+    ) -> None:
+        super().__init__(f"the store {address}", holder)
+        self.address = address
+        self._pool = connections
+        self._patience = patience
+        self._clock = clock
+        self._store = ""
+        self._threads: ThreadPoolExecutor | None = None
+        self._listener: Listener | None = None
+        self._away = False
+        self._told: list[Callable[[str], None]] = [logger.warning]
+
+    @classmethod
+    async def open(
+        cls,
+        address: StoreAddress,
+        *,
+        holder: str,
+        patience: float = PATIENCE_SECONDS,
+        clock: Clock | None = None,
+        most: int = MOST_CONNECTIONS,
+    ) -> SharedDatabase:
+        """Opens the books. `clock` None: the store's own, as several machines need it.
+
+        Raises ConfigurationError (not set up, another schema) and StoreAway.
+        """
+        opened = cls(address, holder, pool(address, most=most), patience, clock)
+        opened._threads = ThreadPoolExecutor(max_workers=most, thread_name_prefix="artoo-store")
+        try:
+            opened._pool.open(wait=False)
+            opened._store = await opened._patiently(opened._checked)
+        except BaseException:
+            await opened.close()
+            raise
+        return opened
+
+    def on_away(self, tell: Callable[[str], None]) -> None:
+        """Calls `tell` with a sentence when the store goes away and when it is back."""
+        self._told.append(tell)
+
+    def on_written(self, call: Callable[[], None]) -> Callable[[], None]:
+        """See Database. What other machines write is told too, as soon as the store says so."""
+        if self._listener is None:
+            loop = asyncio.get_running_loop()
+            self._listener = Listener(self.address, self.holder, lambda: self._tell_on(loop))
+            self._listener.start()
+        return super().on_written(call)
+
+    async def read(self, work: Callable[[Reading], T]) -> T:
+        """See Database."""
+        return await self._patiently(lambda: self._read(work))
+
+    async def write(self, work: Callable[[Writing], T]) -> T:
+        """See Database."""
+        result = await self._patiently(lambda: self._write(work))
+        self._tell()
+        return result
+
+    async def version(self) -> int:
+        """See Database: arrivals."""
+        return await self.read(lambda reading: reading.count("SELECT CAST(sum(count) AS bigint) FROM arrivals"))
+
+    async def check(self) -> tuple[str, ...]:
+        """Nothing: the server checks its files itself (`data_checksums`, `pg_amcheck`)."""
+        await self.version()
+        return ()
+
+    async def close(self) -> None:
+        """See Database."""
+        threads, self._threads = self._threads, None
+        if threads is None:
+            return
+        if self._listener is not None:
+            self._listener.stop()
+        await asyncio.get_running_loop().run_in_executor(threads, self._pool.close)
+        threads.shutdown(wait=False)
+
+    async def _patiently(self, work: Callable[[], T]) -> T:
+        """Runs `work` in a thread; while the store is away, again and again."""
+        until, tries = time.monotonic() + self._patience, 0
+        while True:
+            try:
+                result = await self._in_thread(work)
+            except _Unanswered as error:
+                found, result = await self._after(error, until)
+                if found:
+                    return result
+            except _Away as error:
+                self._say_away(error)
+                if time.monotonic() >= until:
+                    raise StoreAway(str(error)) from error.__cause__
+                await asyncio.sleep(_PAUSES[min(tries, len(_PAUSES) - 1)])
+                tries += 1
+            else:
+                self._say_back()
+                return result
+
+    async def _after(self, lost: _Unanswered, until: float) -> tuple[bool, Any]:
+        """Whether a commit without an answer was done, and what it gave. Raises StoreAway when that stays open."""
+        while True:
+            try:
+                fate = await self._in_thread(lambda: self._fate(lost.xid))
+            except _Away as error:
+                self._say_away(error)
+                if time.monotonic() >= until:
+                    said = (
+                        f"{error} Whether what was being written is there is not known; look before trying again."
+                    )
+                    raise StoreAway(said) from error.__cause__
+                fate = "in progress"
+            if fate != "in progress":
+                return fate == "committed", lost.result
+            await asyncio.sleep(_PAUSES[1])
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        if self._threads is None:
+            raise ActivityStoreError(f"The books in {self.place} are closed; open them again before using them.")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def _checked(self) -> str:
+        with self._connection("open") as connection:
+            check(connection, self.address)
+            row = connection.execute("SELECT value FROM marks WHERE name = 'store'").fetchone()
+            return "" if row is None else str(row["value"])
+
+    def _fate(self, xid: str) -> str:
+        """`committed`, `aborted` or `in progress`. A store that does not know it any more was another then."""
+        with self._connection("read") as connection:
+            row = connection.execute(_FATE, (xid,)).fetchone()
+        if row is None or row["fate"] is None:
+            raise ActivityStoreError(
+                f"{self.place} cannot say what became of transaction {xid}; look at its board."
+            )
+        return str(row["fate"])
+
+    def _read(self, work: Callable[[Reading], T]) -> T:
+        with self._connection("read") as connection:
+            begun = _begin(connection, _READ)
+            try:
+                now, us = self._time(begun)
+                return work(Reading(SharedEngine(connection, self._store, self.holder), now, us, self.holder))
+            finally:
+                _roll_back(connection)
+
+    def _write(self, work: Callable[[Writing], T]) -> T:
+        for tries in range(MOST_TRIES):
+            try:
+                return self._write_once(work)
+            except (errors.SerializationFailure, errors.DeadlockDetected) as error:
+                if tries + 1 == MOST_TRIES:
+                    raise ActivityStoreError(explanation(self.address, "write to", error)) from error
+                time.sleep(random.uniform(0.0, 0.005 * 2 ** min(tries, 6)))
+        raise AssertionError("unreachable")
+
+    def _write_once(self, work: Callable[[Writing], T]) -> T:
+        with self._connection("write to") as connection:
+            engine = SharedEngine(connection, self._store, self.holder)
+            begun = _begin(connection, _WRITE)
+            try:
+                now, us = self._time(begun)
+                result = work(Writing(engine, now, us, self.holder))
+                engine.finish()
+                self._commit(connection, str(begun["xid"]), result)
+            finally:
+                _roll_back(connection)
+            engine.notify()
+            return result
+
+    def _commit(self, connection: Connection, xid: str, result: object) -> None:
+        try:
+            ended = connection.execute(b"COMMIT").statusmessage
+        except psycopg.OperationalError as error:
+            if connection.closed:
+                raise _Unanswered(xid, result) from error
+            raise
+        if ended != "COMMIT":
+            raise ActivityStoreError(f"{self.place} did not commit, but said {ended}; please report this.")
+
+    def _time(self, begun: DictRow) -> tuple[Any, int]:
+        now = steady.moment(int(begun["us"])) if self._clock is None else self._clock.now()
+        return now, steady.microseconds(now)
+
+    @contextmanager
+    def _connection(self, doing: str) -> Generator[Connection]:
+        """One of the pool. Raises _Away, or ActivityStoreError for what trying again does not mend."""
+        try:
+            with self._pool.connection(timeout=min(self._patience, PATIENCE_SECONDS)) as connection:
+                yield connection
+        except (errors.SerializationFailure, errors.DeadlockDetected):
+            raise
+        except psycopg.Error as error:
+            said = explanation(self.address, doing, error)
+            if _is_away(error):
+                raise _Away(said) from error
+            raise ActivityStoreError(said) from error
+
+    def _say_away(self, error: _Away) -> None:
+        if not self._away:
+            self._away = True
+            for tell in self._told:
+                tell(f"{error} Nothing new is begun until then.")
+
+    def _say_back(self) -> None:
+        if self._away:
+            self._away = False
+            for tell in self._told:
+                tell(f"The store {self.address} is back; what waited is being written.")
+
+
+def _begin(connection: Connection, statement: bytes) -> DictRow:
+    """Begins a transaction and takes the time, in one round trip."""
+    cursor = connection.execute(statement, prepare=False)
+    cursor.nextset()
+    row = cursor.fetchone()
+    assert row is not None
+    return row
+
+
+def _roll_back(connection: Connection) -> None:
+    """Ends a transaction that is still open; a broken connection has ended it already."""
+    if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+        try:
+            connection.execute(b"ROLLBACK")
+        except psycopg.OperationalError:
+            connection.close()
+
+
+def _is_away(error: psycopg.Error) -> bool:
+    """Whether trying again later may help: no connection, a lost one, a server that stops, starts or is full."""
+    if isinstance(error, PoolTimeout | errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow):
+        return True
+    if isinstance(error, errors.TooManyConnections | errors.IdleInTransactionSessionTimeout):
+        return True
+    # Without a code from the server, it was the connection. A read-only server is one that was a primary.
+    return isinstance(error, errors.ReadOnlySqlTransaction) or (
+        isinstance(error, psycopg.OperationalError) and error.sqlstate in (None, "08000", "08003", "08006", "08001")
+    )

@@ -1,0 +1,76 @@
+"""One transaction of the books on PostgreSQL: what it says otherwise than SQLite."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from artoo.agents.dialect import for_psycopg
+from artoo.agents.listening import CHANNEL
+from artoo.agents.transaction import Hold, Parameters
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg.rows import DictRow
+
+NUMBERS = 1_000
+"""How many numbers a transaction counts on from the one that it took."""
+
+_SHARDS = 16
+
+_ARRIVED = (
+    b"INSERT INTO arrivals (name, shard, count) VALUES (%s, pg_backend_pid() %% " + str(_SHARDS).encode() + b", 1)"
+    b" ON CONFLICT (name, shard) DO UPDATE SET count = arrivals.count + 1"
+)
+_HOLDING = {"wait": " FOR UPDATE", "skip": " FOR UPDATE SKIP LOCKED"}
+
+
+class SharedEngine:
+    """Implements `transaction.Engine`."""
+
+    def __init__(self, connection: psycopg.Connection[DictRow], store: str, holder: str) -> None:
+        self._connection = connection
+        self._holder = holder
+        self._next = 0
+        self._end = 0
+        self._arrived: set[str] = set()
+        self.store = store
+
+    def execute(self, sql: str, parameters: Parameters) -> psycopg.Cursor[DictRow]:
+        """See Engine."""
+        return self._connection.execute(for_psycopg(sql), parameters or None)
+
+    def holding(self, sql: str, hold: Hold) -> str:
+        """See Engine."""
+        return sql + _HOLDING[hold]
+
+    def first(self, row: dict[str, Any]) -> Any:
+        """See Engine."""
+        return next(iter(row.values()))
+
+    def next_number(self) -> int:
+        """See Engine. Taken at the first call, when the rows that it is about are held."""
+        if self._next == self._end:
+            row = self._connection.execute(b"SELECT nextval('numbers') AS number").fetchone()
+            assert row is not None
+            self._next = int(row["number"]) * NUMBERS
+            self._end = self._next + NUMBERS
+        self._next += 1
+        return self._next - 1
+
+    def arrived(self, name: str) -> None:
+        """See Engine. Written at the end, in the order of the names: nobody waits for these rows for long."""
+        self._arrived.add(name)
+
+    def alone(self, what: str) -> None:
+        """See Engine."""
+        self._connection.execute(b"SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"artoo {what}",))
+
+    def finish(self) -> None:
+        """What comes last in a transaction."""
+        for name in sorted(self._arrived):
+            self._connection.execute(_ARRIVED, (name,))
+
+    def notify(self) -> None:
+        """Wakes who listens, after the commit: within them, PostgreSQL lets one notifying commit pass at a time."""
+        if self._arrived:
+            self._connection.execute(b"SELECT pg_notify(%s, %s)", (CHANNEL, self._holder))

@@ -1,0 +1,1 @@
+"""Shared memory on PostgreSQL: the same ports, the same potentials, for any number of machines."""

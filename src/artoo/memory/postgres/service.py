@@ -1,0 +1,150 @@
+"""Shared memory on PostgreSQL: both sides for tasks. Reads take one trip over the network, writes take none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from artoo.contracts.memory import Calibration, Megram, Potentials, SOPRecord
+from artoo.contracts.tags import Pair, macro_pair
+from artoo.memory import keys
+from artoo.memory.calibration import calibration
+from artoo.memory.commands import Append, Oppose, Touch
+from artoo.memory.gathering import RULES
+from artoo.memory.postgres import reading
+from artoo.memory.postgres.books import PostgresBooks
+from artoo.memory.postgres.database import Database
+from artoo.memory.postgres.dreams import PostgresDreams
+from artoo.memory.postgres.gathering import gather
+from artoo.memory.postgres.sink import PostgresSink
+from artoo.memory.service import CLOSING_SECONDS, PAIRS_OF_INTENT, TAUGHT, sop_record
+from artoo.memory.signal import microseconds
+from artoo.memory.writer import Writer, WriterStatistics
+from artoo.ports.clock import Clock
+from artoo.ports.ids import Ids
+from artoo.store.address import StoreAddress
+
+if TYPE_CHECKING:
+    from artoo.memory.postgres.database import Connection
+
+T = TypeVar("T")
+
+_WORKED = b"SELECT space, entity FROM memory_worked WHERE intent = %s ORDER BY space, entity LIMIT %s"
+
+
+class PostgresMemory:
+    """Implements `store.MemoryStore`. Safe to use from any thread or task.
+
+    Opening it connects to nothing. While the store is away reads raise MemoryStoreError at once, and what is
+    written is kept in `spool` on this machine, a directory, until it is back.
+    """
+
+    def __init__(self, address: StoreAddress, spool: Path, clock: Clock, ids: Ids) -> None:
+        self.database = Database(address)
+        self._clock = clock
+        self._ids = ids
+        self._writer = Writer(PostgresSink(self.database, spool))
+        self._closed = False
+
+    @property
+    def statistics(self) -> WriterStatistics:
+        """See `store`. What waits on this machine's disk counts as written."""
+        return self._writer.statistics
+
+    @property
+    def books(self) -> PostgresBooks:
+        """See `store`."""
+        return PostgresBooks(self.database)
+
+    def dreams(self) -> PostgresDreams:
+        """See `store`."""
+        return PostgresDreams(self.database, self._clock)
+
+    def write(self, megram: Megram) -> None:
+        """See `ports.remember`."""
+        self._writer.submit(Append(megram))
+
+    def record_negative_feedback(self, rule_id: str, content: str) -> str:
+        """See `ports.remember`."""
+        megram_id = self._ids.new()
+        self._writer.submit(Oppose(rule_id, content, megram_id, self._clock.now()))
+        return megram_id
+
+    async def flush(self) -> None:
+        """See `ports.remember`. On this machine's disk is enough while the store is away."""
+        await asyncio.to_thread(self._writer.flush)
+
+    async def close(self) -> None:
+        """See `ports.remember`."""
+        if self._closed:
+            return
+        self._closed = True
+        await asyncio.to_thread(self._writer.close, CLOSING_SECONDS)
+        await asyncio.to_thread(self.database.close)
+
+    async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
+        """See `store`."""
+        found = await self._read(
+            lambda connection: reading.placed(reading.ask_rules(connection, [Pair(space, entity)], RULES))
+        )
+        return self._recalled(found.get(0, []))
+
+    async def query_mk(self, space: str, entity: str) -> Potentials:
+        """See `store`."""
+        (found,) = await self.potentials_of([Pair(space, entity)])
+        return found
+
+    async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
+        """See `ports.recall`."""
+        now_us = microseconds(self._clock.now())
+        live = await self._read(lambda connection: reading.sums(connection, pairs, now_us))
+        return tuple(map(reading.potentials, pairs, live))
+
+    async def calibrate(self, intent: str, pairs: Sequence[Pair] = ()) -> Calibration:
+        """See `ports.recall`."""
+        macro = macro_pair(intent)
+        asked = tuple(dict.fromkeys((macro, *pairs)))
+        now_us = microseconds(self._clock.now())
+        facts = await self._read(lambda connection: gather(connection, macro, asked, now_us))
+        return calibration(
+            facts.live,
+            self._recalled(facts.rules),
+            contents=facts.contents,
+            noted=facts.noted,
+            known=facts.known,
+            hypotheses=facts.hypotheses,
+        )
+
+    async def alternatives(self, intent: str, limit: int = 5) -> tuple[Potentials, ...]:
+        """See `ports.recall`."""
+        slug = keys.escape(macro_pair(intent).space.removeprefix("intent:"))
+        now_us = microseconds(self._clock.now())
+
+        def work(connection: Connection) -> list[Potentials]:
+            parts = [
+                (bytes(row["space"]), bytes(row["entity"]))
+                for row in connection.execute(_WORKED, (slug, PAIRS_OF_INTENT))
+            ]
+            pairs = [pair for pair in reading.named(connection, parts) if not pair.space.startswith("intent:")]
+            return list(map(reading.potentials, pairs, reading.sums(connection, pairs, now_us)))
+
+        found = [live for live in await self._read(work) if live.action == "exploit"]
+        return tuple(sorted(found, key=lambda entry: -entry.decision)[:limit])
+
+    async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
+        """See `ports.recall`."""
+        return tuple(await self._read(lambda connection: reading.wide_pairs(connection, limit)))
+
+    async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
+        """See `ports.recall`."""
+        return tuple(await self._read(lambda connection: reading.taught(connection, task_id, TAUGHT)))
+
+    async def _read(self, work: Callable[[Connection], T]) -> T:
+        return await asyncio.to_thread(self.database.read, work)
+
+    def _recalled(self, rules: Sequence[Megram]) -> tuple[SOPRecord, ...]:
+        if rules:
+            self._writer.submit(Touch(tuple(rule.id for rule in rules), self._clock.now()))
+        return tuple(sop_record(rule) for rule in rules)

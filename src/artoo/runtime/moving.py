@@ -1,0 +1,16 @@
+"""What of a home moves into a store: the one place that knows all parts."""
+
+from __future__ import annotations
+
+from artoo.agents.database import database_path
+from artoo.agents.moving import Books
+from artoo.runtime.config import Config
+from artoo.runtime.machine import machine_name
+from artoo.store.parts import Part
+
+
+def parts(config: Config) -> tuple[Part, ...]:
+    """The parts of this home, in the order in which they move. Blocks. Raises ConfigurationError."""
+    home = config.home.resolve()
+    path = database_path(config.runtime.memory.episodic.activity_db, home)
+    return (Books(path, machine_name(home)),)

@@ -1,0 +1,87 @@
+"""Projects that this machine has, under names that mean the same on every machine (SPEC section 13).
+
+A directory with a git remote is named by that, as `host/path` without user, password and `.git`, so that clones
+over HTTPS and SSH are one project; any other directory by its path.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from artoo.contracts.errors import ConfigurationError
+
+_GIT_SECONDS = 10
+_SSH = re.compile(r"(?:[^@/]+@)?([^:/]+):(?!//)(.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Projects:
+    """Declared projects by name. `everywhere`: there is one machine, which has every directory."""
+
+    places: dict[str, Path]
+    everywhere: bool = False
+
+    @classmethod
+    def declared(cls, paths: Sequence[Path]) -> Projects:
+        """Those that the configuration names. Blocks. Raises ConfigurationError for one that is no directory."""
+        places: dict[str, Path] = {}
+        for path in paths:
+            place = path.expanduser()
+            if not place.is_dir():
+                raise ConfigurationError(f"projects names {place}, which is no directory on this machine")
+            places[str(place.resolve())] = places[project_name(place)] = place.resolve()
+        return cls(places)
+
+    @property
+    def names(self) -> Collection[str] | None:
+        """Whose tasks are worked on here; None: all."""
+        return None if self.everywhere else tuple(self.places)
+
+    def name(self, path: Path) -> str:
+        """What a task of this directory is filed under. Blocks."""
+        return str(path.resolve()) if self.everywhere else project_name(path)
+
+    def place(self, name: str) -> Path:
+        """Where a project is on this machine. Raises ConfigurationError when it is not."""
+        if self.everywhere:
+            return Path(name).expanduser()
+        if name not in self.places:
+            raise ConfigurationError(
+                f"this machine does not have the project {name}; name its directory in `projects`"
+            )
+        return self.places[name]
+
+
+def project_name(path: Path) -> str:
+    """The name of the project in a directory: its git remote `origin`, else its path. Blocks."""
+    try:
+        found = subprocess.run(
+            ["git", "-C", str(path), "config", "--local", "--get", "remote.origin.url"],
+            capture_output=True,
+            text=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return str(path.resolve())
+    top = (path / ".git").exists()  # a directory inside a project is not the project
+    return remote_name(found.stdout.strip()) or str(path.resolve()) if top else str(path.resolve())
+
+
+def remote_name(url: str) -> str:
+    """`host/path` of a git URL; empty for one that is no other machine's."""
+    parts = urlsplit(url) if "://" in url else None
+    if parts is not None:
+        host, path = (parts.hostname or ""), parts.path
+    else:
+        match = _SSH.fullmatch(url)
+        if match is None:
+            return ""
+        host, path = match[1], match[2]
+    name = path.strip("/").removesuffix(".git")
+    return f"{host.lower()}/{name}" if host and name else ""

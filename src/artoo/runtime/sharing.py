@@ -1,0 +1,216 @@
+"""What this machine logs, into the store that others read. Behind everything: no task waits for it.
+
+The files of this home are what is kept until it is in the store: a store that is away costs nothing but time, and a
+process that dies leaves the rest to the next one. Pieces go in an order in which every state of the store can be
+verified: task logs, then the audit's chains that speak of them, then the anchors that speak of the chains.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from artoo.auditor.chain import link_of
+from artoo.auditor.files import lines_of
+from artoo.auditor.layout import ANCHORS, audit_directory
+from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.auditing import Auditing
+from artoo.store import stream
+from artoo.store.address import StoreAddress
+from artoo.store.connecting import connect, explanation
+from artoo.store.machine import Machine, this_machine
+from artoo.store.schema import check
+from artoo.tasklog.layout import tasks_directory
+
+if TYPE_CHECKING:
+    from artoo.store.stream import Connection
+
+EVERY_SECONDS = 2.0
+AWAY_SECONDS = 15.0
+CLOSING_SECONDS = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+class Sharing:
+    """One thread with one connection. `note` says that a task's log has grown."""
+
+    def __init__(self, home: Path, address: StoreAddress) -> None:
+        self._home = home
+        self._address = address
+        self._auditing: Auditing | None = None
+        self._unconfirmed: list[stream.KeptAnchor] = []
+        self._ending = threading.Event()
+        self._awake = threading.Event()
+        self._grown: set[str] = set()
+        self._lock = threading.Lock()
+        self._sizes: dict[str, int] | None = None
+        self._witnessed: dict[str, int] = {}
+        self._away = False
+        self._thread = threading.Thread(target=self._run, name="artoo-sharing", daemon=True)
+
+    def start(self) -> None:
+        """Begins. What earlier processes of this home could not send goes first."""
+        self._thread.start()
+
+    def witness_through(self, auditing: Auditing) -> None:
+        """`auditing` puts on record where the others' audits stand."""
+        self._auditing = auditing
+
+    def note(self, task: str) -> None:
+        """A task's log has grown. From any thread; quick."""
+        with self._lock:
+            self._grown.add(task)
+
+    def close(self) -> None:
+        """Sends what is there, for five seconds at most; the rest is sent by the next start."""
+        self._ending.set()
+        self._awake.set()
+        self._thread.join(CLOSING_SECONDS)
+
+    def _run(self) -> None:
+        connection: Connection | None = None
+        try:
+            last = False
+            while not last:
+                last = self._ending.is_set()  # once more after the end was called for
+                try:
+                    connection = connection if connection is not None else self._connected()
+                    self._pass(connection)
+                    self._told(None)
+                except (psycopg.Error, ConfigurationError, OSError) as error:
+                    if connection is not None:
+                        with suppress(psycopg.Error):
+                            connection.close()
+                    connection = None
+                    self._told(error)
+                self._awake.wait(AWAY_SECONDS if self._away else EVERY_SECONDS)
+        finally:
+            if connection is not None:
+                connection.close()
+
+    def _connected(self) -> Connection:
+        connection = connect(self._address)
+        check(connection, self._address)
+        self._machine = this_machine(self._home)
+        stream.seen(connection, self._machine, version("artoo"))
+        self._sizes = stream.sizes(connection, self._machine.id)
+        with self._lock:
+            self._grown.update(_names(tasks_directory(self._home)))
+        return connection
+
+    def _told(self, error: Exception | None) -> None:
+        if error is not None and not self._away:
+            why = (
+                str(error) if isinstance(error, ConfigurationError) else explanation(self._address, "reach", error)
+            )
+            logger.warning("logs stay on this machine until the store is back: %s", why)
+        elif error is None and self._away:
+            logger.warning("the store is back; what was logged meanwhile is in it")
+        self._away = error is not None
+
+    def _pass(self, connection: Connection) -> None:
+        """Everything that has grown. How far the audit goes is looked at first: see the module."""
+        audit = audit_directory(self._home)
+        sizes = {path: path.stat().st_size for path in sorted(audit.glob("*.jsonl"))}
+        anchors = sizes.pop(audit / ANCHORS, 0)
+        with self._lock:
+            grown, self._grown = self._grown, set()
+        try:
+            for task in sorted(grown):
+                for path in _files_of(tasks_directory(self._home) / task):
+                    self._send(connection, path, None, task)
+            for path, size in sizes.items():
+                self._send(connection, path, size, None)
+            self._send(connection, audit / ANCHORS, anchors, None)
+            _send_anchors(connection, self._machine, audit / ANCHORS)
+            self._witness(connection)
+        except BaseException:
+            with self._lock:
+                self._grown |= grown
+            raise
+
+    def _send(self, connection: Connection, path: Path, most: int | None, task: str | None) -> None:
+        """The next pieces of a file: whole lines of one that grows, and (blobs, images) a whole file at once."""
+        name = path.relative_to(self._home).as_posix()
+        sizes = self._sizes if self._sizes is not None else {}
+        at = sizes.get(name, 0)
+        try:
+            with path.open("rb") as file:
+                file.seek(at)
+                limit = (os.fstat(file.fileno()).st_size if most is None else most) - at
+                while limit > 0 and (piece := file.read(min(limit, stream.PIECE_BYTES))):
+                    if path.suffix == ".jsonl":
+                        piece = _whole_lines(piece) or (piece if len(piece) == stream.PIECE_BYTES else b"")
+                    if not piece:
+                        return
+                    stream.put(connection, self._machine.id, name, at, piece, task)
+                    at += len(piece)
+                    limit -= len(piece)
+                    file.seek(at)
+                    sizes[name] = at
+        except FileNotFoundError:
+            return  # forgotten meanwhile, because it was old
+
+    def _witness(self, connection: Connection) -> None:
+        """Puts where the others' audits stand into this machine's own chain."""
+        if self._auditing is None:
+            return
+        for anchor in stream.latest_of_others(connection, self._machine.id):
+            if self._witnessed.get(anchor.machine) == anchor.number:
+                continue
+            self._auditing.note_witness(anchor.machine, anchor.number, anchor.hash)
+            self._witnessed[anchor.machine] = anchor.number
+            self._unconfirmed.append(anchor)
+        if chain := self._auditing.chain:
+            for anchor in self._unconfirmed:
+                stream.add_witness(connection, self._machine.id, chain, anchor)
+            self._unconfirmed.clear()
+
+
+def _send_anchors(connection: Connection, machine: Machine, path: Path) -> None:
+    if not path.exists():
+        return
+    known = stream.anchors_kept(connection, machine.id)
+    found: list[stream.KeptAnchor] = []
+    for line, whole in lines_of(path):
+        link = link_of(line) if whole else None
+        if link is None or link.number <= known:
+            continue
+        fields = link.fields()
+        count = fields.get("count")
+        found.append(
+            stream.KeptAnchor(
+                machine.id,
+                link.number,
+                link.hash,
+                str(fields.get("chain")),
+                str(fields.get("event")),
+                count if isinstance(count, int) else 0,
+                str(fields.get("head")),
+            )
+        )
+    stream.add_anchors(connection, found)
+
+
+def _whole_lines(piece: bytes) -> bytes:
+    return piece[: piece.rfind(b"\n") + 1]
+
+
+def _names(directory: Path) -> list[str]:
+    if not directory.is_dir():
+        return []
+    return [entry.name for entry in os.scandir(directory) if entry.is_dir() and not entry.name.startswith(".")]
+
+
+def _files_of(directory: Path) -> list[Path]:
+    """What a log's lines point to, before the lines."""
+    beside = [path for folder in ("blobs", "images") for path in sorted((directory / folder).glob("*"))]
+    return [*(path for path in beside if not path.suffix), *sorted(directory.glob("log*.jsonl"))]

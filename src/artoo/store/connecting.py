@@ -1,0 +1,135 @@
+"""Connections to the shared store: their settings, pools of them, and errors that say what to do.
+
+What uses them decides about threads. The team's books run whole transactions in threads, as they do on SQLite, and
+take the pool of plain connections; what is asynchronous by itself takes the other one.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.store.address import StoreAddress
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg.rows import DictRow
+    from psycopg_pool import AsyncConnectionPool, ConnectionPool
+
+    SyncPool = ConnectionPool[psycopg.Connection[DictRow]]
+    AsyncPool = AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]
+
+SCHEMA = "artoo"
+"""The schema of a database in which everything of ours stands."""
+
+CONNECT_SECONDS = 10
+STATEMENT_SECONDS, LOCK_SECONDS, IDLE_SECONDS = 60, 15, 30
+"""How long a statement, a wait for another's row and a pause within a transaction may last.
+
+A process that is frozen within a transaction loses its session, so that what it had locked goes on.
+"""
+
+MOST_CONNECTIONS = 8
+"""Of one process, in one pool."""
+
+
+def check_installed() -> None:
+    """Raises ConfigurationError when the driver is not there."""
+    if importlib.util.find_spec("psycopg") is None or importlib.util.find_spec("psycopg_pool") is None:
+        raise ConfigurationError("A shared store needs the PostgreSQL driver: pip install 'artoo[postgres]'")
+
+
+def settings(address: StoreAddress, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """Keyword arguments of `psycopg.connect`, beside the address's own `conninfo`. Values are libpq's."""
+    from psycopg.conninfo import conninfo_to_dict
+    from psycopg.rows import dict_row
+
+    own = conninfo_to_dict(address.url)
+    limits = {
+        "search_path": SCHEMA,
+        "statement_timeout": f"{STATEMENT_SECONDS}s",
+        "lock_timeout": f"{LOCK_SECONDS}s",
+        "idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s",
+        "timezone": "UTC",
+    }
+    options = " ".join(f"-c {name}={value}" for name, value in limits.items())
+    return {
+        "conninfo": address.url,
+        "row_factory": dict_row,
+        "autocommit": True,
+        "options": f"{options} {own.get('options', '')}".strip(),
+        "application_name": own.get("application_name", "artoo"),
+        "client_encoding": "UTF8",
+        "connect_timeout": own.get("connect_timeout", CONNECT_SECONDS),
+        "target_session_attrs": own.get("target_session_attrs", "read-write"),  # never a replica
+        "keepalives_idle": own.get("keepalives_idle", 10),
+        "keepalives_interval": own.get("keepalives_interval", 5),
+        "keepalives_count": own.get("keepalives_count", 3),
+        "tcp_user_timeout": own.get("tcp_user_timeout", 20_000),
+        **address.settings(environ),
+    }
+
+
+def connect(address: StoreAddress) -> psycopg.Connection[DictRow]:
+    """One connection in autocommit mode, rows as dictionaries. Raises psycopg.Error, ConfigurationError."""
+    check_installed()
+    import psycopg
+
+    given = settings(address)
+    return psycopg.Connection[dict[str, Any]].connect(
+        given.pop("conninfo"), row_factory=given.pop("row_factory"), **given
+    )
+
+
+def pool(address: StoreAddress, *, most: int = MOST_CONNECTIONS) -> SyncPool:
+    """A pool that is not open yet. It connects when it is first asked; broken connections are replaced."""
+    check_installed()
+    from psycopg_pool import ConnectionPool
+
+    given = settings(address)
+    return ConnectionPool(
+        given.pop("conninfo"), kwargs=given, min_size=0, max_size=most, open=False, timeout=CONNECT_SECONDS
+    )
+
+
+def async_pool(address: StoreAddress, *, most: int = MOST_CONNECTIONS) -> AsyncPool:
+    """The same for the event loop."""
+    check_installed()
+    from psycopg_pool import AsyncConnectionPool
+
+    given = settings(address)
+    return AsyncConnectionPool(
+        given.pop("conninfo"), kwargs=given, min_size=0, max_size=most, open=False, timeout=CONNECT_SECONDS
+    )
+
+
+def explanation(address: StoreAddress, doing: str, error: Exception) -> str:
+    """What went wrong, where, and what to do, for a person."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    return f"Cannot {doing} the store {address}: {said}. {_advice(error)}"
+
+
+def _advice(error: Exception) -> str:
+    import psycopg
+    from psycopg import errors
+
+    match error:
+        case errors.InvalidPassword() | errors.InvalidAuthorizationSpecification():
+            return "Check its user, and the password in ARTOO_STORE_PASSWORD or ~/.pgpass."
+        case errors.InsufficientPrivilege():
+            return "The role lacks a right; its owner gives it with `artoo store init`."
+        case errors.UndefinedTable() | errors.InvalidSchemaName():
+            return "It has no tables of artoo yet: artoo store init"
+        case errors.DiskFull() | errors.OutOfMemory():
+            return "The server has no room; what was being written is not there."
+        case errors.QueryCanceled() | errors.LockNotAvailable():
+            return "It took too long; look at what else the server does, and try again."
+        case psycopg.OperationalError():
+            return (
+                "Check that it runs and can be reached; what is under way goes on, and is written when it is back."
+            )
+        case _:
+            return "Nothing was changed; please report this."

@@ -1,0 +1,136 @@
+"""The tables of the store, as numbered steps in plain SQL (`migrations/NNNN_name.sql`).
+
+A step that has shipped is never edited: a change is a new step. `artoo_schema` says which were made, with the hash
+of each, so that a store and a program that mean different things by one number are told apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.store.address import StoreAddress
+from artoo.store.connecting import SCHEMA, connect
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg.rows import DictRow
+
+    Connection = psycopg.Connection[DictRow]
+
+_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
+_LOCK = 0x4152544F4F
+"""`ARTOO`: the advisory lock under which a store is upgraded."""
+
+_TABLE = f"""
+CREATE TABLE {SCHEMA}.artoo_schema (
+    version integer PRIMARY KEY,
+    name text NOT NULL,
+    sha256 text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now()
+)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One file of SQL. `version` is the number that its name begins with."""
+
+    version: int
+    name: str
+    sql: str
+
+    @property
+    def sha256(self) -> str:
+        """Of the file's text."""
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+@cache
+def steps() -> tuple[Step, ...]:
+    """All steps that this program knows, in their order."""
+    found = [
+        Step(int(match[1]), match[0].removesuffix(".sql"), file.read_text("utf-8"))
+        for file in files("artoo.store").joinpath("migrations").iterdir()
+        if (match := _NAME.fullmatch(file.name))
+    ]
+    ordered = tuple(sorted(found, key=lambda step: step.version))
+    numbers = [step.version for step in ordered]
+    if len(set(numbers)) != len(numbers):
+        raise AssertionError(f"two migrations have one number: {numbers}")
+    return ordered
+
+
+def version() -> int:
+    """The newest version that this program knows."""
+    return steps()[-1].version
+
+
+def migrate(address: StoreAddress) -> tuple[str, ...]:
+    """Makes the store, or brings it up to date, and gives the roles their rights; the names of the steps made.
+
+    All of it or nothing, and one program at a time. Blocks. Raises psycopg.Error, ConfigurationError.
+    """
+    with connect(address) as connection, connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        connection.execute("SET LOCAL statement_timeout = 0")
+        connection.execute("SET LOCAL lock_timeout = 0")
+        # The schema may have been made by who owns the database, for a role that may not.
+        if not _there(connection, "SELECT FROM pg_namespace WHERE nspname = %s", SCHEMA):
+            connection.execute(f"CREATE SCHEMA {SCHEMA}")
+        if not _has_table(connection):
+            connection.execute(_TABLE)
+        missing = _missing(connection, address)
+        for step in missing:
+            connection.execute(step.sql.encode())
+            connection.execute(
+                "INSERT INTO artoo_schema (version, name, sha256) VALUES (%s, %s, %s)",
+                (step.version, step.name, step.sha256),
+            )
+        connection.execute(files("artoo.store").joinpath("roles.sql").read_bytes())
+    return tuple(step.name for step in missing)
+
+
+def check(connection: Connection, address: StoreAddress) -> None:
+    """Raises ConfigurationError unless the store is exactly as new as this program."""
+    if not _has_table(connection):
+        raise ConfigurationError(f"The store {address} is not set up yet: artoo store init {address}")
+    if missing := _missing(connection, address):
+        raise ConfigurationError(
+            f"The store {address} is older than this artoo (it lacks {', '.join(step.name for step in missing)});"
+            f" bring it up to date: artoo store init {address}"
+        )
+
+
+def _missing(connection: Connection, address: StoreAddress) -> tuple[Step, ...]:
+    """The steps to be made. Raises ConfigurationError for a store of a newer or another artoo."""
+    rows = connection.execute("SELECT version, name, sha256 FROM artoo_schema ORDER BY version").fetchall()
+    known = {step.version: step for step in steps()}
+    newest = max((int(row["version"]) for row in rows), default=0)
+    if newest > version():
+        raise ConfigurationError(
+            f"The store {address} was upgraded by a newer artoo (schema {newest}, this one knows {version()});"
+            " nothing was changed. Update artoo on this machine."
+        )
+    for row in rows:
+        step = known.get(int(row["version"]))
+        if step is None or step.sha256 != row["sha256"]:
+            raise ConfigurationError(
+                f"The store {address} was made by another artoo: its step {row['name']} is not the one that this"
+                " program has; nothing was changed. Use one version of artoo on all machines."
+            )
+    made = {int(row["version"]) for row in rows}
+    return tuple(step for step in steps() if step.version not in made)
+
+
+def _has_table(connection: Connection) -> bool:
+    return _there(connection, "SELECT FROM pg_tables WHERE schemaname = %s AND tablename = 'artoo_schema'", SCHEMA)
+
+
+def _there(connection: Connection, query: str, value: str) -> bool:
+    return connection.execute(query.encode(), (value,)).fetchone() is not None

@@ -1,0 +1,141 @@
+"""Files that only grow, as the store keeps them: in pieces, each written once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from artoo.store.machine import Machine
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg.rows import DictRow
+
+    Connection = psycopg.Connection[DictRow]
+
+PIECE_BYTES = 1 << 20
+
+_SEEN = b"""
+INSERT INTO machines (id, name, program, first_seen_us, last_seen_us) VALUES (%s, %s, %s, now_us(), now_us())
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, program = excluded.program, last_seen_us = now_us()
+"""
+_PUT = b"""
+INSERT INTO stream_pieces (machine, file, start_byte, end_byte, task, content) VALUES (%s, %s, %s, %s, %s, %s)
+ON CONFLICT (machine, file, start_byte) DO NOTHING
+"""
+_ANCHOR = b"""
+INSERT INTO audit_anchors (machine, number, hash, chain, event, count, head) VALUES (%s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (machine, number) DO NOTHING
+"""
+_WITNESS = b"""
+INSERT INTO audit_witnesses (witness, machine, number, hash, chain) VALUES (%s, %s, %s, %s, %s)
+ON CONFLICT (witness, machine, number) DO NOTHING
+"""
+_FILES = b"""
+SELECT DISTINCT file FROM stream_pieces WHERE machine = %s AND task IS NOT DISTINCT FROM %s ORDER BY file
+"""
+_ANCHORS = b"""
+SELECT machine, number, hash, chain, event, count, head FROM audit_anchors WHERE machine = %s ORDER BY number
+"""
+_LATEST = b"""
+SELECT DISTINCT ON (machine) machine, number, hash, chain, event, count, head
+FROM audit_anchors WHERE machine <> %s ORDER BY machine, number DESC
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnchor:
+    """A line of a machine's anchors: its number and hash there, and what it says of a chain."""
+
+    machine: str
+    number: int
+    hash: str
+    chain: str
+    event: str
+    count: int
+    head: str
+
+
+def seen(connection: Connection, machine: Machine, program: str) -> None:
+    """This machine uses the store."""
+    connection.execute(_SEEN, (machine.id, machine.name, program))
+
+
+def sizes(connection: Connection, machine: str) -> dict[str, int]:
+    """How much of each of its files is in the store."""
+    query = b"SELECT file, max(end_byte) AS size FROM stream_pieces WHERE machine = %s GROUP BY file"
+    return {str(row["file"]): int(row["size"]) for row in connection.execute(query, (machine,))}
+
+
+def put(connection: Connection, machine: str, file: str, start: int, content: bytes, task: str | None) -> None:
+    """Keeps the next piece of a file."""
+    connection.execute(_PUT, (machine, file, start, start + len(content), task, content))
+
+
+def tasks(connection: Connection, beginning: str, limit: int) -> list[tuple[str, str]]:
+    """(machine, task) of the tasks whose id begins so."""
+    escaped = beginning.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    query = b"SELECT DISTINCT machine, task FROM stream_pieces WHERE task LIKE %s ORDER BY task, machine LIMIT %s"
+    return [(str(row["machine"]), str(row["task"])) for row in connection.execute(query, (f"{escaped}%", limit))]
+
+
+def files(connection: Connection, machine: str, *, task: str | None) -> list[str]:
+    """The files of one task, or (None) all that belong to no task."""
+    query = (
+        b"SELECT DISTINCT file FROM stream_pieces WHERE machine = %s AND task IS NOT DISTINCT FROM %s ORDER BY file"
+    )
+    return [str(row["file"]) for row in connection.execute(query, (machine, task))]
+
+
+def content(connection: Connection, machine: str, file: str) -> Iterator[bytes]:
+    """The pieces of a file in their order, as far as they follow one another."""
+    at = 0
+    query = b"SELECT end_byte, content FROM stream_pieces WHERE machine = %s AND file = %s AND start_byte = %s"
+    while (row := connection.execute(query, (machine, file, at)).fetchone()) is not None:
+        yield bytes(row["content"])
+        at = int(row["end_byte"])
+
+
+def add_anchors(connection: Connection, anchors: Sequence[KeptAnchor]) -> None:
+    """Keeps lines of a machine's anchors; those that are there stay as they are."""
+    for each in anchors:
+        given = (each.machine, each.number, each.hash, each.chain, each.event, each.count, each.head)
+        connection.execute(_ANCHOR, given)
+
+
+def anchors_kept(connection: Connection, machine: str) -> int:
+    """The number of the last line of a machine's anchors that is in the store."""
+    row = connection.execute(
+        b"SELECT coalesce(max(number), 0) AS number FROM audit_anchors WHERE machine = %s", (machine,)
+    ).fetchone()
+    return int(row["number"]) if row is not None else 0
+
+
+def anchors_of(connection: Connection, machine: str) -> list[KeptAnchor]:
+    """What the store holds of a machine's anchors, in their order."""
+    return [_anchor(row) for row in connection.execute(_ANCHORS, (machine,))]
+
+
+def latest_of_others(connection: Connection, machine: str) -> list[KeptAnchor]:
+    """Where every other machine's anchors stand."""
+    return [_anchor(row) for row in connection.execute(_LATEST, (machine,))]
+
+
+def add_witness(connection: Connection, witness: str, chain: str, seen_anchor: KeptAnchor) -> None:
+    """`witness` has put another machine's anchor on record, in its own chain `chain`."""
+    connection.execute(_WITNESS, (witness, seen_anchor.machine, seen_anchor.number, seen_anchor.hash, chain))
+
+
+def machines(connection: Connection) -> dict[str, str]:
+    """The machines that use the store: id and name."""
+    return {
+        str(row["id"]): str(row["name"]) for row in connection.execute(b"SELECT id, name FROM machines ORDER BY id")
+    }
+
+
+def _anchor(row: DictRow) -> KeptAnchor:
+    return KeptAnchor(
+        str(row["machine"]), int(row["number"]), str(row["hash"]), str(row["chain"]), str(row["event"]),
+        int(row["count"]), str(row["head"]),
+    )  # fmt: skip

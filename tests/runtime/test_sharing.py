@@ -1,0 +1,213 @@
+"""What a machine logs reaches the store, and whoever changes it there or here is found out."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+from artoo import Artoo, Config, RunOptions
+from artoo.auditor.layout import ANCHORS, audit_directory, chains_in
+from artoo.auditor.verify import Problem, Verification, verify
+from artoo.cli.log_command import log as log_command
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.memory import MemoryAction
+from artoo.contracts.tags import tool_pair
+from artoo.memory.opening import open_store
+from artoo.runtime.elsewhere import find_log_elsewhere, verify_shared
+from artoo.runtime.system import SystemClock, UuidIds
+from artoo.store import stream
+from artoo.store.address import StoreAddress
+from artoo.store.connecting import connect
+from artoo.store.machine import this_machine
+from artoo.tasklog.layout import task_directory, tasks_directory
+from artoo.testing import ScriptedModel
+from postgres_server import Server
+
+ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
+SCRIPT = {
+    "Plan": {"subtasks": [{"intent": "list it", "tool": "glob", "success_criteria": [ANSWERED]}]},
+    "ExecutorStep": {"tool": "glob", "input": "*.txt", "is_final": True},
+}
+
+
+@dataclass
+class Laptop:
+    """A home of its own that shares a store."""
+
+    place: Path
+    address: StoreAddress
+
+    @property
+    def home(self) -> Path:
+        return self.place / "home"
+
+    @property
+    def machine(self) -> str:
+        return this_machine(self.home).id
+
+    async def work(self) -> str:
+        """One task, from the opening to the end; its id."""
+        (self.place / "project").mkdir(parents=True, exist_ok=True)
+        (self.place / "project" / "a.txt").write_text("x\n")
+        config = Config(workspace=self.place / "workspace", store=self.address.url).at_home(self.home)
+        with ScriptedModel(SCRIPT) as model:
+            async with Artoo(config, environ={}, model=model) as artoo:
+                result = await artoo.run("list the text files", options=RunOptions(project=self.place / "project"))
+                while not self._witnessed_all():
+                    await artoo.audit()
+        return result.task_id
+
+    def _witnessed_all(self) -> bool:
+        """Whether this machine has put every other on record; a store that is away has nothing to be seen."""
+        try:
+            with connect(self.address) as connection:
+                others = stream.latest_of_others(connection, self.machine)
+                query = b"SELECT count(DISTINCT machine) AS seen FROM audit_witnesses WHERE witness = %s"
+                row = connection.execute(query, (self.machine,)).fetchone()
+                return row is not None and row["seen"] >= len(others)
+        except psycopg.OperationalError:
+            return True
+
+    async def idle(self) -> None:
+        """Opens and closes: what an earlier process could not send is sent."""
+        config = Config(workspace=self.place / "workspace", store=self.address.url).at_home(self.home)
+        with ScriptedModel({}) as model:
+            async with Artoo(config, environ={}, model=model):
+                pass
+
+    def proof(self) -> Verification:
+        """What `artoo audit verify` looks at."""
+        found = verify(audit_directory(self.home), tasks_directory(self.home))
+        verify_shared(self.home, self.address, found)
+        return found
+
+    def problems(self) -> list[Problem]:
+        return self.proof().problems
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store is looked at more often than people need."""
+    monkeypatch.setattr("artoo.runtime.sharing.EVERY_SECONDS", 0.05)
+
+
+@pytest.fixture
+def laptops(store: StoreAddress, tmp_path: Path) -> tuple[Laptop, Laptop]:
+    """Two machines."""
+    return Laptop(tmp_path / "one", store), Laptop(tmp_path / "other", store)
+
+
+async def test_a_task_is_read_on_another_machine(laptops: tuple[Laptop, Laptop]) -> None:
+    """The log of a task is the same there, line for line; its memory is there as well."""
+    one, other = laptops
+    task = await one.work()
+    here = task_directory(one.home, task)
+    there = find_log_elsewhere(other.home, other.address, task[:13])
+    assert (there.directory / "log.jsonl").read_bytes() == (here / "log.jsonl").read_bytes()
+    assert [each.id for each in there.envelopes()]
+    environ = {"ARTOO_HOME": str(other.home), "ARTOO_STORE": other.address.url}
+    shown = CliRunner(env=environ).invoke(log_command, ["show", task])
+    assert shown.exit_code == 0 and "list the text files" in shown.output
+    with pytest.raises(ConfigurationError, match="is no task of any machine"):
+        find_log_elsewhere(other.home, other.address, "0000")
+    memory = await open_store(other.address, other.home / "spool", SystemClock(), UuidIds())
+    assert (await memory.query_mk(*tool_pair("glob"))).action is MemoryAction.EXPLOIT
+    await memory.close()
+
+
+async def test_every_machine_proves_all_audits(laptops: tuple[Laptop, Laptop]) -> None:
+    """Both audits are whole, seen from either machine, and each has put the other's on record."""
+    one, other = laptops
+    for laptop in (one, other, one):
+        await laptop.work()
+    assert one.problems() == []
+    assert other.problems() == []
+    seen = {each.machine for each in one.proof().witnessed} | {each.machine for each in other.proof().witnessed}
+    assert seen == {one.machine, other.machine}
+
+
+async def test_a_lost_audit_is_named(laptops: tuple[Laptop, Laptop]) -> None:
+    """A machine that has lost its chains, its anchors as well, is told which ones; the other still proves them."""
+    one, other = laptops
+    await one.work()
+    (chain,) = chains_in(audit_directory(one.home))
+    shutil.rmtree(audit_directory(one.home))
+    shutil.rmtree(tasks_directory(one.home))
+    found = one.problems()
+    assert any(each.what == "missing" and chain in each.file.name for each in found)
+    assert any(each.what == "cut" and each.file.name == ANCHORS for each in found)
+    assert other.problems() == []
+
+
+async def test_a_rewritten_audit_is_named(laptops: tuple[Laptop, Laptop]) -> None:
+    """An audit written anew, whole in itself, is not the one that the store has anchored."""
+    one, other = laptops
+    await one.work()
+    machine = (one.home / "machine").read_text()
+    shutil.rmtree(one.home)
+    await Laptop(one.place, other.address).work()
+    (one.home / "machine").write_text(machine)
+    found = one.problems()
+    assert any(each.what == "changed" and "was rewritten" in each.detail for each in found)
+
+
+async def test_a_store_that_forgets_is_named(laptops: tuple[Laptop, Laptop]) -> None:
+    """Who owns the store can change its anchors, and a machine that put them on record says so."""
+    one, other = laptops
+    await one.work()
+    await other.work()
+    assert [each.machine for each in other.proof().witnessed] == [one.machine]
+    with connect(other.address) as connection:
+        connection.execute("UPDATE audit_anchors SET hash = repeat('0', 64) WHERE machine = %s", (one.machine,))
+    assert any("this machine saw anchor" in each.detail for each in other.problems())
+    with connect(other.address) as connection:
+        connection.execute("DELETE FROM audit_anchors WHERE machine = %s", (one.machine,))
+    assert any("the store has none" in each.detail for each in other.problems())
+
+
+async def test_what_was_logged_without_the_store_is_sent_later(
+    postgres: Server, laptops: tuple[Laptop, Laptop], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A task runs to its end while the store is away; the next start sends its log."""
+    one, other = laptops
+    postgres.end()
+    try:
+        task = await one.work()
+        found = one.problems()
+        assert [each.what for each in found] == ["missing"] and "could not be asked" in found[0].detail
+    finally:
+        postgres.run()
+    assert "logs stay on this machine" in caplog.text
+    await one.idle()
+    assert find_log_elsewhere(other.home, other.address, task).task_id() == task
+
+
+def test_a_worker_cannot_rewrite_what_is_anchored(store: StoreAddress) -> None:
+    """The tables that vouch for audits are append-only for a machine that only works."""
+    with connect(store) as connection:
+        for table in ("audit_anchors", "audit_witnesses"):
+            row = connection.execute(
+                b"SELECT has_table_privilege('artoo_worker', %s, 'INSERT') AS adds,"
+                b" has_table_privilege('artoo_worker', %s, 'UPDATE') AS changes,"
+                b" has_table_privilege('artoo_worker', %s, 'DELETE') AS removes",
+                (table, table, table),
+            ).fetchone()
+            assert row == {"adds": True, "changes": False, "removes": False}
+
+
+def test_a_home_is_one_machine(tmp_path: Path, store: StoreAddress) -> None:
+    """A home keeps its id; what is no id is refused."""
+    machine = this_machine(tmp_path / "home")
+    assert this_machine(tmp_path / "home") == machine
+    with connect(store) as connection:
+        stream.seen(connection, machine, "0")
+        stream.seen(connection, machine, "1")
+        assert stream.machines(connection) == {machine.id: machine.name}
+    (tmp_path / "home" / "machine").write_text("nonsense")
+    with pytest.raises(ConfigurationError, match="holds no machine's id"):
+        this_machine(tmp_path / "home")

@@ -1,0 +1,115 @@
+"""Books that move from a home into a store and back: nothing is lost, and both go on from there."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from artoo.agents.allocation import Allocation
+from artoo.agents.asking import Asking
+from artoo.agents.board import Board
+from artoo.agents.board_rows import TaskClaim
+from artoo.agents.cognition_store import CognitionStore, Session
+from artoo.agents.database import Database
+from artoo.agents.embedded import EmbeddedDatabase
+from artoo.agents.mail_rows import MailClaim
+from artoo.agents.mailbox import Mailbox
+from artoo.agents.moving import TABLES, Books
+from artoo.agents.observations import Noted
+from artoo.agents.patrol_store import ItemState, PatrolStore
+from artoo.agents.registry import Registry
+from artoo.agents.shared import SharedDatabase
+from artoo.agents.wake import Wake
+from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TrustLevel
+from artoo.contracts.errors import ActivityStoreError, ConfigurationError
+from artoo.runtime.system import SystemClock, UuidIds
+from artoo.store.address import StoreAddress
+from artoo.store.connecting import connect
+
+IDS, CLOCK = UuidIds(), SystemClock()
+
+
+async def fill(database: Database) -> None:
+    """Something in every table that moves: tasks in several states, letters, a wait, activity, odd texts."""
+    registry, board, mailbox = Registry(database), Board(database, IDS), Mailbox(database, CLOCK, IDS)
+    for name in ("ada", "bob"):
+        await registry.register(name, OPERATOR, sha256="0" * 64, trust=TrustLevel.SENIOR)
+    await registry.pause("bob", OPERATOR)
+    done = await board.add("done 完成 \N{SNOWMAN}", OPERATOR, complexity=Complexity.SIMPLE)
+    await board.work.submit(await board.work.take(done.id, "ada"), 'it\'s \\done\\ "so"\n')
+    await board.work.take((await board.add("under way", OPERATOR)).id, "ada")
+    await board.set_complexity((await board.add("waits", OPERATOR)).id, Complexity.COMPLEX, OPERATOR)
+    for number in range(30):
+        await mailbox.send(OPERATOR, "ada", f"letter {number}")
+    await mailbox.answer(await taken(mailbox), "yes")
+    await Asking(database, mailbox, Wake(database, CLOCK), CLOCK).ask("ada", OPERATOR, "so?", seconds=0.01)
+    store = CognitionStore(database, "ada", 90)
+    await store.keep(Session("run", "task", "did it"), Noted("saw it", "pattern"))
+    await PatrolStore(database, "ada").put("item", ItemState(CLOCK.now(), "seen", "key"))
+
+
+async def taken(mailbox: Mailbox) -> MailClaim:
+    """The next letter."""
+    claim = await mailbox.take("ada")
+    assert claim is not None
+    return claim
+
+
+async def test_a_home_moves_into_a_store_and_back(store: StoreAddress, tmp_path: Path) -> None:
+    """Rows and hashes are the same in the home, in the store, and in a second home; the board goes on in both."""
+    async with await EmbeddedDatabase.open(tmp_path / "one.db", CLOCK) as database:
+        await fill(database)
+    first, second = Books(tmp_path / "one.db", "m1"), Books(tmp_path / "two.db", "m2")
+    before = first.in_home()
+    assert first.move_in(store) == before == first.in_store(store) == second.move_out(store)
+    assert {one.table for one in before if not one.rows} <= {"waits", "pulses", "patterns", "dreams", "marks"}
+    assert [one.table for one in before] == [table.name for table in TABLES]
+    async with await SharedDatabase.open(store, holder="m1/1/2/3/4") as shared:
+        await goes_on(shared, "m1")
+    async with await EmbeddedDatabase.open(tmp_path / "two.db", CLOCK) as home:
+        await goes_on(home, "m1")
+
+
+async def goes_on(database: Database, machine: str) -> None:
+    """The log, the queue and the letters go on in their order; the finished task names who has its files."""
+    board, mailbox = Board(database, IDS), Mailbox(database, CLOCK, IDS)
+    tasks = {task.text[:4]: task for task in await board.list()}
+    assert tasks["done"].made_on in ("", machine)
+    later = await board.add("later", OPERATOR)
+    claim = await Allocation(database, IDS, mail=False).next("ada")
+    assert isinstance(claim, TaskClaim)
+    assert claim.task.text == "waits"
+    await board.set_reviewer(later.id, OPERATOR, OPERATOR)
+    assert [record.__class__.__name__ for record in await board.log(later.id)] == ["TaskMoved", "TaskChanged"]
+    letter = await taken(mailbox)
+    assert letter.mail.text == "letter 1"
+    await mailbox.answer(letter, "yes")
+    assert (await board.get(tasks["unde"].id)).state is BoardState.IN_PROGRESS
+
+
+async def test_books_move_only_to_where_none_are(store: StoreAddress, tmp_path: Path) -> None:
+    """A store and a home that have something already are left alone."""
+    for name in ("one", "two"):
+        async with await EmbeddedDatabase.open(tmp_path / f"{name}.db", CLOCK) as database:
+            await Registry(database).register("ada", OPERATOR, sha256="0" * 64)
+    Books(tmp_path / "one.db", "m1").move_in(store)
+    with pytest.raises(ConfigurationError, match="has books already"):
+        Books(tmp_path / "two.db", "m2").move_in(store)
+    with pytest.raises(ConfigurationError, match="has books already"):
+        Books(tmp_path / "two.db", "m2").move_out(store)
+
+
+async def test_a_move_that_fails_leaves_nothing(store: StoreAddress, tmp_path: Path) -> None:
+    """A row that the store refuses takes all others back."""
+    async with await EmbeddedDatabase.open(tmp_path / "one.db", CLOCK) as database:
+        await fill(database)
+    with closing(sqlite3.connect(tmp_path / "one.db")) as file:
+        file.execute("INSERT INTO marks VALUES ('odd', 'a' || char(0))")
+        file.commit()
+    with pytest.raises(ActivityStoreError, match="NUL"):
+        Books(tmp_path / "one.db", "m1").move_in(store)
+    with connect(store) as connection:
+        assert connection.execute("SELECT count(*) AS n FROM mails").fetchone() == {"n": 0}

@@ -1,0 +1,299 @@
+# pyright: reportPrivateUsage=false
+"""The books in a shared store where they differ from a file: many writers, lost answers, a store that goes away."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import signal
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+import psycopg
+import pytest
+
+from artoo.agents import shared
+from artoo.agents.allocation import Allocation
+from artoo.agents.board import Board
+from artoo.agents.board_rows import TaskClaim
+from artoo.agents.holders import is_dead, this_process
+from artoo.agents.mailbox import Mailbox
+from artoo.agents.registry import Registry
+from artoo.agents.seats import SEAT_SECONDS, Seats
+from artoo.agents.shared import SharedDatabase
+from artoo.agents.transaction import Reading, Writing
+from artoo.agents.wake import Wake
+from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TrustLevel
+from artoo.contracts.errors import ActivityStoreError, ClaimLost, StoreAway
+from artoo.runtime.system import SystemClock, UuidIds
+from artoo.store.address import StoreAddress
+from artoo.store.connecting import connect
+from artoo.testing import FakeClock
+from postgres_server import Server
+
+IDS = UuidIds()
+
+
+async def opened(store: StoreAddress, machine: str, *, patience: float = 20.0) -> SharedDatabase:
+    """The books, as a process of this machine has them."""
+    return await SharedDatabase.open(store, holder=this_process(machine), patience=patience)
+
+
+@asynccontextmanager
+async def machine(store: StoreAddress, name: str, *, patience: float = 20.0) -> AsyncGenerator[SharedDatabase]:
+    """The same, with the agent `ada` known."""
+    async with await opened(store, name, patience=patience) as database:
+        await Registry(database).register("ada", OPERATOR, sha256="0" * 64, trust=TrustLevel.SENIOR)
+        yield database
+
+
+async def test_many_claim_and_each_task_is_one_machines(store: StoreAddress) -> None:
+    """Six machines that claim at once get sixty tasks, each once, and find no more."""
+    async with machine(store, "m0") as first:
+        board = Board(first, IDS)
+        tasks = [await board.add(f"task {number}", OPERATOR) for number in range(60)]
+        databases = [await opened(store, f"m{number}") for number in range(6)]
+
+        async def claim_all(database: SharedDatabase) -> list[str]:
+            got: list[str] = []
+            while isinstance(claim := await Allocation(database, IDS, mail=False).next("ada"), TaskClaim):
+                got.append(claim.task.id)
+            return got
+
+        shares = await asyncio.gather(*map(claim_all, databases))
+        for database in databases:
+            await database.close()
+        assert sorted(one for share in shares for one in share) == sorted(task.id for task in tasks)
+
+
+async def test_a_stale_epoch_finishes_nothing(store: StoreAddress) -> None:
+    """Who slept beyond its lease can neither renew, submit, fail nor give back; the other's work stands."""
+    clock = FakeClock()
+    async with (
+        await SharedDatabase.open(store, holder="a/1/2/3/4", clock=clock) as asleep,
+        await SharedDatabase.open(store, holder="b/1/2/3/4", clock=clock) as awake,
+    ):
+        await Registry(awake).register("ada", OPERATOR, sha256="0" * 64, trust=TrustLevel.SENIOR)
+        task = await Board(awake, IDS).add("x", OPERATOR, complexity=Complexity.SIMPLE)
+        stale = await Board(asleep, IDS).work.take(task.id, "ada")
+        clock.advance(61)
+        assert (await Board(awake, IDS).work.recover()).work == (task.id,)
+        fresh = await Board(awake, IDS).work.take(task.id, "ada")
+        assert fresh.epoch == stale.epoch + 1
+        work = Board(asleep, IDS).work
+        for late in (
+            work.renew(stale), work.submit(stale, "stale"), work.fail(stale, "x"), work.give_back(stale, "x"),
+            work.began(stale, "run"), work.hold_up(stale, "x"),
+        ):  # fmt: skip
+            with pytest.raises(ClaimLost):
+                await late
+        done = await Board(awake, IDS).work.submit(fresh, "fresh")
+        assert (done.state, done.summary) == (BoardState.COMPLETED, "fresh")
+
+
+async def test_nothing_is_said_of_processes_of_other_machines(store: StoreAddress) -> None:
+    """Another machine's process is never taken for dead, whatever its numbers; one of the same machine is."""
+    process = this_process().split("/", 1)[1]
+    assert not is_dead(f"other/4194303/{process}", this_process("here"))
+    assert is_dead(f"here/4194303/{process}", this_process("here"))
+    assert not is_dead(f"4194303/{process}", this_process("here"))
+
+
+async def test_a_letter_is_answered_once_by_many(store: StoreAddress) -> None:
+    """Letters that four machines answer at once have one answer each, and nothing is left."""
+    async with machine(store, "m0") as first:
+        sent = [await Mailbox(first, SystemClock(), IDS).send(OPERATOR, "ada", f"{n}") for n in range(24)]
+        databases = [await opened(store, f"m{number}") for number in range(4)]
+
+        async def answer_all(database: SharedDatabase) -> None:
+            mailbox = Mailbox(database, SystemClock(), IDS)
+            while (claim := await mailbox.take("ada")) is not None:
+                await mailbox.answer(claim, "yes")
+
+        await asyncio.gather(*map(answer_all, databases))
+        for database in databases:
+            await database.close()
+        answers = await Mailbox(first, SystemClock(), IDS).list(OPERATOR, "inbox")
+        assert sorted(str(one.mail.in_reply_to) for one in answers) == sorted(mail.id for mail in sent)
+
+
+async def test_one_name_sends_one_letter_from_many_machines(store: StoreAddress) -> None:
+    """A letter that several send at once under one id is there once, and nobody sees an error."""
+    async with machine(store, "m0") as first, await opened(store, "m1") as second:
+        boxes = [Mailbox(database, SystemClock(), IDS) for database in (first, second, first, second)]
+        sent = await asyncio.gather(*(box.send(OPERATOR, "ada", "hello", mail_id="one") for box in boxes))
+        assert {mail.id for mail in sent} == {"one"}
+        assert await boxes[0].unread("ada") == 1
+
+
+async def test_transactions_that_hold_one_anothers_rows_are_tried_again(store: StoreAddress) -> None:
+    """Two writers that take two rows in opposite orders both come through."""
+    async with machine(store, "m0") as database:
+        await Registry(database).register("bob", OPERATOR, sha256="0" * 64)
+
+        def both(first: str, second: str) -> Callable[[Writing], None]:
+            def work(writing: Writing) -> None:
+                for name in (first, second):
+                    writing.one("SELECT * FROM agents WHERE name = ?", (name,), hold="wait")
+                    writing.run("UPDATE agents SET created_at_us = created_at_us + 1 WHERE name = ?", (name,))
+
+            return work
+
+        def counts(reading: Reading) -> list[int]:
+            return [int(row["created_at_us"]) for row in reading.all("SELECT * FROM agents ORDER BY name")]
+
+        before = await database.read(counts)
+        orders = [("ada", "bob") if number % 2 else ("bob", "ada") for number in range(12)]
+        await asyncio.gather(*(database.write(both(*order)) for order in orders))
+        assert await database.read(counts) == [one + 12 for one in before]
+
+
+async def test_a_commit_without_an_answer_is_asked_after(
+    store: StoreAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection dies with the answer to a commit: what was written is there once, and its writer knows it."""
+    committing, lost = SharedDatabase._commit, list[str]()
+
+    def cut(
+        self: SharedDatabase, connection: psycopg.Connection[dict[str, object]], xid: str, result: object
+    ) -> None:
+        if lost:
+            committing(self, connection, xid, result)
+            return
+        lost.append(xid)
+        committing(self, connection, xid, result)
+        raise shared._Unanswered(xid, result)
+
+    async with machine(store, "m0") as database:
+        monkeypatch.setattr(SharedDatabase, "_commit", cut)
+        task = await Board(database, IDS).add("once", OPERATOR)
+        assert [one.id for one in await Board(database, IDS).list()] == [task.id]
+        assert len(lost) == 1
+
+
+async def test_a_commit_that_was_not_made_is_made_again(
+    store: StoreAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection dies before the commit arrives: the store says aborted, and the work is done again, once."""
+    committing, lost = SharedDatabase._commit, list[str]()
+
+    def cut(
+        self: SharedDatabase, connection: psycopg.Connection[dict[str, object]], xid: str, result: object
+    ) -> None:
+        if lost:
+            committing(self, connection, xid, result)
+            return
+        lost.append(xid)
+        connection.execute("ROLLBACK")
+        raise shared._Unanswered(xid, result)
+
+    async with machine(store, "m0") as database:
+        monkeypatch.setattr(SharedDatabase, "_commit", cut)
+        task = await Board(database, IDS).add("once", OPERATOR)
+        assert [one.id for one in await Board(database, IDS).list()] == [task.id]
+
+
+async def test_a_broken_connection_in_the_middle_is_replaced(store: StoreAddress) -> None:
+    """The server ends every session between two writes: the next one comes through."""
+    async with machine(store, "m0") as database:
+        await Board(database, IDS).add("before", OPERATOR)
+        with connect(store) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        await Board(database, IDS).add("after", OPERATOR)
+        assert [one.text for one in await Board(database, IDS).list()] == ["before", "after"]
+
+
+async def test_who_waits_is_woken_by_another_machine(store: StoreAddress) -> None:
+    """A letter from another machine ends the wait long before the poll would."""
+    clock = SystemClock()
+    async with machine(store, "m0") as here, await opened(store, "m1") as there, asyncio.timeout(60):
+        wake = Wake(here, clock, poll_seconds=3_600)
+        mark = await wake.mark("ada")
+        waiting = asyncio.create_task(wake.wait("ada", mark, 3_600))
+        await Mailbox(there, clock, IDS).send(OPERATOR, "ada", "wake up")
+        assert await waiting
+
+
+async def test_an_agents_heart_beats_on_one_machine(store: StoreAddress) -> None:
+    """Of two machines with the same agent one has its seat; when that is gone, the other takes it."""
+    clock = FakeClock()
+    async with (
+        await SharedDatabase.open(store, holder="a/1/2/3/4", clock=clock) as one,
+        await SharedDatabase.open(store, holder="b/1/2/3/4", clock=clock) as other,
+    ):
+        assert await Seats(one).take("ada")
+        assert not await Seats(other).take("ada")
+        clock.advance(SEAT_SECONDS / 2)
+        assert await Seats(one).take("ada"), "it renews its own"
+        clock.advance(SEAT_SECONDS - 1)
+        assert not await Seats(other).take("ada")
+        clock.advance(2)
+        assert await Seats(other).take("ada")
+        assert not await Seats(one).take("ada"), "it has come back too late"
+        await Seats(other).leave()
+        assert await Seats(one).take("ada")
+
+
+async def test_work_on_a_project_is_taken_where_it_is(store: StoreAddress) -> None:
+    """A machine claims tasks of no project and of its own projects; a review only where the files are."""
+    async with machine(store, "m0") as here, await opened(store, "m1") as there:
+        board = Board(here, IDS)
+        site = await board.add("the site", OPERATOR, project="git.example.org/site")
+        plain = await board.add("anything", OPERATOR)
+        without = Allocation(there, IDS, projects=[])
+        having = Allocation(there, IDS, projects=["git.example.org/site", "/srv/other"])
+        claim = await without.next("ada")
+        assert isinstance(claim, TaskClaim)
+        assert claim.task.id == plain.id
+        assert await without.next("ada") is None
+        claim = await having.next("ada")
+        assert isinstance(claim, TaskClaim)
+        assert claim.task.id == site.id
+
+
+@pytest.mark.usefixtures("postgres")  # skipped where there is none
+async def test_a_store_that_goes_away_is_waited_for() -> None:
+    """The server is killed and started again: who stays waits and is told both; a command gives up."""
+    server, told, away = Server.start(), list[str](), asyncio.Event()
+    try:
+        address = server.new_database()
+        async with machine(address, "m0", patience=math.inf) as database, asyncio.timeout(120):
+            database.on_away(told.append)
+            database.on_away(lambda _: away.set())
+            server.end(signal.SIGQUIT)
+            writing = asyncio.create_task(Board(database, IDS).add("meanwhile", OPERATOR))
+            await away.wait()
+            with pytest.raises(StoreAway, match="Check that it runs"):
+                await opened(address, "m1", patience=0.1)
+            assert not writing.done()
+            server.run()
+            assert (await writing).text == "meanwhile"
+            assert [one.text for one in await Board(database, IDS).list()] == ["meanwhile"]
+    finally:
+        server.stop()
+    assert len(told) == 2
+    assert "Nothing new is begun" in told[0]
+    assert "is back" in told[1]
+
+
+@pytest.mark.parametrize("table", ["transitions", "task_changes"])
+@pytest.mark.parametrize("verb", ["UPDATE {} SET actor = 'nobody'", "DELETE FROM {}", "TRUNCATE {}"])
+async def test_the_audit_trail_is_append_only(store: StoreAddress, table: str, verb: str) -> None:
+    """The store itself refuses to change or drop what happened, to its owner too."""
+    async with machine(store, "m0") as database:
+        task = await Board(database, IDS).add("x", OPERATOR)
+        await Board(database, IDS).set_complexity(task.id, None, OPERATOR)
+    with connect(store) as connection, pytest.raises(psycopg.errors.RestrictViolation, match="kept as they were"):
+        connection.execute(verb.format(table).encode())
+
+
+async def test_closed_books_say_so(store: StoreAddress) -> None:
+    """Closing twice is no error; using them afterwards is one."""
+    database = await opened(store, "m0")
+    await database.close()
+    await database.close()
+    with pytest.raises(ActivityStoreError, match="closed"):
+        await database.version()
