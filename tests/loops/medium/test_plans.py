@@ -11,6 +11,7 @@ from artoo.contracts.criteria import CommandSucceeds, Criterion, FileExists, Mod
 from artoo.contracts.execution import CriterionVerdict, DecidedBy, SubTaskOutcome
 from artoo.contracts.plan import MustNot, PlannedSubTask
 from artoo.contracts.solution import Directive, Loss, PlanDirective
+from artoo.control.decision import urgency
 from artoo.loops.medium.directive_text import directive_text, failed_checks
 from artoo.loops.medium.plan_check import PlanRules, fingerprint, objections, similarity
 from artoo.loops.medium.plan_draft import (
@@ -213,21 +214,21 @@ def directive(kind: Directive, gradient: float = 0.0, **more: object) -> PlanDir
 def test_each_directive_says_its_own() -> None:
     """The four directives differ in words, and each says what must change."""
     kinds = (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH, Directive.CHANGE_PATH, Directive.REFINE)
-    assert len({directive_text(directive(kind), 0.1) for kind in kinds}) == 4
+    assert len({directive_text(directive(kind)) for kind in kinds}) == 4
 
 
 @pytest.mark.parametrize("gradient", [-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3])
 @pytest.mark.parametrize("kind", [Directive.CHANGE_APPROACH, Directive.REFINE])
 def test_urgency_is_the_sign_of_the_gradient(kind: Directive, gradient: float) -> None:
     """Worsening and improving say so, from the configured ε on; a plateau says neither."""
-    text = directive_text(directive(kind, gradient), 0.2)
+    text = directive_text(directive(kind, gradient, urgency=urgency(gradient, 0.2).value))
     assert ("further away" in text) is (gradient >= 0.2) and ("nearer" in text) is (gradient <= -0.2)
 
 
 @pytest.mark.parametrize("kind", [Directive.BREAK_SYMMETRY, Directive.CHANGE_PATH])
 def test_a_plateau_has_no_urgency(kind: Directive) -> None:
     """A macro-state that means a plateau never says that something moved."""
-    assert "than in the round before" not in directive_text(directive(kind, 0.5), 0.1)
+    assert "than in the round before" not in directive_text(directive(kind, 0.5, urgency="worsening"))
 
 
 def test_what_failed_and_what_stands_are_named_once() -> None:
@@ -241,7 +242,7 @@ def test_what_failed_and_what_stands_are_named_once() -> None:
     given = directive(
         Directive.REFINE, failed=(failed,), standing=(done,), unmet=(unmet,), suggested_alternatives=("glob",)
     )
-    text = directive_text(given, 0.1)
+    text = directive_text(given)
     for part in ("Not met: a number: no digit", "worked for this request before: glob", "- list: a.txt"):
         assert text.count(part) == 1
     assert failed_checks(given) == ("a number",)
