@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from artoo.lab.experiment import Experiment
-from artoo.lab.experiments import control, memory, sensitivity, stop, structure, terms
+from artoo.lab.experiments import control, memory, sensitivity, stop, structure, terms, tuning
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     control.EXPERIMENT,
@@ -12,6 +12,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     structure.EXPERIMENT,
     stop.EXPERIMENT,
     sensitivity.EXPERIMENT,
+    tuning.EXPERIMENT,
 )
 
 
