@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from artoo.lab.experiment import Experiment
-from artoo.lab.experiments import claims, control, memory, sensitivity, stop, structure, terms, tuning
+from artoo.lab.experiments import claims, commands, control, memory, sensitivity, stop, structure, terms, tuning
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     control.EXPERIMENT,
@@ -14,6 +14,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     sensitivity.EXPERIMENT,
     tuning.EXPERIMENT,
     claims.EXPERIMENT,
+    commands.EXPERIMENT,
 )
 
 

@@ -205,7 +205,8 @@ def judge(rows: Rows) -> Outcome:
         "With an AUROC of .5 a coin is as good. The bag of words is a naive Bayes that has learnt from the other "
         "half. Intervals by bootstrap over tasks.",
     )
-    return Outcome(findings, (table, _samples(halves)))
+    files = sorted({each.task.rpartition(" ")[0] for half in halves.values() for each in half})
+    return Outcome(findings, (table, _samples(halves)), notes=(f"Read: {', '.join(files)}.",))
 
 
 def _samples(halves: Mapping[str, list[Judged]]) -> Table:
