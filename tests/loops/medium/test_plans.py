@@ -13,7 +13,7 @@ from artoo.contracts.plan import MustNot, PlannedSubTask
 from artoo.contracts.solution import Directive, Loss, PlanDirective
 from artoo.control.decision import urgency
 from artoo.loops.medium.directive_text import directive_text, failed_checks
-from artoo.loops.medium.plan_check import PlanRules, fingerprint, objections, similarity
+from artoo.loops.medium.plan_check import Fingerprint, PlanRules, fingerprint, objections
 from artoo.loops.medium.plan_draft import (
     Amendment,
     SubTaskDraft,
@@ -118,7 +118,7 @@ def planned(intent: str = "do it", tool: str | None = "shell", *criteria: Criter
 
 
 def refused(
-    *subtasks: PlannedSubTask, must_not: MustNot | None = None, tried: tuple[str, ...] = (), most: int = 8
+    *subtasks: PlannedSubTask, must_not: MustNot | None = None, tried: tuple[Fingerprint, ...] = (), most: int = 8
 ) -> list[str]:
     rules = PlanRules(("shell", "read_file"), must_not or MustNot(), tried, most)
     return objections(subtasks, [NUMBER], rules)
@@ -186,12 +186,23 @@ def test_a_plan_in_the_same_words_is_refused() -> None:
     assert refused(planned("open the file and number each row", "read_file"), tried=tried) == []
 
 
+def test_another_tool_makes_another_plan() -> None:
+    """A long intent with another tool is what `break_symmetry` asks for, though it differs in no word."""
+    intent = (
+        "count the lines of every file below the folder and say which of them has the most of all, with its name"
+    )
+    tried = (fingerprint([(1, "shell", intent)]),)
+    assert "nearly the same" in refused(planned(intent.replace(" of all", "")), tried=tried)[0]
+    assert refused(planned(intent, "read_file"), tried=tried) == []
+
+
 @given(st.text(max_size=60), st.text(max_size=60))
 @settings(deadline=None, max_examples=100)
 def test_similarity_is_a_similarity(one: str, other: str) -> None:
     """In [0, 1], symmetric, and 1 for equal texts."""
-    assert 0.0 <= similarity(one, other) == similarity(other, one) <= 1.0
-    assert similarity(one, one) == 1.0
+    a, b = (fingerprint([(1, None, intent)]) for intent in (one, other))
+    assert 0.0 <= a.similarity(b) == b.similarity(a) <= 1.0
+    assert a.similarity(a) == 1.0 and a.is_nearly(a)
 
 
 # --- what the planner is told -----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from artoo.loops.medium.advice import Advice
 from artoo.loops.medium.blocking import keeping_hands
 from artoo.loops.medium.counsel import Counsel
 from artoo.loops.medium.directive_text import directive_text, failed_checks
-from artoo.loops.medium.plan_check import PlanRules, fingerprint, objections
+from artoo.loops.medium.plan_check import Fingerprint, PlanRules, fingerprint, objections
 from artoo.loops.medium.plan_draft import (
     PlanDraft,
     SubTaskDraft,
@@ -52,7 +52,7 @@ class _Task:
     criteria: tuple[Criterion, ...] = ()
     scope: str | None = None
     deadline: datetime | None = None
-    tried: list[str] = field(default_factory=list[str])
+    tried: list[Fingerprint] = field(default_factory=list[Fingerprint])
     amended: list[str] = field(default_factory=list[str])
 
 
