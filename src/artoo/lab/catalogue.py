@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from artoo.lab.experiment import Experiment
-from artoo.lab.experiments import claims, commands, control, memory, sensitivity, stop, structure, terms, tuning
+from artoo.lab.experiments import (
+    blame,
+    claims,
+    commands,
+    control,
+    memory,
+    sensitivity,
+    stop,
+    structure,
+    terms,
+    tuning,
+)
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     control.EXPERIMENT,
@@ -15,6 +26,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     tuning.EXPERIMENT,
     claims.EXPERIMENT,
     commands.EXPERIMENT,
+    blame.EXPERIMENT,
 )
 
 

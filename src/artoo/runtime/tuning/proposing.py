@@ -210,9 +210,12 @@ def _judged(
 def _effects(
     evidence: Evidence, present: Law, other: Law, worth: float, sample: Sequence[int]
 ) -> list[Effect | None]:
-    """For each task of the sample; None where nobody knows."""
-    before, after = (evidence.values(law, sample) for law in (present, other))
-    return [_effect(before[number], after[number], worth) for number in sample]
+    """For each task of the sample; None where nobody knows. Where both laws do what was done, nothing changes."""
+    moved = {number for number in sample if not (present.follows[number] and other.follows[number])}
+    taken = evidence.taken(sample)
+    before, after = (evidence.values(law, moved, taken) for law in (present, other))
+    still = Effect(0.0, 0.0, 0.0)
+    return [_effect(before[number], after[number], worth) if number in moved else still for number in sample]
 
 
 def _effect(before: Value | None, after: Value | None, worth: float) -> Effect | None:

@@ -32,6 +32,8 @@ State = tuple[int, bool, bool, int, int, int]
 Way = tuple[State, Directive]
 Place = tuple[int, int]
 """Number of a record, number of its step."""
+Taken = dict[Way, list[Place]]
+"""Where each way was taken."""
 
 
 class Value(NamedTuple):
@@ -52,17 +54,20 @@ def decisions(record: Record, h: Hyperparameters) -> tuple[Directive, ...]:
     return tuple(found)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Law:
-    """Numbers, and what they decide along each record."""
+    """Numbers, and what they decide along each record; `follows`: whether that is what was decided."""
 
     h: Hyperparameters
     decided: tuple[tuple[Directive, ...], ...]
+    follows: tuple[bool, ...]
 
     @classmethod
-    def along(cls, records: Iterable[Record], h: Hyperparameters) -> Law:
+    def along(cls, records: Sequence[Record], h: Hyperparameters) -> Law:
         """Replays all records."""
-        return cls(h, tuple(decisions(record, h) for record in records))
+        decided = tuple(decisions(record, h) for record in records)
+        done = (tuple(step.taken for step in record.steps) for record in records)
+        return cls(h, decided, tuple(a == b for a, b in zip(decided, done, strict=True)))
 
 
 @dataclass
@@ -83,7 +88,7 @@ class Evidence:
             takers[way] = {number for number, _ in places}
         return frozenset(way for way, tasks in takers.items() if len(tasks) >= LEAST_COMPARABLE)
 
-    def taken(self, sample: Iterable[int]) -> dict[Way, list[Place]]:
+    def taken(self, sample: Iterable[int]) -> Taken:
         """Where each way on was taken, in a sample of the records (a number may be in it more than once)."""
         found = dict[Way, list[Place]]()
         for number in sample:
@@ -92,18 +97,16 @@ class Evidence:
                     found.setdefault((self.states[number][at], step.taken), []).append((number, at))
         return found
 
-    def values(self, law: Law, sample: Sequence[int]) -> dict[int, Value | None]:
-        """What each task of the sample comes to under a law, by the ways that the sample's tasks took; None: nobody
-        knows.
-        """
-        outlook = _Outlook(self, law, self.taken(sample))
-        return {number: outlook.at(number, 0) for number in set(sample)}
+    def values(self, law: Law, numbers: Iterable[int], taken: Taken) -> dict[int, Value | None]:
+        """What tasks come to under a law, by the ways that were `taken`; None: nobody knows."""
+        outlook = _Outlook(self, law, taken)
+        return {number: outlook.at(number, 0) for number in numbers}
 
 
 class _Outlook:
     """Looks ahead from a place, by the record while the law agrees with it, else by comparable rounds."""
 
-    def __init__(self, evidence: Evidence, law: Law, taken: dict[Way, list[Place]]) -> None:
+    def __init__(self, evidence: Evidence, law: Law, taken: Taken) -> None:
         self._evidence, self._law, self._taken = evidence, law, taken
         self._beyond = dict[Way, Value | None]()
 
