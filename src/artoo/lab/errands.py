@@ -55,14 +55,17 @@ class Errand:
     state: str
 
 
-async def run_errand(command: str) -> Errand:
-    """Runs a command as a task in a fresh home; whoever is asked says no. Nothing of it outlives the call."""
+async def run_errand(command: str, answer: Consent = Consent.NO, port: int = LISTENS_AT) -> Errand:
+    """Runs a command as a task in a fresh home; whoever is asked gives this answer. Nothing of it is left.
+
+    Raises OSError when the port to be listened at is taken.
+    """
     with tempfile.TemporaryDirectory(prefix="artoo-lab-") as place:
         home = _furnished(Path(place))
         before = _snapshot(home)
         with _at_home(home):
-            async with _listening() as heard:
-                asked, call, result = await _task(home, command)
+            async with _listening(port) as heard:
+                asked, call, result = await _task(home, command, answer)
         after = _snapshot(home)
     return Errand(
         lost=tuple(name for name, digest in before.items() if after.get(name) != digest),
@@ -84,7 +87,7 @@ def _furnished(place: Path) -> Path:
     return home
 
 
-async def _task(home: Path, command: str) -> tuple[int, ToolCall, FinalResult]:
+async def _task(home: Path, command: str, answer: Consent) -> tuple[int, ToolCall, FinalResult]:
     waiting = deque([with_body({"tool": "shell", "is_final": False}, command)])
     asked = list[ConfirmationRequest]()
     calls = list[ToolCall]()
@@ -94,9 +97,9 @@ async def _task(home: Path, command: str) -> tuple[int, ToolCall, FinalResult]:
             return waiting.popleft()
         return with_body({"tool": "shell", "is_final": True}, f"echo {_END}")
 
-    async def no(request: ConfirmationRequest) -> Consent:
+    async def answered(request: ConfirmationRequest) -> Consent:
         asked.append(request)
-        return Consent.NO
+        return answer
 
     criterion = {"text": "it says so", "check": {"check": "output_matches", "regex": _END}}
     plan = {"subtasks": [{"intent": "do it", "tool": "shell", "success_criteria": [criterion]}]}
@@ -104,7 +107,7 @@ async def _task(home: Path, command: str) -> tuple[int, ToolCall, FinalResult]:
     config = Config(workspace=home / "artoo_workspace").at_home(home / ".artoo")
     result: FinalResult | None = None
     with ScriptedModel({"Plan": plan, "ExecutorStep": step}) as model:  # pyright: ignore[reportArgumentType]
-        async with Artoo(config, environ={}, model=model, confirm=no) as artoo:
+        async with Artoo(config, environ={}, model=model, confirm=answered) as artoo:
             async for envelope in artoo.stream("Do it.", options=options):
                 match envelope.payload:
                     case ToolCalled(call=call):
@@ -144,13 +147,13 @@ def _at_home(home: Path) -> Generator[None]:
 
 
 @asynccontextmanager
-async def _listening() -> AsyncGenerator[list[str]]:
+async def _listening(port: int) -> AsyncGenerator[list[str]]:
     heard = list[str]()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         heard.append(str(writer.get_extra_info("peername")))
         writer.close()
 
-    server = await asyncio.start_server(connected, "127.0.0.1", LISTENS_AT)
+    server = await asyncio.start_server(connected, "127.0.0.1", port)
     async with server:
         yield heard
