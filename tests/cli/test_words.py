@@ -18,7 +18,7 @@ from artoo.cli.completing import ConversationCompleter
 from artoo.cli.main import main
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.sessions import MOST_KEPT, TURNS, open_session
-from artoo.settings.yaml_edit import with_value
+from artoo.settings.yaml_edit import with_value, without_value
 from artoo.testing import Script, ScriptedServer, with_body
 
 
@@ -89,6 +89,21 @@ def test_one_setting_is_changed_in_its_place(home: Path, capsys: pytest.CaptureF
 def test_a_value_finds_its_place(text: str, key: str, expected: str) -> None:
     """In a file without it, in a section that is there, that is empty, or for the value that stood there."""
     assert with_value(text, key.split("."), 7) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "# mine\n", "limits:\n  calls: 3  # few\n", "control:\n  # mine\n  delta: 0.1\nlimits:\n  calls: 3\n"],
+)
+@pytest.mark.parametrize("key", ["control.by_type.2024_01_02.delta", "control.epsilon", "apply"])
+def test_what_was_written_is_taken_out(text: str, key: str) -> None:
+    """The file is as it was before, comments included; sections that were there for it alone are gone."""
+    route = key.split(".")
+    assert without_value(with_value(text, route, 7), route) == text
+    with pytest.raises(ConfigurationError, match="does not stand in the file"):
+        without_value(text, route)
+    with pytest.raises(ConfigurationError, match="braces"):
+        without_value("control: {epsilon: 1}\n", ["control", "epsilon"])
 
 
 def test_a_section_is_no_value() -> None:

@@ -74,6 +74,7 @@ def _medium(task: TaskNotes, envelope: Envelope) -> None:
             task.request = request
         case TaskSpec() as spec:
             task.spec = spec
+            task.law = task.tuned.get(spec.task_id, task.law)
         case Plan() as plan:
             _deadline(task, plan)
             task.rounds.append(RoundNotes(plan))
@@ -209,6 +210,7 @@ def _consent(task: TaskNotes, payload: ConfirmationRequest | ConfirmationAnswer,
 
 def _opened(task: TaskNotes, opened: TaskOpened) -> None:
     task.law = law_of(opened)
+    task.tuned = {slug: law_of(opened.for_type(slug)) for slug in opened.tuned}
     budget = opened.hyperparameters.get("time_budget_ms")
     task.budget_ms = float(budget) if isinstance(budget, (int, float)) else None
 

@@ -108,12 +108,13 @@ class TaskNotes:
     """One task. `partial`: not everything was seen, so what is missing proves nothing.
 
     `kinds` is shared by all tasks: task and kind of every message that is remembered, by id. `drafts` are hashes of
-    what the planner's model has answered.
+    what the planner's model has answered. `tuned`: the law for one type of task, by the slug of its intent.
     """
 
     task_id: str
     kinds: dict[str, tuple[str, str]]
     law: Law = field(default_factory=Law)
+    tuned: dict[str, Law] = field(default_factory=dict[str, Law])
     budget_ms: float | None = None
     partial: bool = False
     seen: int = 0

@@ -21,9 +21,17 @@ def list_() -> None:
     from artoo.lab.catalogue import EXPERIMENTS
 
     for each in EXPERIMENTS:
-        click.echo(f"{each.name}: {each.title} ({each.tasks} a cell, {len(each.cells())} cells)")
+        size = "needs --data" if each.data else f"{each.tasks} a cell, {len(each.cells())} cells"
+        click.echo(f"{each.name}: {each.title} ({size})")
         for claim in each.claims:
             click.echo(f"  - {claim.text}\n    refuted if {claim.refuted_by}")
+
+
+data_option = click.option(
+    "--data",
+    type=click.Path(exists=True, path_type=Path),
+    help="Public data that the experiment reads; its page says how to get it.",
+)
 
 
 @lab.command("run")
@@ -31,7 +39,8 @@ def list_() -> None:
 @click.option("--tasks", type=click.IntRange(min=2), help="Jobs a cell; the experiment's own number otherwise.")
 @click.option("--seed", type=int, help="Another world of the same kind.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes; as many as there are processors otherwise.")
-def run(name: str, tasks: int | None, seed: int | None, jobs: int | None) -> None:
+@data_option
+def run(name: str, tasks: int | None, seed: int | None, jobs: int | None, data: Path | None) -> None:
     """Run experiment NAME and print its page."""
     from artoo.lab.catalogue import EXPERIMENTS
     from artoo.lab.conducting import conduct
@@ -40,7 +49,11 @@ def run(name: str, tasks: int | None, seed: int | None, jobs: int | None) -> Non
     names = [each.name for each in EXPERIMENTS]
     if name not in names:
         raise click.BadParameter(f"there is no experiment {name!r}; there are: {', '.join(names)}")
-    click.echo(page(conduct(name, tasks=tasks, seed=seed, jobs=jobs or os.cpu_count() or 1, told=_told)), nl=False)
+    try:
+        ran = conduct(name, tasks=tasks, seed=seed, jobs=jobs or os.cpu_count() or 1, data=data, told=_told)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    click.echo(page(ran), nl=False)
 
 
 @lab.command("report")
@@ -55,8 +68,11 @@ def run(name: str, tasks: int | None, seed: int | None, jobs: int | None) -> Non
     show_default=True,
     help="Folder of the pages.",
 )
-def report(names: tuple[str, ...], tasks: int | None, jobs: int | None, claims: bool, out: Path) -> None:
-    """Run all experiments (or NAMES) and write their pages and the summary."""
+@data_option
+def report(
+    names: tuple[str, ...], tasks: int | None, jobs: int | None, claims: bool, out: Path, data: Path | None
+) -> None:
+    """Run all experiments that need no data (or NAMES) and write their pages and the summary."""
     from artoo.lab.catalogue import EXPERIMENTS
     from artoo.lab.conducting import conduct
     from artoo.lab.report import keep, state_claims
@@ -67,8 +83,12 @@ def report(names: tuple[str, ...], tasks: int | None, jobs: int | None, claims: 
     if claims:
         click.echo("\n".join(map(str, state_claims(out))))
         return
-    for name in names or known:
-        for path in keep(out, conduct(name, tasks=tasks, jobs=jobs or os.cpu_count() or 1, told=_told)):
+    for name in names or [each.name for each in EXPERIMENTS if each.data is None]:
+        try:
+            ran = conduct(name, tasks=tasks, jobs=jobs or os.cpu_count() or 1, data=data, told=_told)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+        for path in keep(out, ran):
             click.echo(path)
 
 

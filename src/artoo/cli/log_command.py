@@ -131,12 +131,11 @@ def replay(context: click.Context, task_id: str | None, values: tuple[str, ...],
 
 def _what_if(reader: TaskLogReader, values: tuple[str, ...], *, as_json: bool) -> int:
     from artoo.cli import replay_view
-    from artoo.runtime.opening import settings_of
     from artoo.runtime.replaying.recording import read_recording
-    from artoo.runtime.replaying.what_if import changed, what_if
+    from artoo.runtime.replaying.what_if import changed, law_of, what_if
 
     recording = read_recording(reader)
-    rounds = what_if(recording.stream, changed(settings_of(recording.opened).hyperparameters, values))
+    rounds = what_if(recording.stream, changed(law_of(recording), values))
     if as_json:
         _print_json(replay_view.what_if_object(recording.task_id, values, rounds))
     else:

@@ -37,6 +37,10 @@ class AskedBy(Contract):
         return " ".join(part for part in (self.protocol, self.client, self.version) if part)
 
 
+Numbers = dict[str, float | int | str]
+"""Hyperparameters by name."""
+
+
 class TaskOpened(Contract):
     """How a task is run: what its roles were built with. The first message of every task; user → nobody.
 
@@ -44,13 +48,14 @@ class TaskOpened(Contract):
     attempt, `steps` in it. `max_calls`, `max_tokens`, `max_money`: the budget, None without a limit. `allow` are
     the permissions that were given for this task alone, `apply` what of it takes effect unasked (ApplyMode; None in
     logs of version 0.1). `persona` is the accepted part of the T layer, `standing` what stands in every prompt
-    because of the agent that the task is done for: segment name → text. `brain`, `tool` are the models;
-    `without` the heuristics that were switched off; `asked_by` the program that asked, None: the command line or
-    the library.
+    because of the agent that the task is done for: segment name → text. `tuned` is what the person has accepted for
+    tasks of one type: slug of the intent → hyperparameters by name; it holds from the TaskSpec on. `brain`, `tool`
+    are the models; `without` the heuristics that were switched off; `asked_by` the program that asked, None: the
+    command line or the library.
     """
 
     artoo: str
-    hyperparameters: dict[str, float | int | str] = Field(default_factory=dict[str, float | int | str])
+    hyperparameters: Numbers = Field(default_factory=Numbers)
     steps: int = 8
     seconds: float = 240.0
     most_subtasks: int = 8
@@ -65,10 +70,16 @@ class TaskOpened(Contract):
     apply: ApplyMode | None = None
     persona: str = ""
     standing: dict[str, str] = Field(default_factory=dict[str, str])
+    tuned: dict[str, Numbers] = Field(default_factory=dict[str, Numbers])
     brain: ModelKnown = Field(default_factory=ModelKnown)
     tool: ModelKnown = Field(default_factory=ModelKnown)
     without: tuple[str, ...] = ()
     asked_by: AskedBy | None = None
+
+    def for_type(self, slug: str) -> TaskOpened:
+        """As it is for a task of this type: with its own numbers among the hyperparameters."""
+        own = self.tuned.get(slug)
+        return self if own is None else self.model_copy(update={"hyperparameters": {**self.hyperparameters, **own}})
 
 
 class Source(StrEnum):

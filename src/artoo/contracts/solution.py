@@ -113,7 +113,7 @@ class PlanDirective(Contract):
     """How the next round must differ. R7 → R2.
 
     Blocks are those of all rounds so far; `suggested_alternatives` names none of them.
-    `unmet` are the task's criteria that failed.
+    `unmet` are the task's criteria that failed. `urgency` is the sign of ∇L, steady below ε.
     """
 
     task_id: str
@@ -127,6 +127,7 @@ class PlanDirective(Contract):
     failure_class: Literal["logical", "environmental", "mixed"] = "mixed"
     budget_pressure: float = Field(default=0.0, ge=0, le=1)
     grad_l: float = 0.0
+    urgency: Literal["improving", "steady", "worsening"] = "steady"
     rationale: str = ""
     suggested_alternatives: tuple[str, ...] = ()
     suspicious: bool = False

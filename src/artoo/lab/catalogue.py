@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from artoo.lab.experiment import Experiment
-from artoo.lab.experiments import control, memory, sensitivity, stop, structure, team, terms
+from artoo.lab.experiments import (
+    blame,
+    claims,
+    commands,
+    control,
+    memory,
+    sensitivity,
+    stop,
+    structure,
+    team,
+    terms,
+    tuning,
+)
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     control.EXPERIMENT,
@@ -13,6 +25,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     structure.EXPERIMENT,
     stop.EXPERIMENT,
     sensitivity.EXPERIMENT,
+    tuning.EXPERIMENT,
+    claims.EXPERIMENT,
+    commands.EXPERIMENT,
+    blame.EXPERIMENT,
 )
 
 

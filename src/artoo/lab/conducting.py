@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
+from pathlib import Path
 
 from artoo.lab.catalogue import experiment
 from artoo.lab.experiment import Outcome
@@ -27,6 +28,7 @@ class Piece:
     first: int
     last: int
     seed: int
+    data: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +44,39 @@ class Ran:
 
 def run_piece(piece: Piece) -> list[object]:
     """The rows of a piece."""
-    cell = experiment(piece.experiment).cells()[piece.cell]
+    wanted = experiment(piece.experiment)
+    cell = wanted.cells_of(piece.data)[piece.cell]
+    loop = None if wanted.data is not None and wanted.data.real_time else VirtualLoop
     gc.disable()  # measured: a third of the time went into looking for cycles among short-lived messages
     try:
-        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        with asyncio.Runner(loop_factory=loop) as runner:
             return runner.run(cell.run(piece.seed, range(piece.first, piece.last)))
     finally:
         gc.enable()
         gc.collect()
 
 
-def conduct(name: str, *, tasks: int | None = None, seed: int | None = None, jobs: int = 1, told: Told) -> Ran:
-    """Runs a whole experiment. `told` hears how far it is. Raises KeyError for an unknown name."""
+def conduct(
+    name: str,
+    *,
+    tasks: int | None = None,
+    seed: int | None = None,
+    jobs: int = 1,
+    data: Path | None = None,
+    told: Told,
+) -> Ran:
+    """Runs a whole experiment. `told` hears how far it is.
+
+    Raises KeyError for an unknown name, ValueError for data that is missing or that there is no use for.
+    """
     wanted = experiment(name)
     count, start = tasks or wanted.tasks, wanted.seed if seed is None else seed
-    cells = wanted.cells()
+    cells = wanted.cells_of(data)
+    sizes = {cell: min(count, getattr(made, "size", count)) for cell, made in cells.items()}
     pieces = [
-        Piece(name, cell, first, min(count, first + wanted.piece), start)
-        for cell in cells
-        for first in range(0, count, wanted.piece)
+        Piece(name, cell, first, min(size, first + wanted.piece), start, data)
+        for cell, size in sizes.items()
+        for first in range(0, size, wanted.piece)
     ]
     rows: dict[str, list[object]] = {cell: [] for cell in cells}
     began = time.monotonic()
@@ -69,7 +85,7 @@ def conduct(name: str, *, tasks: int | None = None, seed: int | None = None, job
             rows[piece.cell] += found
             told(f"{name}: {number} of {len(pieces)} pieces, {time.monotonic() - began:.0f} s")
     outcome = wanted.judge(rows)
-    return Ran(name, count, start, time.monotonic() - began, outcome)
+    return Ran(name, max(sizes.values()), start, time.monotonic() - began, outcome)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 
@@ -61,6 +62,27 @@ class Cell(Protocol):
         ...
 
 
+class SizedCell(Cell, Protocol):
+    """A cell of public data: as many rows as there are items."""
+
+    @property
+    def size(self) -> int:
+        """Items."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PublicData:
+    """What an experiment needs that is not part of artoo: `how` to get it (Markdown), and the cells that it makes.
+
+    `real_time`: its cells run programs, and so need the real clock and threads.
+    """
+
+    how: str
+    cells: Callable[[Path], Mapping[str, SizedCell]]
+    real_time: bool = False
+
+
 Rows = Mapping[str, Sequence[object]]
 """Cell name → its rows, in order of their numbers."""
 
@@ -69,8 +91,9 @@ Rows = Mapping[str, Sequence[object]]
 class Experiment:
     """`cells` by name; `judge` makes the outcome of their rows. `tasks` a cell, run in pieces of `piece`.
 
-    `real` says which parts of the product took part, `simulated` which did not. Rules were looked for with the seed
-    before this one, so that the pages speak of jobs that nobody had seen.
+    `real` says which parts of the product took part, `simulated` which did not. `unit`: what a row is. With `data`
+    the cells are made of that, and `tasks` is the most of each. Rules were looked for with the seed before this
+    one, so that the pages speak of jobs that nobody had seen.
     """
 
     name: str
@@ -84,3 +107,20 @@ class Experiment:
     piece: int = 100
     real: str = ""
     simulated: str = ""
+    unit: str = "jobs"
+    data: PublicData | None = None
+
+    def cells_of(self, data: Path | None) -> Mapping[str, Cell]:
+        """Raises ValueError for data that is needed and not given, or given and not needed."""
+        if self.data is None:
+            if data is not None:
+                raise ValueError(f"{self.name} needs no data")
+            return self.cells()
+        if data is None:
+            raise ValueError(f"{self.name} needs public data: {self.data.how} Then give it with --data PATH")
+        return self.data.cells(data)
+
+
+def no_cells() -> Mapping[str, Cell]:
+    """Of an experiment whose cells are made of data."""
+    return {}

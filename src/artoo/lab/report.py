@@ -69,8 +69,9 @@ def page(ran: Ran) -> str:
         about.question,
         f"Real: {about.real}. Simulated: {about.simulated}. The world and the rules of comparison are in "
         "[the lab's design](../design/lab.md).",
-        f"{ran.tasks} {'lives' if ran.name == 'memory' else 'jobs'} a cell, seed {ran.seed}; "
-        f"`artoo lab run {ran.name}` makes the same figures again.",
+        *_how(about),
+        f"{ran.tasks} {about.unit} a cell{' at most' if about.data else ''}, seed {ran.seed}; "
+        f"`artoo lab run {ran.name}{_given(about)}` makes the same figures again.",
         "## Claims, and what came out",
         "What would refute a claim stood in the code before the run.",
         *(
@@ -86,12 +87,21 @@ def page(ran: Ran) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
+def _given(about: Experiment) -> str:
+    return " --data PATH" if about.data is not None else ""
+
+
+def _how(about: Experiment) -> list[str]:
+    return [f"The data is not part of artoo. {about.data.how}"] if about.data is not None else []
+
+
 def pending(about: Experiment) -> str:
     """The page of an experiment that was not run yet: its claims, as they will be judged."""
     parts = [
         f"# {about.title}",
         about.question,
-        f"**Not run yet.** `artoo lab report {about.name}` runs it and writes this page.",
+        f"**Not run yet.** `artoo lab report {about.name}{_given(about)}` runs it and writes this page.",
+        *_how(about),
         "## Claims",
         *(f"{claim.text}\n\n- refuted if: {claim.refuted_by}" for claim in about.claims),
     ]
@@ -118,9 +128,9 @@ def summary(kept: dict[str, Kept]) -> str:
     parts = [
         "# The paper's claims, run",
         "What `artoo lab report` found: artoo's own parts in a simulated world, against baselines and against the "
-        "law without each of its terms. A claim that is refuted is a result, and stays here until the default has "
-        "changed or the claim is gone. Nothing here says how good a language model is: models are simulated. "
-        "How, and what is real: [the lab's design](../design/lab.md).",
+        "law without each of its terms; and on public data. A claim that is refuted is a result, and stays here "
+        "until the default has changed or the claim is gone. Nothing here says how good a language model is: models "
+        "are simulated. How, and what is real: [the lab's design](../design/lab.md).",
         table,
         f"All of it took {seconds / 60:.0f} minutes." if kept else "",
         f"Not run: {', '.join(missing)}." if missing else "",

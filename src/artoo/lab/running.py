@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from artoo.bus.inprocess import InProcessBus
@@ -110,9 +110,16 @@ class _Gate:
 
 
 async def run_job(
-    world: World, job: Job, arm: Arm, seed: int, *, ids: Ids | None = None, memory: TaskMemory | None = None
+    world: World,
+    job: Job,
+    arm: Arm,
+    seed: int,
+    *,
+    ids: Ids | None = None,
+    memory: TaskMemory | None = None,
+    heard: Callable[[Envelope], None] | None = None,
 ) -> Trace:
-    """Runs one job to its end. Must be called inside a VirtualLoop."""
+    """Runs one job to its end; `heard` is told its whole stream. Must be called inside a VirtualLoop."""
     clock, ids = LabClock(), ids or SequentialIds()
     bus, minds, task_id = InProcessBus(clock, ids), Minds(world, job, seed), ids.new()
     law = arm.make(arm.hyperparameters, job)
@@ -124,7 +131,7 @@ async def run_job(
             decided.append(envelope.payload)
 
     minds.told = Told.TRUTH if law.told is Told.TRUTH else Told.DIRECTIVE
-    for tap in (minds.tap, watch, _Gate(bus.port(Role.GATE, task_id)).tap):
+    for tap in (minds.tap, watch, _Gate(bus.port(Role.GATE, task_id)).tap, *([heard] if heard else ())):
         bus.attach(tap)
     settings = TaskSettings(
         hyperparameters=arm.hyperparameters,

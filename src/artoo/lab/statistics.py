@@ -99,3 +99,11 @@ def calls_for(points: Sequence[tuple[float, float]], solved: float) -> float:
             return before[0] + (point[0] - before[0]) * ((solved - before[1]) / height if height else 1.0)
         before = point
     return float("inf")
+
+
+def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
+    """How often a positive scores above a negative one, ties by half (Mann–Whitney). Raises ValueError for none."""
+    if not positive or not negative:
+        raise ValueError("an AUROC needs both kinds")
+    wins = sum((p > n) + (p == n) / 2 for p in positive for n in negative)
+    return wins / (len(positive) * len(negative))

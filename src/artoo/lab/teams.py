@@ -1,8 +1,7 @@
 """Cells in which ten solvers take turns at jobs with a trap: the tool that everybody thinks of first is wrong.
 
-Their memories are LMDB stores, in the lab's virtual time. A team on many machines has one memory in PostgreSQL. The
-same operations give the same potentials there (tests/memory/test_memory_two_engines.py), so one LMDB store stands for
-it.
+Their memories are LMDB stores, in the lab's virtual time. A team on many machines has one memory in PostgreSQL. Its
+potentials are the same after the same operations (tests/memory/test_memory_two_engines.py), so LMDB stands for it.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -69,10 +70,33 @@ class Embedded(Section):
 Share = Annotated[Number, Field(ge=0, le=1)]
 
 
+MOST_TYPES = 200
+"""Types of tasks with numbers of their own; each stands in the first line of every task's log."""
+
+TUNABLE = ("alpha", "beta", "lambda_", "w1", "w2", "epsilon", "delta", "rho", "theta", "kill_after")
+"""What R7 alone reads, so that it can differ between types of tasks."""
+
+
+class Tuned(Section):
+    """The control law's numbers for one type of task; what is not given is as for all others."""
+
+    alpha: Share | None = None
+    beta: Share | None = None
+    lambda_: Share | None = Field(default=None, alias="lambda")
+    w1: Share | None = None
+    w2: Share | None = None
+    epsilon: Share | None = None
+    delta: Share | None = None
+    rho: Share | None = None
+    theta: Share | None = None
+    kill_after: Whole | None = Field(default=None, ge=1, le=10)
+
+
 class Control(Section):
     """The hyperparameters of the control law, under the names of the paper (SPEC section 4).
 
-    `without` names heuristics (artoo.loops.heuristics) to be switched off, for ablations.
+    `without` names heuristics (artoo.loops.heuristics) to be switched off, for ablations. `by_type` has numbers for
+    one type of task (the slug of its intent, as memory has it); `artoo tune accept` writes them.
     """
 
     alpha: Share = 0.6
@@ -90,6 +114,7 @@ class Control(Section):
     kill_after: Whole = Field(default=2, ge=1, le=10)
     gradient: Literal["equal_cost", "paper"] = "equal_cost"
     without: Annotated[tuple[str, ...], BeforeValidator(_lines)] = ()
+    by_type: dict[str, Tuned] = Field(default_factory=dict[str, Tuned], max_length=MOST_TYPES)
 
     @field_validator("without")
     @classmethod
@@ -102,9 +127,20 @@ class Control(Section):
 
     @model_validator(mode="after")
     def _weights(self) -> Control:
-        if self.w1 + self.w2 > 1 + 1e-9:
-            raise ValueError("w1 + w2 must be at most 1, or Ω leaves [0, 1]")
+        for slug, own in {"": Tuned(), **self.by_type}.items():
+            w1 = self.w1 if own.w1 is None else own.w1
+            if w1 + (self.w2 if own.w2 is None else own.w2) > 1 + 1e-9:
+                place = f"by_type.{slug}: " if slug else ""
+                raise ValueError(f"{place}w1 + w2 must be at most 1, or Ω leaves [0, 1]")
         return self
+
+    def tuned(self, general: Hyperparameters, *, strict: bool = False) -> dict[str, Hyperparameters]:
+        """For each type that has numbers of its own, all numbers. `strict` goes before them."""
+        own = {slug: each.model_dump(exclude_none=True) for slug, each in self.by_type.items()}
+        kept = {
+            slug: {k: v for k, v in each.items() if not (strict and k == "delta")} for slug, each in own.items()
+        }
+        return {slug: replace(general, **each) for slug, each in kept.items() if each}
 
     def hyperparameters(self, *, strict: bool = False) -> Hyperparameters:
         """The same numbers as the control law takes them. `strict`: only D = 0 is a success."""

@@ -34,6 +34,7 @@ def opened_as(
     return TaskOpened(
         artoo=own_version(),
         hyperparameters=_numbers(settings.hyperparameters),
+        tuned={slug: _changed(settings.hyperparameters, own) for slug, own in settings.tuned.items()},
         steps=settings.executor.steps,
         seconds=settings.executor.seconds,
         most_subtasks=settings.most_subtasks,
@@ -72,6 +73,7 @@ def settings_of(opened: TaskOpened, project: str = "") -> TaskSettings:
     try:
         return TaskSettings(
             hyperparameters=_hyperparameters(opened.hyperparameters),
+            tuned={slug: _hyperparameters(opened.for_type(slug).hyperparameters) for slug in opened.tuned},
             executor=ExecutorLimits(steps=opened.steps, seconds=opened.seconds),
             most_subtasks=opened.most_subtasks,
             strict_roles=opened.strict_roles,
@@ -102,6 +104,11 @@ def _standing(given: Mapping[str, str]) -> Standing:
 def _numbers(given: Hyperparameters) -> dict[str, float | int | str]:
     """As dataclasses.asdict, without its copies of copies."""
     return {name: getattr(given, name) for name in Hyperparameters.__slots__}
+
+
+def _changed(general: Hyperparameters, own: Hyperparameters) -> dict[str, float | int | str]:
+    """What a type of task has of its own."""
+    return {name: value for name, value in _numbers(own).items() if value != getattr(general, name)}
 
 
 @cache

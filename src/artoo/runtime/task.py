@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -44,12 +44,14 @@ from artoo.runtime.stage import Stage
 class TaskSettings:
     """How a task is run. `strict_roles` makes every role call its model; checks still decide.
 
-    `persona` is the accepted part of the T layer; `standing` the agent that the task is done for, if it is one's.
-    `brain`, `tool`: what is known of each tier's model. `project` is where the person stands, `apply`
-    what takes effect unasked.
+    `tuned`: R7's numbers for tasks of one type, by the slug of its intent; what other roles read (retries, replans)
+    is the same in all. `persona` is the accepted part of the T layer; `standing` the agent that the task is
+    done for, if it is one's. `brain`, `tool`: what is known of each tier's model. `project` is where the person
+    stands, `apply` what takes effect unasked.
     """
 
     hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
+    tuned: Mapping[str, Hyperparameters] = field(default_factory=dict[str, Hyperparameters])
     executor: ExecutorLimits = field(default_factory=ExecutorLimits)
     most_subtasks: int = 8
     strict_roles: bool = False
@@ -209,7 +211,6 @@ class TaskRun:
             WatchedSurroundings(surroundings, stage.eyes(port)),
             recall=WatchedRecall(stage.memory.recall, stage.eyes(port)) if stage.memory is not None else None,
             most_subtasks=self._settings.most_subtasks,
-            epsilon=self._settings.hyperparameters.epsilon,
             heuristics=self._settings.heuristics,
         )
 
@@ -226,6 +227,7 @@ class TaskRun:
             memory=self._experience(port),
             watch=stage.watch(),
             trajectory=self._trajectory,
+            tuned=settings.tuned,
         )
 
     def _offered(self) -> tuple[ToolSpec, ...]:

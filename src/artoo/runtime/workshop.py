@@ -258,6 +258,7 @@ class Workshop:
             )
         settings = TaskSettings(
             hyperparameters=hyperparameters,
+            tuned=self.config.control.tuned(hyperparameters, strict=options.strict),
             executor=ExecutorLimits(steps=limits.steps, seconds=limits.subtask_seconds),
             most_subtasks=limits.subtasks,
             strict_roles=options.strict_roles,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode
@@ -40,6 +41,33 @@ def with_value(text: str, route: Sequence[str], value: Value) -> str:
     space = kept[len(kept.rstrip()) :]
     gap = "" if start and text[start - 1].isspace() else " "
     return f"{text[:start]}{gap}{_written(value)}{space}{text[end:]}"
+
+
+def without_value(text: str, route: Sequence[str]) -> str:
+    """The file without the value at `route`, nor sections that would be empty then.
+
+    Raises ConfigurationError when it is not there, or stands in braces.
+    """
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    first = 0
+    for depth, name in enumerate(route):
+        found = next((pair for pair in node.value if pair[0].value == name), None) if _is_section(node) else None
+        if node is None or found is None:
+            raise ConfigurationError(f"{'.'.join(route)} does not stand in the file")
+        if not depth or len(node.value) > 1:
+            first = found[0].start_mark.line
+        node = found[1]
+    last = node.end_mark.line if node is not None else first
+    lines = text.splitlines(keepends=True)
+    comments = [line for line in lines[first : last + 1] if line.lstrip().startswith("#")]
+    return "".join((*lines[:first], *comments, *lines[last + 1 :]))
+
+
+def _is_section(node: Node | None) -> TypeGuard[MappingNode]:
+    """In lines. Raises ConfigurationError for one in braces."""
+    if isinstance(node, MappingNode) and node.flow_style:
+        raise ConfigurationError("a section in braces cannot be taken from; write it in lines, or edit the file")
+    return isinstance(node, MappingNode)
 
 
 def _inserted(text: str, section: MappingNode, route: Sequence[str], value: Value) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -74,7 +74,17 @@ class TaskLogReader:
 
     def __iter__(self) -> Iterator[Envelope | Gap]:
         """Every message in order, gaps where some are missing. Raises MessageUnreadable, which names the line."""
-        for place, fields in self.fields():
+        return self.select(None)
+
+    def envelopes(self) -> Iterator[Envelope]:
+        """Every message, in order, gaps left out."""
+        return (item for item in self if isinstance(item, Envelope))
+
+    def select(self, kinds: Collection[str] | None) -> Iterator[Envelope | Gap]:
+        """Messages of these kinds (None: of all) and gaps, in order; of others nothing is built. Raises
+        MessageUnreadable, which names the line.
+        """
+        for place, fields in self.fields(kinds):
             gap = fields.get(GAP_KEY)
             if isinstance(gap, dict):
                 yield _gap(cast("dict[str, object]", gap))
@@ -84,12 +94,11 @@ class TaskLogReader:
             except MessageUnreadable as error:
                 raise MessageUnreadable(f"{place}: {error}") from error
 
-    def envelopes(self) -> Iterator[Envelope]:
-        """Every message, in order, gaps left out."""
-        return (item for item in self if isinstance(item, Envelope))
+    def fields(self, kinds: Collection[str] | None = None) -> Iterator[tuple[str, dict[str, object]]]:
+        """Every line but the headers as parsed JSON, long strings put back, each with its place in words.
 
-    def fields(self) -> Iterator[tuple[str, dict[str, object]]]:
-        """Every line but the headers as parsed JSON, long strings put back, each with its place in words."""
+        `kinds`: only messages of these, and gaps.
+        """
         for path in parts_of(self.directory):
             for number, line in enumerate(_whole_lines(path), 1):
                 place = f"{path}, line {number}"
@@ -100,6 +109,8 @@ class TaskLogReader:
                     raise MessageUnreadable(f"{place}: {error}") from error
                 if number == 1:
                     _check_header(fields, place)
+                    continue
+                if kinds is not None and fields.get("kind") not in kinds and GAP_KEY not in fields:
                     continue
                 yield place, _whole(line, fields, self._blobs)
 

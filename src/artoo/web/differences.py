@@ -13,10 +13,9 @@ from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.runtime.desk import open_questions
-from artoo.runtime.opening import settings_of
 from artoo.runtime.pending import Pending, find_pending, settle_cut_applies
 from artoo.runtime.replaying.recording import read_recording
-from artoo.runtime.replaying.what_if import Recomputed, changed
+from artoo.runtime.replaying.what_if import Recomputed, changed, law_of
 from artoo.runtime.replaying.what_if import what_if as recompute
 from artoo.runtime.undoing import can_be_undone, put_back
 from artoo.tasklog.lock import is_running
@@ -105,7 +104,7 @@ NAMES = {
 
 def _recomputed(directory: Path, given: dict[str, str]) -> tuple[Hyperparameters, tuple[Recomputed, ...]]:
     recording = read_recording(TaskLogReader(directory))
-    law = settings_of(recording.opened).hyperparameters
+    law = law_of(recording)
     lines = [f"{name}={said}" for name, said in given.items()]
     return law, tuple(recompute(recording.stream, changed(law, lines) if lines else law))
 

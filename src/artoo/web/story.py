@@ -94,6 +94,7 @@ class Story:
     request: str = ""
     project: str = ""
     language: str = "en"
+    task_type: str = ""
     opened: TaskOpened | None = None
     rounds: list[Round] = field(default_factory=list[Round])
     asked: list[Asked] = field(default_factory=list[Asked])
@@ -132,7 +133,7 @@ class Story:
     @property
     def law(self) -> Hyperparameters:
         """The numbers by which it decides."""
-        given = {} if self.opened is None else self.opened.hyperparameters
+        given = {} if self.opened is None else self.opened.for_type(self.task_type).hyperparameters
         known = {name: value for name, value in given.items() if name in Hyperparameters.__slots__}
         return Hyperparameters(**known)  # pyright: ignore[reportArgumentType]
 
@@ -175,7 +176,7 @@ class Story:
 
     @_take.register
     def _spec(self, payload: TaskSpec) -> None:
-        self.language, self.turn = payload.language, Role.PLANNER
+        self.language, self.task_type, self.turn = payload.language, payload.task_id, Role.PLANNER
 
     @_take.register
     def _plan(self, payload: Plan) -> None:

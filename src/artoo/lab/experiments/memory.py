@@ -192,6 +192,7 @@ def _reading(lives: Mapping[str, list[Life]]) -> str:
 
 
 EXPERIMENT = Experiment(
+    unit="lives",
     name="memory",
     title="Memory under drift",
     question="Does what is remembered save calls, and is it forgotten in time when it stops being true?",

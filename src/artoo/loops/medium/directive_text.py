@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from artoo.contracts.execution import CriterionVerdict, DecidedBy
 from artoo.contracts.solution import Directive, PlanDirective
-from artoo.control.decision import Urgency, urgency
 
 _WHAT_TO_DO = {
     Directive.BREAK_SYMMETRY: "Nothing has moved: the approach itself is wrong. Plan a different one.",
@@ -24,10 +23,10 @@ _UNCONFIRMED = "No two ways gave the same answer, so none stands. Work it out in
 _EXCERPT = 300
 
 
-def directive_text(directive: PlanDirective, epsilon: float) -> str:
-    """The text of the DIRECTIVE segment. `epsilon`: changes of the loss below it say nothing."""
+def directive_text(directive: PlanDirective) -> str:
+    """The text of the DIRECTIVE segment."""
     lines = [_UNCONFIRMED if _only_unconfirmed(directive) else _WHAT_TO_DO[directive.directive]]
-    lines.append(_urgency(directive, epsilon))
+    lines.append(_urgency(directive))
     lines += [f"Not met: {verdict.criterion}: {verdict.evidence[:_EXCERPT]}" for verdict in _unmet(directive)[:4]]
     if not _unmet(directive) and directive.rationale:
         lines.append(f"What is missing: {directive.rationale[:_EXCERPT]}")
@@ -56,7 +55,7 @@ def _only_unconfirmed(directive: PlanDirective) -> bool:
     return bool(unmet) and all(verdict.blameless for verdict in unmet)
 
 
-def _urgency(directive: PlanDirective, epsilon: float) -> str:
+def _urgency(directive: PlanDirective) -> str:
     """The sign of ∇L says how strongly to apply a directive (paper, section 5.2); a plateau has none."""
-    words = {Urgency.WORSENING: _WORSE, Urgency.IMPROVING: _BETTER}.get(urgency(directive.grad_l, epsilon), {})
+    words = {"worsening": _WORSE, "improving": _BETTER}.get(directive.urgency, {})
     return words.get(directive.directive, "")

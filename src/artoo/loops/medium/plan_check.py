@@ -10,11 +10,30 @@ from artoo.contracts.plan import MustNot, PlannedSubTask
 
 _WORD = re.compile(r"\w+")
 NEARLY_SAME = 0.9
-"""Jaccard similarity of the words of two plans from which they count as the same plan."""
+"""Jaccard similarity of the words of two plans with the same tools from which they count as the same plan."""
 
 
 Step = tuple[int, str | None, str]
 """A subtask as drafted: (sequence, tool, intent)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """A plan for comparison with later ones: its tools in order, and all words of its intents."""
+
+    tools: tuple[str | None, ...]
+    words: frozenset[str]
+
+    def similarity(self, other: Fingerprint) -> float:
+        """Jaccard similarity of the words, in [0, 1]."""
+        both = self.words | other.words
+        return len(self.words & other.words) / len(both) if both else 1.0
+
+    def is_nearly(self, other: Fingerprint) -> bool:
+        """Whether it is the same plan in slightly other words. With another tool it is another plan: in a long
+        intent that is one word of many.
+        """
+        return self.tools == other.tools and self.similarity(other) >= NEARLY_SAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,28 +42,24 @@ class PlanRules:
 
     tools: tuple[str, ...]
     must_not: MustNot
-    tried: tuple[str, ...] = ()
+    tried: tuple[Fingerprint, ...] = ()
     most_subtasks: int = 8
 
 
 def objections(subtasks: Sequence[PlannedSubTask], task_criteria: Sequence[object], rules: PlanRules) -> list[str]:
     """All objections to a plan, none when it may run."""
     found = list(_objections(subtasks, task_criteria, rules))
-    words = fingerprint((each.sequence, each.tool, each.intent) for each in subtasks)
-    if any(similarity(words, earlier) >= NEARLY_SAME for earlier in rules.tried):
+    drafted = fingerprint((each.sequence, each.tool, each.intent) for each in subtasks)
+    if any(map(drafted.is_nearly, rules.tried)):
         found.append("the plan is nearly the same as one that failed; use another kind of tool or another method")
     return found
 
 
-def fingerprint(steps: Iterable[Step]) -> str:
-    """The words of a plan, for comparison with later ones."""
-    return " | ".join(f"{sequence} {tool or ''} {intent}" for sequence, tool, intent in steps)
-
-
-def similarity(one: str, other: str) -> float:
-    """Jaccard similarity of two plans' words, in [0, 1]."""
-    a, b = set(_WORD.findall(one.casefold())), set(_WORD.findall(other.casefold()))
-    return len(a & b) / len(a | b) if a | b else 1.0
+def fingerprint(steps: Iterable[Step]) -> Fingerprint:
+    """Of a plan as it was drafted."""
+    ordered = list(steps)
+    words = (word for _, _, intent in ordered for word in _WORD.findall(intent.casefold()))
+    return Fingerprint(tuple(tool for _, tool, _ in ordered), frozenset(words))
 
 
 def _objections(

@@ -18,7 +18,7 @@ from artoo.loops.medium.advice import Advice
 from artoo.loops.medium.blocking import keeping_hands
 from artoo.loops.medium.counsel import Counsel
 from artoo.loops.medium.directive_text import directive_text, failed_checks
-from artoo.loops.medium.plan_check import PlanRules, fingerprint, objections
+from artoo.loops.medium.plan_check import Fingerprint, PlanRules, fingerprint, objections
 from artoo.loops.medium.plan_draft import (
     PlanDraft,
     SubTaskDraft,
@@ -52,7 +52,7 @@ class _Task:
     criteria: tuple[Criterion, ...] = ()
     scope: str | None = None
     deadline: datetime | None = None
-    tried: list[str] = field(default_factory=list[str])
+    tried: list[Fingerprint] = field(default_factory=list[Fingerprint])
     amended: list[str] = field(default_factory=list[str])
 
 
@@ -83,17 +83,15 @@ class Planner:
         *,
         recall: Recall | None = None,
         most_subtasks: int = 8,
-        epsilon: float = 0.1,
         heuristics: Heuristics | None = None,
     ) -> None:
-        """`recall` None: plans without memory. `epsilon` is the control law's: what of the gradient is noise."""
+        """`recall` None: plans without memory."""
         self._counsel = Counsel(port, recall)
         self._port = port
         self._asker = asker
         self._offered = offered
         self._surroundings = surroundings
         self._most_subtasks = most_subtasks
-        self._epsilon = epsilon
         self._heuristics = heuristics or Heuristics()
         self._task: _Task | None = None
 
@@ -224,7 +222,7 @@ class Planner:
             Segment.ENVIRONMENT: f"Now: {task.asked_at.isoformat(timespec='minutes')}",
             Segment.SURROUNDINGS: this.around.listing if self._heuristics.listing else "",
             Segment.TASK: spec.intent + (f"\nThe person's own checks:\n{checks}" if checks else ""),
-            Segment.DIRECTIVE: directive_text(this.directive, self._epsilon) if this.directive is not None else "",
+            Segment.DIRECTIVE: directive_text(this.directive) if this.directive is not None else "",
             Segment.CONTEXT: f"Criteria that stand:\n{standing}" if standing else "",
             Segment.CLOSING: f"Your last plan was refused:\n{refused}\nMend exactly this." if refused else "",
         }

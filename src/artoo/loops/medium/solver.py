@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, cast
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
@@ -102,10 +103,12 @@ class Solver:
         memory: Experience | None = None,
         watch: Stopwatch | None = None,
         trajectory: Trajectory | None = None,
+        tuned: Mapping[str, Hyperparameters] = MappingProxyType({}),
     ) -> None:
         """`memory` None: nothing is remembered. `watch` replaces the one that runs by `clock`, `trajectory` the
-        control law, for experiments.
+        control law, for experiments. `tuned`: the numbers for tasks of one type, by the slug of their intent.
         """
+        self._tuned = tuned
         self._memory = memory
         self._port = port
         self._endings = endings
@@ -148,6 +151,8 @@ class Solver:
         match envelope.payload:
             case TaskSpec() as spec:
                 task.spec = spec
+                if spec.task_id in self._tuned:
+                    self._trajectory.decide_by(self._tuned[spec.task_id])
                 if spec.corrects and task.earlier is not None and self._memory is not None:
                     await self._memory.retract(task.earlier, spec, envelope)
             case Plan() as plan:
@@ -231,6 +236,7 @@ class Solver:
             failure_class=cast('Literal["logical", "environmental", "mixed"]', measured.gap.failure_class),
             budget_pressure=measured.terms.cost,
             grad_l=measured.gradient,
+            urgency=self._trajectory.urgency(measured).value,
             rationale=task.last.gap_summary,
             suggested_alternatives=still_open(alternatives, task.blocked_tools, task.blocked_targets),
             suspicious=self._trajectory.suspicious(measured),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from artoo.contracts.solution import Decided, Directive, Loss
-from artoo.control.decision import Decision, MacroState, decide, is_suspicious
+from artoo.control.decision import Decision, MacroState, Urgency, decide, is_suspicious, urgency
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.control.loss import (
     LossTerms,
@@ -50,6 +50,10 @@ class Trajectory:
     def replans(self) -> int:
         """Rounds after the first."""
         return self.round - 1
+
+    def decide_by(self, hyperparameters: Hyperparameters) -> None:
+        """Other numbers from now on: those of the task's type, once that is known."""
+        self._h = hyperparameters
 
     def measure(self, gap: Gap, elapsed_ms: float, budget_ms: float) -> Measurement:
         """The loss of this round. `budget_ms` may be below the hyperparameter's when a deadline caps it."""
@@ -106,6 +110,10 @@ class Trajectory:
             reason=decision.reason,
             elapsed_ms=measured.elapsed_ms,
         )
+
+    def urgency(self, measured: Measurement) -> Urgency:
+        """The sign of ∇L, where that is more than noise."""
+        return urgency(measured.gradient, self._h.epsilon)
 
     def suspicious(self, measured: Measurement) -> bool:
         """The paper's cell 6."""

@@ -13,6 +13,7 @@ _VOLATILE: Mapping[str, frozenset[str]] = {
     "ReplanRequest": frozenset({"elapsed_ms"}),
     "FinalResult": frozenset({"cost", "loss"}),
     "RoleFailure": frozenset({"reason", "detail"}),
+    "PlanDirective": frozenset({"urgency"}),  # follows from grad_l; older logs have not got it
 }
 _COMPARED: Mapping[str, frozenset[str]] = {
     "ModelCalled": frozenset({"role", "contract", "tier", "answer", "failure"})

@@ -13,13 +13,15 @@ from typing import Any
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.plan import Plan, PlanRefused
-from artoo.contracts.request import UserRequest
+from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.solution import Decided, Directive, OutcomeSummary, ReplanRequest, StoppedBy
 from artoo.control.decision import Decision, Evidence, MacroState
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.medium.endings import open_criteria
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
 from artoo.loops.medium.trajectory import Measurement, Trajectory, delivered
+from artoo.runtime.opening import settings_of
+from artoo.runtime.replaying.recording import Recording
 
 NAMES = {
     "δ": "delta",
@@ -77,10 +79,17 @@ def changed(h: Hyperparameters, lines: Sequence[str]) -> Hyperparameters:
         raise ConfigurationError(f"--with: {error}") from error
 
 
+def law_of(recording: Recording) -> Hyperparameters:
+    """The numbers that R7 had: those of the task's type, where it has some. Raises ConfigurationError."""
+    settings = settings_of(recording.opened)
+    spec = next((each.payload for each in recording.stream if isinstance(each.payload, TaskSpec)), None)
+    return settings.hyperparameters if spec is None else settings.tuned.get(spec.task_id, settings.hyperparameters)
+
+
 def what_if(stream: Sequence[Envelope], h: Hyperparameters) -> list[Recomputed]:
     """Every decision of a standing stream beside that of `h`, up to the first that differs."""
     by_id = {envelope.id: envelope for envelope in stream}
-    trajectory, cap = Trajectory(h), _deadline_ms(stream)
+    trajectory, cap = Trajectory(h), deadline_ms(stream)
     rounds: list[Recomputed] = []
     for envelope in stream:
         if not isinstance(envelope.payload, Decided):
@@ -134,7 +143,7 @@ def _decision(
     return trajectory.decide(measured, may_replan=True)
 
 
-def _deadline_ms(stream: Sequence[Envelope]) -> float:
+def deadline_ms(stream: Sequence[Envelope]) -> float:
     """What the request's own deadline leaves, counted from the request; infinite without one."""
     asked = next((each.at for each in stream if isinstance(each.payload, UserRequest)), None)
     plans = (each.payload for each in stream if isinstance(each.payload, Plan))

@@ -1,0 +1,147 @@
+"""A task as the control law saw it: its rounds, what each had reached and cost, and what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ConfigurationError, MessageUnreadable
+from artoo.contracts.events import ModelCalled
+from artoo.contracts.plan import Plan, PlanRefused
+from artoo.contracts.recording import TaskOpened, TaskResumed
+from artoo.contracts.request import TaskSpec, UserRequest
+from artoo.contracts.solution import Decided, Directive, FinalResult, OutcomeSummary, ReplanRequest, StoppedBy
+from artoo.control.decision import Evidence
+from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
+from artoo.ports.spool import Gap as Missing
+from artoo.runtime.replaying.standing import standing
+from artoo.runtime.replaying.what_if import deadline_ms
+from artoo.tasklog.reader import TaskLogReader, list_tasks
+
+ENDS = frozenset({Directive.ACCEPT, Directive.SUCCESS, Directive.ABANDON})
+KINDS = frozenset(
+    each.kind()
+    for each in (
+        *(TaskOpened, UserRequest, TaskSpec, Plan, PlanRefused, ReplanRequest, OutcomeSummary),
+        *(Decided, ModelCalled, FinalResult, TaskResumed),
+    )
+)
+"""What of a log is read."""
+
+_OUTSIDE = frozenset(
+    {
+        *(StoppedBy.NO_MODEL, StoppedBy.INTERRUPTED, StoppedBy.INTERNAL),
+        *(StoppedBy.REFUSED_BY_USER, StoppedBy.MISSING_INPUT),
+    }
+)
+"""Endings that say nothing about the control law. One for want of time or budget is an outcome like any other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One decision. `met`: share of the criteria that are met, weighted as in D. `calls`: model calls up to here.
+
+    `by_law` False: nothing was open to the law, because all was met, or time or budget were used up.
+    """
+
+    gap: Gap
+    elapsed_ms: float
+    budget_ms: float
+    taken: Directive
+    calls: int
+    by_law: bool = True
+    may_replan: bool = True
+
+    @property
+    def met(self) -> float:
+        """In [0, 1]."""
+        return 1.0 - self.gap.distance
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A task that came to its end. `type` is the slug of its intent, under which memory keeps what it taught."""
+
+    task_id: str
+    type: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """What was read, and how many tasks were not used, by why."""
+
+    records: tuple[Record, ...]
+    left_out: tuple[tuple[str, int], ...] = ()
+
+
+def read_logs(home: Path, limit: int) -> Logs:
+    """The latest `limit` tasks of a home, oldest first."""
+    records, left_out = list[Record](), dict[str, int]()
+    for summary in reversed(list_tasks(home, limit)):
+        found = _read(summary.directory)
+        if isinstance(found, Record):
+            records.append(found)
+        else:
+            left_out[found] = left_out.get(found, 0) + 1
+    return Logs(tuple(records), tuple(sorted(left_out.items())))
+
+
+def _read(directory: Path) -> Record | str:
+    try:
+        messages = list(TaskLogReader(directory).select(KINDS))
+    except (ConfigurationError, MessageUnreadable, OSError):
+        return "cannot be read"
+    if any(isinstance(each, Missing) for each in messages):
+        return "the log has gaps"
+    return record_of(standing(each for each in messages if isinstance(each, Envelope)))
+
+
+def record_of(stream: Sequence[Envelope]) -> Record | str:
+    """A standing stream as a record, or why there is none."""
+    spec = next((each.payload for each in stream if isinstance(each.payload, TaskSpec)), None)
+    result = next((each.payload for each in reversed(stream) if isinstance(each.payload, FinalResult)), None)
+    steps = tuple(_steps(stream))
+    if result is None or not steps or steps[-1].taken not in ENDS:
+        return "has not ended"
+    if spec is None or result.stopped_by in _OUTSIDE:
+        return "was ended from outside"
+    return Record(stream[0].task_id, spec.task_id, steps)
+
+
+def _steps(stream: Sequence[Envelope]) -> Iterator[Step]:
+    by_id = {envelope.id: envelope.payload for envelope in stream}
+    budget = min(_budget_ms(stream), deadline_ms(stream))
+    calls = 0
+    for envelope in stream:
+        match envelope.payload:
+            case ModelCalled(requests=requests):
+                calls += requests
+            case Decided() as decided:
+                yield _step(decided, by_id.get(envelope.cause_id or ""), budget, calls)
+            case _:
+                continue
+
+
+def _step(decided: Decided, cause: object, budget_ms: float, calls: int) -> Step:
+    elapsed, taken = decided.elapsed_ms or 0.0, decided.directive
+    match cause:
+        case OutcomeSummary(task_verdicts=verdicts):
+            return Step(Gap(0.0, 0, 0, len(verdicts), Evidence()), elapsed, budget_ms, taken, calls, by_law=False)
+        case ReplanRequest() as request:
+            may = request.recommendation == "replan"
+            free = request.stopped_by is None
+            return Step(measure(request), elapsed, budget_ms, taken, calls, by_law=free, may_replan=may)
+        case PlanRefused():
+            return Step(WRONG_APPROACH, elapsed, budget_ms, taken, calls)
+        case _:
+            gap = Gap(decided.loss.D, 0, 0, decided.criteria, Evidence(matched_subtasks=0))
+            return Step(gap, elapsed, budget_ms, taken, calls, by_law=False)
+
+
+def _budget_ms(stream: Iterable[Envelope]) -> float:
+    opened = next((each.payload for each in stream if isinstance(each.payload, TaskOpened)), None)
+    given = opened.hyperparameters.get("time_budget_ms") if opened is not None else None
+    return float(given) if isinstance(given, int | float) else 300_000.0
