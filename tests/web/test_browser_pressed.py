@@ -106,12 +106,12 @@ async def test_a_button_stays_itself_while_the_words_around_it_change(tmp_path: 
             stop = tab.get_by_role("button", name="Stop")
             await reach(tab, "form[action$='/stop'] button")
             writer.say([asked_model(Role.EXECUTOR, "ExecutorStep")])
-            await tab.locator(".facts").get_by_text("5 Model calls").wait_for()
+            await tab.locator(".facts").get_by_text("5 model calls").wait_for()
             assert await tab.evaluate("document.activeElement.textContent") == "Stop"
             await stop.hover()
             await tab.mouse.down()
             writer.say([asked_model(Role.EXECUTOR, "ExecutorStep")])
-            await tab.locator(".facts").get_by_text("6 Model calls").wait_for()
+            await tab.locator(".facts").get_by_text("6 model calls").wait_for()
             await tab.mouse.up()
             async with asyncio.timeout(PATIENCE):
                 while not TaskDesk(tmp_path, TASK).stop_wanted():  # noqa: ASYNC110 (a file)

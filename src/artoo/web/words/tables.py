@@ -9,6 +9,18 @@ from artoo.words import names
 
 ROLES: Final = Named(names.ROLES)
 DIRECTIVES: Final = Named(names.DIRECTIVES)
+DEEDS: Final = Named(
+    {
+        "user": ("asks", "提出请求"),
+        "perceiver": ("understands", "理解"),
+        "planner": ("plans", "规划"),
+        "dispatcher": ("hands out", "分派"),
+        "executor": ("does it", "执行"),
+        "agent_validator": ("checks it", "检查"),
+        "meta_validator": ("measures", "度量"),
+        "solver": ("decides", "决定"),
+    }
+)
 CONSENTS: Final = Named(
     {
         "once": ("yes", "同意"),
