@@ -125,7 +125,7 @@ def test_progress_and_result_are_apart(monkeypatch: pytest.MonkeyPatch, capsys: 
     captured = capsys.readouterr()
     assert "第 1 轮: 2 个子任务" in captured.err
     assert "失败：没有写入任何文件" in captured.err
-    assert "→ 换一种方法" in captured.err
+    assert "→ 方法不对：换一种方法" in captured.err
     assert "Ω" not in captured.err
     assert captured.out.startswith("报告已写好")
     assert "新建： /workspace/报告.md" in captured.out

@@ -18,7 +18,7 @@ def test_live_progress_is_redrawn_in_place(tmp_path: Path) -> None:
     with terminal("chinese", ["统计文件并写报告"], tmp_path, pause=0.08) as screen:
         screen.wait_for("第 1 轮 · 2 个子任务")
         screen.wait_for("shell: find src -type f")
-        screen.wait_for("→ 换一种方法")
+        screen.wait_for("→ 方法不对：换一种方法")
         screen.wait_for("报告已写好，共有 23 个文件。")
         assert screen.end() == 0
         assert left_clean(screen)

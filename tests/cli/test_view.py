@@ -100,7 +100,7 @@ def test_a_frame_reads_well() -> None:
     clock.now = 75.0
     lines = frame(view)
     assert lines[0] == "the request"
-    assert lines[1].startswith("  第 1 轮  1/2  → 换一种方法")
+    assert lines[1].startswith("  第 1 轮  1/2  → 方法不对：换一种方法")
     assert lines[2] == "  第 2 轮 · 1 个子任务 · 沿用 1 个"
     assert "写入报告" in lines[3]
     assert "1 min 15 s" in lines[3]

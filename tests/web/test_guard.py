@@ -129,11 +129,25 @@ async def test_no_answer_can_be_framed_cached_or_run_from_elsewhere(tmp_path: Pa
                 continue
             async with page.client.get(page.address + path_of(route)) as answer:
                 assert all(answer.headers[name] == value for name, value in HEADERS.items()), route.path
-                assert answer.headers["cache-control"] in ("no-store", "private, max-age=3600")
+                assert answer.headers["cache-control"] in ("no-store", "private, no-cache")
                 text = await answer.text()
                 assert "<script>" not in text and "javascript:" not in text and " on" + "click=" not in text
         assert "frame-ancestors 'none'" in HEADERS["content-security-policy"]
         assert "unsafe" not in HEADERS["content-security-policy"]
+
+
+async def test_a_script_of_another_version_is_not_used(tmp_path: Path) -> None:
+    """The page's own files are asked for each time, and come again when the browser has others."""
+    async with page_of(tmp_path) as page:
+        async with page.client.get(f"{page.address}/static/timeline.js") as answer:
+            tag = answer.headers["etag"]
+            assert "class Timeline" in await answer.text()
+        for known, status in ((tag, 304), ('"of another version"', 200)):
+            async with page.client.get(
+                f"{page.address}/static/timeline.js", headers={"if-none-match": known}
+            ) as answer:
+                assert answer.status == status and answer.headers["etag"] == tag
+                assert (status == 200) == bool(await answer.text())
 
 
 async def test_no_path_leads_out(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from string import Formatter
 
 import pytest
 
+from artoo.cli.text import directive_name, in_language, role_name
 from artoo.contracts.agents import BoardState
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.roles import Role
@@ -59,6 +60,16 @@ def test_every_sentence_is_used() -> None:
 def test_whatever_code_can_name_has_a_word(named: Named, names: type[BoardState]) -> None:
     """Every value of the enumerations that pages show."""
     assert {each.value for each in names} == set(named.names)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_terminal_and_the_page_call_things_by_the_same_names(language: str) -> None:
+    """Roles, and what the control law decides: somebody who watches one task in both reads one thing."""
+    page, terminal = words_for(language, ""), in_language(language)
+    for role in Role:
+        assert role_name(role.value, terminal) == page.role(role.value)
+    for directive in Directive:
+        assert directive_name(directive.value, terminal) == page.directive(directive.value)
 
 
 def test_a_name_without_a_word_stands_as_it_is() -> None:

@@ -15,6 +15,7 @@ from web_home import config_of, hire, with_team
 from web_server import Page, hidden, page_of, site_at
 
 from artoo.contracts.agents import OPERATOR, BoardState, TrustLevel
+from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.runtime.team.office import open_office
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
@@ -179,3 +180,19 @@ async def test_looking_at_the_team_is_no_change_of_it(tmp_path: Path) -> None:
         after = signatures(site)
     assert after["team"] != before["team"] and after["state"] != before["state"]
     assert after["running"] == before["running"]
+
+
+async def test_an_agents_name_is_never_markup(tmp_path: Path) -> None:
+    """Nobody can be called so; whoever writes to such a name is told so in text."""
+    said = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+    async with open_office(config_of(tmp_path)) as office:
+        await hire(office, "ada")
+        with pytest.raises(ConfigurationError):
+            await hire(office, said)
+        with pytest.raises(ArtooError):
+            await office.registry.register(said, OPERATOR, sha256="0" * 64, trust=TrustLevel.PROBATION)
+    async with page_of(tmp_path) as page:
+        for path in ("/team/letters", "/team/tasks"):
+            status, text = await page.post(path, ("to", said), ("text", "hello"))
+            assert status == 400 and "<script>alert" not in text and "<img" not in text, path
+            assert "&lt;script&gt;alert(1)" in text, path

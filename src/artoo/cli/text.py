@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from artoo.words.roles import ROLES
+from artoo.words.names import DIRECTIVES, ROLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ ENGLISH: Final = Text(
     language="en",
     reading="reading the request",
     planning="planning",
-    replanning="planning again: {directive}",
+    replanning="planning again ({directive})",
     dispatching="starting",
     waiting="waiting",
     thinking="choosing a step",
@@ -167,7 +167,7 @@ CHINESE: Final = Text(
     language="zh",
     reading="正在理解请求",
     planning="正在规划",
-    replanning="重新规划：{directive}",
+    replanning="重新规划（{directive}）",
     dispatching="正在启动",
     waiting="等待中",
     thinking="正在选择下一步",
@@ -237,17 +237,6 @@ CHINESE: Final = Text(
     audit_parts=("{count} 个任务", "{count} 轮", "{count} 次纠正", "{count} 条被拒消息", "{count} 条丢失消息"),
 )
 
-_DIRECTIVES: Final = {
-    "accept": ("accepted", "通过"),
-    "success": ("good enough, with gaps", "基本达成，但有缺口"),
-    "abandon": ("stops here", "到此为止"),
-    "break_symmetry": ("tries again with other tools", "换用其他工具再试"),
-    "change_approach": ("tries another approach", "换一种方法"),
-    "change_path": ("tries another way to the same end", "换一条路径"),
-    "refine": ("mends what is missing", "补上缺少的部分"),
-    "init": ("start", "开始"),
-}
-
 
 def in_language(language: str) -> Text:
     """The sentences for a BCP 47 tag; English where there is no translation."""
@@ -261,7 +250,7 @@ def language_of(text: str) -> str:
 
 def directive_name(name: str, text: Text) -> str:
     """A macro-state for people."""
-    return _choose(_DIRECTIVES, name, text)
+    return _choose(DIRECTIVES, name, text)
 
 
 def role_name(name: str, text: Text) -> str:

@@ -16,8 +16,8 @@ from artoo.contracts import codec
 from artoo.tasklog.blobs import REFERENCE_KEY, BlobStore
 from artoo.tasklog.layout import part_path
 
-CHUNK = 1024 * 1024
-"""Bytes that are read at a time."""
+CHUNK = 256 * 1024
+"""Bytes that are read at a time: what a reader's memory goes up by for a moment is some four times that."""
 
 LONGEST_LINE = 64 * 1024 * 1024
 """A line that is longer is no line of a log (long strings stand beside it); the tail ends there."""

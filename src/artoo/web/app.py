@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from functools import lru_cache
 from importlib.resources import files
 
 from starlette.applications import Starlette
@@ -19,6 +21,9 @@ from artoo.web.site import LANGUAGE, Site, failed, form_of, page, value, words_o
 STATIC = {
     "page.css": "text/css",
     "page.js": "text/javascript",
+    "plots.js": "text/javascript",
+    "regions.js": "text/javascript",
+    "timeline.js": "text/javascript",
     "uPlot.iife.min.js": "text/javascript",
     "uPlot.min.css": "text/css",
 }
@@ -54,12 +59,25 @@ async def language(request: Request) -> Response:
 
 
 async def static(request: Request) -> Response:
-    """One of the page's own few files."""
+    """One of the page's own few files.
+
+    A browser keeps it, and asks each time whether it is the same still: another version's would not fit the page.
+    """
     name = str(request.path_params["name"])
     if name not in STATIC:
         return PlainTextResponse("artoo: no such file\n", 404)
+    content, tag = _file(name)
+    headers = {"cache-control": "private, no-cache", "etag": tag}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=STATIC[name], headers=headers)
+
+
+@lru_cache(maxsize=len(STATIC))
+def _file(name: str) -> tuple[bytes, str]:
+    """A file's content and its tag."""
     content = files("artoo.web").joinpath("static", name).read_bytes()
-    return Response(content, media_type=STATIC[name], headers={"cache-control": "private, max-age=3600"})
+    return content, f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
 
 ROUTES = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from artoo.contracts.roles import ROLE_IDS, Role
+from artoo.contracts.roles import Role
 from artoo.contracts.solution import Directive
 from artoo.web.story import Story
 from artoo.web.words import Words
@@ -13,13 +13,13 @@ from artoo.web.words import Words
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A role in the drawing. `state`: now, done or later."""
+    """A role in the drawing, with what it does in a word. `state`: now, done or later."""
 
     x: int
     y: int
     width: int
     name: str
-    short: str
+    deed: str
     state: str
 
     @property
@@ -60,7 +60,8 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """One layout of the loops. `back`: where the directive's words stand."""
+    """One layout of the loops, and where words stand: `back` the directive, `memory` the slow loop, `measured` the
+    numbers of the round that was decided last."""
 
     width: int
     height: int
@@ -70,6 +71,7 @@ class Drawing:
     marks: tuple[Mark, ...]
     back: tuple[int, int]
     memory: tuple[int, int]
+    measured: tuple[int, int]
 
 
 HIGH = 50
@@ -107,6 +109,7 @@ def wide(story: Story, words: Words) -> Drawing:
     return Drawing(
         1100, 300, _nodes(story, words, spots, _WIDTH), arrows, frames, _marks(story, 546, end + 5),
         ((solver + planner) // 2, end + 44), ((solver + planner) // 2, end + 101),
+        (_WIDE_X[6] + 118, _WIDE_ROW - 14),
     )  # fmt: skip
 
 
@@ -145,7 +148,7 @@ def narrow(story: Story, words: Words) -> Drawing:
         Frame(4, 82, 326, 330, words.medium_loop, 52),
     )
     nodes, marks = _nodes(story, words, spots, width), _marks(story, left, 267)
-    return Drawing(334, 452, nodes, arrows, frames, marks, (170, 402), (167, 436))
+    return Drawing(334, 452, nodes, arrows, frames, marks, (170, 402), (167, 436), (186, 308))
 
 
 _MOST_MARKS = 23
@@ -166,7 +169,7 @@ def _nodes(story: Story, words: Words, spots: dict[Role, tuple[int, int]], width
             *spots[role],
             width,
             words.role(role.value),
-            ROLE_IDS.get(role, ""),
+            words.deed(role.value),
             "now" if place == now else "done" if ended or (now is not None and place < now) else "later",
         )
         for place, role in enumerate(_ORDER)
@@ -183,6 +186,12 @@ class Region:
     height: float
     name: str
     kind: str
+    short: str
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Where its short name stands."""
+        return self.x + self.width / 2, self.y + self.height / 2 + 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +206,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """P to the right, D upwards, both in [0, 1]; in units of 300 × 240 from (44, 12)."""
+    """P to the right, D upwards, both in [0, 1]; in units of 300 × 240 from (44, 30)."""
 
     regions: tuple[Region, ...]
     points: tuple[Point, ...]
@@ -206,7 +215,7 @@ class Plane:
     delta: float
 
 
-LEFT, TOP, ACROSS, UP = 44.0, 12.0, 300.0, 240.0
+LEFT, TOP, ACROSS, UP = 44.0, 30.0, 300.0, 240.0
 _APART = 0.045
 """Rounds that fall on one point are moved aside by this, or nobody would see the earlier ones."""
 
@@ -216,9 +225,9 @@ def plane(story: Story, words: Words) -> Plane:
     law = story.law
     rho, delta = LEFT + law.rho * ACROSS, TOP + (1 - law.delta) * UP
     regions = (
-        Region(LEFT, TOP, rho - LEFT, delta - TOP, words.region_world, "world"),
-        Region(rho, TOP, LEFT + ACROSS - rho, delta - TOP, words.region_approach, "approach"),
-        Region(LEFT, delta, ACROSS, TOP + UP - delta, words.region_success, "success"),
+        Region(LEFT, TOP, rho - LEFT, delta - TOP, words.region_world, "world", words.short_world),
+        Region(rho, TOP, LEFT + ACROSS - rho, delta - TOP, words.region_approach, "approach", words.short_approach),
+        Region(LEFT, delta, ACROSS, TOP + UP - delta, words.region_success, "success", words.short_success),
     )
     seen: dict[tuple[float, float], int] = {}
     points: list[Point] = []

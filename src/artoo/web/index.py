@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from artoo.contracts import codec
 from artoo.contracts.errors import MessageUnreadable
@@ -31,6 +33,8 @@ MOST_ROWS = 400
 SLICE_SECONDS = 0.15
 """How long a reading thread goes on before others have their turn."""
 
+_Asked = ParamSpec("_Asked")
+_Found = TypeVar("_Found")
 _KIND = re.compile(rb'"kind":"([A-Za-z]{1,64})"')
 
 
@@ -43,11 +47,10 @@ class Fold:
 
 
 class TaskIndex:
-    """One log, as far as it was read. Its methods block; `advance` is called by one thread at a time."""
+    """One log, as far as it was read. Its methods block; one thread at a time calls them (`Indexes.read`)."""
 
     def __init__(self, directory: Path) -> None:
         self._tail = LogTail(directory)
-        self._reading = threading.Lock()
         self._short = ShortView()
         self.story = Story()
         self.counted = 0
@@ -61,15 +64,14 @@ class TaskIndex:
     def advance(self, seconds: float = SLICE_SECONDS) -> bool:
         """Reads what is new, for about this long. True when it has reached the end of the log."""
         until = time.monotonic() + seconds
-        with self._reading:
-            while True:
-                lines = self._tail.read()
-                for line in lines:
-                    self._count(line)
-                if not lines:
-                    return True
-                if time.monotonic() >= until:
-                    return False
+        while True:
+            lines = self._tail.read()
+            for line in lines:
+                self._count(line)
+            if not lines:
+                return True
+            if time.monotonic() >= until:
+                return False
 
     def rows(self, first: int, count: int) -> list[Row]:
         """These lines, as far as they are there, at most `MOST_ROWS`."""
@@ -110,10 +112,15 @@ class TaskIndex:
 
 
 class Indexes:
-    """The indexes of the tasks that are looked at now, latest last."""
+    """The indexes of the tasks that are looked at now, latest last, and the one thread that reads logs.
+
+    One, because what reading takes for a moment stays with its thread: the server's memory went up by the largest
+    moment of each of six (docs/design/web.md).
+    """
 
     def __init__(self) -> None:
         self._open: OrderedDict[Path, TaskIndex] = OrderedDict()
+        self._reader = ThreadPoolExecutor(1, "artoo-page-reader")
 
     def of(self, directory: Path) -> TaskIndex:
         """The index of the log in this directory, made if need be."""
@@ -128,4 +135,12 @@ class Indexes:
     async def advanced(self, directory: Path, seconds: float = SLICE_SECONDS) -> tuple[TaskIndex, bool]:
         """The index, carried on for about that long, and whether it is at the log's end."""
         index = self.of(directory)
-        return index, await asyncio.to_thread(index.advance, seconds)
+        return index, await self.read(index.advance, seconds)
+
+    async def read(self, look: Callable[_Asked, _Found], *asked: _Asked.args, **named: _Asked.kwargs) -> _Found:
+        """What a look into files finds, taken by the reading thread when its turn comes."""
+        return await asyncio.get_running_loop().run_in_executor(self._reader, partial(look, *asked, **named))
+
+    def close(self) -> None:
+        """No further look is taken."""
+        self._reader.shutdown(wait=False, cancel_futures=True)

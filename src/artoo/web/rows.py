@@ -136,7 +136,7 @@ def _outcome(payload: Json) -> tuple[str, str]:
 def _decided(payload: Json) -> tuple[str, str]:
     loss = _object(payload.get("loss"))
     numbers = " ".join(f"{name} {float(str(loss.get(key, 0))):.2f}" for name, key in _TERMS)
-    return f"{payload.get('directive')} · {numbers} · {payload.get('reason')}", ""
+    return " · ".join(filter(None, (str(payload.get("directive")), numbers, str(payload.get("reason") or "")))), ""
 
 
 _TERMS = (("D", "D"), ("P", "P"), ("Ω", "Omega"), ("L", "L"))
@@ -155,6 +155,11 @@ def _plan(payload: Json) -> tuple[str, str]:
     return str(payload.get("reply") or intents), ""
 
 
+def _manifest(payload: Json) -> tuple[str, str]:
+    entries = cast("list[object]", payload.get("subtasks") or [])
+    return " | ".join(str(_object(each).get("intent")) for each in entries), ""
+
+
 def _result(payload: Json) -> tuple[str, str]:
     directive = str(payload.get("directive"))
     return f"{directive}: {payload.get('summary')}", "bad" if directive == "abandon" else "good"
@@ -168,6 +173,7 @@ _TEXTS: dict[str, Callable[[Json], tuple[str, str]]] = {
     "UserRequest": _of("text"),
     "TaskSpec": _of("intent"),
     "Plan": _plan,
+    "DispatchManifest": _manifest,
     "PlanRefused": lambda payload: ("; ".join(_texts(payload.get("reasons"))), "bad"),
     "SubTask": _of("intent"),
     "ModelCalled": _model,

@@ -8,7 +8,7 @@ import fcntl
 import os
 import socket
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,7 +93,7 @@ async def served(
         )
     )
     port = int(listening.getsockname()[1])
-    with listening:
+    with listening, closing(site.indexes):
         async with asyncio.TaskGroup() as group:
             group.create_task(starter.run())
             serving = group.create_task(server.serve(sockets=[listening]))

@@ -63,13 +63,13 @@ async def task_events(site: Site, task_id: str, directory: Path, first: int | No
         busy = False
         while following < index.counted:
             behind = index.counted - following
-            rows = [] if behind > FAR_BEHIND else await asyncio.to_thread(index.rows, following, ROWS)
+            rows = [] if behind > FAR_BEHIND else await site.indexes.read(index.rows, following, ROWS)
             last = following + (len(rows) or behind) - 1
             plain = [row.plain() for row in rows]
             short = index.short_count
             yield sent("rows", {"first": following, "last": last, "short": short, "rows": plain}, last)
             following, busy, quiet_for = last + 1, True, 0.0
-        state = await asyncio.to_thread(state_of, site, task_id, directory)
+        state = await site.indexes.read(state_of, site, task_id, directory)
         state = f"{index.story.version}.{state}"
         if state != told:
             yield sent("state", {"version": state, "count": index.counted, "short": index.short_count})
@@ -93,7 +93,7 @@ async def home_events(site: Site) -> AsyncGenerator[bytes, None]:
     yield RETRY
     told, quiet_for = dict[str, str](), 0.0
     while not site.closing.is_set():
-        seen = await asyncio.to_thread(signatures, site)
+        seen = await site.indexes.read(signatures, site)
         for name, version in seen.items():
             if told.get(name) != version:
                 yield sent(name, {"version": version})

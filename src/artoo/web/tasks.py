@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -169,9 +170,8 @@ async def rows(request: Request) -> Response:
     except (KeyError, ValueError):
         raise ConfigurationError("say which rows: first and count, whole numbers") from None
     short = request.query_params.get("view") == "short"
-    found: list[Row | Fold] | list[Row] = await asyncio.to_thread(
-        index.short if short else index.rows, first, count
-    )
+    look: Callable[[int, int], Sequence[Row | Fold]] = index.short if short else index.rows
+    found = await site_of(request).indexes.read(look, first, count)
     plain = [{"n": one.first, "fold": one.count} if isinstance(one, Fold) else one.plain() for one in found]
     body = {"first": first, "rows": plain, "count": index.counted, "short": index.short_count}
     return Response(orjson.dumps(body), media_type="application/json")
@@ -193,7 +193,7 @@ async def event(request: Request) -> Response:
         if at_end:
             break
     try:
-        fields = await asyncio.to_thread(index.fields, number)
+        fields = await site_of(request).indexes.read(index.fields, number)
     except (IndexError, MessageUnreadable, OSError) as error:
         raise NothingHere(str(error)) from error
     template = "event_now.html" if "part" in request.query_params else "event.html"

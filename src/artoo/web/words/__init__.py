@@ -19,6 +19,10 @@ class Words(HomeWords, TaskWords, TeamWords, BookWords):
         """A role for people."""
         return tables.ROLES.of(name, self)
 
+    def deed(self, name: str) -> str:
+        """What a role does, in a word."""
+        return tables.DEEDS.of(name, self)
+
     def directive(self, name: str) -> str:
         """What a macro-state means for the next round."""
         return tables.DIRECTIVES.of(name, self)

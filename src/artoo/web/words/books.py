@@ -27,6 +27,7 @@ class BookWords(Spoken):
     proposals = Said("Proposed for the thinking layer", "对思维层的提议")
     look_up = Said("A pair, a tool, or a request", "一个配对、一个工具，或一个请求")
     look = Said("Look", "查看")
+    experience = Said("Experience", "经历")
     unknown_pair = Said("Memory knows nothing of it.", "记忆中没有它。")
     left_out = Said(
         "{count} older ones are in the sums, and not in this list.",

@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Final
 
 from artoo.web.words.said import Named
-from artoo.words import roles as words
+from artoo.words import names
 
-ROLES: Final = Named(words.ROLES)
-DIRECTIVES: Final = Named(
+ROLES: Final = Named(names.ROLES)
+DIRECTIVES: Final = Named(names.DIRECTIVES)
+DEEDS: Final = Named(
     {
-        "accept": ("accepted", "通过"),
-        "success": ("good enough, with gaps", "基本达成，但有缺口"),
-        "abandon": ("stop here", "到此为止"),
-        "break_symmetry": ("same dead end: other tools", "同一死路：换工具"),
-        "change_approach": ("wrong way: another approach", "方法不对：换方法"),
-        "change_path": ("right way, stuck: another path", "方法对但受阻：换路径"),
-        "refine": ("getting there: mend what is missing", "在接近：补上缺少的"),
-        "init": ("start", "开始"),
+        "user": ("asks", "提出请求"),
+        "perceiver": ("understands", "理解"),
+        "planner": ("plans", "规划"),
+        "dispatcher": ("hands out", "分派"),
+        "executor": ("does it", "执行"),
+        "agent_validator": ("checks it", "检查"),
+        "meta_validator": ("measures", "度量"),
+        "solver": ("decides", "决定"),
     }
 )
 CONSENTS: Final = Named(

@@ -34,10 +34,17 @@ class TaskWords(Spoken):
         "Where the dot falls decides how the next round differs.",
         "每个点是一轮。越往下离目标越近；越往右，错的越是方法本身。点落在哪里，决定下一轮怎样不同。",
     )
+    short_world = Said("mend, or go around", "修补或换路径")
+    short_approach = Said("another approach", "换方法")
+    short_success = Said("accept", "接受")
     region_world = Said("right way, world resists: mend, or take another path", "方法对，环境受阻：修补或换路径")
     region_approach = Said("wrong way: change the approach or the tools", "方法不对：换方法或换工具")
     region_success = Said("near enough: accept", "足够接近：接受")
     trajectory = Said("Over the rounds", "各轮走势")
+    name_d = Said("distance from the goal", "与目标的距离")
+    name_p = Said("fault of the approach", "方法之过")
+    name_omega = Said("spent", "已用")
+    name_grad = Said("trend of the loss", "损失走势")
     term_d = Said(
         "distance from the goal: share of criteria that are not met",
         "与目标的距离：未满足的标准所占份额",

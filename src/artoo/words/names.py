@@ -1,0 +1,29 @@
+"""What people call a task's roles, and what the control law decides, in English and Chinese."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ROLES: Final = {
+    "user": ("you", "用户"),
+    "perceiver": ("perceiver", "感知者"),
+    "planner": ("planner", "规划者"),
+    "dispatcher": ("dispatcher", "调度者"),
+    "executor": ("executor", "执行者"),
+    "agent_validator": ("validator", "验证者"),
+    "meta_validator": ("meta-validator", "总验证者"),
+    "solver": ("solver", "求解者"),
+    "gate": ("gate", "安全门"),
+}
+
+DIRECTIVES: Final = {
+    "accept": ("accepted", "通过"),
+    "success": ("good enough, with gaps", "基本达成，但有缺口"),
+    "abandon": ("stops here", "到此为止"),
+    "break_symmetry": ("same dead end: other tools", "同一死路：换用其他工具"),
+    "change_approach": ("wrong way: another approach", "方法不对：换一种方法"),
+    "change_path": ("right way, stuck: another path", "方法对但受阻：换一条路径"),
+    "refine": ("getting there: mends what is missing", "在接近：补上缺少的部分"),
+    "init": ("start", "开始"),
+}
+"""Macro-states: what the control law found, and what follows from it."""
