@@ -68,8 +68,12 @@ def held_by(members: Iterable[int], proc: Path = Path("/proc")) -> Held:
 
 
 def _open_files(place: str, held: Held) -> None:
-    numbers = os.listdir(f"{place}/fd")
-    held.descriptors += len(numbers)
+    numbers: list[str] = []
+    number_of = os.stat(f"{place}/fd").st_size  # since Linux 6.2; before it is 0, and they are listed
+    if held.descriptors + number_of <= _MOST_DESCRIPTORS:
+        numbers = os.listdir(f"{place}/fd")
+        number_of = len(numbers)
+    held.descriptors += number_of
     if held.descriptors > _MOST_DESCRIPTORS:
         held.trace = True
         return
