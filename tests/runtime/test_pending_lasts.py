@@ -20,6 +20,7 @@ from view_world import bash, overlay_views
 from whole_task import Person, acted, command
 
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import Ending, Settled
 from artoo.ports.world import View
 from artoo.runtime.config import Config
@@ -104,14 +105,46 @@ async def test_a_disk_that_fills_up_at_the_last_moment(in_memory: World, monkeyp
     assert (world.project / "a.txt").read_text() == "edited\n" and pendings(person.config) == ()
 
 
+def fill(home: Path) -> Path:
+    """Takes all the room there is; gives the file that does."""
+    filler = home / "filler"
+    with pytest.raises(OSError, match="No space left"), filler.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    return filler
+
+
+async def test_a_later_yes_takes_effect_only_as_it_is_written_down(in_memory: World) -> None:
+    """`artoo apply` writes no task log; its journal says first who applied what. Without room for that nothing is
+    applied, what waits goes on waiting, and with room again it is applied and on record."""
+    view_of(in_memory, edit, TASK)
+    await ended(in_memory, NoView())
+    filler = fill(in_memory.artoo_home)
+    with pytest.raises(SandboxError, match="No space left"):
+        await find_pending(config(in_memory), TASK).apply()
+    assert (in_memory.project / "a.txt").read_text() == "one\n"
+    filler.unlink()
+    assert (await find_pending(config(in_memory), TASK).apply()).state == "applied"
+    assert (in_memory.project / "a.txt").read_text() == "edited\n"
+
+
+async def test_a_task_without_a_log_takes_effect_only_as_it_is_written_down(in_memory: World) -> None:
+    """What `artoo sandbox` did waits where its journal has no room, though nothing in it would be asked about."""
+    view_of(in_memory, lambda home: (home / "project" / "new.txt").write_text("new\n"), TASK)
+    filler = fill(in_memory.artoo_home)
+    settler = Settler(NoView(), in_memory.artoo_home, "artoo sandbox -- x")  # pyright: ignore[reportArgumentType]
+    settled = await settler.settle(Ending(task_id=TASK, directive="accept"), None)
+    assert settled.state == "pending" and "No space left" in settled.reason
+    assert not (in_memory.project / "new.txt").exists()
+    filler.unlink()
+    assert (await find_pending(config(in_memory), TASK).apply()).state == "applied"
+
+
 async def test_a_discard_needs_no_room(in_memory: World) -> None:
     """It may be what waits that fills the disk."""
     view_of(in_memory, edit, TASK)
     await ended(in_memory, NoView())
-    filler = in_memory.artoo_home / "filler"
-    with pytest.raises(OSError, match="No space left"), filler.open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(4096))
+    fill(in_memory.artoo_home)
     assert (await find_pending(config(in_memory), TASK).discard()).state == "discarded"
     assert pendings(config(in_memory)) == () and Views(in_memory.artoo_home).find(TASK) is None
 

@@ -9,7 +9,7 @@ Each attempt is Python that runs inside. It says THROUGH when it reached what it
 from __future__ import annotations
 
 PRELUDE = """
-import ctypes, fcntl, mmap, os, signal, socket, struct, subprocess, sys, threading, time
+import ctypes, fcntl, glob, mmap, resource, os, signal, socket, struct, subprocess, sys, threading, time
 OUTSIDE, HOME, ARTOO, MARK = sys.argv[1], sys.argv[2], int(sys.argv[3]), 'edge_victim'
 NAME = sys.argv[4]
 libc = ctypes.CDLL(None, use_errno=True)
@@ -29,6 +29,13 @@ def children(count, act):
         if os.fork() == 0:
             act(); time.sleep(3); os._exit(0)
     held()
+def full(count, act):
+    read, write = os.pipe()
+    for _ in range(count):
+        if os.fork() == 0:
+            act(); os.write(write, b'x'); time.sleep(15); os._exit(0)
+    while count: count -= len(os.read(read, count))
+    time.sleep(6); through()  # a look takes its time while sixty children keep the processors
 MIB = 1 << 20
 BLOCK = bytes(MIB)
 def fill(where, count):
@@ -44,6 +51,10 @@ def mapped(where):
         os.close(where)
 def sent(pair, where):
     socket.send_fds(pair, [b'x'], [where]); os.close(where)
+def groups():
+    with open('/proc/self/mountinfo') as file:
+        return [line.split()[4] for line in file if ' - cgroup' in line]
+def most(): resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(7)[1],) * 2)
 def hidden(): libc.prctl(4, 0, 0, 0, 0)
 """
 
@@ -242,6 +253,29 @@ EDGE: dict[str, str] = {
     "ports": "call(172, 3)",
     "name of the machine": "socket.sethostname('taken')",
     "rights of a capability": "call(126, struct.pack('Ii', 0x20080522, 0), struct.pack('6I', 0x200000, 0x200000, 0, 0, 0, 0))",
+    **{
+        f"control groups, {name}": f"for g in groups():\n for d in [g, *glob.glob(g + '/*/')]:\n  try: opened(d + '/{name}', os.O_WRONLY)\n  except OSError: pass"
+        for name in (
+            "cgroup.procs",
+            "cgroup.kill",
+            "cgroup.subtree_control",
+            "tasks",
+            "release_agent",
+            "devices.allow",
+            "memory.max",
+        )
+    },
+    "control groups, a new one": "for g in groups():\n try: os.mkdir(g + '/artoo-edge'); through(); os.rmdir(g + '/artoo-edge')\n except OSError: pass",
+    "control groups, born into one": "for g in groups():\n w = os.open(g, os.O_RDONLY)\n"
+    " r = libc.syscall(435, struct.pack('11Q', 1 << 33, 0, 0, 0, 17, 0, 0, 0, 0, 0, w), ctypes.c_size_t(88))\n"
+    " if r == 0: os._exit(0)\n if r > 0: through()",
+    "control groups, mounted": "call(165, b'none', (HOME + '/project').encode(), b'cgroup2', 0, 0)",
+    "typing on the terminal": "fcntl.ioctl(os.open('/dev/tty', os.O_RDWR), 0x5412, b'x'); through()",
+    "typing on what is read": "fcntl.ioctl(0, 0x5412, b'x'); through()",
+    "priority of the user": "os.setpriority(os.PRIO_USER, os.getuid(), 5); MARK in open('/proc/%d/cmdline' % ARTOO).read() and through()",
+    "disk priority of the user": "MARK in open('/proc/%d/cmdline' % ARTOO).read() and call(251, 3, os.getuid(), 3 << 13)",
+    "pages of artoo": "MARK in open('/proc/%d/cmdline' % ARTOO).read() and call(279, ARTOO, 0, 0, 0, 0, 0)",
+    "spared when memory runs out": "opened('/proc/self/oom_score_adj', os.O_WRONLY)",
     "program with its owner's rights": "p = 'suid'; open(p, 'wb').write(open('/usr/bin/id', 'rb').read()); os.chmod(p, 0o4755);"
     " os.chown(p, 0, 0); b'euid=' in subprocess.run(['./suid'], capture_output=True).stdout and through()",
 }
@@ -293,6 +327,22 @@ BOUNDS: dict[str, str] = {
     "processes": "children(200, lambda: None)",
     "threads": "[threading.Thread(target=time.sleep, args=(5,), daemon=True).start() for _ in range(200)]; held()",
     "threads of children": "children(20, lambda: [threading.Thread(target=time.sleep, args=(5,), daemon=True).start() for _ in range(20)])",
+    "descriptors": "most(); full(60, lambda: globals().update(x=[os.eventfd(0) for _ in range(19000)]))",
+    "watches of descriptors": "import select; most(); x = [os.eventfd(0) for _ in range(18000)]; y = []\n"
+    "for _ in range(90):\n e = select.epoll(); y.append(e)\n for f in x: e.register(f)\nheld()",
+    "pieces of address space": "def split():\n m = libc.mmap; m.restype = ctypes.c_void_p; p = m(None, ctypes.c_size_t(60000 * 8192), 1, 0x22, -1, 0)\n"
+    " [libc.mprotect(ctypes.c_void_p(p + n * 8192), 4096, 3) for n in range(30000)]\nfull(30, split)",
+    "locks": "most(); x = [os.open('/tmp/%d' % n, os.O_RDWR | os.O_CREAT) for n in range(3000)]\n"
+    "for w in x:\n for n in range(600): fcntl.lockf(w, fcntl.LOCK_EX, 1, 2 * n)\nheld()",
+    "pages kept by pipes": "most(); x = []; m = libc.mmap; m.restype = ctypes.c_void_p; h = 2 * MIB\nfor _ in range(20):\n"
+    " r, w = os.pipe(); x.append((r, w))\n for _ in range(15):\n"
+    "  p = m(None, ctypes.c_size_t(2 * h), 3, 0x22, -1, 0); a = (p + h - 1) // h * h; libc.madvise(ctypes.c_void_p(a), ctypes.c_size_t(h), 14)\n"
+    "  ctypes.memset(a, 1, h); v = struct.pack('QQ', a, 4096)\n"
+    "  if libc.vmsplice(w, v, ctypes.c_size_t(1), 2) <= 0: raise OSError\n  libc.munmap(ctypes.c_void_p(p), ctypes.c_size_t(2 * h))\nheld()",
+    "secret memory": "x = []; libc.syscall.restype = ctypes.c_long\nfor _ in range(80):\n w = libc.syscall(447, 0)\n if w < 0: raise OSError\n"
+    " os.ftruncate(w, 4 * MIB); m = mmap.mmap(w, 4 * MIB); [m.__setitem__(i, 1) for i in range(0, 4 * MIB, 4096)]; m.close(); x.append(w)\nheld()",
+    "names in /dev/shm": "[os.close(os.open('/dev/shm/%d' % n, os.O_CREAT | os.O_WRONLY)) for n in range(500000)]; held()",
+    "links in /dev/shm": "[os.symlink('x' * 120, '/dev/shm/%d' % n) for n in range(500000)]; held()",
     "buffers of sockets": "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(7)[1]))"
     " if resource.getrlimit(7)[1] > 4096 else None\nx = []\nfor n in range(1500):\n a, b = socket.socketpair(); a.setblocking(False); x.append((a, b))\n try:\n"
     "  while True: a.send(bytes(65536))\n except BlockingIOError: pass\nheld()",

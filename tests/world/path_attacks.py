@@ -266,6 +266,13 @@ PROGRAMS = {
     "a submodule's repository": "mkdir -p .git/modules; git init -q --bare .git/modules/m;"
     "git -C .git/modules/m config core.pager x",
     "a submodule's hook": "git init -q --bare .git/modules/m; echo x > .git/modules/m/hooks/post-checkout",
+    "settings for a submodule to come": "mkdir -p .git/modules/m; printf '[core]\\n\\tpager = x\\n' > .git/modules/m/config",
+    "a hook for a submodule to come": "mkdir -p .git/modules/a/b/hooks; echo x > .git/modules/a/b/hooks/post-checkout",
+    "attributes for a submodule to come": "mkdir -p .git/modules/m/info; echo '* filter=f' > .git/modules/m/info/attributes",
+    "what cargo is told": "mkdir .cargo; printf '[build]\\nrustc-wrapper = \"./x\"\\n' > .cargo/config.toml",
+    "what R starts with": "echo 'system(\"x\")' > .Rprofile",
+    "what a debugger starts with": "echo 'shell x' > .gdbinit",
+    "what maven starts with": "mkdir .mvn; echo -javaagent:x.jar > .mvn/jvm.config",
     "a link to a repository": "mkdir q; echo 'gitdir: ../bare.git' > q/.git",
     "a repository that is a link": "mkdir q; ln -s ../bare.git q/.git",
     "settings that are a pipe": "rm bare.git/config; mkfifo bare.git/config",

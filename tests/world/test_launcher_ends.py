@@ -15,7 +15,7 @@ import pytest
 
 from artoo.world import launcher
 from artoo.world.group import LaunchPlan
-from artoo.world.watch import descendants
+from artoo.world.process_tree import descendants
 
 # the launcher, but the Nth process that asks to die with its parent does so late
 SLOW = """

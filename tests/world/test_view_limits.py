@@ -25,7 +25,9 @@ from artoo.ports.world import View
 from artoo.world import fold
 from artoo.world.allowance import Extent
 from artoo.world.base import read_base
+from artoo.world.choose import open_sandbox
 from artoo.world.difference import difference_of
+from artoo.world.opening import views_in
 from artoo.world.view_place import ViewPlace
 
 
@@ -220,6 +222,18 @@ async def test_the_bound_is_of_all_commands_together(little_view: View) -> None:
     await bash(little_view, "rm one two")
     assert (await bash(little_view, fill.format("three"))).status == "ok"
     assert await out(little_view, "ls") == "three\n"
+
+
+async def test_the_bound_is_the_settings(world: World) -> None:
+    """`limits.view_megabytes` is what one task's view may hold, and what is refused says so."""
+    world.artoo_home.mkdir(mode=0o700)
+    sandbox = await open_sandbox(world.artoo_home)
+    view = views_in(sandbox, world.artoo_home, megabytes=16)("t", world.roots)
+    try:
+        with pytest.raises(SandboxError, match=r"16 MiB already.*limits\.view_megabytes"):
+            await view.write(Path("file"), b"1" * 17 * MIB)
+    finally:
+        await view.close()
 
 
 async def test_what_is_written_twice_counts_once(little_view: View) -> None:

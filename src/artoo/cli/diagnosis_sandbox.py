@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +23,20 @@ async def sandbox(home: Path) -> list[Finding]:
     """The active tier, and every better one that does not work here."""
     from artoo.world.choose import diagnose
 
-    return [*findings_of(await diagnose(home)), *_kept(home)]
+    return [*findings_of(await diagnose(home)), await _bounds(), *_kept(home)]
+
+
+async def _bounds() -> Finding:
+    """Who counts a command's memory and processes: the kernel, or artoo."""
+    from artoo.world.cgroup import place
+
+    found = await asyncio.to_thread(place)
+    if found.parent is not None:
+        return Finding(
+            "bounds", State.OK, f"memory and tasks of commands are held by the kernel, below {found.parent}"
+        )
+    what = f"memory and tasks of commands are counted ten times a second, for {found.why}"
+    return Finding("bounds", State.OK, what, found.remedy)
 
 
 def _kept(home: Path) -> list[Finding]:

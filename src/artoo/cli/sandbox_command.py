@@ -98,7 +98,8 @@ async def _run(command: tuple[str, ...], options: RunOptions, asked: Wanted, sec
     roots, task_id, line = _roots(config, options.workspace), UuidIds().new(), shlex.join(command)
     policies = Policies.parse((*config.allow, *options.allow), roots.project, roots.home)
     roots = replace(roots, opened=policies.opened())
-    view = views_in(await open_sandbox(config.home), config.home)(task_id, roots)
+    most = config.limits.view_megabytes
+    view = views_in(await open_sandbox(config.home), config.home, megabytes=most)(task_id, roots)
     asking, mode = dialogue(), options.apply or config.apply
     told = _Told(Answers(policies, asking, mode), talks=asking is not None)
     used = Network()

@@ -189,7 +189,8 @@ class Limits(Section):
 
     `subtasks` bounds one plan, `steps` one attempt at a subtask, `subtask_seconds` all its attempts
     together (not the judging between them), `tool_seconds` one command
-    or program; other tools have bounds of their own.
+    or program; other tools have bounds of their own. `view_megabytes` bounds what its changes take on disk until
+    they are settled, all commands together.
     """
 
     subtasks: Whole = Field(default=8, ge=1, le=64)
@@ -199,6 +200,7 @@ class Limits(Section):
     calls: Whole | None = Field(default=100, ge=1)
     tokens: Whole | None = Field(default=1_000_000, ge=1)
     money: Number | None = Field(default=None, gt=0)
+    view_megabytes: Whole = Field(default=8_192, ge=16, le=1_048_576)
 
 
 class Memory(Section):

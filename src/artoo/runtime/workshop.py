@@ -125,7 +125,9 @@ class Workshop:
         """The task's view of the files, as it stands. Raises SandboxError where this machine has none."""
         from artoo.world.opening import views_in
 
-        return views_in(await self.sandbox(), self.config.home)(task_id, roots)
+        return views_in(await self.sandbox(), self.config.home, megabytes=self.config.limits.view_megabytes)(
+            task_id, roots
+        )
 
     async def hands(
         self, view: View, text: str, mode: ApplyMode, past: Past | None = None, settling: Settling | None = None

@@ -26,7 +26,8 @@ class Extent:
 
 
 MOST = Extent(8 * 1024 * MIB, 800_000)
-"""Eight times what one command may leave (`Limits`): an installation and a build or two, not a full disk."""
+"""Eight times what one command may leave (`Limits`): an installation and a build or two, not a full disk. The
+setting `limits.view_megabytes` puts another size in its place."""
 
 
 class Allowance:
@@ -61,7 +62,7 @@ class Allowance:
         if self._left(Extent(size, 1)).size < size:
             raise SandboxError(
                 f"the task has changed {self._most.size // MIB} MiB already, which is the most that its view may "
-                "hold: remove what it made and does not need"
+                "hold: remove what it made and does not need, or raise limits.view_megabytes"
             )
 
     def _left(self, wanted: Extent) -> Extent:

@@ -16,14 +16,16 @@ from pathlib import Path
 from artoo.ports.sandbox import MIB, RunStatus
 from artoo.world import seccomp
 from artoo.world.ahead import laid_ahead
+from artoo.world.cgroup import Group
 from artoo.world.edge.doors import joined_door
 from artoo.world.entry import entered
 from artoo.world.overlay import View
 from artoo.world.process import Confined, kill_quietly
+from artoo.world.process_tree import descendants
 from artoo.world.stage import Layer, Stage
 from artoo.world.status import StatusPipe, parent_of, stands
 from artoo.world.steps import run_from_memory
-from artoo.world.watch import descendants, watch_tree
+from artoo.world.watch import watch_tree
 
 _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
 _SHARED_MEMORY = 512 * MIB
@@ -88,8 +90,8 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
             argv, given = doors.enter_context(_behind(variant, view, argv, given, first))
         watched = (*(layer.upper for layer in stage.layers), request.scratch or stage.scratch)
 
-        async def watch(process: asyncio.subprocess.Process, stop: Callable[[RunStatus], None]) -> None:
-            await watch_tree(status.leader, watched, request.limits, stop)
+        async def watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
+            await watch_tree(status.leader, watched, request.limits, group, stop)
 
         def end(process: asyncio.subprocess.Process) -> None:
             leader = status.leader()
@@ -99,7 +101,7 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
                 _end_early(process)
 
         yield (
-            Confined(argv, view.env, Path("/"), given, end, watch, door=door),
+            Confined(argv, view.env, Path("/"), given, end, watch, writes=watched, door=door),
             status,
         )
     finally:

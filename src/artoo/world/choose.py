@@ -26,7 +26,7 @@ from artoo.world.selftest import prove
 from artoo.world.stage import memory_stage_home
 from artoo.world.unconfined import AskForEverything
 
-_FORMAT = 5
+_FORMAT = 6
 
 
 @dataclass(frozen=True, slots=True)

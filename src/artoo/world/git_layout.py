@@ -40,7 +40,8 @@ _PARTS: tuple[tuple[Part, str], ...] = (
     (
         Part.PROGRAMS,
         r"hooks(/.*)?|config|config\.worktree|commondir|gitdir|remotes(/.*)?|branches/.+|rr-cache(/.*)?"
-        r"|info/(attributes|exclude|sparse-checkout)",
+        r"|info/(attributes|exclude|sparse-checkout)"
+        r"|modules/(.*/)?(hooks(/.*)?|config|config\.worktree|commondir|gitdir|info/attributes)",
     ),
     (Part.STATE, r"HEAD|packed-refs|shallow|refs(/.*)?|logs(/.*)?|reftable(/.*)?|objects(/.*)?|info/grafts"),
     (Part.INDEX, r"index|sharedindex\.[0-9a-f]+"),

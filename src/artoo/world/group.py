@@ -12,10 +12,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from artoo.ports.sandbox import Limits, RunStatus, SandboxRequest
+from artoo.world.cgroup import Group
 from artoo.world.limits import limited
 from artoo.world.process import Confined, kill_quietly
+from artoo.world.process_tree import descendants
 from artoo.world.status import StatusPipe
-from artoo.world.watch import descendants, watch_tree
+from artoo.world.watch import watch_tree
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 
@@ -74,8 +76,8 @@ def launched(
         os.write(config, json.dumps(asdict(plan)).encode())
         os.lseek(config, 0, os.SEEK_SET)
 
-        async def watch(process: asyncio.subprocess.Process, stop: Callable[[RunStatus], None]) -> None:
-            await watch_tree(status.leader, watched, limits, stop)
+        async def watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
+            await watch_tree(status.leader, watched, limits, group, stop)
 
         def end(process: asyncio.subprocess.Process) -> None:
             for pid in descendants(process.pid):
@@ -84,7 +86,7 @@ def launched(
                 process.terminate()
 
         argv = (sys.executable, "-I", "-S", str(_LAUNCHER), str(config), str(status.write))
-        yield Confined(argv, plan.env, Path("/"), (config, status.write), end, watch), status
+        yield Confined(argv, plan.env, Path("/"), (config, status.write), end, watch, writes=watched), status
     finally:
         os.close(config)
         status.close()

@@ -5,6 +5,9 @@ A file that was removed while it is open, a `memfd`, shared memory that nobody h
 its holder, in the table of open files or in the map of the address space. What neither shows (a file of which only
 one page is mapped, a descriptor that is on its way through a socket) leaves a trace there, and makes free space go:
 `Held.trace` says that such a thing exists, and the watch then believes the file system (see `watch`).
+
+A look must end before the command has taken the next gigabyte: so it goes through a bounded number of descriptors
+and of maps. Each descriptor beyond counts as what it could hold most, and maps beyond as a trace.
 """
 
 from __future__ import annotations
@@ -18,6 +21,9 @@ from pathlib import Path
 _SOCKET_BYTES = 512 * 1024
 _PIPE_BYTES = 8 * 1024
 """What one can hold at most without being read: two default buffers of a socket; a pipe beyond a user's share."""
+_MOST_DESCRIPTORS, _MOST_MAPS = 16_384, 32 << 20
+"""What one look goes through: descriptors of all processes, bytes of all maps. Builds with hundreds of processes
+hold some thousands."""
 _IN_MEMORY = ("/memfd:", "/dev/zero", "/SYSV", "/dev/shm/")
 
 
@@ -29,10 +35,13 @@ class Held:
     disk: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     buffers: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     trace: bool = False
+    descriptors: int = 0
+    maps: int = 0
 
     @property
     def memory_bytes(self) -> int:
-        return sum(self.memory.values()) + sum(self.buffers.values())
+        beyond = max(0, self.descriptors - _MOST_DESCRIPTORS) * _SOCKET_BYTES
+        return sum(self.memory.values()) + sum(self.buffers.values()) + beyond
 
     @property
     def disk_bytes(self) -> int:
@@ -59,7 +68,16 @@ def held_by(members: Iterable[int], proc: Path = Path("/proc")) -> Held:
 
 
 def _open_files(place: str, held: Held) -> None:
-    for number in os.listdir(f"{place}/fd"):
+    numbers: list[str] = []
+    number_of = os.stat(f"{place}/fd").st_size  # since Linux 6.2; before it is 0, and they are listed
+    if held.descriptors + number_of <= _MOST_DESCRIPTORS:
+        numbers = os.listdir(f"{place}/fd")
+        number_of = len(numbers)
+    held.descriptors += number_of
+    if held.descriptors > _MOST_DESCRIPTORS:
+        held.trace = True
+        return
+    for number in numbers:
         link = f"{place}/fd/{number}"
         try:
             seen = os.stat(link)
@@ -85,8 +103,12 @@ def _sends_descriptors(path: str) -> bool:
 
 def _mapped(place: str, held: Held) -> None:
     """Mapped files without a name: their real size where we may ask for it, else as far as they are mapped."""
+    if held.maps > _MOST_MAPS:
+        held.trace = True
+        return
     with open(f"{place}/maps", "rb") as file:
         text = file.read()
+    held.maps += len(text)
     if b"(deleted)" not in text and b"/SYSV" not in text:
         return
     for line in text.splitlines():

@@ -59,6 +59,12 @@ class MountTable:
         return tuple(sorted(inner))
 
 
+def in_memory(directories: Iterable[Path]) -> tuple[Path, ...]:
+    """Those (absolute, real) of which the files take memory."""
+    mounts = MountTable.read()
+    return tuple(place for place in directories if mounts.in_memory(os.fsencode(place)))
+
+
 def inner_mounts(roots: tuple[Path, ...], table: MountTable) -> Iterable[str]:
     """Mount points inside the roots that an overlay would not show; those in an inner root are that root's."""
     for root in roots:
@@ -79,5 +85,9 @@ def _parse(lines: Iterable[bytes]) -> Iterable[Mount]:
         if b"-" not in fields:
             continue
         kind = fields[fields.index(b"-") + 1].decode("ascii", "replace")
-        point = _OCTAL.sub(lambda match: bytes([int(match.group(1), 8)]), fields[4])
-        yield Mount(int(fields[0]), point, kind)
+        yield Mount(int(fields[0]), unescaped(fields[4]), kind)
+
+
+def unescaped(field: bytes) -> bytes:
+    """A path as the table writes it: blanks and backslashes stand there in octal."""
+    return _OCTAL.sub(lambda match: bytes([int(match.group(1), 8)]), field)

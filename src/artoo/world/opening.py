@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import Roots, Sandbox
+from artoo.ports.sandbox import MIB, Roots, Sandbox
 from artoo.ports.world import OpenView, View
 from artoo.world.allowance import MOST, Extent
 from artoo.world.boundary import to_boundary
@@ -39,11 +39,15 @@ class OpenedViews:
         return LayeredView(Ways(self.runner, self.artoo_home, self.hide), state)
 
 
-def views_in(sandbox: Sandbox, artoo_home: Path, hide: tuple[Path, ...] = ()) -> OpenView:
-    """Views on a tier that was chosen (`choose.open_sandbox`). `artoo_home` may be a link."""
+def views_in(
+    sandbox: Sandbox, artoo_home: Path, hide: tuple[Path, ...] = (), megabytes: int | None = None
+) -> OpenView:
+    """Views on a tier that was chosen (`choose.open_sandbox`). `artoo_home` may be a link; `megabytes` is what one
+    may hold (None: `MOST`)."""
+    most = MOST if megabytes is None else replace(MOST, size=megabytes * MIB)
     home = Path(os.path.realpath(artoo_home.expanduser()))
     if isinstance(sandbox, OverlaySandbox):
-        return OpenedViews(sandbox, home, hide)
+        return OpenedViews(sandbox, home, hide, most)
     if isinstance(sandbox, ReadOnlyFirst | AskForEverything):
-        return OpenedViews(CopyRunner(sandbox, home), home, hide)
+        return OpenedViews(CopyRunner(sandbox, home), home, hide, most)
     raise SandboxError(f"the tier {sandbox.tier} cannot hold a view")

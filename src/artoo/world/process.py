@@ -7,14 +7,16 @@ import os
 import signal
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.printing import Heard, unheard
 from artoo.ports.sandbox import Captured, Limits, RunStatus
 from artoo.world.capture import Capture, OutputBudget, read_all
+from artoo.world.cgroup import Group, grouped
 from artoo.world.edge.doors import Door
+from artoo.world.mounts import in_memory
 
 _GRACE_SECONDS = 5.0
 
@@ -24,7 +26,8 @@ class Confined:
     """A program ready to start.
 
     `end` asks for the death of every process of it, `watch` looks for excesses until it is cancelled, `started`
-    is told the pid. `door` is the way to its network, when it has one.
+    is told the pid. `writes`: the directories that count for its disk limit. `door` is the way to its network, when
+    it has one.
     """
 
     argv: Sequence[str]
@@ -32,8 +35,9 @@ class Confined:
     cwd: Path
     pass_fds: tuple[int, ...]
     end: Callable[[asyncio.subprocess.Process], None]
-    watch: Callable[[asyncio.subprocess.Process, Callable[[RunStatus], None]], Coroutine[None, None, None]]
+    watch: Callable[[Group | None, Callable[[RunStatus], None]], Coroutine[None, None, None]]
     started: Callable[[int], object] = bool
+    writes: tuple[Path, ...] = ()
     door: Door | None = None
 
 
@@ -67,6 +71,27 @@ async def run_confined(program: Confined, limits: Limits, stdin: bytes | None, p
 
     `printed` is told of what it writes.
     """
+    files = limits.disk_bytes if in_memory(program.writes) else 0
+    async with grouped(limits, files) as group:
+        if group is None:
+            return await _run(program, limits, stdin, printed, None)
+        ended = await _run(_in_group(program, group), limits, stdin, printed, group)
+        return replace(ended, limit=ended.limit or group.hit())
+
+
+def _in_group(program: Confined, group: Group) -> Confined:
+    """`program` as the kernel holds it: started in its group, ended by the kernel."""
+
+    def end(process: asyncio.subprocess.Process) -> None:
+        group.kill()
+        program.end(process)
+
+    return replace(program, argv=group.joining(program.argv), end=end)
+
+
+async def _run(
+    program: Confined, limits: Limits, stdin: bytes | None, printed: Heard, group: Group | None
+) -> Ended:
     started = time.monotonic()
     process = await _started(program, stdin)
     program.started(process.pid)
@@ -75,11 +100,11 @@ async def run_confined(program: Confined, limits: Limits, stdin: bytes | None, p
     budget = OutputBudget(limits.output_bytes, lambda: stopper.stop("output_limit"))
     assert process.stdout is not None and process.stderr is not None
     try:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(read_all(process.stdout, out, budget, printed))
-            group.create_task(read_all(process.stderr, err, budget, printed))
-            feeding = group.create_task(_feed(process, stdin))
-            watching = group.create_task(program.watch(process, stopper.stop))
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(read_all(process.stdout, out, budget, printed))
+            tasks.create_task(read_all(process.stderr, err, budget, printed))
+            feeding = tasks.create_task(_feed(process, stdin))
+            watching = tasks.create_task(program.watch(group, stopper.stop))
             await _wait(process, stopper, limits.wall_seconds)
             watching.cancel()
             feeding.cancel()

@@ -19,6 +19,7 @@ from pathlib import Path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import RunStatus, SandboxRequest, TierName, ViewRun
 from artoo.world import seccomp
+from artoo.world.cgroup import Group
 from artoo.world.closed import closed_paths
 from artoo.world.edge.environment import network_environment
 from artoo.world.environment import cleaned
@@ -165,7 +166,7 @@ def seatbelt(view: ReadOnlyView) -> Generator[Confined, None, None]:
     request = view.request
     argv = ("sandbox-exec", "-p", seatbelt_profile((view.scratch, *view.copies), view.hidden))
 
-    async def watch(process: asyncio.subprocess.Process, stop: Callable[[RunStatus], None]) -> None:
+    async def watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
         await asyncio.Event().wait()
 
     def end(process: asyncio.subprocess.Process) -> None:

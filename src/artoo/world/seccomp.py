@@ -66,6 +66,8 @@ _CALLS: dict[str, tuple[int | None, int | None]] = {
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
+    "vmsplice": (278, 75),
+    "memfd_secret": (447, 447),
     "chmod": (90, None),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
@@ -155,7 +157,8 @@ _NO_NAMESPACES = [
     "mq_open",
 ]
 _ALWAYS = tuple(name for name in _CALLS if name not in _CONDITIONAL and name not in _NO_NAMESPACES)
-_WITHOUT = frozenset({"io_uring_setup", "io_uring_enter", "io_uring_register"})
+_WITHOUT = frozenset({"io_uring_setup", "io_uring_enter", "io_uring_register", "vmsplice", "memfd_secret"})
+"""The last two keep memory that shows in no process and no file: a pipe's hold on a huge page, secret pages."""
 
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 

@@ -46,6 +46,23 @@ for path in ('/proc/sys/kernel/core_pattern', '/proc/sys/vm/drop_caches', '/proc
 for path in ('/run/artoo-selftest', '/dev/artoo-selftest'):
     trial('memory by ' + path, lambda: (opened(path, os.O_CREAT), os.unlink(path)))
 trial('a pipe outside', lambda: opened(sys.argv[5]))
+def groups():
+    with open('/proc/self/mountinfo') as file:
+        return [line.split()[4] for line in file if ' - cgroup2 ' in line]
+def into(group):
+    import ctypes, struct
+    where = os.open(group, os.O_RDONLY | os.O_DIRECTORY)
+    given = struct.pack('11Q', 1 << 33, 0, 0, 0, 17, 0, 0, 0, 0, 0, where)
+    child = ctypes.CDLL(None).syscall(435, given, ctypes.c_size_t(len(given)))
+    if child == 0:
+        os._exit(0)
+    if child < 0:
+        raise OSError
+if sys.platform == 'linux':
+    for group in groups():
+        trial('a control group', lambda: opened(group + '/cgroup.procs'))
+        trial('making a control group', lambda: os.mkdir(group + '/artoo-selftest'))
+        trial('being born into a control group', lambda: into(group))
 trial('a device', lambda: os.mknod('device', 0o20666, os.makedev(1, 3)))
 try:
     open(sys.argv[4], 'a').write('x')

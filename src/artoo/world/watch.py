@@ -10,96 +10,38 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.ports.sandbox import Limits, RunStatus
+from artoo.world.cgroup import Group
 from artoo.world.held import Held, held_by
+from artoo.world.mounts import in_memory
+from artoo.world.process_tree import descendants, tree_usage
 
 _FIRST_LOOK_SECONDS = 0.1
 _PAUSE_SECONDS = 0.1
-_OWN = (b"RssAnon", b"RssFile", b"VmPTE")
 _FIRST_VICTIM = b"1000"
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """What a tree of processes uses now. `tasks`: processes and their threads; `memory_bytes`: pages of files and
-    copies after a fork are counted in every process, shared memory is not in it."""
-
-    members: tuple[int, ...]
-    tasks: int
-    memory_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class Room:
-    """What the machine has left: bytes in memory that are shared or lie in a file system, bytes free on disk."""
+    """What the machine has, in bytes: memory that is shared or lies in a file system, memory that the kernel needs
+    for tables and cannot take back (descriptors, locks, pieces of address spaces), free disk."""
 
     shared_memory: int
+    kernel_memory: int
     free_disk: int
-
-
-def tree_usage(leader: int, proc: Path = Path("/proc")) -> Usage:
-    """The usage of `leader` and all its descendants."""
-    children: dict[int, list[int]] = defaultdict(list)
-    threads: dict[int, int] = {}
-    for entry in os.listdir(proc):
-        if entry.isdigit():
-            parsed = _read_stat(proc / entry / "stat")
-            if parsed is not None:
-                children[parsed[0]].append(int(entry))
-                threads[int(entry)] = parsed[1]
-    members = tuple(_descendants(leader, children))
-    tasks = sum(threads.get(pid, 0) for pid in members)
-    return Usage(members, tasks, sum(_own_memory(proc / str(pid) / "status") for pid in members))
-
-
-def descendants(leader: int, proc: Path = Path("/proc")) -> list[int]:
-    """The processes below `leader`, without it."""
-    children: dict[int, list[int]] = defaultdict(list)
-    for entry in os.listdir(proc):
-        if entry.isdigit():
-            parsed = _read_stat(proc / entry / "stat")
-            if parsed is not None:
-                children[parsed[0]].append(int(entry))
-    return [pid for pid in _descendants(leader, children) if pid != leader]
-
-
-def _own_memory(path: Path) -> int:
-    """Resident bytes of a process but for shared memory, with its page tables; 0 when it is gone."""
-    try:
-        fields = dict(line.split(b":", 1) for line in path.read_bytes().splitlines())
-    except (OSError, ValueError):
-        return 0
-    return sum(int(fields.get(name, b"0").split()[0]) for name in _OWN) * 1024
 
 
 def _room(directories: Iterable[Path]) -> Room:
     with open("/proc/meminfo", "rb") as file:
-        shared = next((int(line.split()[1]) * 1024 for line in file if line.startswith(b"Shmem:")), 0)
+        fields = dict(line.split(b":", 1) for line in file)
+    shared, kernel = (int(fields.get(name, b"0").split()[0]) * 1024 for name in (b"Shmem", b"SUnreclaim"))
     systems = {place.stat().st_dev: os.statvfs(place) for place in directories if place.is_dir()}
-    return Room(shared, sum(one.f_bfree * one.f_frsize for one in systems.values()))
-
-
-def _read_stat(path: Path) -> tuple[int, int] | None:
-    """Parent and threads of a process, None when it is gone."""
-    try:
-        fields = path.read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return int(fields[1]), int(fields[17])
-
-
-def _descendants(leader: int, children: dict[int, list[int]]) -> Iterable[int]:
-    todo = [leader]
-    while todo:
-        pid = todo.pop()
-        yield pid
-        todo.extend(children.get(pid, ()))
+    return Room(shared, kernel, sum(one.f_bfree * one.f_frsize for one in systems.values()))
 
 
 def disk_usage(directories: Iterable[Path], stop_bytes: int, stop_paths: int) -> tuple[int, int]:
@@ -124,15 +66,19 @@ async def watch_tree(
     leader: Callable[[], int | None],
     directories: tuple[Path, ...],
     limits: Limits,
+    group: Group | None,
     stop: Callable[[RunStatus], None],
 ) -> None:
-    """Calls `stop` when the tree below `leader` uses more than `limits`. Runs until cancelled."""
+    """Calls `stop` when the tree below `leader` uses more than `limits`. Runs until cancelled.
+
+    With a `group` the kernel has counted memory and tasks; without one they are summed up here.
+    """
     before = await asyncio.to_thread(_room, directories)
     await asyncio.sleep(_FIRST_LOOK_SECONDS)
     offered = False
     while True:
         pid = leader()
-        found = await asyncio.to_thread(excess, pid, directories, limits, before)
+        found = await asyncio.to_thread(excess, pid, directories, limits, before, group)
         if found is not None:
             return stop(found)
         if pid is not None and not offered:
@@ -141,19 +87,31 @@ async def watch_tree(
         await asyncio.sleep(_PAUSE_SECONDS)
 
 
-def excess(leader: int | None, directories: tuple[Path, ...], limits: Limits, before: Room) -> RunStatus | None:
+def excess(
+    leader: int | None, directories: tuple[Path, ...], limits: Limits, before: Room, group: Group | None = None
+) -> RunStatus | None:
     """The first limit that is exceeded at this moment."""
     named, paths = disk_usage(directories, limits.disk_bytes, limits.paths)
     if named > limits.disk_bytes or paths > limits.paths:
         return "disk_limit"
     if leader is None:
         return None
-    usage = tree_usage(leader)
-    if usage.tasks > limits.processes:
-        return "process_limit"
-    held = held_by(usage.members)
-    if usage.memory_bytes + held.memory_bytes > limits.memory_bytes:
-        return "memory_limit"
+    if group is None:
+        if _room(()).kernel_memory - before.kernel_memory > limits.memory_bytes:
+            return "memory_limit"  # asked first: it takes no time, and what fills these tables makes the rest slow
+        usage = tree_usage(leader)
+        if usage.tasks > limits.processes:
+            return "process_limit"
+        held = held_by(usage.members)
+        if usage.memory_bytes + held.memory_bytes > limits.memory_bytes:
+            return "memory_limit"
+    else:
+        named_in_memory, _ = disk_usage(in_memory(directories), limits.disk_bytes, limits.paths)
+        if group.memory_bytes() - named_in_memory > limits.memory_bytes:
+            return "memory_limit"
+        if (hit := group.hit()) is not None:
+            return hit
+        held = held_by(group.members())
     if named + held.disk_bytes > limits.disk_bytes:
         return "disk_limit"
     return _unexplained(named, held, limits, before, _room(directories)) if held.trace else None

@@ -1,7 +1,8 @@
 """Asks DuckDuckGo by the `ddgs` library, in a process of its own that the kernel keeps small.
 
-The library unpacks whatever an answer holds, and so does what it parses pages with: a bound can only stand around
-it. The process also ends with the question, where a thread would go on.
+The library unpacks whatever an answer holds: its client is put off with answers of a bounded length, counted
+unpacked. What parses pages may take more memory than they have bytes, so a bound stands around the whole too. The
+process also ends with the question, where a thread would go on.
 
 Run as `python -m artoo.tools.builtin.duckduckgo`, it reads a `Question` and prints a `Reply`, both as JSON.
 """
@@ -13,14 +14,19 @@ import logging
 import resource
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from artoo.contracts.errors import ToolError
 
+if TYPE_CHECKING:
+    import primp
+
 MOST_MEMORY = 768 << 20
 """Bytes of data that the process may have; a search takes some 60 MB."""
+MOST_UNPACKED = 4 << 20
+"""Bytes of one page; one with results has some 40 kB."""
 _LONGEST = 2_000
 
 
@@ -81,11 +87,28 @@ def keep_small() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
 
 
+class Page:
+    """An answer as the library's engines read it: status, bytes and text."""
+
+    def __init__(self, answer: primp.Response) -> None:
+        """Raises ValueError when it is longer than `MOST_UNPACKED`, which is as much as is unpacked."""
+        body = bytearray()
+        for piece in answer.iter_bytes():
+            body += piece
+            if len(body) > MOST_UNPACKED:
+                answer.close()
+                raise ValueError(f"the answer has more than {MOST_UNPACKED} bytes")
+        self.status_code, self.content = answer.status_code, bytes(body)
+        self.text = self.content.decode("utf-8", "replace")
+
+
 def search(query: str, most: int, seconds: float) -> Reply:
     """Asks, in this process."""
+    import ddgs.http_client
     from ddgs.ddgs import DDGS
     from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
+    ddgs.http_client.Response = Page  # pyright: ignore[reportAttributeAccessIssue]  # its own unpacks without end
     logging.getLogger("ddgs").setLevel(logging.ERROR)
     try:
         found: Sequence[object] = DDGS(timeout=int(seconds)).text(query, max_results=most, backend="duckduckgo")

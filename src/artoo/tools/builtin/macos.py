@@ -15,6 +15,7 @@ from artoo.tools.builtin.shell import unfenced
 from artoo.tools.commands import outcome_of
 from artoo.tools.gate_rules import ask_about_script
 from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.world.cgroup import Group
 from artoo.world.environment import cleaned
 from artoo.world.process import Confined, run_confined
 from artoo.world.runner import Over, run_of
@@ -45,7 +46,7 @@ class Real:
         return outcome_of(run_of("none", Over(ended)), limits)
 
 
-async def _watch(process: asyncio.subprocess.Process, stop: Callable[[RunStatus], None]) -> None:
+async def _watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
     """Time and output are bounded elsewhere; what other programs do meanwhile is their own."""
     await asyncio.Event().wait()
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Heard, RunStatus, SandboxRequest
+from artoo.world.cgroup import Group
 from artoo.world.edge.hosts import Permits
 from artoo.world.process import Confined, Ended, run_confined
 
@@ -39,7 +40,7 @@ def _with_edge(program: Confined, hosts: tuple[str, ...], heard: Heard, opening:
 
     edge = Edge(Permits.given(hosts), heard)
 
-    async def watch(process: asyncio.subprocess.Process, stop: Callable[[RunStatus], None]) -> None:
+    async def watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
         try:
             listening = await door.listening()
         except OSError as error:
@@ -48,8 +49,8 @@ def _with_edge(program: Confined, hosts: tuple[str, ...], heard: Heard, opening:
             return
         with listening:
             door.open()
-            async with asyncio.TaskGroup() as group:
-                group.create_task(program.watch(process, stop))
-                group.create_task(edge.serve(listening))
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(program.watch(group, stop))
+                tasks.create_task(edge.serve(listening))
 
     return replace(program, watch=watch, pass_fds=(*program.pass_fds, *door.descriptors))

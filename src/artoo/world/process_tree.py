@@ -1,0 +1,73 @@
+"""The processes below another one, by their parents in /proc, and what they use."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_OWN = (b"RssAnon", b"RssFile", b"VmPTE")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a tree of processes uses now. `tasks`: processes and their threads; `memory_bytes`: pages of files and
+    copies after a fork are counted in every process, shared memory is not in it."""
+
+    members: tuple[int, ...]
+    tasks: int
+    memory_bytes: int
+
+
+def tree_usage(leader: int, proc: Path = Path("/proc")) -> Usage:
+    """The usage of `leader` and all its descendants."""
+    children: dict[int, list[int]] = defaultdict(list)
+    threads: dict[int, int] = {}
+    for entry in os.listdir(proc):
+        if entry.isdigit():
+            parsed = _read_stat(proc / entry / "stat")
+            if parsed is not None:
+                children[parsed[0]].append(int(entry))
+                threads[int(entry)] = parsed[1]
+    members = tuple(_descendants(leader, children))
+    tasks = sum(threads.get(pid, 0) for pid in members)
+    return Usage(members, tasks, sum(_own_memory(proc / str(pid) / "status") for pid in members))
+
+
+def descendants(leader: int, proc: Path = Path("/proc")) -> list[int]:
+    """The processes below `leader`, without it."""
+    children: dict[int, list[int]] = defaultdict(list)
+    for entry in os.listdir(proc):
+        if entry.isdigit():
+            parsed = _read_stat(proc / entry / "stat")
+            if parsed is not None:
+                children[parsed[0]].append(int(entry))
+    return [pid for pid in _descendants(leader, children) if pid != leader]
+
+
+def _own_memory(path: Path) -> int:
+    """Resident bytes of a process but for shared memory, with its page tables; 0 when it is gone."""
+    try:
+        fields = dict(line.split(b":", 1) for line in path.read_bytes().splitlines())
+    except (OSError, ValueError):
+        return 0
+    return sum(int(fields.get(name, b"0").split()[0]) for name in _OWN) * 1024
+
+
+def _read_stat(path: Path) -> tuple[int, int] | None:
+    """Parent and threads of a process, None when it is gone."""
+    try:
+        fields = path.read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return int(fields[1]), int(fields[17])
+
+
+def _descendants(leader: int, children: dict[int, list[int]]) -> Iterable[int]:
+    todo = [leader]
+    while todo:
+        pid = todo.pop()
+        yield pid
+        todo.extend(children.get(pid, ()))
