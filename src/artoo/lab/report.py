@@ -129,8 +129,8 @@ def summary(kept: dict[str, Kept]) -> str:
         "# The paper's claims, run",
         "What `artoo lab report` found: artoo's own parts in a simulated world, against baselines and against the "
         "law without each of its terms; and on public data. A claim that is refuted is a result, and stays here "
-        "until the default has changed or the claim is gone. Nothing here says how good a language model is: models are "
-        "simulated. How, and what is real: [the lab's design](../design/lab.md).",
+        "until the default has changed or the claim is gone. Nothing here says how good a language model is: "
+        "models are simulated. How, and what is real: [the lab's design](../design/lab.md).",
         table,
         f"All of it took {seconds / 60:.0f} minutes." if kept else "",
         f"Not run: {', '.join(missing)}." if missing else "",
