@@ -73,12 +73,12 @@ Share = Annotated[Number, Field(ge=0, le=1)]
 MOST_TYPES = 200
 """Types of tasks with numbers of their own; each stands in the first line of every task's log."""
 
-TUNABLE = ("alpha", "beta", "lambda_", "w1", "w2", "epsilon", "delta", "rho", "theta", "kill_after")
-"""What R7 alone reads, so that it can differ between types of tasks."""
-
 
 class Tuned(Section):
-    """The control law's numbers for one type of task; what is not given is as for all others."""
+    """The control law's numbers for one type of task; what is not given is as for all others.
+
+    Only what R7 alone reads can differ between types.
+    """
 
     alpha: Share | None = None
     beta: Share | None = None
