@@ -22,6 +22,7 @@ ELSEWHERE: dict[tuple[str, ...], str] = {
     ("web",): "tests/web/test_guard.py",
     ("mcp",): "tests/protocols/test_protocols_start.py",
     ("mcp", "--http"): "tests/protocols/test_mcp_http.py",
+    ("a2a",): "tests/protocols/test_a2a_client.py",
     ("mcp", "test"): "tests/cli/test_words.py",
     ("audit", "tail"): "tests/cli/test_audit_command.py",
     ("model", "pull"): "tests/llm/test_model_store.py",

@@ -18,9 +18,10 @@ from acp.schema import (
 from editor import Connected, Editor, connected
 from hosting import DELETE, EDIT, Place
 
-from artoo.contracts.confirmation import ConfirmationAnswer
+from artoo.contracts.confirmation import ConfirmationAnswer, Consent
 from artoo.contracts.recording import AskedBy, TaskOpened
 from artoo.contracts.solution import FinalResult, StoppedBy
+from artoo.runtime.desk import answer_question, open_questions
 from artoo.tasklog.reader import find_log, list_tasks
 
 
@@ -69,6 +70,24 @@ async def test_who_asked_and_who_answered_is_on_the_stream(place: Place) -> None
     assert opened.asked_by == AskedBy(protocol="acp", client="the-test", version="7")
     answered = next(one for one in messages if isinstance(one, ConfirmationAnswer))
     assert (answered.by, answered.through) == ("person", "acp the-test 7")
+
+
+async def test_answered_in_another_window(place: Place) -> None:
+    """A question that an editor shows is on the desk too: an answer there counts, and is not the editor's."""
+    editor = Editor(None)
+    async with connected(place, editor) as here:
+        asking = asyncio.create_task(asked_for(here, place, f"run: {DELETE}"))
+        await editor.until(lambda: bool(editor.asked))
+        question = (await asyncio.to_thread(open_questions, place.home))[0]
+        digest = question.request.digest
+        await asyncio.to_thread(
+            answer_question, place.home, question.task_id, question.key, digest, Consent.ONCE, "page"
+        )
+        await asking
+    messages = [one.payload for one in find_log(place.home, the_result(place).task_id).envelopes()]
+    answered = next(one for one in messages if isinstance(one, ConfirmationAnswer))
+    assert (answered.by, answered.through, answered.consent) == ("person", "", Consent.ONCE)
+    assert not (place.project / "gone.txt").exists()
 
 
 @pytest.mark.parametrize(

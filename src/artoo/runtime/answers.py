@@ -16,6 +16,7 @@ from artoo.contracts.confirmation import (
 )
 from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.ports.confirm import Confirm, answer_of
+from artoo.runtime.asked_everywhere import AskedEverywhere
 from artoo.tools.policy import Policies
 
 logger = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ class Answers:
     """Answers the questions of one task; one person is asked one thing at a time.
 
     `mode`: what of the task's difference may take effect unasked. `through`: the program by which the person
-    is asked.
+    is asked; an answer that came from another window is not through it.
     """
 
     policies: Policies = field(default_factory=Policies)
@@ -55,7 +56,8 @@ class Answers:
             except Exception:  # the caller's own code: when it fails, nobody has said yes
                 logger.exception("the confirmation dialogue failed; the answer is no")
                 return ConfirmationAnswer(digest=request.digest, consent=Consent.NO, by=NOBODY)
-        return answer_of(request, said, PERSON).model_copy(update={"through": self.through})
+        elsewhere = isinstance(self.confirm, AskedEverywhere) and self.confirm.was_elsewhere
+        return answer_of(request, said, PERSON).model_copy(update={"through": "" if elsewhere else self.through})
 
     def _permitting(self, request: ConfirmationRequest) -> tuple[str, ...]:
         """The lines that together permit it. Of a difference they permit all or nothing, and never an unfinished

@@ -1,4 +1,7 @@
-"""One question, several windows: the terminal asks, and the desk holds it for a page. The first answer counts."""
+"""One question, several windows: one asks (a terminal, a program's), and the desk holds it for the others.
+
+The first answer counts.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +32,20 @@ class Hears(Protocol):
 
 
 class AskedEverywhere:
-    """Asks here with `confirm` and lays the question on the desk meanwhile. Implements ports.confirm.Confirm."""
+    """Asks here with `confirm` and lays the question on the desk meanwhile. Implements ports.confirm.Confirm.
 
-    def __init__(self, confirm: Confirm, desk: Desk) -> None:
+    `here` is how others are told where this is; `was_elsewhere`: the last answer came from another window.
+    """
+
+    def __init__(self, confirm: Confirm, desk: Desk, here: str = HERE) -> None:
         self._confirm = confirm
         self._desk = desk
+        self._here = here
+        self.was_elsewhere = False
 
     async def __call__(self, request: ConfirmationRequest) -> Consent | Choice:
         """The first answer. A task that is asked to stop has agreed to nothing."""
+        self.was_elsewhere = False
         with self._desk.laid(request) as slip:
             here = asyncio.ensure_future(self._confirm(request))
             try:
@@ -47,7 +56,7 @@ class AskedEverywhere:
                         return await self._elsewhere(here, request, given)
                     if self._desk.stop_wanted():
                         return Consent.NO
-                given = slip.answer(consent_of(here.result()), HERE)
+                given = slip.answer(consent_of(here.result()), self._here)
                 return given.said if given.first else await self._elsewhere(here, request, given)
             finally:
                 here.cancel()
@@ -56,6 +65,7 @@ class AskedEverywhere:
     async def _elsewhere(
         self, here: asyncio.Future[Said], request: ConfirmationRequest, given: Given
     ) -> Consent | Choice:
+        self.was_elsewhere = True
         here.cancel()
         await asyncio.wait((here,))
         if isinstance(self._confirm, Hears):

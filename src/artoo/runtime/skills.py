@@ -72,6 +72,21 @@ class Agreed:
         for one in skills:
             known.pop(one.digest, None)
             known[one.digest] = _Said(answer="yes" if yes else "no", folder=str(one.folder))
+        self._keep(known)
+
+    def kept(self) -> tuple[tuple[str, bool, str], ...]:
+        """Every answer: the hash of what it is about, whether it is a yes, and where that lay; the latest last."""
+        return tuple((digest, said.answer == "yes", said.folder) for digest, said in self._read().skills.items())
+
+    def forget(self, wanted: Callable[[str], bool]) -> int:
+        """Forgets answers, by their hashes; how many."""
+        known = self._read().skills
+        left = {digest: said for digest, said in known.items() if not wanted(digest)}
+        if len(left) < len(known):
+            self._keep(left)
+        return len(known) - len(left)
+
+    def _keep(self, known: dict[str, _Said]) -> None:
         kept = _Answers(skills=dict(list(known.items())[-MOST_AGREED:]))
         try:
             descriptor, name = tempfile.mkstemp(dir=self.home, prefix=f".{AGREED_FILE}.")

@@ -111,9 +111,11 @@ class Workshop:
 
         policies = self._policies(options, roots.project, roots.home)
         mode, caller, confirm = options.apply or self.config.apply, options.caller, self.confirm
-        if caller is not None:
-            return Answers(policies, caller.confirm, mode, through=caller.asked_by.label)
         desk = TaskDesk(self.config.home, task_id)
+        if caller is not None:
+            asked, by = caller.confirm, caller.asked_by
+            everywhere = None if asked is None else AskedEverywhere(asked, desk, by.protocol)
+            return Answers(policies, everywhere, mode, through=by.label)
         return Answers(policies, None if confirm is None else AskedEverywhere(confirm, desk), mode)
 
     def _policies(self, options: RunOptions, project: Path, home: Path) -> Policies:

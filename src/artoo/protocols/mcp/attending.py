@@ -139,11 +139,19 @@ def form(request: ConfirmationRequest) -> dict[str, Any]:
 
 
 async def _ask(question: OpenQuestion, call: Call) -> None:
+    """Puts one question. One that is answered in another window meanwhile is put no longer."""
+    asking = asyncio.ensure_future(ask_now(question.request, call))
     try:
-        said = await ask_now(question.request, call)
+        await asyncio.wait({asking, question.said}, return_when=asyncio.FIRST_COMPLETED)
+        if question.said.done():
+            return
+        said = asking.result()
     except ValueError as error:  # it waits for apply, or is not done
         question.unanswered(f"the question is too long for a form: {error}")
         return
+    finally:
+        asking.cancel()
+        await asyncio.wait({asking})
     if said is None:
         question.unanswered("the client could not ask")
     else:

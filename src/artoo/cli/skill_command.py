@@ -1,0 +1,88 @@
+"""`artoo skill`: the skills that tasks here are offered, and what was said to those of projects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.office import HELP, config_of
+from artoo.cli.printable import one_line, show
+from artoo.contracts.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from artoo.runtime.config import Config
+    from artoo.runtime.skills import Agreed
+    from artoo.tools.skills import Found
+
+_SHOWN = 12
+_STANDS = {True: "agreed", False: "refused", None: "not asked yet"}
+
+
+@click.group(context_settings=HELP)
+def skill() -> None:
+    """Skills: what tasks in this directory are offered, and your answers to those of projects."""
+
+
+@skill.command(name="list", context_settings=HELP)
+@click.option("--all", "everything", is_flag=True, help="Every answer that is kept, of other projects too.")
+@click.pass_context
+def list_(context: click.Context, everything: bool) -> None:
+    """Show your own skills, and those of the project in this directory with what you said to them."""
+    config = config_of(context)
+    agreed, found = _of(config)
+    own = _own(config)
+    lines = [f"yours {one.name}: {one.description}" for one in own.skills]
+    lines += [f"{_STANDS[agreed.of(one)]} {one.name}: {one.description} ({one.folder})" for one in found.skills]
+    lines += [f"left out {problem}" for problem in (*own.problems, *found.problems)]
+    if everything:
+        kept = agreed.kept()
+        lines += [f"{digest[:_SHOWN]} {'yes' if yes else 'no'} {folder}" for digest, yes, folder in kept]
+    show("\n".join(map(one_line, lines)) or "There are no skills here: docs/skills.md says how to write one.")
+
+
+@skill.command(context_settings=HELP)
+@click.argument("name")
+@click.pass_context
+def accept(context: click.Context, name: str) -> None:
+    """Agree to a skill of this directory's project, exactly as it is now. Read it first."""
+    agreed, found = _of(config_of(context))
+    wanted = [one for one in found.skills if one.name == name]
+    if not wanted:
+        known = ", ".join(one.name for one in found.skills) or "none"
+        raise ConfigurationError(f"the project here has no skill {name!r}; it has: {known}")
+    agreed.note(wanted, yes=True)
+    show(one_line(f"{name} is agreed to, as it is now ({wanted[0].folder})"))
+
+
+@skill.command(context_settings=HELP)
+@click.argument("name")
+@click.pass_context
+def forget(context: click.Context, name: str) -> None:
+    """Forget an answer, and be asked anew: by a skill's name here, or by what `list --all` shows first."""
+    agreed, found = _of(config_of(context))
+    here = {one.digest for one in found.skills if one.name == name}
+    forgotten = agreed.forget(lambda digest: digest in here or (len(name) >= _SHOWN and digest.startswith(name)))
+    if not forgotten:
+        raise ConfigurationError(f"no answer is kept for {name!r}; artoo skill list --all shows those that are")
+    show(f"{forgotten} answer(s) forgotten")
+
+
+def _of(config: Config) -> tuple[Agreed, Found]:
+    from artoo.ports.sandbox import Roots
+    from artoo.runtime.skills import Agreed, project_skills
+    from artoo.world.classify import Places
+    from artoo.world.union import RealFiles
+
+    roots = Roots(project=Path.cwd(), workspace=config.workspace_path, home=Path.home().resolve())
+    return Agreed(config.home), project_skills(RealFiles(), roots, Places.of(roots, config.home))
+
+
+def _own(config: Config) -> Found:
+    from artoo.runtime.skills import HOME_FOLDER
+    from artoo.tools.skills import skills_in
+    from artoo.world.union import RealFiles
+
+    folder = config.home / HOME_FOLDER
+    return skills_in(RealFiles(), folder, folder.resolve(), foreign=False)

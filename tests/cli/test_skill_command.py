@@ -1,0 +1,46 @@
+"""`artoo skill`: what is offered here, and answers that can be given and taken back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from artoo.cli.main import main
+from artoo.runtime.skills import Agreed
+
+TEXT = "---\nname: greeting\ndescription: Say hello as we do here.\n---\nSay hello.\n"
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    code = main(["skill", *words])
+    out = capsys.readouterr()
+    return code, out.out + out.err
+
+
+def test_answers_are_given_and_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A project's skill is listed as it stands, agreed to exactly as it is, and forgotten by name and by hash."""
+    place = tmp_path / "project" / ".artoo" / "skills" / "greeting"
+    place.mkdir(parents=True)
+    (place / "SKILL.md").write_text(TEXT)
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ARTOO_HOME", str(home))
+    monkeypatch.chdir(tmp_path / "project")
+    assert "not asked yet greeting" in said(capsys, "list")[1]
+    assert said(capsys, "accept", "greeting")[0] == 0
+    assert "agreed greeting" in said(capsys, "list")[1]
+    digest, yes, _ = Agreed(home).kept()[0]
+    assert yes
+    assert digest[:12] in said(capsys, "list", "--all")[1]
+    (place / "SKILL.md").write_text(TEXT + "And goodbye.\n")
+    assert "not asked yet greeting" in said(capsys, "list")[1]
+    assert said(capsys, "forget", digest[:12]) == (0, "1 answer(s) forgotten\n")
+    assert said(capsys, "accept", "greeting")[0] == 0
+    assert said(capsys, "forget", "greeting")[0] == 0
+    assert Agreed(home).kept() == ()
+    assert said(capsys, "forget", "greeting")[0] == 2
+    assert said(capsys, "accept", "nothing")[0] == 2
