@@ -1,7 +1,8 @@
 """Cells in which ten solvers take turns at jobs with a trap: the tool that everybody thinks of first is wrong.
 
 Their memories are LMDB stores, in the lab's virtual time. A team on many machines has one memory in PostgreSQL; the
-same operations give the same potentials there (tests/memory/test_memory_two_engines.py): one LMDB store stands for it.
+same operations give the same potentials there (tests/memory/test_memory_two_engines.py), so one LMDB store stands
+for it.
 """
 
 from __future__ import annotations
