@@ -19,16 +19,23 @@ from artoo.agents.board_rows import (
     end_claim,
     find,
     find_row,
-    lease,
     move,
     mover_of,
     queue,
+    record_move,
     task_of,
 )
 from artoo.agents.database import Database
-from artoo.agents.governance import Mover, Policies, check_holder, check_worker, needs_review
+from artoo.agents.governance import (
+    Mover,
+    Policies,
+    check_holder,
+    check_transition,
+    check_worker,
+    needs_review,
+)
 from artoo.agents.steady import seconds_us
-from artoo.agents.transaction import Writing
+from artoo.agents.transaction import Row, Writing
 from artoo.contracts.agents import POLICY, RUNTIME, BoardState, BoardTask
 from artoo.contracts.errors import ActorRefused, MoveRefused
 from artoo.ports.ids import Ids
@@ -172,15 +179,25 @@ class Work:
 
 def take_in(writing: Writing, task_id: str, actor: str, token: str, lease_us: int) -> TaskClaim:
     """`Work.take` within a transaction."""
-    row = find_row(writing, task_id)
-    task, mover = task_of(row), mover_of(writing, actor)
+    return begin_work(writing, find_row(writing, task_id), mover_of(writing, actor), token, lease_us)
+
+
+def begin_work(writing: Writing, row: Row, mover: Mover, token: str, lease_us: int) -> TaskClaim:
+    """Puts a task that this transaction holds under a claim, in a new epoch."""
+    task, resumed = task_of(row), bool(row["resumable"])
     check_worker(task, mover)
-    if task.state is BoardState.BLOCKED and not row["resumable"] and not mover.is_operator:
-        raise MoveRefused(f"Task {task_id} is blocked; the operator releases it first: artoo task move.")
-    move(writing, task, BoardState.IN_PROGRESS, actor, "taken up again" if row["resumable"] else "taken")
-    writing.run("UPDATE tasks SET assignee = ? WHERE id = ?", (actor, task_id))
-    epoch = lease(writing, task_id, token, actor, None if mover.is_operator else lease_us)
-    return TaskClaim(find(writing, task_id), token, actor, epoch, resumed=task.state is BoardState.BLOCKED)
+    if task.state is BoardState.BLOCKED and not resumed and not mover.is_operator:
+        raise MoveRefused(f"Task {task.id} is blocked; the operator releases it first: artoo task move.")
+    check_transition(task.id, task.state, BoardState.IN_PROGRESS)
+    leased = (None, None) if mover.is_operator else (writing.holder, writing.steady_us + lease_us)
+    taken = writing.all(
+        "UPDATE tasks SET state = ?, resumable = FALSE, assignee = ?, epoch = epoch + 1, claim = ?, claimant = ?,"
+        " holder = ?, lease_us = ?, updated_at_us = ? WHERE id = ? RETURNING *",
+        (BoardState.IN_PROGRESS.value, mover.name, token, mover.name, *leased, writing.now_us, task.id),
+    )[0]
+    why = "taken up again" if resumed else "taken"
+    record_move(writing, task.id, task.state, BoardState.IN_PROGRESS, mover.name, why)
+    return TaskClaim(task_of(taken), token, mover.name, taken["epoch"], resumed=task.state is BoardState.BLOCKED)
 
 
 def _held(writing: Writing, claim: TaskClaim) -> BoardTask:

@@ -64,13 +64,13 @@ class Memory:
             return ()
         environment = open_environment(self._directory)
         try:
-            return environment.read(lambda transaction: _counted(_of_home(transaction)))
+            return environment.read(lambda transaction: _some(_counted(_of_home(transaction))))
         finally:
             environment.close()
 
     def in_store(self, address: StoreAddress) -> tuple[Counted, ...]:
         """See Part."""
-        return _in_store(address, "read", lambda connection: _counted(_of_store(connection)))
+        return _in_store(address, "read", lambda connection: _some(_counted(_of_store(connection))))
 
     def move_in(self, address: StoreAddress) -> tuple[Counted, ...]:
         """See Part."""
@@ -85,6 +85,8 @@ class Memory:
 
     def move_out(self, address: StoreAddress) -> tuple[Counted, ...]:
         """See Part."""
+        if not self.in_store(address):
+            return ()
         environment = open_environment(self._directory)
         try:
             return _in_store(address, "read", lambda connection: _moved_out(connection, environment))
@@ -148,6 +150,11 @@ def _moved_out(connection: Connection, environment: Environment) -> tuple[Counte
         return _same(before, _counted(_of_home(transaction)))
 
     return environment.write(copied)
+
+
+def _some(counted: tuple[Counted, ...]) -> tuple[Counted, ...]:
+    """What there is; empty where there is nothing at all."""
+    return counted if any(one.rows for one in counted) else ()
 
 
 def _same(before: tuple[Counted, ...], after: tuple[Counted, ...]) -> tuple[Counted, ...]:
