@@ -17,8 +17,8 @@ from artoo.agents.mail_rows import MailClaim
 from artoo.agents.mailbox import take_mail_in
 from artoo.agents.reviews import take_review_in
 from artoo.agents.steady import seconds_us
-from artoo.agents.transaction import Reading, Row, Value, Writing
-from artoo.agents.work import LEASE_SECONDS, begin_work
+from artoo.agents.transaction import Reading, Value, Writing
+from artoo.agents.work import LEASE_SECONDS, claim_where
 from artoo.contracts.agents import Priority
 from artoo.ports.ids import Ids
 
@@ -85,15 +85,10 @@ class Allocation:
         def work(writing: Writing) -> TaskClaim | MailClaim | None:
             mover, spent = mover_of(writing, agent), set[_Queue]()
             while (item := self._chosen(writing, mover, spent)) is not None:
-                row = self._taken_hold_of(writing, agent, item)
-                if row is None:  # others hold all that is left of this queue
-                    spent.add((item.kind, item.priority))
-                elif item.kind == "mail":
-                    return take_mail_in(writing, row, agent, token, lease_us)
-                elif item.kind == "review":
-                    return take_review_in(writing, self._policies, row["id"], agent, token, lease_us)
-                else:
-                    return begin_work(writing, row, mover, token, lease_us)
+                claim = self._claimed(writing, mover, (item.kind, item.priority), token, lease_us)
+                if claim is not None:
+                    return claim
+                spent.add((item.kind, item.priority))  # others hold all that is left of this queue
             return None
 
         return await self._database.write(work)
@@ -124,10 +119,20 @@ class Allocation:
             for row in rows
         ]
 
-    def _taken_hold_of(self, writing: Writing, agent: str, item: Waiting) -> Row | None:
-        """The first of the item's queue that no other transaction holds, now held by this one; None: none."""
-        query = self._head((item.kind, item.priority), "*")
-        return writing.one(query, self._parameters(writing, agent), hold="skip")
+    def _claimed(
+        self, writing: Writing, mover: Mover, queue: _Queue, token: str, lease_us: int
+    ) -> TaskClaim | MailClaim | None:
+        """The first of a queue that no other transaction holds; None: there is none."""
+        parameters = self._parameters(writing, mover.name)
+        if queue[0] == "task":
+            found = f"({writing.holding(self._head(queue, 'id'), 'skip')})"
+            return claim_where(writing, found, parameters, mover, token, lease_us)
+        row = writing.one(self._head(queue, "*"), parameters, hold="skip")
+        if row is None:
+            return None
+        if queue[0] == "mail":
+            return take_mail_in(writing, row, mover.name, token, lease_us)
+        return take_review_in(writing, self._policies, row["id"], mover.name, token, lease_us)
 
     def _head(self, queue: _Queue, columns: str) -> str:
         """The query for the head of a queue."""
