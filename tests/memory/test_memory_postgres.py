@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -125,6 +126,41 @@ async def test_what_is_written_while_the_store_is_away_is_there_later(
     assert memory.statistics.lost == 0
     assert "kept on this machine" in caplog.text and "is back; 2 entries" in caplog.text
     await memory.close()
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_server_that_is_killed_loses_nothing(tmp_path: Path, make: Make, clock: FakeClock) -> None:
+    """Four writers go on while the server is killed three times: everything is there once, and sums are exact."""
+    server = await asyncio.to_thread(Server.start, synchronous_commit="on")
+    try:
+        store, written = server.new_database(), 0
+        opened = [PostgresMemory(store, tmp_path / str(number), clock, SequentialIds()) for number in range(4)]
+        mine = [[make(TOGETHER[at % 5]) for at in range(150)] for _ in opened]
+
+        async def work(number: int) -> None:
+            nonlocal written
+            for at, megram in enumerate(mine[number]):
+                opened[number].write(megram)
+                written += 1
+                if at % 10 == 9:
+                    await opened[number].flush()
+
+        async def kill() -> None:
+            for after in (100, 250, 400):
+                await _until(lambda after=after: written >= after)
+                await asyncio.to_thread(server.end, signal.SIGQUIT)
+                await asyncio.to_thread(server.run)
+
+        await asyncio.gather(*(work(number) for number in range(4)), kill())
+        await _until(lambda: not list(tmp_path.glob("*/*.jsonl")))
+        found = await opened[0].books.examine()
+        assert (found.records, found.sound) == (600, True), found.examples
+        assert [live.attention for live in await opened[0].potentials_of(TOGETHER)] == pytest.approx([108.0] * 5)
+        assert [memory.statistics.lost for memory in opened] == [0] * 4
+        for memory in opened:
+            await memory.close()
+    finally:
+        server.stop()
 
 
 @pytest.mark.usefixtures("impatient")

@@ -19,11 +19,11 @@ from artoo.contracts.memory import MemoryAction
 from artoo.contracts.tags import tool_pair
 from artoo.memory.opening import open_store
 from artoo.runtime.elsewhere import find_log_elsewhere, verify_shared
+from artoo.runtime.machine import machine_name
 from artoo.runtime.system import SystemClock, UuidIds
 from artoo.store import stream
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect
-from artoo.store.machine import this_machine
 from artoo.tasklog.layout import task_directory, tasks_directory
 from artoo.testing import ScriptedModel
 from postgres_server import Server
@@ -48,7 +48,7 @@ class Laptop:
 
     @property
     def machine(self) -> str:
-        return this_machine(self.home).id
+        return machine_name(self.home)
 
     async def work(self) -> str:
         """One task, from the opening to the end; its id."""
@@ -198,16 +198,3 @@ def test_a_worker_cannot_rewrite_what_is_anchored(store: StoreAddress) -> None:
                 (table, table, table),
             ).fetchone()
             assert row == {"adds": True, "changes": False, "removes": False}
-
-
-def test_a_home_is_one_machine(tmp_path: Path, store: StoreAddress) -> None:
-    """A home keeps its id; what is no id is refused."""
-    machine = this_machine(tmp_path / "home")
-    assert this_machine(tmp_path / "home") == machine
-    with connect(store) as connection:
-        stream.seen(connection, machine, "0")
-        stream.seen(connection, machine, "1")
-        assert stream.machines(connection) == {machine.id: machine.name}
-    (tmp_path / "home" / "machine").write_text("nonsense")
-    with pytest.raises(ConfigurationError, match="holds no machine's id"):
-        this_machine(tmp_path / "home")

@@ -8,6 +8,7 @@ import math
 import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import psycopg
 import pytest
@@ -21,6 +22,7 @@ from artoo.agents.mailbox import Mailbox
 from artoo.agents.registry import Registry
 from artoo.agents.seats import SEAT_SECONDS, Seats
 from artoo.agents.shared import SharedDatabase
+from artoo.agents.shared_engine import SharedEngine
 from artoo.agents.transaction import Reading, Writing
 from artoo.agents.wake import Wake
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TrustLevel
@@ -32,6 +34,7 @@ from artoo.testing import FakeClock
 from postgres_server import Server
 
 IDS = UuidIds()
+Connection = psycopg.Connection[dict[str, Any]]
 
 
 async def opened(store: StoreAddress, machine: str, *, patience: float = 20.0) -> SharedDatabase:
@@ -154,14 +157,12 @@ async def test_a_commit_without_an_answer_is_asked_after(
     """The connection dies with the answer to a commit: what was written is there once, and its writer knows it."""
     committing, lost = SharedDatabase._commit, list[str]()
 
-    def cut(
-        self: SharedDatabase, connection: psycopg.Connection[dict[str, object]], xid: str, result: object
-    ) -> None:
+    def cut(self: SharedDatabase, connection: Connection, engine: SharedEngine, xid: str, result: object) -> None:
         if lost:
-            committing(self, connection, xid, result)
+            committing(self, connection, engine, xid, result)
             return
         lost.append(xid)
-        committing(self, connection, xid, result)
+        committing(self, connection, engine, xid, result)
         raise shared._Unanswered(xid, result)
 
     async with machine(store, "m0") as database:
@@ -177,11 +178,9 @@ async def test_a_commit_that_was_not_made_is_made_again(
     """The connection dies before the commit arrives: the store says aborted, and the work is done again, once."""
     committing, lost = SharedDatabase._commit, list[str]()
 
-    def cut(
-        self: SharedDatabase, connection: psycopg.Connection[dict[str, object]], xid: str, result: object
-    ) -> None:
+    def cut(self: SharedDatabase, connection: Connection, engine: SharedEngine, xid: str, result: object) -> None:
         if lost:
-            committing(self, connection, xid, result)
+            committing(self, connection, engine, xid, result)
             return
         lost.append(xid)
         connection.execute("ROLLBACK")

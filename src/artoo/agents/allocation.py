@@ -13,21 +13,30 @@ from artoo.agents.board_rows import TaskClaim, mover_of
 from artoo.agents.database import Database
 from artoo.agents.governance import SEED_POLICIES, Mover, Policies
 from artoo.agents.holders import machine_of
-from artoo.agents.mail_rows import MailClaim, find_mail
+from artoo.agents.mail_rows import MailClaim
 from artoo.agents.mailbox import take_mail_in
 from artoo.agents.reviews import take_review_in
 from artoo.agents.steady import seconds_us
 from artoo.agents.transaction import Reading, Value, Writing
-from artoo.agents.work import LEASE_SECONDS, take_in
+from artoo.agents.work import LEASE_SECONDS, claim_where
 from artoo.contracts.agents import Priority
 from artoo.ports.ids import Ids
 
-_Kind = Literal["task", "review"]
-_Queue = tuple[Literal["task", "review", "mail"], Priority]
+_Kind = Literal["task", "review", "mail"]
+_Queue = tuple[_Kind, Priority]
+
+_SEEN: dict[_Kind, str] = {
+    "task": "'task' AS kind, '{}' AS priority, id, queued_us AS since_us, queue AS number",
+    "review": "'review' AS kind, '{}' AS priority, id, queued_us AS since_us, queue AS number",
+    "mail": "'mail' AS kind, '{}' AS priority, id, queued_us AS since_us, position AS number",
+}
+"""What is looked at of the head of a queue."""
+
+_TO_READ = "recipient = :agent AND partition = 'inbox' AND claim IS NULL"
 
 _TO_WORK = (
-    "(state = 'pending' AND (assignee = :agent OR assignee IS NULL))"
-    " OR (state = 'blocked' AND resumable AND assignee = :agent)"
+    "state IN ('pending', 'blocked') AND ((state = 'pending' AND (assignee = :agent OR assignee IS NULL))"
+    " OR (state = 'blocked' AND resumable AND assignee = :agent))"
 )
 _TO_REVIEW = (
     "state = 'review' AND (claimant IS NULL OR claimant = :agent) AND claim IS NULL"
@@ -64,7 +73,7 @@ class Allocation:
 
     async def peek(self, agent: str) -> Waiting | None:
         """What the agent would turn to now; None: nothing, or it is paused. Changes nothing."""
-        return await self._database.read(lambda reading: self._chosen(reading, agent))
+        return await self._database.read(lambda reading: self._chosen(reading, mover_of(reading, agent)))
 
     async def next(self, agent: str, *, lease_seconds: float = LEASE_SECONDS) -> TaskClaim | MailClaim | None:
         """The agent's next piece of work, claimed; None: nothing, or it is paused.
@@ -74,23 +83,17 @@ class Allocation:
         token, lease_us = self._ids.new(), seconds_us(lease_seconds)
 
         def work(writing: Writing) -> TaskClaim | MailClaim | None:
-            spent: set[_Queue] = set()
-            while (item := self._chosen(writing, agent, spent)) is not None:
-                found = self._taken_hold_of(writing, agent, item)
-                if found is None:  # others hold all that is left of this queue
-                    spent.add((item.kind, item.priority))
-                elif item.kind == "mail":
-                    return take_mail_in(writing, find_mail(writing, found), agent, token, lease_us)
-                elif item.kind == "review":
-                    return take_review_in(writing, self._policies, found, agent, token, lease_us)
-                else:
-                    return take_in(writing, found, agent, token, lease_us)
+            mover, spent = mover_of(writing, agent), set[_Queue]()
+            while (item := self._chosen(writing, mover, spent)) is not None:
+                claim = self._claimed(writing, mover, (item.kind, item.priority), token, lease_us)
+                if claim is not None:
+                    return claim
+                spent.add((item.kind, item.priority))  # others hold all that is left of this queue
             return None
 
         return await self._database.write(work)
 
-    def _chosen(self, reading: Reading, agent: str, spent: Collection[_Queue] = ()) -> Waiting | None:
-        mover = mover_of(reading, agent)
+    def _chosen(self, reading: Reading, mover: Mover, spent: Collection[_Queue] = ()) -> Waiting | None:
         if mover.idle:
             return None
         waiting = [item for item in self._waiting(reading, mover) if (item.kind, item.priority) not in spent]
@@ -98,44 +101,51 @@ class Allocation:
 
     def _waiting(self, reading: Reading, mover: Mover) -> list[Waiting]:
         """The head of each queue: those behind it came later and have the same priority."""
-        found: list[Waiting] = []
-        for priority in Priority:
-            if self._tasks:
-                found += self._head_of_tasks(reading, "task", mover.name, priority)
-                if mover.trust is not None and self._policies[mover.trust].can_approve:
-                    found += self._head_of_tasks(reading, "review", mover.name, priority)
-            if self._mail:
-                found += _head_of_mail(reading, mover.name, priority)
-        return found
+        kinds: list[_Kind] = ["task"] if self._tasks else []
+        if self._tasks and mover.trust is not None and self._policies[mover.trust].can_approve:
+            kinds.append("review")
+        if self._mail:
+            kinds.append("mail")
+        if not kinds:
+            return []
+        heads = (
+            f"SELECT * FROM ({self._head((kind, priority), _SEEN[kind].format(priority.value))}) AS {kind}_{place}"
+            for kind in kinds
+            for place, priority in enumerate(Priority)
+        )
+        rows = reading.all(" UNION ALL ".join(heads), self._parameters(reading, mover.name))
+        return [
+            Waiting(row["kind"], row["id"], Priority(row["priority"]), row["since_us"], row["number"])
+            for row in rows
+        ]
 
-    def _head_of_tasks(self, reading: Reading, kind: _Kind, agent: str, priority: Priority) -> list[Waiting]:
-        parameters = self._parameters(reading, agent, priority)
-        rows = reading.all(self._queue("id, queued_us, queue", kind), parameters)
-        return [Waiting(kind, row["id"], priority, row["queued_us"], row["queue"]) for row in rows]
+    def _claimed(
+        self, writing: Writing, mover: Mover, queue: _Queue, token: str, lease_us: int
+    ) -> TaskClaim | MailClaim | None:
+        """The first of a queue that no other transaction holds; None: there is none."""
+        parameters = self._parameters(writing, mover.name)
+        if queue[0] == "task":
+            found = f"({writing.holding(self._head(queue, 'id'), 'skip')})"
+            return claim_where(writing, found, parameters, mover, token, lease_us)
+        row = writing.one(self._head(queue, "*"), parameters, hold="skip")
+        if row is None:
+            return None
+        if queue[0] == "mail":
+            return take_mail_in(writing, row, mover.name, token, lease_us)
+        return take_review_in(writing, self._policies, row["id"], mover.name, token, lease_us)
 
-    def _taken_hold_of(self, writing: Writing, agent: str, item: Waiting) -> str | None:
-        """The first of the item's queue that no other transaction holds, now held by this one; None: none."""
-        query = _letters("id") if item.kind == "mail" else self._queue("id", item.kind)
-        row = writing.one(query, self._parameters(writing, agent, item.priority), hold="skip")
-        return None if row is None else str(row["id"])
+    def _head(self, queue: _Queue, columns: str) -> str:
+        """The query for the head of a queue."""
+        kind, priority = queue
+        if kind == "mail":
+            table, condition, order = "mails", _TO_READ, "position"
+        else:
+            table, order = "tasks", "queue"
+            condition = f"({_TO_WORK}){self._here}" if kind == "task" else _TO_REVIEW
+        return (
+            f"SELECT {columns} FROM {table} WHERE priority = '{priority.value}' AND {condition}"
+            f" ORDER BY {order} LIMIT 1"
+        )
 
-    def _queue(self, columns: str, kind: _Kind) -> str:
-        """The head of a queue of tasks."""
-        condition = f"({_TO_WORK}){self._here}" if kind == "task" else _TO_REVIEW
-        return f"SELECT {columns} FROM tasks WHERE priority = :priority AND {condition} ORDER BY queue LIMIT 1"
-
-    def _parameters(self, reading: Reading, agent: str, priority: Priority) -> dict[str, Value]:
-        return {"priority": priority.value, "agent": agent, "machine": machine_of(reading.holder), **self._named}
-
-
-def _head_of_mail(reading: Reading, agent: str, priority: Priority) -> list[Waiting]:
-    rows = reading.all(_letters("id, queued_us, position"), {"priority": priority.value, "agent": agent})
-    return [Waiting("mail", row["id"], priority, row["queued_us"], row["position"]) for row in rows]
-
-
-def _letters(columns: str) -> str:
-    """The head of a queue of letters."""
-    return (
-        f"SELECT {columns} FROM mails WHERE recipient = :agent AND partition = 'inbox' AND claim IS NULL"
-        " AND priority = :priority ORDER BY position LIMIT 1"
-    )
+    def _parameters(self, reading: Reading, agent: str) -> dict[str, Value]:
+        return {"agent": agent, "machine": machine_of(reading.holder), **self._named}

@@ -195,7 +195,7 @@ def record_move(
         by_policy=by_policy,
     )
     event = writing.emit(Role.BOARD, task_id, moved)
-    writing.run(
+    writing.put(
         "INSERT INTO transitions (position, event, board_task, before, after, actor, reason, by_policy, at_us,"
         " epoch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT epoch FROM tasks WHERE id = ?))",
         (

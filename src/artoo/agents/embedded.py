@@ -135,6 +135,10 @@ class _Engine:
         """See Engine."""
         return self._connection.execute(sql, parameters)
 
+    def put(self, sql: str, parameters: Parameters) -> None:
+        """See Engine."""
+        self._connection.execute(sql, parameters)
+
     def holding(self, sql: str, hold: Hold) -> str:
         """See Engine."""
         return sql

@@ -235,16 +235,15 @@ class SharedDatabase(Database):
             try:
                 now, us = self._time(begun)
                 result = work(Writing(engine, now, us, self.holder))
-                engine.finish()
-                self._commit(connection, str(begun["xid"]), result)
+                self._commit(connection, engine, str(begun["xid"]), result)
             finally:
                 _roll_back(connection)
             engine.notify()
             return result
 
-    def _commit(self, connection: Connection, xid: str, result: object) -> None:
+    def _commit(self, connection: Connection, engine: SharedEngine, xid: str, result: object) -> None:
         try:
-            ended = connection.execute(b"COMMIT").statusmessage
+            ended = engine.commit()
         except psycopg.OperationalError as error:
             if connection.closed:
                 raise _Unanswered(xid, result) from error

@@ -33,11 +33,17 @@ class SharedEngine:
         self._next = 0
         self._end = 0
         self._arrived: set[str] = set()
+        self._waiting: list[tuple[bytes, Parameters]] = []
         self.store = store
 
     def execute(self, sql: str, parameters: Parameters) -> psycopg.Cursor[DictRow]:
         """See Engine."""
+        self._send()
         return self._connection.execute(for_psycopg(sql), parameters or None)
+
+    def put(self, sql: str, parameters: Parameters) -> None:
+        """See Engine. They are sent together, so that one answer is waited for, and not one each."""
+        self._waiting.append((for_psycopg(sql), parameters))
 
     def holding(self, sql: str, hold: Hold) -> str:
         """See Engine."""
@@ -50,6 +56,7 @@ class SharedEngine:
     def next_number(self) -> int:
         """See Engine. Taken at the first call, when the rows that it is about are held."""
         if self._next == self._end:
+            self._send()
             row = self._connection.execute(b"SELECT nextval('numbers') AS number").fetchone()
             assert row is not None
             self._next = int(row["number"]) * NUMBERS
@@ -63,12 +70,24 @@ class SharedEngine:
 
     def alone(self, what: str) -> None:
         """See Engine."""
+        self._send()
         self._connection.execute(b"SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"artoo {what}",))
 
-    def finish(self) -> None:
-        """What comes last in a transaction."""
-        for name in sorted(self._arrived):
-            self._connection.execute(_ARRIVED, (name,))
+    def commit(self) -> str | None:
+        """Sends what is left and ends the transaction; what the server calls its end."""
+        self._waiting += [(_ARRIVED, (name,)) for name in sorted(self._arrived)]
+        return self._send((b"COMMIT", ()))
+
+    def _send(self, *more: tuple[bytes, Parameters]) -> str | None:
+        """Sends what waits, in its order, and then `more`; the server's word on the last."""
+        waiting, self._waiting = [*self._waiting, *more], []
+        if not waiting:
+            return None
+        if len(waiting) == 1:
+            return self._connection.execute(waiting[0][0], waiting[0][1] or None).statusmessage
+        with self._connection.pipeline():
+            cursors = [self._connection.execute(sql, parameters or None) for sql, parameters in waiting]
+        return cursors[-1].statusmessage
 
     def notify(self) -> None:
         """Wakes who listens, after the commit: within them, PostgreSQL lets one notifying commit pass at a time."""

@@ -57,6 +57,10 @@ class Engine(Protocol):
         """Executes one statement."""
         ...
 
+    def put(self, sql: str, parameters: Parameters) -> None:
+        """Executes one statement, at the latest before the next one that gives something. Errors come then."""
+        ...
+
     def holding(self, sql: str, hold: Hold) -> str:
         """A query whose rows nobody else changes before this transaction ends."""
         ...
@@ -135,12 +139,20 @@ class Writing(Reading):
         """Executes one statement; how many rows it changed."""
         return self._engine.execute(sql, parameters).rowcount
 
+    def put(self, sql: str, parameters: Parameters = ()) -> None:
+        """Executes one statement of which nothing has to be known: a store is not waited for then."""
+        self._engine.put(sql, parameters)
+
+    def holding(self, sql: str, hold: Hold) -> str:
+        """A query to stand inside another statement, as `one` and `all` would hold its rows."""
+        return self._engine.holding(sql, hold)
+
     def emit(self, role: Role, subject: str, payload: Contract) -> str:
         """Lays a record down for the stream, in the same transaction as what it records; the name of the event."""
         event = f"{self._engine.store}-{self.next_number()}"
         if isinstance(payload, Recorded):
             payload = payload.model_copy(update={"event": event})
-        self.run(
+        self.put(
             "INSERT INTO events (role, subject, kind, payload, holder, since_us) VALUES (?, ?, ?, ?, ?, ?)",
             (role.value, subject, payload.kind(), payload.model_dump_json(), self.holder, self.steady_us),
         )

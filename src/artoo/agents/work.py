@@ -6,7 +6,7 @@ back through `blocked`, attributed to `runtime`, and whoever it belongs to may t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from artoo.agents.board_rows import (
@@ -19,17 +19,17 @@ from artoo.agents.board_rows import (
     end_claim,
     find,
     find_row,
-    lease,
     move,
     mover_of,
     queue,
+    record_move,
     review_wanted,
     task_of,
 )
 from artoo.agents.database import Database
-from artoo.agents.governance import Mover, Policies, check_holder, check_worker
+from artoo.agents.governance import Mover, Policies, check_holder, check_transition, check_worker
 from artoo.agents.steady import seconds_us
-from artoo.agents.transaction import Writing
+from artoo.agents.transaction import Row, Value, Writing
 from artoo.contracts.agents import POLICY, RUNTIME, BoardState, BoardTask
 from artoo.contracts.errors import ActorRefused, MoveRefused
 from artoo.ports.ids import Ids
@@ -173,15 +173,50 @@ class Work:
 
 def take_in(writing: Writing, task_id: str, actor: str, token: str, lease_us: int) -> TaskClaim:
     """`Work.take` within a transaction."""
-    row = find_row(writing, task_id)
-    task, mover = task_of(row), mover_of(writing, actor)
+    return begin_work(writing, find_row(writing, task_id), mover_of(writing, actor), token, lease_us)
+
+
+def begin_work(writing: Writing, row: Row, mover: Mover, token: str, lease_us: int) -> TaskClaim:
+    """Puts a task that this transaction holds under a claim, in a new epoch."""
+    task, resumed = task_of(row), bool(row["resumable"])
     check_worker(task, mover)
-    if task.state is BoardState.BLOCKED and not row["resumable"] and not mover.is_operator:
-        raise MoveRefused(f"Task {task_id} is blocked; the operator releases it first: artoo task move.")
-    move(writing, task, BoardState.IN_PROGRESS, actor, "taken up again" if row["resumable"] else "taken")
-    writing.run("UPDATE tasks SET assignee = ? WHERE id = ?", (actor, task_id))
-    epoch = lease(writing, task_id, token, actor, None if mover.is_operator else lease_us)
-    return TaskClaim(find(writing, task_id), token, actor, epoch, resumed=task.state is BoardState.BLOCKED)
+    if task.state is BoardState.BLOCKED and not resumed and not mover.is_operator:
+        raise MoveRefused(f"Task {task.id} is blocked; the operator releases it first: artoo task move.")
+    check_transition(task.id, task.state, BoardState.IN_PROGRESS)
+    if task.state is BoardState.BLOCKED and not resumed:
+        writing.put("UPDATE tasks SET resumable = TRUE WHERE id = ?", (task.id,))
+    claim = claim_where(writing, ":task", {"task": task.id}, mover, token, lease_us)
+    assert claim is not None, "this transaction holds the row"
+    return claim
+
+
+def claim_where(
+    writing: Writing, found: str, parameters: Mapping[str, Value], mover: Mover, token: str, lease_us: int
+) -> TaskClaim | None:
+    """Claims the task whose id `found` gives, in one statement and a new epoch; None: it gives none.
+
+    `found` is an expression with its parameters. What it finds is pending, or blocked and to be taken up again.
+    """
+    forever = mover.is_operator
+    rows = writing.all(
+        "UPDATE tasks SET state = 'in_progress', assignee = :mover, epoch = epoch + 1, claim = :claim,"
+        " claimant = :mover, holder = :holder, lease_us = :until, updated_at_us = :now"
+        f" WHERE id = {found} RETURNING *",
+        {
+            **parameters,
+            "mover": mover.name,
+            "claim": token,
+            "holder": None if forever else writing.holder,
+            "until": None if forever else writing.steady_us + lease_us,
+            "now": writing.now_us,
+        },
+    )
+    if not rows:
+        return None
+    task, resumed = task_of(rows[0]), bool(rows[0]["resumable"])  # the next move takes that back
+    before, why = (BoardState.BLOCKED, "taken up again") if resumed else (BoardState.PENDING, "taken")
+    record_move(writing, task.id, before, BoardState.IN_PROGRESS, mover.name, why)
+    return TaskClaim(task, token, mover.name, rows[0]["epoch"], resumed=resumed)
 
 
 def _held(writing: Writing, claim: TaskClaim) -> BoardTask:

@@ -15,10 +15,10 @@ from artoo.auditor.files import lines_of
 from artoo.auditor.layout import ANCHORS, audit_directory, chains_in
 from artoo.auditor.verify import Verification, Witnessed, verify
 from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.machine import machine_name
 from artoo.store import stream
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect, explanation
-from artoo.store.machine import this_machine
 from artoo.store.schema import check
 from artoo.store.stream import KeptAnchor
 from artoo.tasklog.layout import task_directory, tasks_directory
@@ -76,26 +76,26 @@ def _asked(address: StoreAddress) -> Generator[Connection]:
 
 
 def _verified(connection: Connection, home: Path, found: Verification) -> list[str]:
-    mine = this_machine(home)
-    names = stream.machines(connection)
-    _against_store(stream.anchors_of(connection, mine.id), audit_directory(home), "this machine", found)
-    _against_witness(connection, found.witnessed, "this machine", names, found)
+    mine = machine_name(home)
+    _against_store(stream.anchors_of(connection, mine), audit_directory(home), "this machine", found)
+    _against_witness(connection, found.witnessed, "this machine", found)
     lines: list[str] = []
-    for machine, name in names.items():
-        if machine == mine.id:
+    for machine in stream.machines(connection):
+        if machine == mine:
             continue
         with tempfile.TemporaryDirectory(prefix="artoo-audit-") as folder:
             place = Path(folder)
             _copied(connection, machine, _all_files(connection, machine), place)
             theirs = verify(audit_directory(place), tasks_directory(place), copy=True)
-            who = f"{name} ({machine[:8]})"
-            _against_store(stream.anchors_of(connection, machine), audit_directory(place), who, theirs)
-            _against_witness(connection, theirs.witnessed, who, names, theirs)
+            _against_store(stream.anchors_of(connection, machine), audit_directory(place), machine, theirs)
+            _against_witness(connection, theirs.witnessed, machine, theirs)
         for each in theirs.problems:
             shown = each.file.relative_to(place) if each.file.is_relative_to(place) else each.file
-            found.add(Path(f"{who}:{shown}"), each.line, each.what, each.detail)
+            found.add(Path(f"{machine}:{shown}"), each.line, each.what, each.detail)
         records = sum(state.records for state in theirs.chains)
-        lines.append(f"{who}: {len(theirs.chains)} chains, {records} records, {theirs.task_logs} task log files")
+        lines.append(
+            f"{machine}: {len(theirs.chains)} chains, {records} records, {theirs.task_logs} task log files"
+        )
     return lines
 
 
@@ -122,18 +122,15 @@ def _against_store(kept: Sequence[KeptAnchor], directory: Path, who: str, found:
             found.add(directory / f"audit-{chain}.jsonl", None, "missing", f"the store knows {count} records of it")
 
 
-def _against_witness(
-    connection: Connection, seen: Sequence[Witnessed], who: str, names: dict[str, str], found: Verification
-) -> None:
+def _against_witness(connection: Connection, seen: Sequence[Witnessed], who: str, found: Verification) -> None:
     """What a machine saw of another's anchors, and put on record, must still be in the store."""
     for machine in dict.fromkeys(each.machine for each in seen):
         kept = {each.number: each.hash for each in stream.anchors_of(connection, machine)}
         for each in seen:
             if each.machine == machine and kept.get(each.number) != each.hash:
-                name = f"{names.get(machine, 'a machine')} ({machine[:8]})"
                 what = "changed" if each.number in kept else "removed"
                 has = "another" if what == "changed" else "none"
-                told = f"{who} saw anchor {each.number} of {name}, and the store has {has}"
+                told = f"{who} saw anchor {each.number} of {machine}, and the store has {has}"
                 found.add(Path("audit_anchors"), each.number, what, told)
                 break
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from artoo.agents.database import database_path
 from artoo.agents.moving import Books
+from artoo.memory.moving import Memory
 from artoo.runtime.config import Config
 from artoo.runtime.machine import machine_name
 from artoo.store.parts import Part
@@ -13,4 +14,4 @@ def parts(config: Config) -> tuple[Part, ...]:
     """The parts of this home, in the order in which they move. Blocks. Raises ConfigurationError."""
     home = config.home.resolve()
     path = database_path(config.runtime.memory.episodic.activity_db, home)
-    return (Books(path, machine_name(home)),)
+    return (Books(path, machine_name(home)), Memory(config.memory_path))

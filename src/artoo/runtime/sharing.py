@@ -22,10 +22,10 @@ from artoo.auditor.files import lines_of
 from artoo.auditor.layout import ANCHORS, audit_directory
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.auditing import Auditing
+from artoo.runtime.machine import machine_name
 from artoo.store import stream
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect, explanation
-from artoo.store.machine import Machine, this_machine
 from artoo.store.schema import check
 from artoo.tasklog.layout import tasks_directory
 
@@ -99,9 +99,9 @@ class Sharing:
     def _connected(self) -> Connection:
         connection = connect(self._address)
         check(connection, self._address)
-        self._machine = this_machine(self._home)
+        self._machine = machine_name(self._home)
         stream.seen(connection, self._machine, version("artoo"))
-        self._sizes = stream.sizes(connection, self._machine.id)
+        self._sizes = stream.sizes(connection, self._machine)
         with self._lock:
             self._grown.update(_names(tasks_directory(self._home)))
         return connection
@@ -151,7 +151,7 @@ class Sharing:
                         piece = _whole_lines(piece) or (piece if len(piece) == stream.PIECE_BYTES else b"")
                     if not piece:
                         return
-                    stream.put(connection, self._machine.id, name, at, piece, task)
+                    stream.put(connection, self._machine, name, at, piece, task)
                     at += len(piece)
                     limit -= len(piece)
                     file.seek(at)
@@ -163,7 +163,7 @@ class Sharing:
         """Puts where the others' audits stand into this machine's own chain."""
         if self._auditing is None:
             return
-        for anchor in stream.latest_of_others(connection, self._machine.id):
+        for anchor in stream.latest_of_others(connection, self._machine):
             if self._witnessed.get(anchor.machine) == anchor.number:
                 continue
             self._auditing.note_witness(anchor.machine, anchor.number, anchor.hash)
@@ -171,14 +171,14 @@ class Sharing:
             self._unconfirmed.append(anchor)
         if chain := self._auditing.chain:
             for anchor in self._unconfirmed:
-                stream.add_witness(connection, self._machine.id, chain, anchor)
+                stream.add_witness(connection, self._machine, chain, anchor)
             self._unconfirmed.clear()
 
 
-def _send_anchors(connection: Connection, machine: Machine, path: Path) -> None:
+def _send_anchors(connection: Connection, machine: str, path: Path) -> None:
     if not path.exists():
         return
-    known = stream.anchors_kept(connection, machine.id)
+    known = stream.anchors_kept(connection, machine)
     found: list[stream.KeptAnchor] = []
     for line, whole in lines_of(path):
         link = link_of(line) if whole else None
@@ -188,7 +188,7 @@ def _send_anchors(connection: Connection, machine: Machine, path: Path) -> None:
         count = fields.get("count")
         found.append(
             stream.KeptAnchor(
-                machine.id,
+                machine,
                 link.number,
                 link.hash,
                 str(fields.get("chain")),

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from artoo.store.machine import Machine
-
 if TYPE_CHECKING:
     import psycopg
     from psycopg.rows import DictRow
@@ -18,7 +16,7 @@ PIECE_BYTES = 1 << 20
 
 _SEEN = b"""
 INSERT INTO machines (id, name, program, first_seen_us, last_seen_us) VALUES (%s, %s, %s, now_us(), now_us())
-ON CONFLICT (id) DO UPDATE SET name = excluded.name, program = excluded.program, last_seen_us = now_us()
+ON CONFLICT (id) DO UPDATE SET program = excluded.program, last_seen_us = now_us()
 """
 _PUT = b"""
 INSERT INTO stream_pieces (machine, file, start_byte, end_byte, task, content) VALUES (%s, %s, %s, %s, %s, %s)
@@ -57,9 +55,9 @@ class KeptAnchor:
     head: str
 
 
-def seen(connection: Connection, machine: Machine, program: str) -> None:
+def seen(connection: Connection, machine: str, program: str) -> None:
     """This machine uses the store."""
-    connection.execute(_SEEN, (machine.id, machine.name, program))
+    connection.execute(_SEEN, (machine, machine, program))
 
 
 def sizes(connection: Connection, machine: str) -> dict[str, int]:
@@ -127,11 +125,9 @@ def add_witness(connection: Connection, witness: str, chain: str, seen_anchor: K
     connection.execute(_WITNESS, (witness, seen_anchor.machine, seen_anchor.number, seen_anchor.hash, chain))
 
 
-def machines(connection: Connection) -> dict[str, str]:
-    """The machines that use the store: id and name."""
-    return {
-        str(row["id"]): str(row["name"]) for row in connection.execute(b"SELECT id, name FROM machines ORDER BY id")
-    }
+def machines(connection: Connection) -> list[str]:
+    """The machines that use the store."""
+    return [str(row["id"]) for row in connection.execute(b"SELECT id FROM machines ORDER BY id")]
 
 
 def _anchor(row: DictRow) -> KeptAnchor:

@@ -24,23 +24,33 @@ if TYPE_CHECKING:
     Cursor = psycopg.Cursor[DictRow]
 
 _SUMS = b"""
-WITH asked AS MATERIALIZED (
+WITH given AS MATERIALIZED ({given}), asked AS MATERIALIZED (
     SELECT place, space, entity, EXISTS (
         SELECT FROM memory_megrams AS entry
         WHERE entry.space = given.space AND entry.entity = given.entity AND entry.level <> 'C'
             AND entry.born_us > %s
     ) AS ahead
-    FROM unnest(%s::bytea[], %s::bytea[]) WITH ORDINALITY AS given (space, entity, place)
+    FROM given
 )
-SELECT place, ahead, k, epoch, kind, entries, attention, decision,
+SELECT place, space, entity, ahead, k, epoch, kind, entries, attention, decision,
     NULL::bigint AS born_us, NULL::float8 AS f, NULL::float8 AS sigma, NULL::boolean AS derived
 FROM asked JOIN memory_sums USING (space, entity) WHERE NOT ahead
 UNION ALL
-SELECT place, ahead, k, NULL, NULL, NULL, NULL, NULL, born_us, f, sigma, derived
+SELECT place, space, entity, ahead, k, NULL, NULL, NULL, NULL, NULL, born_us, f, sigma, derived
 FROM asked JOIN memory_megrams USING (space, entity) WHERE ahead AND level <> 'C'
 ORDER BY place
 """
 """The running sums of many pairs; entry by entry for a pair of which one lies ahead of the clock."""
+_ASKED = _SUMS.replace(
+    b"{given}",
+    b"SELECT space, entity, place"
+    b" FROM unnest(%s::bytea[], %s::bytea[]) WITH ORDINALITY AS listed (space, entity, place)",
+)
+_WORKED = _SUMS.replace(
+    b"{given}",
+    b"SELECT space, entity, row_number() OVER (ORDER BY space, entity) AS place"
+    b" FROM memory_worked WHERE intent = %s ORDER BY space, entity LIMIT %s",
+)
 
 _RULES = b"""
 SELECT place, record, recalled_us
@@ -117,9 +127,17 @@ def sums(connection: Connection, pairs: Sequence[Pair], now_us: int, *, direct: 
     return added_up(ask_sums(connection, pairs, now_us), len(pairs), now_us, direct=direct)
 
 
+def worked(connection: Connection, intent: bytes, now_us: int, limit: int) -> list[tuple[Pair, Sums]]:
+    """Up to `limit` pairs that worked for an intent (its key), with their sums."""
+    found = list(iter_rows(connection, _WORKED, (intent, limit, now_us)))
+    places = {int(row["place"]): (bytes(row["space"]), bytes(row["entity"])) for row in found}
+    live = added_up(iter(found), max(places, default=0), now_us)
+    return [(pair, live[place - 1]) for place, part in places.items() for pair in named(connection, [part])]
+
+
 def ask_sums(connection: Connection, pairs: Sequence[Pair], now_us: int) -> Iterator[Row]:
     """Sends the question of `sums`; what comes back is for `added_up`."""
-    return iter_rows(connection, _SUMS, (now_us, *rows.pair_keys(pairs)))
+    return iter_rows(connection, _ASKED, (*rows.pair_keys(pairs), now_us))
 
 
 def added_up(found: Iterator[Row], count: int, now_us: int, *, direct: bool = False) -> list[Sums]:

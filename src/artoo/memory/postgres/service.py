@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from artoo.contracts.memory import Calibration, Megram, Potentials, SOPRecord
+from artoo.contracts.memory import Calibration, Megram, MemoryAction, Potentials, SOPRecord
 from artoo.contracts.tags import Pair, macro_pair
 from artoo.memory import keys
 from artoo.memory.calibration import calibration
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from artoo.memory.postgres.database import Connection
 
 T = TypeVar("T")
-
-_WORKED = b"SELECT space, entity FROM memory_worked WHERE intent = %s ORDER BY space, entity LIMIT %s"
 
 
 class PostgresMemory:
@@ -121,16 +119,9 @@ class PostgresMemory:
         """See `ports.recall`."""
         slug = keys.escape(macro_pair(intent).space.removeprefix("intent:"))
         now_us = microseconds(self._clock.now())
-
-        def work(connection: Connection) -> list[Potentials]:
-            parts = [
-                (bytes(row["space"]), bytes(row["entity"]))
-                for row in connection.execute(_WORKED, (slug, PAIRS_OF_INTENT))
-            ]
-            pairs = [pair for pair in reading.named(connection, parts) if not pair.space.startswith("intent:")]
-            return list(map(reading.potentials, pairs, reading.sums(connection, pairs, now_us)))
-
-        found = [live for live in await self._read(work) if live.action == "exploit"]
+        worked = await self._read(lambda connection: reading.worked(connection, slug, now_us, PAIRS_OF_INTENT))
+        live = [reading.potentials(*each) for each in worked if not each[0].space.startswith("intent:")]
+        found = [entry for entry in live if entry.action is MemoryAction.EXPLOIT]
         return tuple(sorted(found, key=lambda entry: -entry.decision)[:limit])
 
     async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:

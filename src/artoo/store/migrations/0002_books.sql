@@ -201,6 +201,8 @@ CREATE TABLE arrivals (
 COMMENT ON TABLE arrivals IS 'How much came in for whom; in shards, so that writers do not wait for one row.';
 
 CREATE INDEX tasks_by_queue ON tasks (state, priority, queue);
+CREATE INDEX tasks_to_take ON tasks (priority, queue) WHERE state IN ('pending', 'blocked');
+CREATE INDEX mails_to_read ON mails (recipient, priority, position) WHERE partition = 'inbox' AND claim IS NULL;
 CREATE INDEX tasks_held ON tasks (lease_us) WHERE holder IS NOT NULL;
 CREATE INDEX transitions_of ON transitions (board_task, position);
 CREATE INDEX task_changes_of ON task_changes (board_task, position);
