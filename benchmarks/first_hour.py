@@ -3,10 +3,11 @@
 
     python benchmarks/first_hour.py OUT.jsonl [--models DIR] [--only NAME …] [--minutes N]
     python benchmarks/first_hour.py OUT.jsonl --page > docs/first-hour.md
+    python benchmarks/first_hour.py OUT.jsonl --patience 9000 --together 4    # a person answers behind the endpoint
 
 The requests, the files and what would be right were written before any answer was seen. `--models` holds the
 fetched model (default: `~/.artoo/models`); without a configured endpoint it is the embedded one. Requests that
-OUT.jsonl has are not asked again. `--minutes` starts none after that time. Whether an answer is right is decided by
+OUT.jsonl has are not asked again. `--minutes` starts none after that time. `--together`: so many at once. Whether an answer is right is decided by
 code where files or numbers decide it; else a person reads it, and writes `"right": true` or `false` into OUT.jsonl.
 """
 
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -267,6 +269,8 @@ def main() -> None:
     parser.add_argument("--models", type=Path, default=Path.home() / ".artoo" / "models")
     parser.add_argument("--only", nargs="*", default=())
     parser.add_argument("--minutes", type=float, default=1e9)
+    parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds for one request")
+    parser.add_argument("--together", type=int, default=1, help="requests at a time")
     parser.add_argument("--page", action="store_true")
     given = parser.parse_args()
     done = read(given.out)
@@ -274,16 +278,19 @@ def main() -> None:
         sys.stdout.write(page(done))
         return
     names, began = {entry["name"] for entry in done}, time.monotonic()
-    for request in REQUESTS:
-        if request.name in names or (given.only and request.name not in given.only):
-            continue
+
+    def ask(request: Request) -> None:
         if time.monotonic() - began > given.minutes * 60:
             print("no time left:", request.name, file=sys.stderr)
             return
-        entry = asked(request, given.models)
+        entry = asked(request, given.models, given.patience)
         with given.out.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry, ensure_ascii=False) + "\n")
         print(request.name, entry["seconds"], entry["calls"], entry["assurance"], entry["right"], file=sys.stderr)
+
+    wanted = [each for each in REQUESTS if each.name not in names and (not given.only or each.name in given.only)]
+    with ThreadPoolExecutor(given.together) as pool:
+        list(pool.map(ask, wanted))
 
 
 def read(out: Path) -> list[Json]:
@@ -293,23 +300,24 @@ def read(out: Path) -> list[Json]:
     return [cast("Json", json.loads(line)) for line in out.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def asked(request: Request, models: Path) -> Json:
+def asked(request: Request, models: Path, patience: float = PATIENCE) -> Json:
     """One request in a fresh home, and what waits applied as its result says."""
     with tempfile.TemporaryDirectory(prefix="artoo-first-hour-") as place:
         home, project = Path(place) / "home", Path(place) / "home" / "work"
         project.mkdir(parents=True)
         for name, text in request.files.items():
-            (project / name).write_text(text, encoding="utf-8")
+            (project / name).parent.mkdir(parents=True, exist_ok=True)
+            (project / name).write_bytes(text.encode())
         (home / ".artoo").mkdir(mode=0o700)
         (home / ".artoo" / "models").symlink_to(models)
         environ = {**os.environ, "HOME": str(home), "ARTOO_HOME": str(home / ".artoo"), "LANG": "C.UTF-8"}
         began = time.monotonic()
-        run = typed(["run", request.text], project, environ)
+        run = typed(["run", request.text], project, environ, patience)
         seconds = round(time.monotonic() - began)
         shown = f"$ artoo {json.dumps(request.text, ensure_ascii=False)}\n{run.stdout}"
         [task] = list_tasks(home / ".artoo")[:1] or [None]
         if run.returncode == 4 and task is not None:
-            applied = typed(["apply", task.task_id, "--yes"], project, environ)
+            applied = typed(["apply", task.task_id, "--yes"], project, environ, patience)
             shown += f"\n$ artoo apply --yes\n{applied.stdout}{applied.stderr}"
         result = task.result if task is not None else None
         messages = TaskLogReader(task.directory).envelopes() if task is not None else ()
@@ -330,7 +338,9 @@ def asked(request: Request, models: Path) -> Json:
         }
 
 
-def typed(words: list[str], project: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def typed(
+    words: list[str], project: Path, environ: Mapping[str, str], patience: float
+) -> subprocess.CompletedProcess[str]:
     """A command as a person types it, without a terminal."""
     return subprocess.run(
         [sys.executable, "-m", "artoo", *words],
@@ -339,7 +349,7 @@ def typed(words: list[str], project: Path, environ: Mapping[str, str]) -> subpro
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
-        timeout=PATIENCE,
+        timeout=patience,
         check=False,
     )
 

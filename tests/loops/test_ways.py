@@ -117,7 +117,7 @@ async def test_an_answer_names_its_sources(world: World) -> None:
 
 
 async def test_what_cannot_be_done_is_said(world: World) -> None:
-    """`cannot` after a look ends the task honestly, with the reason, and without another round."""
+    """`cannot` after a look ends the task honestly, without another round; the reason is the answer, once."""
     world.file("a.txt", "x\n")
     script = {
         "Plan": plan(subtask("add it up"), criteria=["the sum"]),
@@ -126,7 +126,8 @@ async def test_what_cannot_be_done_is_said(world: World) -> None:
     }
     ended = await world.play("What is the sum in sales.csv?", script)
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "missing_input")
-    assert "there is no sales.csv here" in ended.told
+    assert ended.result.output == "there is no sales.csv here" and ended.told.count("no sales.csv") == 1
+    assert "What was reached" not in ended.told and "Not met: the sum" in ended.told
     assert ended.all(SubTaskOutcome)[0].hopeless and ended.directives == ["abandon"]
 
 
@@ -135,7 +136,7 @@ async def test_a_repeated_call_is_answered_from_the_record(world: World) -> None
     world.file("a.txt", "x\n")
     ask = shell("cat a.txt", final=False)
     script = {"Plan": plan(subtask("show")), "ExecutorStep": [ask, ask, shell("cat a.txt")]}
-    ended = await world.play("Show a.txt", script)
+    ended = await world.play("Show it", script)
     assert len(ended.calls) == 1 and ended.result.output == "x"
     assert "That is call [1]; nothing has changed since" in ended.asked("ExecutorStep")[2].user
     assert "That is call [1]" not in ended.asked("ExecutorStep")[1].user
@@ -149,7 +150,7 @@ async def test_endless_repetition_ends(world: World) -> None:
         return plan(subtask("show")) if asked.contract == "Plan" else read("a.txt", final=False)
 
     config = world.config(control={"max_retries": 0, "max_replans": 1, "theta": 0.0})
-    ended = await world.play("Show a.txt", stubborn, config=config)  # pyright: ignore[reportArgumentType]
+    ended = await world.play("Show it", stubborn, config=config)  # pyright: ignore[reportArgumentType]
     assert len(ended.calls) == 1 and len(ended.asked("ExecutorStep")) == 4
     assert ended.directive == "abandon"
 

@@ -78,7 +78,8 @@ class Ending:
             return ""
         lines = [self.text.unmet_head]
         for entry in self.result.unmet:
-            criterion, reason = self.words.criterion(entry.criterion), self.words.reason(entry)
+            criterion = self.words.criterion(entry.criterion)
+            reason = self.words.why_unmet(entry, self.result.output)
             told = f"{one_line(criterion)}: {one_line(reason)}" if reason else one_line(criterion)
             role = self.text.answers_for.format(role=role_name(entry.accountable.value, self.text))
             lines.append(f"  {self.marks.failed} {told} ({role})")

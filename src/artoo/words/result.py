@@ -21,6 +21,7 @@ from artoo.contracts.findings import (
     Unconfirmed,
     Unformed,
 )
+from artoo.contracts.shortened import CUT
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
 
 _MOST_TRIED = 5
@@ -60,6 +61,15 @@ class ResultWords:
         if found is None or found.found not in self.findings:
             return unmet.reason
         return self.findings[found.found].format(subject=found.subject, said=found.said).rstrip("：: ")
+
+    def why_unmet(self, unmet: UnmetCriterion, output: str) -> str:
+        """The reason, unless the output has said it: why a task cannot be done is its answer."""
+        reason = self.reason(unmet)
+        return "" if output.strip().startswith(reason.removesuffix(CUT)) else reason
+
+    def _missed(self, unmet: UnmetCriterion, output: str) -> str:
+        criterion, reason = self.criterion(unmet.criterion), self.why_unmet(unmet, output)
+        return self.detailed.format(reason=criterion, detail=reason) if reason else criterion
 
     def fact(self, fact: ResultFact) -> str:
         """One thing that code knows, as a line."""
@@ -104,11 +114,8 @@ class ResultWords:
     def plain(self, result: FinalResult) -> str:
         """The whole answer as text: what was reached, what is missing, why it stopped, what comes next."""
         why, output = self.why_stopped(result), result.output.strip()
-        lines = [why, self.reached if why and output else "", output]
-        lines += (
-            self.unmet.format(criterion=self.criterion(each.criterion), reason=self.reason(each) or "?")
-            for each in result.unmet
-        )
+        lines = [why, self.reached if why and result.done else "", output]
+        lines += (self.unmet.format(criterion=self._missed(each, output)) for each in result.unmet)
         lines += (self.withheld.format(act=act) for act in result.withheld)
         if result.tried:
             lines.append(self.tried.format(tried="; ".join(result.tried[:_MOST_TRIED])))
@@ -123,7 +130,7 @@ _SAY_MORE_ZH = "更具体地说明想要什么，或它在哪里"
 ENGLISH: Final = ResultWords(
     not_completed="The task could not be completed: {reason}.",
     detailed="{reason} ({detail})",
-    unmet="Not met: {criterion} ({reason})",
+    unmet="Not met: {criterion}",
     reached="What was reached:",
     tried="Tried: {tried}",
     next_moves="You could:",
@@ -169,7 +176,7 @@ ENGLISH: Final = ResultWords(
 CHINESE: Final = ResultWords(
     not_completed="任务未能完成：{reason}。",
     detailed="{reason}（{detail}）",
-    unmet="未满足：{criterion}（{reason}）",
+    unmet="未满足：{criterion}",
     reached="已得到的结果：",
     tried="尝试过：{tried}",
     next_moves="您可以：",

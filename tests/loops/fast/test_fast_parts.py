@@ -19,7 +19,7 @@ from artoo.loops.fast import judging
 from artoo.loops.fast.checks import CheckResult
 from artoo.loops.fast.correction import correction_for
 from artoo.loops.fast.facts import Fact
-from artoo.loops.fast.judgement import facts_of
+from artoo.loops.fast.judgement import claim_of, facts_of
 from artoo.loops.fast.report import JudgedCriterion, numbered, usable_judgements
 from artoo.loops.fast.step import ANSWER, CANNOT, step_contract
 from artoo.loops.tool_text import arguments_for, describe_tools, prohibitions, tool_segments
@@ -129,6 +129,19 @@ def test_no_quote_from_nowhere_passes(quote: str, evidence: str) -> None:
     if found.passed:
         squeezed = "".join(evidence.split()).casefold()
         assert "".join(quote.split()).casefold().strip("\"'`") in squeezed
+
+
+def test_a_judge_reads_a_long_output_that_is_its_own_answer_once() -> None:
+    """It is named as a call's output; a short one, other words, or one that the evidence cuts, stand there."""
+    long = "\n".join(f"a.py:{number}: TODO" for number in range(90))
+    printed = call(CallStatus.OK).model_copy(update={"output": long, "exit_code": 0})
+    verbatim = result(printed, verbatim=True, output=long)
+    assert claim_of(verbatim, facts_of(verbatim, "")) == "what call 1 put out, word for word and all of it."
+    assert claim_of(verbatim, long[:600]) == long
+    told = verbatim.model_copy(update={"verbatim": False})
+    assert claim_of(told, facts_of(told, "")) == long
+    short = verbatim.model_copy(update={"output": "a.py:1: TODO"})
+    assert claim_of(short, facts_of(short, "")) == "a.py:1: TODO"
 
 
 def test_a_judge_is_told_that_nothing_changed_and_why_a_call_failed_once() -> None:

@@ -190,3 +190,10 @@ def test_rows_of_what_was_made_can_be_counted() -> None:
     assert missing("It has 5 rows.", around) == []
     plain = "one line\nand more words\nof plain text\nwithout any form\n\nlast\nline"
     assert missing("It has 4 rows.", plain) == ["4"]
+
+
+def test_the_bytes_that_a_call_gave_ground_a_size_and_no_other_scale() -> None:
+    """A file of 12 bytes that was read is 12 bytes large, and not 12 KB."""
+    seen = seen_in([call("hello\nworld\n", "notes.txt", "read_file", total_bytes=12)], ["How large is notes.txt?"])
+    assert not ungrounded("notes.txt is 12 bytes large.", seen)
+    assert [each.token.text for each in ungrounded("notes.txt is 12 KB large.", seen)] == ["12 KB"]

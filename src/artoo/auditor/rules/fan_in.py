@@ -166,10 +166,14 @@ def _foreign_outcomes(task: TaskNotes, outcomes: Sequence[SubTaskOutcome]) -> It
 
 
 def _is_said(task: TaskNotes, output: str, outcomes: Sequence[SubTaskOutcome]) -> bool:
-    """Whether an output is a subtask's, all of them, the plan's reply, or in an answer of the merge's writer."""
+    """Whether an output is a subtask's, all of them, the plan's reply, or in an answer of the merge's writer; where
+    nothing matched, also why it cannot be done.
+    """
     matched = [outcome.output.strip() for outcome in outcomes if outcome.status == "matched"]
     plan_says = task.round.plan.reply if task.round is not None else ""
-    known = (merged(outcomes), "\n\n".join(filter(None, matched)), plan_says, *matched)
+    hopeless = [outcome for outcome in outcomes if outcome.hopeless] if not matched else []
+    why = merged([outcome.model_copy(update={"status": "matched"}) for outcome in hopeless])
+    known = (merged(outcomes), "\n\n".join(filter(None, matched)), plan_says, why, *matched)
     answers = [answer for answer, _ in task.round.merge_calls] if task.round is not None else []
     return output.strip() in (each.strip() for each in known) or any(output in answer for answer in answers)
 

@@ -48,7 +48,7 @@ async def judge(
     segments = {
         Segment.PROJECT_GUIDE: subtask.guide,
         Segment.TASK: subtask.intent,
-        Segment.CONTEXT: f"Criteria:\n{numbered(criteria)}\n\nClaim: {without_middle(result.output, _CLAIM_SHOWN)}",
+        Segment.CONTEXT: f"Criteria:\n{numbered(criteria)}\n\nClaim: {claim_of(result, shown)}",
         Segment.EVIDENCE: shown,
     }
     try:
@@ -63,6 +63,14 @@ async def judge(
     except ModelAnswerInvalid as error:
         return Judged(tuple(Judgement("open", f"no usable verdict: {error}") for _ in criteria))
     return Judged(usable_judgements(report.verdicts, criteria, shown), report.what_to_do)
+
+
+def claim_of(result: ExecutionResult, shown: str) -> str:
+    """What is claimed; a longer output that stands in the evidence as a whole is not shown twice."""
+    claim = result.output.strip()
+    if result.verbatim and len(claim) > _SHORTEST_SHARE and claim in shown:
+        return f"what call {len(result.tool_calls)} put out, word for word and all of it."
+    return without_middle(result.output, _CLAIM_SHOWN)
 
 
 def facts_of(result: ExecutionResult, difference: str) -> str:

@@ -76,6 +76,11 @@ class FanIn:
         """All that stands."""
         return tuple(outcome for outcome in self.everything if outcome.status == "matched")
 
+    @property
+    def hopeless(self) -> tuple[SubTaskOutcome, ...]:
+        """All that say why it cannot be done, and were believed."""
+        return tuple(outcome for outcome in self.everything if outcome.hopeless)
+
 
 def merged_output(outcomes: Sequence[SubTaskOutcome]) -> str:
     """What was reached, for an ending without an answer: one output as it is, several each under its purpose."""

@@ -140,8 +140,8 @@ class MetaValidator:
     async def _unfinished(
         self, fan_in: FanIn, criteria: Sequence[Criterion]
     ) -> tuple[str, tuple[CriterionVerdict, ...]]:
-        """What was reached, and what that already meets."""
-        output, outcomes = merged_output(fan_in.matched), fan_in.everything
+        """What was reached and what that meets; where nothing was, why an executor says that it cannot be done."""
+        output, outcomes = merged_output(fan_in.matched or fan_in.hopeless), fan_in.everything
         only = outcomes[0] if len(outcomes) == 1 else None
         known = {each.text: covered(each, only) if only is not None else None for each in criteria}
         checks = await self._checks([each for each in criteria if known[each.text] is None], fan_in, output)
