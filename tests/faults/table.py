@@ -8,8 +8,7 @@ from __future__ import annotations
 import sys
 
 from bases import CLEAN
-
-from faults import good_run, planted, seen, watched
+from planting import good_run, planted, seen, watched
 
 
 def main(names: list[str]) -> int:

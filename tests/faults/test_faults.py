@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from bases import CLEAN
-
-from faults import Planted, good_run, planted, seen, watched
+from planting import Planted, good_run, planted, seen, watched
 
 PLANTED = tuple(planted())
 UNSEEN = frozenset({"later look as repair"})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from planting import Stream, StreamFault, changed
+
 from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
-from faults import Stream, StreamFault, changed
 
 
 def _open(verdict: CriterionVerdict) -> CriterionVerdict:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from planting import Stream, StreamFault, changed
+
 from artoo.contracts.plan import MustNot, Plan
-from faults import Stream, StreamFault, changed
 
 
 def plant(stream: Stream) -> None:

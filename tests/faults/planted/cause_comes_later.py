@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faults import Stream, StreamFault
+from planting import Stream, StreamFault
 
 
 def plant(stream: Stream) -> None:

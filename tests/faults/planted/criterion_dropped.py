@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from planting import Stream, StreamFault
+
 from artoo.contracts.criteria import Criterion, FileExists, Mode
-from faults import Stream, StreamFault
 
 CRITERION = Criterion(text="out.txt is there", mode=Mode.VERIFIABLE, check=FileExists(path="out.txt"))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from planting import Stream, StreamFault, changed
+
 from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall
-from faults import Stream, StreamFault, changed
 
 
 def plant(stream: Stream) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from planting import Stream, StreamFault
+
 from artoo.contracts.roles import Role
-from faults import Stream, StreamFault
 
 
 def plant(stream: Stream) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faults import Stream, StreamFault, changed
+from planting import Stream, StreamFault, changed
 
 
 def plant(stream: Stream) -> None:

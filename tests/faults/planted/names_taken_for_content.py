@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bases import Base, python, shell, single
-
-from faults import LiveFault
+from planting import LiveFault
 
 LOOK = "import glob\nprint(*(name for name in glob.glob('*.*') if 'ERROR' in open(name).read()))"
 FAULT = LiveFault(

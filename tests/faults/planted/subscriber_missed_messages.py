@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from planting import Stream, StreamFault
+
 from artoo.contracts.events import MessagesDropped
 from artoo.contracts.roles import Role
-from faults import Stream, StreamFault
 
 
 def plant(stream: Stream) -> None:

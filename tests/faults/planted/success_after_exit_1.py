@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bases import Base, says, shell, single
-
-from faults import LiveFault, with_budget
+from planting import LiveFault, with_budget
 
 FAULT = LiveFault(
     with_budget(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from faults import Stream, StreamFault
+from planting import Stream, StreamFault
 
 
 def plant(stream: Stream) -> None:

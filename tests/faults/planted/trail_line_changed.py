@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from faults import FileFault
+from planting import FileFault
 
 
 def plant(home: Path) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bases import Base, exists, single, write
-
-from faults import LiveFault, with_budget
+from planting import LiveFault, with_budget
 
 ELSEWHERE = single(write("other.txt", "hi\\n"), criteria=[exists("out.txt")])
 FAULT = LiveFault(with_budget(Base("Write the word hi to out.txt", ELSEWHERE), calls=2))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bases import Base, python, shell, single
-
-from faults import LiveFault
+from planting import LiveFault
 
 WAYS = (shell("wc -l < b.txt"), python("print(len(open('a.txt').readlines()))"), shell("wc -l < a.txt"))
 FAULT = LiveFault(Base("How many lines has a.txt?", single(*WAYS), options={"verify": True}))
