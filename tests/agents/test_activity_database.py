@@ -93,7 +93,8 @@ async def test_a_file_of_the_first_schema_is_upgraded(tmp_path: Path) -> None:
             connection.execute(statement)
         connection.execute(
             "INSERT INTO tasks (id, state, priority, creator, open_to_all, project, queue, queued_us,"
-            " created_at_us, updated_at_us, text) VALUES ('old', 'pending', 'standard', 'operator', 1, '', 1, 0, 0, 0, 'x')"
+            " created_at_us, updated_at_us, text)"
+            " VALUES ('old', 'pending', 'standard', 'operator', 1, '', 1, 0, 0, 0, 'x')"
         )
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("PRAGMA user_version = 1")
