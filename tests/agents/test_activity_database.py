@@ -17,7 +17,7 @@ from artoo.agents.database import database_path
 from artoo.agents.embedded import EmbeddedDatabase
 from artoo.agents.holders import is_dead, this_process
 from artoo.agents.outbox import OTHERS_SECONDS, Outbox
-from artoo.agents.schema import VERSION
+from artoo.agents.schema import APPLICATION_ID, MIGRATIONS, VERSION
 from artoo.agents.transaction import Writing
 from artoo.contracts.agents import OPERATOR, TaskMoved
 from artoo.contracts.base import Contract
@@ -84,6 +84,25 @@ async def test_a_newer_schema_is_left_alone(tmp_path: Path) -> None:
         connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     with pytest.raises(ActivityStoreError, match=f"newer artoo .schema {VERSION + 1}.*Update artoo"):
         await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock())
+
+
+async def test_a_file_of_the_first_schema_is_upgraded(tmp_path: Path) -> None:
+    """What stood in it is there, with claims counted from nought, and can be worked on."""
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        for statement in MIGRATIONS[0]:
+            connection.execute(statement)
+        connection.execute(
+            "INSERT INTO tasks (id, state, priority, creator, open_to_all, project, queue, queued_us,"
+            " created_at_us, updated_at_us, text)"
+            " VALUES ('old', 'pending', 'standard', 'operator', 1, '', 1, 0, 0, 0, 'x')"
+        )
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("PRAGMA user_version = 1")
+        connection.commit()
+    async with office(tmp_path) as opened:
+        claim = await opened.board.work.take("old", "dot")
+        assert (claim.epoch, claim.task.made_on) == (1, "")
+        assert (await opened.board.work.submit(claim, "done")).submission == 1
 
 
 async def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
