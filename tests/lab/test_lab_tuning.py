@@ -23,6 +23,8 @@ from artoo.runtime.tuning.records import Record, record_of
 H = Hyperparameters()
 RESTLESS = replace(H, epsilon=0.0)
 """Never sees a plateau: never looks elsewhere when a place is broken."""
+STUBBORN = replace(H, rho=1.0)
+"""Takes every failure for the world's: never another tool."""
 
 
 def logs(world: World, settings: Sequence[Hyperparameters], count: int) -> list[Record]:
@@ -49,11 +51,11 @@ def said(records: Sequence[Record], present: Hyperparameters, seed: int = 0) -> 
     return found
 
 
-def test_the_right_epsilon_is_found() -> None:
-    """Where half of the places are broken, who never changes the path meets less; logs of both tell."""
-    world = World(parts=1, hopeless=0.0, big=0.0, foresight=1.0, skill=1.0, broken=0.7, wander=0.0)
-    found = said(logs(world, [RESTLESS, H], 100), RESTLESS).proposed
-    assert found is not None and found.name == "epsilon" and found.value > 0
+def test_the_right_rho_is_found() -> None:
+    """Where first tools are wrong, who never holds the approach to be wrong meets less; logs of both tell."""
+    world = World(parts=1, hopeless=0.0, big=0.0, foresight=0.2, skill=1.0)
+    found = said(logs(world, [STUBBORN, H], 100), STUBBORN).proposed
+    assert found is not None and found.name == "rho" and found.value < 1
     assert found.low.met > 0.1 and found.known >= 0.7 * found.different
 
 
