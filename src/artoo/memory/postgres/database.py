@@ -36,7 +36,7 @@ Row = dict[str, Any]
 """A row as psycopg gives it. Stays within this package."""
 
 
-class StoreAway(MemoryStoreError):
+class MemoryAway(MemoryStoreError):
     """The store cannot be reached or used now; what was to be written is not there yet."""
 
 
@@ -65,7 +65,7 @@ class Database:
         """Runs `work` in a transaction: all of it or nothing, committed when this returns.
 
         A conflict with another transaction is tried again. Raises RecordDamaged when the data cannot be stored,
-        StoreAway when it may be stored later.
+        MemoryAway when it may be stored later.
         """
         with self._explained("write to"), self._connection() as connection:
             for attempt in range(ATTEMPTS):
@@ -85,14 +85,14 @@ class Database:
     @contextmanager
     def _connection(self) -> Generator[Connection]:
         if time.monotonic() < self._away_until:
-            raise StoreAway(f"The store {self.address} is away or closed.")
+            raise MemoryAway(f"The store {self.address} is away or closed.")
         with self._opening:
             self._pool.open()
         try:
             connection = self._pool.getconn(timeout=WAITING_SECONDS)
         except (PoolTimeout, PoolClosed) as error:
             self._away_until = max(self._away_until, time.monotonic() + AWAY_SECONDS)
-            raise StoreAway(explanation(self.address, "reach", error)) from error
+            raise MemoryAway(explanation(self.address, "reach", error)) from error
         with self._pool_returns(connection):
             if not self._ready:
                 check(connection, self.address)
@@ -113,6 +113,6 @@ class Database:
         except _OF_ITS_DATA as error:
             raise RecordDamaged(explanation(self.address, doing, error)) from error
         except psycopg.Error as error:
-            raise StoreAway(explanation(self.address, doing, error)) from error
+            raise MemoryAway(explanation(self.address, doing, error)) from error
         except ConfigurationError as error:
-            raise StoreAway(str(error)) from error
+            raise MemoryAway(str(error)) from error

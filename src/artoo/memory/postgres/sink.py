@@ -12,7 +12,7 @@ from artoo.contracts.memory import Megram
 from artoo.memory.codec import RecordDamaged
 from artoo.memory.commands import Append, Command, Oppose, Touch, opposing
 from artoo.memory.postgres import rows
-from artoo.memory.postgres.database import Database, StoreAway
+from artoo.memory.postgres.database import Database, MemoryAway
 from artoo.memory.postgres.spool import Spool
 from artoo.memory.signal import microseconds
 
@@ -55,7 +55,7 @@ class PostgresSink:
         try:
             self._catch_up()
             return self._apply(commands) if commands else 0
-        except StoreAway as error:
+        except MemoryAway as error:
             if commands:
                 self._keep(commands, error)
             return len(commands)
@@ -66,7 +66,7 @@ class PostgresSink:
             _log.warning("memory: %d entries wait on this machine for the store", self._spool.held)
         self._spool.close()
 
-    def _keep(self, commands: Sequence[Command], error: StoreAway) -> None:
+    def _keep(self, commands: Sequence[Command], error: MemoryAway) -> None:
         if not self._spool.held:
             _log.warning("memory: kept on this machine until the store is back: %s", error)
         self._spool.add(commands)
