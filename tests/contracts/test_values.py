@@ -30,7 +30,7 @@ from artoo.contracts.memory import (
     Potentials,
     SOPRecord,
 )
-from artoo.contracts.recording import AskedBy
+from artoo.contracts.recording import AskedBy, TaskOpened
 from artoo.contracts.solution import StoppedBy
 from artoo.contracts.tags import Pair
 
@@ -174,3 +174,12 @@ def test_when_consent_was_missing(withheld: tuple[str | None, ...], refused: boo
 def test_a_call_that_was_turned_away_never_ran(call: ToolCall, never_ran: bool) -> None:
     """By a block, a repetition or its arguments; what nobody consented to is something else."""
     assert call.never_ran == never_ran
+
+
+def test_a_type_of_task_has_its_own_numbers() -> None:
+    """What the person accepted for it stands over the task's hyperparameters; other types have those alone."""
+    opened = TaskOpened(
+        artoo="1", hyperparameters={"delta": 0.3, "rho": 0.5}, tuned={"count_files": {"delta": 0.0}}
+    )
+    assert opened.for_type("count_files").hyperparameters == {"delta": 0.0, "rho": 0.5}
+    assert opened.for_type("write_text") is opened

@@ -13,33 +13,28 @@ from artoo.contracts.tags import Pair, macro_pair
 from artoo.memory import keys, reading
 from artoo.memory.books import EmbeddedBooks
 from artoo.memory.calibration import calibration
-from artoo.memory.commands import Append, Oppose, Touch
 from artoo.memory.environment import FIRST_MAP_BYTES, Environment, Transaction, open_environment
 from artoo.memory.gathering import RULES, Facts, gather
 from artoo.memory.maintenance import Maintenance
 from artoo.memory.signal import microseconds
 from artoo.memory.sink import LedgerSink
 from artoo.memory.verify import upgrade
-from artoo.memory.writer import Writer, WriterStatistics
+from artoo.memory.writing_side import WritingSide
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 
 PAIRS_OF_INTENT = 1_000
 TAUGHT = 1_000
-CLOSING_SECONDS = 30.0
 
 T = TypeVar("T")
 
 
-class SharedMemory:
+class SharedMemory(WritingSide):
     """Implements `store.MemoryStore`. Safe to use from any thread or task."""
 
     def __init__(self, environment: Environment, clock: Clock, ids: Ids) -> None:
+        super().__init__(LedgerSink(environment), clock, ids)
         self.environment = environment
-        self._clock = clock
-        self._ids = ids
-        self._writer = Writer(LedgerSink(environment))
-        self._closed = False
 
     @classmethod
     def open(cls, directory: Path, clock: Clock, ids: Ids, *, map_bytes: int = FIRST_MAP_BYTES) -> SharedMemory:
@@ -53,11 +48,6 @@ class SharedMemory:
         return cls(environment, clock, ids)
 
     @property
-    def statistics(self) -> WriterStatistics:
-        """What the writer has done so far."""
-        return self._writer.statistics
-
-    @property
     def books(self) -> EmbeddedBooks:
         """See `store`."""
         return EmbeddedBooks(self.environment)
@@ -66,33 +56,16 @@ class SharedMemory:
         """See `store`."""
         return Maintenance(self.environment, self._clock)
 
-    def write(self, megram: Megram) -> None:
-        """See `ports.remember`."""
-        self._writer.submit(Append(megram))
-
-    def record_negative_feedback(self, rule_id: str, content: str) -> str:
-        """See `ports.remember`."""
-        megram_id = self._ids.new()
-        self._writer.submit(Oppose(rule_id, content, megram_id, self._clock.now()))
-        return megram_id
-
-    async def flush(self) -> None:
-        """See `ports.remember`."""
-        await asyncio.to_thread(self._writer.flush)
-
     async def close(self) -> None:
         """See `ports.remember`."""
-        if self._closed:
-            return
-        self._closed = True
         # A process that was stopped while it wrote keeps the store's lock: then the rest is given up.
-        if await asyncio.to_thread(self._writer.close, CLOSING_SECONDS):
+        if await self.end_writing():
             await asyncio.to_thread(self.environment.close)
 
     async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
         """The C-level rules of a pair, newest first, at most 10. Restarts the clock of those returned."""
         pair = Pair(space, entity)
-        return self._recalled(await self._read(lambda transaction: reading.rules(transaction, pair, RULES)))
+        return self.recalled(await self._read(lambda transaction: reading.rules(transaction, pair, RULES)))
 
     async def query_mk(self, space: str, entity: str) -> Potentials:
         """The live potentials of a pair over its M and K entries; zero and Ignore when it has none."""
@@ -119,7 +92,7 @@ class SharedMemory:
         facts = await self._read(work)
         return calibration(
             facts.live,
-            self._recalled(facts.rules),
+            self.recalled(facts.rules),
             contents=facts.contents,
             noted=facts.noted,
             known=facts.known,
@@ -148,23 +121,3 @@ class SharedMemory:
 
     async def _read(self, work: Callable[[Transaction], T]) -> T:
         return await asyncio.to_thread(self.environment.read, work)
-
-    def _recalled(self, rules: Sequence[Megram]) -> tuple[SOPRecord, ...]:
-        if rules:
-            self._writer.submit(Touch(tuple(rule.id for rule in rules), self._clock.now()))
-        return tuple(sop_record(rule) for rule in rules)
-
-
-def sop_record(rule: Megram) -> SOPRecord:
-    """A C-level megram as the planner gets it."""
-    return SOPRecord(
-        id=rule.id,
-        space=rule.space,
-        entity=rule.entity,
-        content=rule.content,
-        f=rule.f,
-        sigma=rule.sigma,
-        created_at=rule.created_at,
-        last_recalled_at=rule.last_recalled_at,
-        sources=rule.origin.sources,
-    )

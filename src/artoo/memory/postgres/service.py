@@ -11,7 +11,6 @@ from artoo.contracts.memory import Calibration, Megram, MemoryAction, Potentials
 from artoo.contracts.tags import Pair, macro_pair
 from artoo.memory import keys
 from artoo.memory.calibration import calibration
-from artoo.memory.commands import Append, Oppose, Touch
 from artoo.memory.gathering import RULES
 from artoo.memory.postgres import reading
 from artoo.memory.postgres.books import PostgresBooks
@@ -19,9 +18,9 @@ from artoo.memory.postgres.database import Database
 from artoo.memory.postgres.dreams import PostgresDreams
 from artoo.memory.postgres.gathering import gather
 from artoo.memory.postgres.sink import PostgresSink
-from artoo.memory.service import CLOSING_SECONDS, PAIRS_OF_INTENT, TAUGHT, sop_record
+from artoo.memory.service import PAIRS_OF_INTENT, TAUGHT
 from artoo.memory.signal import microseconds
-from artoo.memory.writer import Writer, WriterStatistics
+from artoo.memory.writing_side import WritingSide
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 from artoo.store.address import StoreAddress
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class PostgresMemory:
+class PostgresMemory(WritingSide):
     """Implements `store.MemoryStore`. Safe to use from any thread or task.
 
     Opening it connects to nothing. While the store is away reads raise MemoryStoreError at once, and what is
@@ -41,15 +40,7 @@ class PostgresMemory:
 
     def __init__(self, address: StoreAddress, spool: Path, clock: Clock, ids: Ids) -> None:
         self.database = Database(address)
-        self._clock = clock
-        self._ids = ids
-        self._writer = Writer(PostgresSink(self.database, spool))
-        self._closed = False
-
-    @property
-    def statistics(self) -> WriterStatistics:
-        """See `store`. What waits on this machine's disk counts as written."""
-        return self._writer.statistics
+        super().__init__(PostgresSink(self.database, spool), clock, ids)
 
     @property
     def books(self) -> PostgresBooks:
@@ -60,26 +51,9 @@ class PostgresMemory:
         """See `store`."""
         return PostgresDreams(self.database, self._clock)
 
-    def write(self, megram: Megram) -> None:
-        """See `ports.remember`."""
-        self._writer.submit(Append(megram))
-
-    def record_negative_feedback(self, rule_id: str, content: str) -> str:
-        """See `ports.remember`."""
-        megram_id = self._ids.new()
-        self._writer.submit(Oppose(rule_id, content, megram_id, self._clock.now()))
-        return megram_id
-
-    async def flush(self) -> None:
-        """See `ports.remember`. On this machine's disk is enough while the store is away."""
-        await asyncio.to_thread(self._writer.flush)
-
     async def close(self) -> None:
         """See `ports.remember`."""
-        if self._closed:
-            return
-        self._closed = True
-        await asyncio.to_thread(self._writer.close, CLOSING_SECONDS)
+        await self.end_writing()
         await asyncio.to_thread(self.database.close)
 
     async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
@@ -87,7 +61,7 @@ class PostgresMemory:
         found = await self._read(
             lambda connection: reading.placed(reading.ask_rules(connection, [Pair(space, entity)], RULES))
         )
-        return self._recalled(found.get(0, []))
+        return self.recalled(found.get(0, []))
 
     async def query_mk(self, space: str, entity: str) -> Potentials:
         """See `store`."""
@@ -108,7 +82,7 @@ class PostgresMemory:
         facts = await self._read(lambda connection: gather(connection, macro, asked, now_us))
         return calibration(
             facts.live,
-            self._recalled(facts.rules),
+            self.recalled(facts.rules),
             contents=facts.contents,
             noted=facts.noted,
             known=facts.known,
@@ -134,8 +108,3 @@ class PostgresMemory:
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
         return await asyncio.to_thread(self.database.read, work)
-
-    def _recalled(self, rules: Sequence[Megram]) -> tuple[SOPRecord, ...]:
-        if rules:
-            self._writer.submit(Touch(tuple(rule.id for rule in rules), self._clock.now()))
-        return tuple(sop_record(rule) for rule in rules)
