@@ -71,8 +71,8 @@ class TaskWords(Spoken):
     )
     why_p_none = Said("No failure has a cause that counts.", "没有可计入的失败原因。")
     why_p = Said(
-        "{logical} of {total} failures are the approach's own fault, the others the world's.",
-        "{total} 次失败中有 {logical} 次是方法本身的错，其余是环境所致。",
+        "Failures that are the approach's own fault, and not the world's: {logical} of {total}.",
+        "失败中属于方法本身而非环境的错：{total} 次中的 {logical} 次。",
     )
     why_omega = Said(
         "{share:.0%} of what it may spend is spent; at {theta:.0%} it stops.",
