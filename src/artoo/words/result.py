@@ -158,7 +158,7 @@ ENGLISH: Final = ResultWords(
         StoppedBy.INTERNAL: "a part of artoo failed",
     },
     moves={
-        StoppedBy.COST: _SAY_MORE,
+        StoppedBy.COST: "give it more time (--budget seconds=…), or say more precisely what is wanted",
         StoppedBy.DIVERGENCE: _SAY_MORE,
         StoppedBy.REPLANS: _SAY_MORE,
         StoppedBy.MISSING_INPUT: "check the name, or say where it is",
@@ -204,7 +204,7 @@ CHINESE: Final = ResultWords(
         StoppedBy.INTERNAL: "artoo 的某个部分出错",
     },
     moves={
-        StoppedBy.COST: _SAY_MORE_ZH,
+        StoppedBy.COST: "给它更多时间（--budget seconds=…），或更具体地说明想要什么",
         StoppedBy.DIVERGENCE: _SAY_MORE_ZH,
         StoppedBy.REPLANS: _SAY_MORE_ZH,
         StoppedBy.MISSING_INPUT: "检查名称，或说明它在哪里",
