@@ -99,7 +99,7 @@ async def test_next_moves_do_not_depend_on_a_model(world: World) -> None:
     ended = await world.play("Show the word.", script, config=config)
     assert ended.result.stopped_by == "cost"
     assert ended.result.next_moves == ()
-    assert ended.told.endswith("\n- say more precisely what is wanted, or where it is")
+    assert ended.told.endswith("\n- give it more time (--budget seconds=…), or say more precisely what is wanted")
     assert ended.contracts[-1] == "FailureReport"
 
 
