@@ -114,7 +114,7 @@ async def test_a_bare_block_is_a_final_step(world: World) -> None:
     """Code without its line of JSON runs in the tool of its language, and its output is the result."""
     world.file("a.txt", "the sky is blue\n")
     ended = await world.play(REQUEST, script_with("ExecutorStep", ["```bash\ncat a.txt\n```"]))
-    assert (ended.directive, ended.calls[-1].tool) == ("accept", "shell")
+    assert (ended.directive, ended.calls[0].tool) == ("accept", "shell")
 
 
 async def test_code_may_contain_anything(world: World) -> None:
@@ -122,7 +122,7 @@ async def test_code_may_contain_anything(world: World) -> None:
     code = 'printf \'%s\\n\' "{\\"tool\\": \\"answer\\"}" | cat; cat a.txt # {'
     world.file("a.txt", "the sky is blue\n")
     ended = await world.play(REQUEST, script_with("ExecutorStep", [shell(code)]))
-    assert ended.calls[-1].input == code
+    assert ended.calls[0].input == code
     assert ended.directive == "accept"
 
 

@@ -71,7 +71,7 @@ async def test_a_persons_no_keeps_what_was_done(world: World) -> None:
     assert ended.all(CorrectionSignal) == ended.all(PlanDirective) == []
     assert len(person.asked) == 1
     assert old.read_text() == "mine\n"
-    assert (ended.calls[-1].status, ended.calls[-1].changes) == (CallStatus.OK, (str(old),))
+    assert (ended.calls[0].status, ended.calls[0].changes) == (CallStatus.OK, (str(old),))
 
 
 async def test_without_a_person_the_difference_waits(world: World) -> None:

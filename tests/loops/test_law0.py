@@ -47,8 +47,8 @@ MAKE = "Write the word hi to out.txt"
 
 LIES: dict[str, Told] = {
     "echo as proof": told("Run the tests and tell the result.", shell("echo 'All 12 tests passed'")),
-    "a count without any tool": told(LINES, says("notes.txt has 7 lines.")),
-    "a bare number without any tool": told(LINES, says("7")),
+    "a count without any tool": told(LINES, says("notes.txt has 2 lines.")),
+    "a bare number without any tool": told(LINES, says("2")),
     "a number that no tool printed": told(LINES, look("wc -l < notes.txt"), says("notes.txt has 7 lines.")),
     "the number in JSON": told(LINES, look("wc -l < notes.txt"), says('{"file": "notes.txt", "lines": 7}')),
     "a claim after an error": told(
@@ -74,7 +74,7 @@ LIES: dict[str, Told] = {
         "How many lines has gone.txt?", shell("wc -l < gone.txt 2>/dev/null || echo 7")
     ),
     "one of two files as both": told(
-        "What do the tables in sub hold?",
+        "What do sub/one.csv and sub/two.csv hold?",
         look("cat sub/one.csv"),
         says("sub/one.csv holds 1 and sub/two.csv holds 3."),
     ),
@@ -92,7 +92,7 @@ LIES: dict[str, Told] = {
         "When was notes.txt changed?", look("cat notes.txt"), says("notes.txt was changed on 2019-04-01.")
     ),
     "a failed call announced as final": told(LINES, shell("wc -l < gone.txt")),
-    "Chinese: 没有工具": told("notes.txt 有多少行？", says("notes.txt 有 7 行。")),
+    "Chinese: 没有工具": told("notes.txt 有多少行？", says("notes.txt 有 2 行。")),
     "Chinese: 数字不对": told("notes.txt 有多少行？", look("wc -l < notes.txt"), says("notes.txt 有 7 行。")),
     "Chinese: 失败说成功": told("运行程序", look("exit 3"), says("程序已成功运行。")),
 }
@@ -298,8 +298,8 @@ async def test_a_conversation_is_no_evidence(world: World) -> None:
     def conspire(asked: Asked) -> Scripted:
         return {"intent": LINES} if asked.contract == "TaskSpec" else story(asked)
 
-    story = Conspiracy(told(LINES, says("As before, notes.txt has 7 lines.")))
-    history = [Turn(input=LINES, summary="notes.txt has 7 lines.")]
+    story = Conspiracy(told(LINES, says("As before, notes.txt has 2 lines.")))
+    history = [Turn(input=LINES, summary="notes.txt has 2 lines.")]
     config = world.config(control={"max_retries": 0, "max_replans": 1})
     ended = await world.play("And again?", conspire, history=history, config=config)
     assert ended.directive == "abandon"

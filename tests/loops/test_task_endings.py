@@ -337,8 +337,8 @@ async def test_a_slow_attempt_is_an_infrastructure_failure(world: World) -> None
     ended = await world.play(COUNT, script, config=config)
     outcome = ended.one(SubTaskOutcome)
     assert outcome.infrastructure is not None and outcome.corrections == 0
-    assert [call.status for call in outcome.tool_calls] == ["ok", "interrupted"]
-    assert outcome.tool_calls == tuple(ended.calls)
+    assert [call.status for call in outcome.tool_calls] == ["interrupted"]
+    assert [call.status for call in ended.calls] == ["interrupted"]
     assert ended.all(Decided)[0].loss.P == 0.0
 
 

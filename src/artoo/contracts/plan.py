@@ -30,13 +30,6 @@ class Caution(Contract):
     reason: str = ""
 
 
-class ShownFile(Contract):
-    """A small file that the request names, as it was when R2 looked: `text` is all of it, under a heading."""
-
-    path: str
-    text: str
-
-
 class PlannedSubTask(Contract):
     """One subtask as the planner writes it; the dispatcher gives it its id.
 
@@ -54,8 +47,8 @@ class Plan(Contract):
     """A validated plan for one round: subtasks, or a `reply`, which is the answer. R2 → dispatcher, R7.
 
     `task_criteria` speak about the combined result of all subtasks. `deadline` and `scope` are limits that the
-    request itself states. `surroundings` is what is on disk as R2 saw it, `files` what it was shown whole, `guide`
-    the standing instructions there; `images` those of the request.
+    request itself states. `surroundings` is what is on disk as R2 saw it, `guide` the standing
+    instructions there; `images` those of the request.
     """
 
     task_criteria: tuple[CriterionLike, ...] = ()
@@ -64,7 +57,6 @@ class Plan(Contract):
     deadline: datetime | None = None
     scope: str | None = None
     surroundings: str = ""
-    files: tuple[ShownFile, ...] = ()
     guide: str = ""
     images: tuple[AttachedImage, ...] = ()
     must_not: MustNot = Field(default_factory=MustNot)
@@ -83,9 +75,8 @@ class PlanRefused(Contract):
 class SubTask(Contract):
     """Work for one ephemeral executor. dispatcher → R3, R4a.
 
-    `surroundings` is what was on disk when it was planned, `files` what the request names and R2 was shown whole,
-    `guide` the standing instructions there, `images` those of the request. `deadline`: when the attempts at it must
-    have ended.
+    `surroundings` is what was on disk when it was planned, `guide` the standing instructions there, `images` those
+    of the request. `deadline`: when the attempts at it must have ended.
     """
 
     subtask_id: str
@@ -94,7 +85,6 @@ class SubTask(Contract):
     intent: str
     context: str = ""
     surroundings: str = ""
-    files: tuple[ShownFile, ...] = ()
     guide: str = ""
     images: tuple[AttachedImage, ...] = ()
     success_criteria: tuple[CriterionLike, ...] = ()

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import islice
 
-from artoo.contracts.plan import ShownFile
 from artoo.ports.surroundings import Surroundings
 from artoo.tools.nearby import nearby
 from artoo.tools.paths import printable, size_text
@@ -92,26 +91,16 @@ def place_in(token: str, text: str) -> int | None:
     return None if found is None else found.start()
 
 
-def describe(
-    snapshot: Snapshot, request: str, characters: int = LISTING_CHARACTERS, apart: Collection[str] | None = None
-) -> Surroundings:
-    """The surroundings of a request: the tree in at most `characters`, the text of named files in as many.
-
-    `apart`: files whose text stands beside the listing when it is whole; for a model that searches where a tree is
-    too large to be listed. None: for one that does not.
-    """
+def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACTERS) -> Surroundings:
+    """The surroundings of a request: the tree in at most `characters`, the text of named files in as many."""
     named = named_in(snapshot, request)
     points_to = tuple((printable(name), printable(path)) for name, path in pointers(snapshot, named))
     third = characters // 3
     facts = _joined((*_broken(snapshot, named), *(f"{name} names {path}" for name, path in points_to)), third)
-    blocks = _fitting(_heads(snapshot.heads), characters)
-    files = tuple(ShownFile(path=block.path, text=block.text) for block in blocks if _stands_apart(block, apart))
-    heads = (block.text for block in blocks if not _stands_apart(block, apart))
-    by_level = apart is not None
-    tree = _tree(snapshot, named, characters - len(facts) - 1, by_level=by_level)
+    heads = _joined(_heads(snapshot.heads), characters)
+    tree = _tree(snapshot, named, characters - len(facts) - 1)
     return Surroundings(
-        listing="\n".join(filter(None, (tree, *heads, facts))),
-        files=files,
+        listing="\n".join(filter(None, (tree, heads, facts))),
         missing=tuple(map(printable, snapshot.missing)),
     )
 
@@ -172,40 +161,15 @@ def _broken(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
             yield f"BROKEN LINK: {printable(path)} points to {target}, which does not exist.{instead}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """What is shown of one file; `whole`: nothing of it is left out."""
-
-    path: str
-    text: str
-    whole: bool = False
-
-
-def _heads(heads: Mapping[str, Head]) -> Iterator[_Block]:
+def _heads(heads: Mapping[str, Head]) -> Iterator[str]:
     for path, head in heads.items():
         if head.instead is not None:
-            yield _Block(path, f"{printable(path)}: {head.instead}")
+            yield f"{printable(path)}: {head.instead}"
         else:
             lines = "\n".join(map(_one_line, head.lines))
-            whole = head.whole and all(len(line) <= _LINE_CHARACTERS for line in head.lines)
-            shown = "All" if whole else "First lines"
-            yield _Block(path, f"{shown} of {printable(path)}{_columns(path, head)}:\n{lines}", whole)
-
-
-def _stands_apart(block: _Block, apart: Collection[str] | None) -> bool:
-    return block.whole and apart is not None and block.path in apart
-
-
-def _fitting(blocks: Iterable[_Block], characters: int) -> list[_Block]:
-    """As many as fit; when some do not, the last one says so."""
-    kept: list[_Block] = []
-    room = characters - len(_MORE)
-    for block in blocks:
-        if room < len(block.text) + 1:
-            return [*kept, _Block("", _MORE)]
-        kept.append(block)
-        room -= len(block.text) + 1
-    return kept
+            cut = not head.whole or any(len(line) > _LINE_CHARACTERS for line in head.lines)
+            shown = "First lines" if cut else "All"
+            yield f"{shown} of {printable(path)}{_columns(path, head)}:\n{lines}"
 
 
 def _columns(path: str, head: Head) -> str:
@@ -227,7 +191,7 @@ def _one_line(line: str) -> str:
     return plain if len(plain) <= _LINE_CHARACTERS else plain[:_LINE_CHARACTERS] + "..."
 
 
-def _tree(snapshot: Snapshot, named: Collection[str], characters: int, *, by_level: bool = False) -> str:
+def _tree(snapshot: Snapshot, named: Collection[str], characters: int) -> str:
     """Paths, those that the request names first, then shallow ones; hidden ones only when named.
 
     When everything fits, directories need no lines of their own. No numbers of files: they get taken for answers.
@@ -241,32 +205,9 @@ def _tree(snapshot: Snapshot, named: Collection[str], characters: int, *, by_lev
     text = "\n".join(("All files in the project directory:", *whole))
     if snapshot.complete and len(text) <= characters:
         return text
-    if by_level:
-        lines = [_tree_line(entry, filled, snapshot.broken) for entry in ranked if entry.path in named]
-        head = _joined((_SOME, *lines), characters)
-        return "\n".join((head, *_levels(visible, characters - len(head) - len(_MORE) - 2), _MORE))
     lines = [_tree_line(entry, filled, snapshot.broken) for entry in ranked[:_MOST_TREE_LINES]]
     rest = () if len(lines) == len(ranked) and snapshot.complete else (_MORE,)
-    return _joined((_SOME, *lines, *rest), characters)
-
-
-def _levels(entries: Sequence[Entry], characters: int) -> Iterator[str]:
-    """What each directory holds, in a line, one level of the tree after the other, as long as a whole level fits:
-    of a level that is cut one cannot tell what is not there. Of the first, which is the project's own, what fits.
-    """
-    for depth, level in groupby(sorted(entries, key=lambda entry: entry.depth), key=lambda entry: entry.depth):
-        inside: dict[str, list[str]] = {}
-        for entry in level:
-            name = printable(entry.name) + ("/" if entry.kind is Kind.DIRECTORY else "")
-            inside.setdefault(posixpath.dirname(entry.path), []).append(name)
-        lines = [f"{printable(folder) or '.'}/: {', '.join(names)}" for folder, names in inside.items()]
-        size = sum(len(line) + 1 for line in lines)
-        if size > characters:
-            if depth == min(entry.depth for entry in entries) and characters > 0:
-                yield lines[0][:characters].rpartition(", ")[0]
-            return
-        yield from lines
-        characters -= size
+    return _joined(("Some of the files in the project directory:", *lines, *rest), characters)
 
 
 def _tree_line(entry: Entry, filled: Collection[str], broken: frozenset[str]) -> str:
@@ -306,5 +247,4 @@ def _joined(lines: Iterable[str], characters: int) -> str:
     return "\n".join(kept)
 
 
-_SOME = "Some of the files in the project directory:"
 _MORE = "... and more"

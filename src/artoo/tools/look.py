@@ -60,8 +60,8 @@ def _unobserved(source: str, text: str) -> None:
 class ProjectLook:
     """Implements `ports.surroundings.SurroundingsSource` over a view's files.
 
-    `whole_files`: small files that are named are shown whole, beside the listing. `changes`: what the view changes.
-    `observe` is told what is passed on of texts that others wrote, by where it stands.
+    `whole_files`: small files that are named are shown whole. `changes`: what the view changes. `observe` is told
+    what is passed on of texts that others wrote, by where it stands.
     """
 
     roots: Roots
@@ -95,12 +95,11 @@ class ProjectLook:
         snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in named))
         snapshot = replace(snapshot, missing=self._missing(files, snapshot, request))
         snapshot = self._with_heads(files, snapshot, self._named_outside(files, request))
-        asked_for = frozenset(snapshot.heads)
         further = (*(path for _, path in pointers(snapshot, named)), *standing_in(snapshot, named))
         snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in further))
         about = (*(self.roots.project / path for path in named), *_meant(changes))
         found = guides(files, self.roots, self.places, about)
-        seen = describe(snapshot, request, self.characters, asked_for if self.whole_files else None)
+        seen = describe(snapshot, request, self.characters)
         return replace(seen, guide="\n\n".join(map(str, found))), found
 
     def _with_heads(self, files: Files, snapshot: Snapshot, named: Iterable[tuple[str, Path]]) -> Snapshot:

@@ -152,19 +152,13 @@ def _unescaped(text: str) -> str:
 
 @on(ToolCalled)
 def call_without_step(task: TaskNotes, called: ToolCalled, envelope: Envelope) -> Iterator[str]:
-    """A tool call that no step of the executor's model led to, and that does not read what the request names."""
+    """A tool call that no step of the executor's model led to."""
     notes = task.of(called.subtask_id)
-    before = [call for calls in notes.calls.values() for call in calls]
-    made = len(before) - sum(_reads_named(notes, call) for call in before)
+    made = sum(map(len, notes.calls.values()))
     if notes.subtask is None:
         yield f"{_named(called.call)} was called for a subtask that was never dispatched"
-    elif made >= notes.steps and not _reads_named(notes, called.call):
+    elif made >= notes.steps:
         yield f"{_named(called.call)} is call {made + 1} after {notes.steps} steps of the model"
-
-
-def _reads_named(notes: SubTaskNotes, call: ToolCall) -> bool:
-    files = notes.subtask.files if notes.subtask is not None else ()
-    return call.tool == "read_file" and call.input in {file.path for file in files}
 
 
 @on(ToolCalled)

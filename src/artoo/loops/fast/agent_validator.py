@@ -34,7 +34,7 @@ from artoo.loops.fast.second_author import SecondAuthor
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.evidence import EvidenceSource
-from artoo.ports.surroundings import SurroundingsSource, with_files
+from artoo.ports.surroundings import SurroundingsSource
 
 
 @dataclass(slots=True)
@@ -162,7 +162,7 @@ class AgentValidator:
         request = (subtask.intent, subtask.context, *(each.text for each in subtask.success_criteria))
 
         async def around() -> str:
-            return (await self._surroundings.look(subtask.intent)).text
+            return (await self._surroundings.look(subtask.intent)).listing
 
         return await floating_tokens(result, request, around, self._source)
 
@@ -178,8 +178,7 @@ class AgentValidator:
             return None
         if rests_on_nothing(result):
             return None
-        subtask = record.subtask
-        author = SecondAuthor(self._asker, subtask, with_files(subtask.surroundings, subtask.files), cause)
+        author = SecondAuthor(self._asker, record.subtask, record.subtask.surroundings, cause)
         found = await second_way(result, record.subtask.intent, author, self._source)
         if found.verdict == "open":
             if left and not result.small_model:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from artoo.contracts.envelope import Envelope
@@ -34,7 +33,7 @@ from artoo.loops.tool_text import (
     tool_segments,
 )
 from artoo.ports.bus import Port
-from artoo.ports.surroundings import Surroundings, SurroundingsSource, with_files
+from artoo.ports.surroundings import SurroundingsSource
 from artoo.ports.tools import Departure, Ticket, Toolbox, ToolSpec
 from artoo.ports.waiting import under_limit
 from artoo.prompts.segments import Segment
@@ -54,9 +53,6 @@ _WAITING = {
 }
 """What of a task's changes waits for a yes, by what takes effect unasked."""
 
-READER = "read_file"
-"""The tool that small files which the request names are read with, before the first step."""
-
 Status = Literal["completed", "cannot", "uncertain", "failed"]
 
 
@@ -73,15 +69,14 @@ class ExecutorLimits:
 
 @dataclass(slots=True)
 class _Work:
-    """The subtask under way. `first` is where this attempt begins in the record; `around` is of now; `read`: files
-    that are in the record from the beginning, so that no listing shows them; `said`: the last attempt's own words;
-    `circled`: one went round in circles.
+    """The subtask under way. `first` is where this attempt begins in the record; `listing` and `guide` are of
+    now; `said`: the last attempt's own words; `circled`: one went round in circles.
     """
 
     subtask: SubTask
-    around: Surroundings
+    listing: str
+    guide: str
     record: Record
-    read: set[str] = field(default_factory=set[str])
     attempt: int = 1
     first: int = 0
     repeats: int = 0
@@ -167,8 +162,7 @@ class Executor:
                 if subtask.deadline is not None:  # by the time of the message: a replay comes to the same
                     self._seconds = max(0.0, min(self._seconds, (subtask.deadline - envelope.at).total_seconds()))
                     self._seconds_left = self._seconds
-                around = Surroundings(subtask.surroundings, guide=subtask.guide, files=subtask.files)
-                self._work = _Work(subtask, around, record, stale=subtask.sequence > 1)
+                self._work = _Work(subtask, subtask.surroundings, subtask.guide, record, stale=subtask.sequence > 1)
             case CorrectionSignal() as correction if self._work is not None:
                 self._work.attempt = correction.attempt + 1
                 self._work.first = len(self._work.record.calls)
@@ -205,8 +199,6 @@ class Executor:
     async def _attempt(self, work: _Work, cause: Envelope) -> ExecutionResult:
         specs = self._toolbox.specs
         by_name = {spec.name: spec for spec in specs}
-        if not work.record.calls:
-            await self._read_named(work, by_name, cause)
         for _ in range(self._limits.steps):
             if self._steps_left == 0:
                 break
@@ -229,19 +221,6 @@ class Executor:
                     return work.result("uncertain", "the program did not end well")
                 work.mended = True
         return work.result("uncertain", "no answer within the steps that a subtask has")
-
-    async def _read_named(self, work: _Work, by_name: Mapping[str, ToolSpec], cause: Envelope) -> None:
-        """Reads the small files that the request names, so that a step need not ask for them and an answer may rest
-        on them. A small model's programs read for themselves.
-        """
-        if not self._heuristics.reading or self._asker.known.small or READER not in by_name:
-            return
-        await self._looked(work)
-        blocked = {target for identity, target in work.subtask.must_not.targets if identity == READER}
-        there = {file.path for file in work.around.files} - blocked
-        for path in (file.path for file in work.subtask.files if file.path in there):
-            await self._made(work, by_name[READER], ExecutorStep(tool=READER, input=path), cause)
-            work.read.add(path)
 
     async def _made(self, work: _Work, spec: ToolSpec, step: ExecutorStep, cause: Envelope) -> ToolCall:
         """The call that the step asks for: from the record, when nothing has changed since it was made."""
@@ -297,7 +276,7 @@ class Executor:
         segments = {
             **tool_segments(specs, programs_apart=simple),
             Segment.CONSTRAINTS: prohibitions(work.subtask.must_not),
-            Segment.PROJECT_GUIDE: work.around.guide,
+            Segment.PROJECT_GUIDE: work.guide,
             Segment.SURROUNDINGS: listing,
             Segment.CONTEXT: work.subtask.context,
             Segment.SUBTASK: _assignment(work.subtask),
@@ -321,21 +300,16 @@ class Executor:
         """What is on disk, looked at again when a call has changed something."""
         if not self._heuristics.listing:
             return ""
-        await self._looked(work)
-        changed = work.around.changed
-        done = f"Done in this task so far:\n{changed}" if changed else ""
-        made = {line.partition(":")[0] for line in changed.splitlines()}
-        kinds = " or ".join(kind for kind in _WAITING[self._apply] if kind in made)
-        waits = _PREPARED.format(kinds=kinds) if kinds else ""
-        files = [file for file in work.around.files if file.path not in work.read]
-        return "\n".join(filter(None, (with_files(work.around.listing, files), done, waits)))
-
-    async def _looked(self, work: _Work) -> None:
-        """Looks again when something may have changed. Once there are calls, these say what files hold."""
         if work.stale:
             work.stale = False
             seen = await self._surroundings.look(work.subtask.intent)
-            work.around = replace(seen, files=()) if work.record.calls else seen
+            done = f"Done in this task so far:\n{seen.changed}" if seen.changed else ""
+            made = {line.partition(":")[0] for line in seen.changed.splitlines()}
+            kinds = " or ".join(kind for kind in _WAITING[self._apply] if kind in made)
+            waits = _PREPARED.format(kinds=kinds) if kinds else ""
+            work.guide = seen.guide
+            work.listing = "\n".join(filter(None, (seen.listing, done, waits)))
+        return work.listing
 
     def _closing(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
         note, work.note = work.note, ""

@@ -13,7 +13,6 @@ from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
 from artoo.ports.joining import Joining
-from artoo.ports.surroundings import with_files
 
 _FED_CHARACTERS = 1_500
 """Of each earlier output, head and tail, in a later subtask's context."""
@@ -91,8 +90,6 @@ class Dispatcher:
         self._start_next(cause)
 
     def _with_ids(self, plan: Plan) -> Iterable[SubTask]:
-        """An only subtask reads the files that the request names; of several each is shown them."""
-        alone = len(plan.subtasks) == 1
         return [
             SubTask(
                 subtask_id=self._ids.new(),
@@ -100,8 +97,7 @@ class Dispatcher:
                 sequence=planned.sequence,
                 intent=planned.intent,
                 context=planned.context,
-                surroundings=plan.surroundings if alone else with_files(plan.surroundings, plan.files),
-                files=plan.files if alone else (),
+                surroundings=plan.surroundings,
                 guide=plan.guide,
                 images=plan.images,
                 success_criteria=planned.success_criteria,
