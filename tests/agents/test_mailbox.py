@@ -291,12 +291,20 @@ async def test_the_operator_waits_in_no_circle(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("engine")
-async def test_a_reply_whose_waiter_died_is_a_letter_like_any_other(tmp_path: Path) -> None:
+async def test_a_reply_whose_waiter_died_is_a_letter_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The process that asked was killed: its agent finds the answer in the inbox."""
-    clock = FakeClock()
+    clock, killed = FakeClock(), asyncio.Event()
+
+    async def hears_nothing(*_: object) -> bool:
+        killed.set()
+        return await asyncio.Event().wait()
+
     async with office(tmp_path, clock, holder="dead") as dying:
+        monkeypatch.setattr(dying.wake, "wait", hears_nothing)
         task = asyncio.ensure_future(dying.asking.ask("ada", "bob", "?"))
-        await clock.wait_for_sleepers()
+        await killed.wait()
         async with office(tmp_path, clock, holder="alive", team=False) as opened:
             claim = await opened.mailbox.take("bob")
             assert claim is not None

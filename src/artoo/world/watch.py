@@ -12,7 +12,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from artoo.ports.sandbox import Limits, RunStatus
@@ -78,6 +78,9 @@ async def watch_tree(
     offered = False
     while True:
         pid = leader()
+        # What others give back meanwhile must not hide what the command takes: the least that was seen counts.
+        least = min(before.kernel_memory, _room(()).kernel_memory)
+        before = replace(before, kernel_memory=least)
         found = await asyncio.to_thread(excess, pid, directories, limits, before, group)
         if found is not None:
             return stop(found)
