@@ -74,10 +74,14 @@ def pairs(lessons: list[Lesson]) -> list[Pair]:
     ],
 )
 def test_a_blocked_pair_gets_the_directive_s_values(name: Directive, worth: str) -> None:
-    """Each newly blocked pair is one micro megram and one wide one; break_symmetry blames like change_approach."""
+    """Each newly blocked pair is one micro megram; a wrong approach is one wide one too, a place's refusal is not.
+
+    break_symmetry blames like change_approach.
+    """
     failed = outcome("failed", call("shell:find", "/home", CallStatus.ERROR))
     found = Lessons().directed(directive(name, targets=(("shell:find", "/home"),)), [failed])
-    assert pairs(found) == [micro_pair("shell:find", "/home"), tool_pair("shell:find")]
+    wide = [tool_pair("shell:find")] if worth == "change_approach" else []
+    assert pairs(found) == [micro_pair("shell:find", "/home"), *wide]
     assert {lesson.stimulus for lesson in found} == {QUANTISATION[worth]}
     assert {lesson.state.value for lesson in found} == {name.value}
     assert found[0].content == f"{name.value}: nothing there"

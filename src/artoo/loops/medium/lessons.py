@@ -39,6 +39,7 @@ from artoo.control.potentials import (
     dissonance,
     failure_stimulus,
 )
+from artoo.loops.medium.trajectory import WRONG_WAYS
 
 MOST_PAIRS = 32
 """Micro pairs that one decision teaches about; a task with hundreds of calls would teach nothing but noise."""
@@ -90,7 +91,9 @@ class Lessons:
         uses = [use for use in _blocked(directive, failed) if use not in self._blamed][:MOST_PAIRS]
         self._blamed.update(uses)
         reason = "; ".join(each.failure_reason or each.intent for each in failed)
-        return _about(uses, state, failure_stimulus(state.value), f"{state.value}: {reason}")
+        # What a place refused says nothing of the tool as such.
+        about = _about if directive.directive in WRONG_WAYS else _about_places
+        return about(uses, state, failure_stimulus(state.value), f"{state.value}: {reason}")
 
     def after_break(self, obeyed: Directive, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
         """A round ended that obeyed `obeyed`: the deferred credit for what matched in it and not before."""
@@ -180,10 +183,15 @@ def dissonant(megram_id: str, rule: RuleContradicted) -> MemoryWritten:
 
 def _about(uses: Sequence[Use], state: MegramState, stimulus: Stimulus, told: str) -> list[Lesson]:
     """A micro lesson for each use, and one for each tool: one decision is one experience of a tool."""
-    content = _short(told)
-    micro = [micro_pair(identity, target) for identity, target in uses if target]
     wide = [tool_pair(identity) for identity in dict.fromkeys(identity for identity, _ in uses)]
-    return [Lesson(pair, state, stimulus, content) for pair in (*micro, *wide)]
+    of_tools = [Lesson(pair, state, stimulus, _short(told)) for pair in wide]
+    return [*_about_places(uses, state, stimulus, told), *of_tools]
+
+
+def _about_places(uses: Sequence[Use], state: MegramState, stimulus: Stimulus, told: str) -> list[Lesson]:
+    """A micro lesson for each use that had a target."""
+    content = _short(told)
+    return [Lesson(micro_pair(identity, target), state, stimulus, content) for identity, target in uses if target]
 
 
 def _blocked(directive: PlanDirective, failed: Sequence[SubTaskOutcome]) -> list[Use]:
