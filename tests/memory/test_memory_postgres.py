@@ -129,6 +129,26 @@ async def test_what_is_written_while_the_store_is_away_is_there_later(
 
 
 @pytest.mark.usefixtures("impatient")
+async def test_a_server_that_was_started_anew_is_read_at_once(
+    tmp_path: Path, make: Make, clock: FakeClock, ids: SequentialIds
+) -> None:
+    """Connections that died while they were idle fail no reading, of one statement or of a whole snapshot."""
+    server = await asyncio.to_thread(Server.start)
+    try:
+        memory = PostgresMemory(server.new_database(), tmp_path / "spool", clock, ids)
+        memory.write(make(GLOB))
+        await memory.flush()
+        for read in (lambda: memory.query_mk(*GLOB), memory.books.examine):
+            await read()
+            await asyncio.to_thread(server.end)
+            await asyncio.to_thread(server.run)
+            await read()
+        await memory.close()
+    finally:
+        server.stop()
+
+
+@pytest.mark.usefixtures("impatient")
 async def test_a_server_that_is_killed_loses_nothing(tmp_path: Path, make: Make, clock: FakeClock) -> None:
     """Four writers go on while the server is killed three times: everything is there once, and sums are exact."""
     server = await asyncio.to_thread(Server.start, synchronous_commit="on")

@@ -15,7 +15,7 @@ from psycopg_pool import PoolClosed, PoolTimeout
 from artoo.contracts.errors import ConfigurationError, MemoryStoreError
 from artoo.memory.codec import RecordDamaged
 from artoo.store.address import StoreAddress
-from artoo.store.connecting import explanation, pool
+from artoo.store.connecting import MOST_CONNECTIONS, explanation, pool
 from artoo.store.schema import check
 
 if TYPE_CHECKING:
@@ -52,14 +52,19 @@ class Database:
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Runs `work`, whose statements each see what was committed before them. Raises MemoryStoreError."""
-        with self._explained("read"), self._connection() as connection:
-            return work(connection)
+        with self._explained("read"):
+            return self._on_a_live_one(work)
 
     def snapshot(self, work: Callable[[Connection], T]) -> T:
         """Runs `work`, whose statements all see one moment of the store. Raises MemoryStoreError."""
-        with self._explained("read"), self._connection() as connection, connection.transaction():
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            return work(connection)
+
+        def whole(connection: Connection) -> T:
+            with connection.transaction():
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                return work(connection)
+
+        with self._explained("read"):
+            return self._on_a_live_one(whole)
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Runs `work` in a transaction: all of it or nothing, committed when this returns.
@@ -76,6 +81,20 @@ class Database:
                     if attempt == ATTEMPTS - 1:
                         raise
             raise AssertionError("a transaction ends by returning or raising")
+
+    def _on_a_live_one(self, work: Callable[[Connection], T]) -> T:
+        """Runs `work`, which changes nothing. A connection that died while it was idle, because the server was
+        started anew, is noticed only when it is used: then another one is taken.
+        """
+        for _ in range(MOST_CONNECTIONS):
+            with self._connection() as connection:
+                try:
+                    return work(connection)
+                except psycopg.OperationalError:
+                    if not connection.closed:
+                        raise
+        with self._connection() as connection:
+            return work(connection)
 
     def close(self) -> None:
         """Ends all connections. Idempotent."""
