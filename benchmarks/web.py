@@ -183,7 +183,10 @@ async def browser(events: int) -> Figures:
                 await tab.wait_for_url(f"{address}/")
                 await tab.goto(f"{address}/tasks/{TASK}")
                 paint = await tab.evaluate(
-                    "() => performance.getEntriesByName('first-contentful-paint')[0].startTime / 1000"
+                    """() => new Promise((done) => new PerformanceObserver((seen) => {
+                      const paint = seen.getEntriesByName('first-contentful-paint')[0];
+                      if (paint) done(paint.startTime / 1000);
+                    }).observe({ type: 'paint', buffered: true }))"""
                 )
                 await tab.locator(f"#timeline[data-count='{writer.count}']").wait_for(state="attached")
                 frames = await tab.evaluate(
