@@ -7,7 +7,7 @@ from scenario import World, python, shell
 from test_memory_in_tasks import megram, remember
 
 from artoo.contracts.criteria import Assurance
-from artoo.contracts.execution import CorrectionSignal, CriterionJudged, SubTaskOutcome
+from artoo.contracts.execution import CorrectionSignal, CriterionJudged, ExecutionResult, SubTaskOutcome
 from artoo.contracts.findings import Found
 from artoo.contracts.plan import Plan
 from artoo.contracts.tags import tool_pair
@@ -77,6 +77,22 @@ async def test_two_ways_that_make_another_file_speak_against_no_tool(world: Worl
     refused = next(each.verdict for each in ended.all(CriterionJudged) if each.verdict.verdict == "fail")
     assert refused.reason is not None and refused.reason.found is Found.WAYS_DIFFER
     assert refused.blameless and not refused.identities
+    assert (world.project / "sorted.txt").read_text(encoding="utf-8") == "an\nbo\n"
+
+
+async def test_a_way_that_it_comes_back_to_is_not_undone_by_one_that_failed(world: World) -> None:
+    """The program whose output it is decides; what failed meanwhile changed nothing. No call is made twice."""
+    world.file("names.txt", "bo\nan\n")
+    sort, written = shell("sort names.txt > sorted.txt"), python("open('sorted.txt', 'w').write('an\\nbo')")
+    others = python("open('sorted.txt', 'w').write('x')"), shell("echo x > sorted.txt")
+    fails = python("print('no')\nraise SystemExit(1)")
+    ended = await world.play(
+        "Sort names.txt into sorted.txt", {"ExecutorStep": [sort, *others, fails, sort, written]}
+    )
+    last = ended.all(ExecutionResult)[-1]
+    assert len(ended.all(CorrectionSignal)) == 2 and len(last.tool_calls) == 2
+    assert (last.status, last.verbatim, last.put_out_by, last.output) == ("completed", True, 1, "sorted.txt")
+    assert ended.one(SubTaskOutcome).assurance is Assurance.AGREED
     assert (world.project / "sorted.txt").read_text(encoding="utf-8") == "an\nbo\n"
 
 

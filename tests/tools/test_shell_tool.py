@@ -217,3 +217,11 @@ async def test_cancelling_a_command_leaves_an_interrupted_record(toolbox: SubTas
     with pytest.raises(asyncio.CancelledError):
         await task
     assert [call.status for call in toolbox.interrupted] == [CallStatus.INTERRUPTED]
+
+
+async def test_the_text_of_a_program_is_no_path(toolbox: SubTaskToolbox) -> None:
+    """A program that stands in a command and in its own error message is not looked for as a file."""
+    call = await toolbox.call(
+        "shell", {"command": 'python3 -c \'import csv; with open("a.csv") as a: print(a.name + ".b")\''}
+    )
+    assert (call.status, call.exit_code, call.reason) == (CallStatus.ERROR, 1, "SyntaxError: invalid syntax")

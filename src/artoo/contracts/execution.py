@@ -124,7 +124,7 @@ class ExecutionResult(Contract):
     `tool_calls` are the calls of all attempts of the subtask, in order; a call's number is its index + 1, and
     `attempt_from` the index of this attempt's first one. `sources` are the numbers of the calls that the answer
     rests on, `failures` those that did not end well and of which the answer says so. `verbatim`: the output is what
-    the last call put out, word for word (or what it made).
+    the last of the sources put out, word for word (or what it made).
     `cannot`: it says that this cannot be done; `output` is why. `uncertain`: no step led to a result; `stuck`:
     nothing new was carried out either, so that another attempt would be the same.
     `infrastructure` names a failure that no retry in the fast loop can mend (timeout, cancelled, network).
@@ -143,6 +143,14 @@ class ExecutionResult(Contract):
     stuck: bool = False
     infrastructure: str | None = None
     small_model: bool = False
+
+    @property
+    def put_out_by(self) -> int | None:
+        """The number of the call that put a verbatim output out; the last, where a log names none."""
+        if not self.verbatim or not self.tool_calls:
+            return None
+        named = self.sources[-1] if self.sources else len(self.tool_calls)
+        return named if 1 <= named <= len(self.tool_calls) else None
 
     @property
     def attempt_calls(self) -> tuple[ToolCall, ...]:

@@ -103,11 +103,11 @@ def earlier_calls_differ(task: TaskNotes, result: ExecutionResult, envelope: Env
 @on(ExecutionResult)
 def not_word_for_word(task: TaskNotes, result: ExecutionResult, envelope: Envelope) -> Iterator[str]:
     """An output that is called what a call put out, word for word, and is something else."""
-    if not result.verbatim or result.status != "completed" or not result.tool_calls:
+    if result.status != "completed" or result.put_out_by is None:
         return
-    last = result.tool_calls[-1]
-    if result.output.strip() != last.output.strip() and not last.changes:
-        yield f"the output is called that of {_named(last)}, and is another"
+    call = result.tool_calls[result.put_out_by - 1]
+    if result.output.strip() != call.output.strip() and not call.changes:
+        yield f"the output is called that of {_named(call)}, and is another"
 
 
 @on(ExecutionResult)

@@ -87,17 +87,19 @@ class _Work:
     stale: bool = False
 
     def result(
-        self, status: Status, output: str, *, verbatim: bool = False, told: ExecutorStep | None = None
+        self, status: Status, output: str, *, put_out_by: int | None = None, told: ExecutorStep | None = None
     ) -> ExecutionResult:
+        """`put_out_by`: the number of the call whose output this is, word for word."""
         self.said = told.words if told is not None else ""
+        sources = told.sources if told is not None else ()
         return ExecutionResult(
             subtask_id=self.subtask.subtask_id,
             attempt=self.attempt,
             status=status,
             output=output,
-            sources=told.sources if told is not None else (),
+            sources=sources if put_out_by is None else (put_out_by,),
             failures=told.failures if told is not None else (),
-            verbatim=verbatim,
+            verbatim=put_out_by is not None,
             tool_calls=tuple(self.record.calls),
             attempt_from=self.first,
         )
@@ -207,10 +209,11 @@ class Executor:
                 return work.result("completed" if step.words else "uncertain", step.words, told=step)
             if step.tool == CANNOT:
                 return work.result("cannot", step.words, told=step)
-            call = await self._made(work, by_name[step.tool], step, cause)
+            number = await self._made(work, by_name[step.tool], step, cause)
+            call = work.record.calls[number - 1]
             answer = work.record.answer_of(call) if step.is_final else ""
             if answer:
-                return work.result("completed", answer, verbatim=True)
+                return work.result("completed", answer, put_out_by=number)
             if work.goes_round(call, small=self._asker.known.small):
                 return work.gone_round(call)
             if step.is_final and call.withheld_by is not None:
@@ -222,21 +225,21 @@ class Executor:
                 work.mended = True
         return work.result("uncertain", "no answer within the steps that a subtask has")
 
-    async def _made(self, work: _Work, spec: ToolSpec, step: ExecutorStep, cause: Envelope) -> ToolCall:
-        """The call that the step asks for: from the record, when nothing has changed since it was made."""
+    async def _made(self, work: _Work, spec: ToolSpec, step: ExecutorStep, cause: Envelope) -> int:
+        """The number of the call that the step asks for: an earlier one, when nothing has changed since."""
         key: Key = (step.tool, step.input.strip(), step.body.strip(), *map(str, step.more.items()))
         number = work.record.same(key)
         if number is not None:
             work.repeats += 1
             work.note = f"That is call [{number}]; nothing has changed since, so it was not made again."
-            return work.record.calls[number - 1]
+            return number
         self._acts += 1
         arguments = arguments_for(spec, step.input, step.body) | known_arguments(spec, step.more)
         call = await self._toolbox.call(spec.name, arguments, self._ticket(work, step.tool, cause))
         work.record.add(call, key)
         work.stale = work.stale or bool(call.changes)
         self._publish_call(work, call, cause)
-        return call
+        return len(work.record.calls)
 
     def _publish_call(self, work: _Work, call: ToolCall, cause: Envelope) -> None:
         subtask_id = work.subtask.subtask_id

@@ -64,7 +64,7 @@ def broken_act(result: ExecutionResult) -> Fact | None:
     unknown = [number for number in (*result.sources, *result.failures) if not 1 <= number <= count]
     if unknown:
         return Fact(Reason(found=Found.NO_CALL, subject=str(unknown[0]), said=str(count)))
-    last = _last_act(result)
+    last = _deciding_act(result)
     if last is not None and last[0] not in result.failures:
         number, call = last
         ended = _how_it_ended(number, call, cited=number in result.sources)
@@ -85,9 +85,15 @@ def _no_result(result: ExecutionResult) -> Fact:
     return Fact(reason, failure_class_of(call), call.identity, contradicts=bool(call.dropped))
 
 
-def _last_act(result: ExecutionResult) -> tuple[int, ToolCall] | None:
-    """The last call that went out, with its number; the last of all when every one was turned away."""
+def _deciding_act(result: ExecutionResult) -> tuple[int, ToolCall] | None:
+    """The last call that went out, with its number; the last of all when every one was turned away.
+
+    Each program of a small model is a whole way by itself: one that it comes back to decides, since nothing has
+    changed after it, and not the way that failed in between.
+    """
     calls = list(enumerate(result.tool_calls, 1))
+    if result.small_model and result.put_out_by is not None:
+        return calls[result.put_out_by - 1]
     ran = [(number, call) for number, call in calls if not call.never_ran]
     return (ran or calls or [None])[-1]
 
@@ -140,7 +146,7 @@ async def floating_tokens(
     calls = result.tool_calls
     if not calls:
         return await _own_knowledge(result.output, request, source)
-    if result.verbatim and not own_words(calls[-1]):
+    if result.put_out_by is not None and not own_words(calls[result.put_out_by - 1]):
         return None
     seen = seen_in(calls, request)
     missing = ungrounded(result.output, seen)

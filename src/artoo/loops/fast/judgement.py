@@ -68,8 +68,8 @@ async def judge(
 def claim_of(result: ExecutionResult, shown: str) -> str:
     """What is claimed; a longer output that stands in the evidence as a whole is not shown twice."""
     claim = result.output.strip()
-    if result.verbatim and len(claim) > _SHORTEST_SHARE and claim in shown:
-        return f"what call {len(result.tool_calls)} put out, word for word and all of it."
+    if result.put_out_by is not None and len(claim) > _SHORTEST_SHARE and claim in shown:
+        return f"what call {result.put_out_by} put out, word for word and all of it."
     return without_middle(result.output, _CLAIM_SHOWN)
 
 
