@@ -198,3 +198,13 @@ def test_a_worker_cannot_rewrite_what_is_anchored(store: StoreAddress) -> None:
                 (table, table, table),
             ).fetchone()
             assert row == {"adds": True, "changes": False, "removes": False}
+
+
+def test_two_processes_of_a_home_send_every_byte_once(store: StoreAddress) -> None:
+    """Of two senders that read a file at different lengths, each goes on where the other has ended."""
+    with connect(store) as short, connect(store) as staying:
+        assert stream.put(short, "one", "tasks/x/log.jsonl", 0, b"1\n", "x") == 2
+        assert stream.put(staying, "one", "tasks/x/log.jsonl", 0, b"1\n2\n", "x") == 2
+        assert stream.put(staying, "one", "tasks/x/log.jsonl", 4, b"3\n", "x") == 2
+        assert stream.put(staying, "one", "tasks/x/log.jsonl", 2, b"2\n3\n", "x") == 6
+        assert b"".join(stream.content(short, "one", "tasks/x/log.jsonl")) == b"1\n2\n3\n"
