@@ -200,6 +200,15 @@ def test_a_worker_cannot_rewrite_what_is_anchored(store: StoreAddress) -> None:
             assert row == {"adds": True, "changes": False, "removes": False}
 
 
+def test_a_machine_by_a_name_that_leads_elsewhere(store: StoreAddress, tmp_path: Path) -> None:
+    """What another machine calls itself in the store never decides where a copy of its logs lies here."""
+    with connect(store) as connection:
+        stream.put(connection, "../../stolen", "tasks/x1/log.jsonl", 0, b"1\n", "x1")
+    with pytest.raises(ConfigurationError, match="no name of one"):
+        find_log_elsewhere(tmp_path / "deep" / "home", store, "x1")
+    assert not (tmp_path / "stolen").exists()
+
+
 def test_two_processes_of_a_home_send_every_byte_once(store: StoreAddress) -> None:
     """Of two senders that read a file at different lengths, each goes on where the other has ended."""
     with connect(store) as short, connect(store) as staying:
