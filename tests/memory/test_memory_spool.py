@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def left_by_the_dead(directory: Path, commands: list[Command]) -> Path:
 
 
 @contextmanager
-def files_end_at(size: int) -> Iterator[None]:
+def files_end_at(size: int) -> Generator[None]:
     """No file of this process grows beyond `size` bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
