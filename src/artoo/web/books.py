@@ -20,6 +20,7 @@ from artoo.runtime.memory_books import opened_books
 from artoo.runtime.proposals import settle_proposal
 from artoo.runtime.system import SystemClock
 from artoo.runtime.thinking import accepted_count
+from artoo.store.address import parse
 from artoo.tasklog.layout import tasks_directory
 from artoo.tasklog.reader import TaskSummary, list_tasks
 from artoo.web.site import Site, form_of, page, site_of, value
@@ -82,12 +83,18 @@ async def audit(request: Request) -> Response:
 async def verify(request: Request) -> Response:
     """Proves the logs whole, or names file and line of what is not."""
     await form_of(request)
-    proof = await asyncio.to_thread(_proved, site_of(request))
+    proof = await asyncio.to_thread(proof_of, site_of(request))
     return page(request, "audit.html", now=None, reports=(), anchors=(), chains=0, proof=proof)
 
 
-def _proved(site: Site) -> Verification:
-    return verified(audit_directory(site.home), tasks_directory(site.home))
+def proof_of(site: Site) -> Verification:
+    """What `artoo audit verify` finds: with a shared store, also what that knows of this machine and of others."""
+    found = verified(audit_directory(site.home), tasks_directory(site.home))
+    if site.config.store is not None:
+        from artoo.runtime.elsewhere import verify_shared  # the driver is there only with the extra
+
+        verify_shared(site.home, parse(site.config.store), found)
+    return found
 
 
 @dataclass(slots=True)
