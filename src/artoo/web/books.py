@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -14,6 +14,7 @@ from artoo.auditor.reading import earlier_reports, last_anchors, report_so_far
 from artoo.auditor.verify import Verification
 from artoo.auditor.verify import verify as verified
 from artoo.contracts.errors import ArtooError, ConfigurationError
+from artoo.contracts.solution import Money
 from artoo.contracts.tags import Pair, pair_named
 from artoo.ports.memory_books import Explanation, Overview
 from artoo.runtime.memory_books import opened_books
@@ -99,15 +100,19 @@ def proof_of(site: Site) -> Verification:
 
 @dataclass(slots=True)
 class Sum:
-    """What some tasks took. `money` is None where no prices are configured."""
+    """What some tasks took. `money` by currency, the operator's label; empty where no prices are configured."""
 
     tasks: int = 0
     calls: int = 0
     tokens: int = 0
     tools: int = 0
     milliseconds: int = 0
-    money: float | None = None
-    currency: str = ""
+    money: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def spent(self) -> str:
+        """The money. Amounts of two currencies stand beside each other; nobody here knows a rate."""
+        return " + ".join(f"{amount:.2f} {currency}".strip() for currency, amount in sorted(self.money.items()))
 
     def add(self, task: TaskSummary) -> None:
         """One task more; one that has no result has no account either."""
@@ -120,8 +125,11 @@ class Sum:
         self.tools += cost.tool_calls
         self.milliseconds += cost.elapsed_ms
         if cost.money is not None:
-            self.money = (self.money or 0.0) + cost.money.amount
-            self.currency = cost.money.currency
+            self.pay(cost.money)
+
+    def pay(self, money: Money) -> None:
+        """Adds what priced calls have cost."""
+        self.money[money.currency] = self.money.get(money.currency, 0.0) + money.amount
 
 
 async def cost(request: Request) -> Response:
