@@ -20,6 +20,7 @@ from artoo.contracts.tags import tool_pair
 from artoo.memory.opening import open_store
 from artoo.runtime.elsewhere import find_log_elsewhere, verify_shared
 from artoo.runtime.machine import machine_name
+from artoo.runtime.sharing import Sharing
 from artoo.runtime.system import SystemClock, UuidIds
 from artoo.store import stream
 from artoo.store.address import StoreAddress
@@ -207,6 +208,23 @@ def test_a_machine_by_a_name_that_leads_elsewhere(store: StoreAddress, tmp_path:
     with pytest.raises(ConfigurationError, match="no name of one"):
         find_log_elsewhere(tmp_path / "deep" / "home", store, "x1")
     assert not (tmp_path / "stolen").exists()
+
+
+@pytest.mark.unreplayable
+def test_a_file_that_cannot_be_read_holds_up_no_other(
+    store: StoreAddress, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is named once, and what comes after it is sent."""
+    (task_directory(tmp_path, "a1") / "log.jsonl").mkdir(parents=True)
+    other = task_directory(tmp_path, "b1")
+    other.mkdir()
+    (other / "log.jsonl").write_text("1\n")
+    sharing = Sharing(tmp_path, store)
+    sharing.start()
+    sharing.close()
+    with connect(store) as connection:
+        assert list(stream.sizes(connection, machine_name(tmp_path)).values()) == [2]
+    assert caplog.text.count("cannot be sent to the store: Is a directory") == 1
 
 
 def test_two_processes_of_a_home_send_every_byte_once(store: StoreAddress) -> None:

@@ -51,6 +51,8 @@ class Sharing:
         self._grown: set[str] = set()
         self._lock = threading.Lock()
         self._sizes: dict[str, int] | None = None
+        self._unreadable: set[str] = set()
+        """Files of which that was said."""
         self._witnessed: dict[str, int] = {}
         self._away = False
         self._thread = threading.Thread(target=self._run, name="artoo-sharing", daemon=True)
@@ -157,6 +159,10 @@ class Sharing:
                     file.seek(at)
         except FileNotFoundError:
             return  # forgotten meanwhile, because it was old
+        except OSError as error:  # of one file: the others go on
+            if name not in self._unreadable:
+                logger.warning("%s cannot be sent to the store: %s; see who may read it", path, error.strerror)
+                self._unreadable.add(name)
 
     def _witness(self, connection: Connection) -> None:
         """Puts where the others' audits stand into this machine's own chain."""
