@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +65,19 @@ async def test_a_terminal_answers_and_the_page_is_told(tmp_path: Path) -> None:
     assert await asking is Consent.NO and terminal.heard == []
     late = answer_question(tmp_path, TASK, one.key, "d1", Consent.ONCE, "page")
     assert (late.said, late.via, late.first) == (Consent.NO, "terminal", False)
+
+
+def test_a_question_that_has_no_room_is_not_half_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """On a disk that fills it can be answered in the terminal, and that is said."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
+    try:
+        with TaskDesk(tmp_path, TASK).laid(QUESTION) as slip:
+            assert slip.answer(Consent.TASK, "terminal").first
+            assert not list((tmp_path / "desk").iterdir())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "can be answered here only" in caplog.text
 
 
 async def test_of_many_answers_one_counts(tmp_path: Path) -> None:

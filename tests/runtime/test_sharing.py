@@ -20,6 +20,7 @@ from artoo.contracts.tags import tool_pair
 from artoo.memory.opening import open_store
 from artoo.runtime.elsewhere import find_log_elsewhere, verify_shared
 from artoo.runtime.machine import machine_name
+from artoo.runtime.sharing import Sharing
 from artoo.runtime.system import SystemClock, UuidIds
 from artoo.store import stream
 from artoo.store.address import StoreAddress
@@ -198,3 +199,39 @@ def test_a_worker_cannot_rewrite_what_is_anchored(store: StoreAddress) -> None:
                 (table, table, table),
             ).fetchone()
             assert row == {"adds": True, "changes": False, "removes": False}
+
+
+def test_a_machine_by_a_name_that_leads_elsewhere(store: StoreAddress, tmp_path: Path) -> None:
+    """What another machine calls itself in the store never decides where a copy of its logs lies here."""
+    with connect(store) as connection:
+        stream.put(connection, "../../stolen", "tasks/x1/log.jsonl", 0, b"1\n", "x1")
+    with pytest.raises(ConfigurationError, match="no name of one"):
+        find_log_elsewhere(tmp_path / "deep" / "home", store, "x1")
+    assert not (tmp_path / "stolen").exists()
+
+
+@pytest.mark.unreplayable
+def test_a_file_that_cannot_be_read_holds_up_no_other(
+    store: StoreAddress, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is named once, and what comes after it is sent."""
+    (task_directory(tmp_path, "a1") / "log.jsonl").mkdir(parents=True)
+    other = task_directory(tmp_path, "b1")
+    other.mkdir()
+    (other / "log.jsonl").write_text("1\n")
+    sharing = Sharing(tmp_path, store)
+    sharing.start()
+    sharing.close()
+    with connect(store) as connection:
+        assert list(stream.sizes(connection, machine_name(tmp_path)).values()) == [2]
+    assert caplog.text.count("cannot be sent to the store: Is a directory") == 1
+
+
+def test_two_processes_of_a_home_send_every_byte_once(store: StoreAddress) -> None:
+    """Of two senders that read a file at different lengths, each goes on where the other has ended."""
+    with connect(store) as short, connect(store) as staying:
+        assert stream.put(short, "one", "tasks/x/log.jsonl", 0, b"1\n", "x") == 2
+        assert stream.put(staying, "one", "tasks/x/log.jsonl", 0, b"1\n2\n", "x") == 2
+        assert stream.put(staying, "one", "tasks/x/log.jsonl", 4, b"3\n", "x") == 2
+        assert stream.put(staying, "one", "tasks/x/log.jsonl", 2, b"2\n3\n", "x") == 6
+        assert b"".join(stream.content(short, "one", "tasks/x/log.jsonl")) == b"1\n2\n3\n"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import stat
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,8 @@ from tuned_tasks import TYPE, run_tasks
 from artoo.cli.main import main
 from artoo.contracts.solution import Directive, StoppedBy
 from artoo.runtime.config import Config, Control
-from artoo.runtime.config_file import load_config
+from artoo.runtime.config_file import load_config, read_config
+from artoo.runtime.tuning.keeping import Proposal, Tuning, accept, revoke
 from artoo.runtime.tuning.records import Record, read_logs, record_of
 from artoo.tasklog.layout import task_directory, tasks_directory
 from artoo.tasklog.reader import TaskLogReader
@@ -98,6 +101,44 @@ async def test_a_proposal_for_what_is_not_so_any_more_is_refused(
     file.write_text(f"control:\n  by_type:\n    {TYPE}:\n      delta: 0.4\n")
     assert main(["tune", "revoke", "1"]) == 2
     assert "was changed since" in capsys.readouterr().err
+
+
+def proposed(home: Path, type_: str, name: str, before: float, value: float) -> None:
+    """As `artoo tune` would have left it."""
+    nothing = (0.0, 0.0, 0.0)
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    proposal = Proposal(
+        number=1, type=type_, name=name, before=before, value=value, tasks=40, different=9, known=9,
+        met=nothing, calls=nothing, gain=nothing, worth=100, at=at,
+    )  # fmt: skip
+    (home / "tuning.json").write_text(Tuning(last=1, proposals=(proposal,)).model_dump_json())
+
+
+def test_the_configuration_stays_its_owners(tmp_path: Path) -> None:
+    """Who may read it, and a link that leads to it, are what they were after an acceptance and its end."""
+    real, linked = tmp_path / "dotfiles" / "artoo.yaml", tmp_path / "config.yaml"
+    real.parent.mkdir()
+    real.write_text("control:\n  kill_after: 2\n")
+    real.chmod(0o600)
+    linked.symlink_to(real)
+    proposed(tmp_path, "", "kill_after", 2, 3)
+    accept(tmp_path, 1, datetime(2026, 1, 2, tzinfo=UTC))
+    assert linked.is_symlink() and real.read_text() == "control:\n  kill_after: 3\n"
+    assert stat.S_IMODE(real.stat().st_mode) == 0o600
+    revoke(tmp_path, 1)
+    assert real.read_text() == "control:\n  kill_after: 2\n"
+
+
+def test_a_type_whose_name_means_something_in_yaml(tmp_path: Path) -> None:
+    """It is written as the name that it is, also where the file gives it a number without a value."""
+    file = tmp_path / "config.yaml"
+    proposed(tmp_path, "null", "delta", 0.3, 0.2)
+    accept(tmp_path, 1, datetime(2026, 1, 2, tzinfo=UTC))
+    assert read_config(file, {}).control.by_type["null"].delta == 0.2
+    file.write_text("control:\n  by_type:\n    count:\n      delta:\n")
+    proposed(tmp_path, "count", "delta", 0.3, 0.2)
+    accept(tmp_path, 1, datetime(2026, 1, 2, tzinfo=UTC))
+    assert read_config(file, {}).control.by_type["count"].delta == 0.2
 
 
 def test_without_logs_nothing_is_said(

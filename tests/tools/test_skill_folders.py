@@ -10,7 +10,7 @@ import pytest
 from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.skill import LONGEST_LIST, PART, ReadSkill, free_name, pieces
-from artoo.tools.skills import LARGEST, LONGEST_TEXT, MOST_FILES, MOST_SKILLS, read_skill, skills_in
+from artoo.tools.skills import LARGEST, LONGEST_TEXT, MOST_FILES, MOST_PATHS, MOST_SKILLS, read_skill, skills_in
 from artoo.world.union import RealFiles
 
 FILES = RealFiles()
@@ -38,6 +38,19 @@ def test_a_skill_is_read(tmp_path: Path) -> None:
     assert (skill.name, skill.description) == ("pdf-forms", "Fill in forms.")
     assert skill.body == "# How\n\n---\nnot the end"
     assert [one.path for one in skill.files] == ["SKILL.md", "run"]
+
+
+def test_what_is_not_looked_at_is_said(tmp_path: Path) -> None:
+    """A folder with more skills than are read says so; one with links and directories without end is none."""
+    for number in range(MOST_SKILLS + 1):
+        made(tmp_path / "many" / f"s{number}", skill_text(f"s{number}"))
+    found = skills_in(FILES, tmp_path / "many", tmp_path, foreign=True)
+    assert len(found.skills) == MOST_SKILLS and "not looked at" in found.problems[0]
+    endless = made(tmp_path / "endless", skill_text("endless"))
+    for number in range(MOST_PATHS):
+        (endless / f"link-{number}").symlink_to("nowhere")
+    with pytest.raises(ConfigurationError, match="directories and links"):
+        read_skill(FILES, endless)
 
 
 def test_the_digest_is_over_all_of_it(tmp_path: Path) -> None:

@@ -65,6 +65,15 @@ async def test_every_route_is_refused_without_the_cookie(tmp_path: Path) -> None
         assert (await page.get(ENTRANCE))[0] == 401
 
 
+async def test_cookies_of_other_programs_are_no_matter(tmp_path: Path) -> None:
+    """A browser sends what every other port of this machine has set, however it is written; the page goes on."""
+    async with page_of(tmp_path) as page:
+        own = page.client.cookie_jar.filter_cookies(URL(page.address))["artoo_session"].value
+        for other in ('prefs={"theme":"dark"}', "[x]=1", "flag", "name=Jos\u00e9"):
+            page.client.cookie_jar.clear()
+            assert (await page.get("/static/page.css", cookie=f"{other}; artoo_session={own}"))[0] == 200, other
+
+
 async def test_a_token_is_good_once(tmp_path: Path) -> None:
     """It becomes a cookie that scripts cannot read and other sites do not send; then it is worth nothing."""
     async with page_of(tmp_path, enter=False) as page:

@@ -16,6 +16,7 @@ from web_server import Page, page_of
 from yarl import URL
 
 from artoo.tasklog.layout import LogLimits
+from artoo.web.index import MOST_OPEN, Indexes
 
 pytestmark = pytest.mark.unreplayable
 
@@ -128,3 +129,13 @@ async def test_ten_pages_have_one_thread_read_the_log(tmp_path: Path) -> None:
         readers = [one for one in threading.enumerate() if one.name.startswith("artoo-page-reader")]
         assert len(readers) == 1 and threads.given == 0
         assert all(one.seen[:40] == list(range(40)) for one in listeners)
+
+
+async def test_a_log_that_is_followed_is_read_once(tmp_path: Path) -> None:
+    """However many others are looked at meanwhile: begun anew for each look, it would never come to its end."""
+    indexes = Indexes()
+    followed = indexes.of(tmp_path / "followed")
+    for number in range(MOST_OPEN + 1):
+        indexes.of(tmp_path / str(number))
+    assert indexes.of(tmp_path / "followed") is followed
+    indexes.close()

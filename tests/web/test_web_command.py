@@ -22,6 +22,7 @@ from artoo.runtime.team.office import open_office
 from artoo.testing import Asked, with_body
 from artoo.testing.replies import Scripted
 from artoo.testing.server import ScriptedServer
+from artoo.web.serving import bound
 
 pytestmark = pytest.mark.unreplayable
 
@@ -173,16 +174,23 @@ async def test_the_page_beside_the_team(place: Path) -> None:
 
 
 async def test_one_page_a_home(place: Path) -> None:
-    """`serve --web` beside a running `artoo web` says so and does not begin; a port that is taken is named."""
+    """`serve --web` beside a running `artoo web` says so and does not begin; the same command again says where it
+    is; a port that another program has taken is named.
+    """
     async with open_office(config_of(place / "home")) as office:
         await hire(office, "ada")
     async with running(place, "web", "--port", "0", "--no-open") as process:
         port = re.search(r":(\d+)/", await address_in(process.stdout))
         assert port is not None
-        for words, said in (
-            (("serve", "--web", "--port", "0"), f"artoo web serves this home already, at port {port[1]}"),
-            (("web", "--port", port[1], "--no-open"), f"port {port[1]} cannot be used"),
-        ):
-            async with running(place, *words) as second:
-                _, err = await asyncio.wait_for(second.communicate(), PATIENCE)
-                assert second.returncode not in (0, None) and said in err.decode(), err
+        async with running(place, "serve", "--web", "--port", "0") as second:
+            _, err = await asyncio.wait_for(second.communicate(), PATIENCE)
+            said = f"artoo web serves this home already, at port {port[1]}"
+            assert second.returncode not in (0, None) and said in err.decode(), err
+        async with running(place, "web", "--port", port[1], "--no-open") as second:
+            again = await address_in(second.stdout)
+            assert f":{port[1]}/" in again and await second.wait() == 0
+    with bound(0) as taken:
+        number = str(taken.getsockname()[1])
+        async with running(place, "web", "--port", number, "--no-open") as third:
+            _, err = await asyncio.wait_for(third.communicate(), PATIENCE)
+            assert third.returncode not in (0, None) and f"port {number} cannot be used" in err.decode(), err

@@ -53,7 +53,7 @@ def set_(key: str, value: str) -> None:
 
     from artoo.runtime.config_file import checked
     from artoo.runtime.home import CONFIG_NAME, default_home
-    from artoo.settings.text_file import bytes_of, decoded
+    from artoo.settings.text_file import bytes_of, decoded, put
     from artoo.settings.yaml_edit import with_value
 
     file = default_home(os.environ) / CONFIG_NAME
@@ -63,8 +63,5 @@ def set_(key: str, value: str) -> None:
         raise ConfigurationError(f"{value!r} cannot be read as a value; put quotes around it") from error
     changed = with_value(decoded(bytes_of(file) or b"", file), key.split("."), meant)
     checked(changed, file, {})
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    temporary.write_text(changed, encoding="utf-8")
-    temporary.replace(file)
+    put(file, changed)
     show(f"{key} is {value} now, in {file}")

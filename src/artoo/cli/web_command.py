@@ -33,16 +33,14 @@ def web(context: click.Context, port: int | None, no_open: bool) -> None:
     outside this machine can reach it.
     """
     from artoo.web.entry import Entry
-    from artoo.web.serving import address_of, bound, only_page
+    from artoo.web.serving import address_of, only_page
 
     config = config_of(context)
-    listening = bound(port)
-    with only_page(config.home, listening.getsockname()[1]) as other:
-        if other is not None:
-            listening.close()
-            _show(address_of(other, Entry(config.home).token()), config.home, no_open)
-            return
-        asyncio.run(_serve(config, listening, no_open))
+    with only_page(config.home, port) as found:
+        if isinstance(found, int):
+            _show(address_of(found, Entry(config.home).token()), config.home, no_open)
+        else:
+            asyncio.run(_serve(config, found, no_open))
 
 
 async def _serve(config: Config, listening: socket.socket, no_open: bool) -> None:
@@ -63,16 +61,14 @@ async def _serve(config: Config, listening: socket.socket, no_open: bool) -> Non
 async def page_beside(config: Config, port: int | None) -> AsyncGenerator[None]:
     """The page answers while the block runs. Raises ConfigurationError when this home has one already."""
     from artoo.contracts.errors import ConfigurationError
-    from artoo.web.serving import bound, only_page, served
+    from artoo.web.serving import only_page, served
 
-    listening = bound(port)
-    with only_page(config.home, listening.getsockname()[1]) as other:
-        if other is not None:
-            listening.close()
+    with only_page(config.home, port) as found:
+        if isinstance(found, int):
             raise ConfigurationError(
-                f"artoo web serves this home already, at port {other}; stop it, or leave out --web"
+                f"artoo web serves this home already, at port {found}; stop it, or leave out --web"
             )
-        async with served(config, Path.cwd(), lambda: runtime_of(config), listening) as serving:
+        async with served(config, Path.cwd(), lambda: runtime_of(config), found) as serving:
             click.echo(f"artoo: {serving.address}", err=True)
             try:
                 yield

@@ -120,7 +120,9 @@ class TaskSlip:
         hidden = self._folder / f".{self._stem}"
         descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            os.write(descriptor, asked.model_dump_json().encode())
+            data = asked.model_dump_json().encode()
+            while data:  # a disk that fills takes a part, and says why at the next one
+                data = data[os.write(descriptor, data) :]
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             hidden.rename(self._folder / f"{self._stem}.question")
         except OSError:

@@ -145,6 +145,8 @@ def _all_files(connection: Connection, machine: str) -> list[str]:
 
 def _copied(connection: Connection, machine: str, files: Sequence[str], place: Path) -> None:
     """Writes the files of a machine below `place`, whole. Names that lead out of it are refused."""
+    if machine in ("", ".", "..") or "/" in machine or "\0" in machine:
+        raise ConfigurationError(f"The store names a machine {machine!r}: that is no name of one.")
     for file in files:
         parts = PurePosixPath(file).parts
         if PurePosixPath(file).is_absolute() or ".." in parts or parts[:1] not in (("tasks",), ("audit",)):

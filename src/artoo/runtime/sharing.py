@@ -48,10 +48,11 @@ class Sharing:
         self._auditing: Auditing | None = None
         self._unconfirmed: list[stream.KeptAnchor] = []
         self._ending = threading.Event()
-        self._awake = threading.Event()
         self._grown: set[str] = set()
         self._lock = threading.Lock()
         self._sizes: dict[str, int] | None = None
+        self._unreadable: set[str] = set()
+        """Files of which that was said."""
         self._witnessed: dict[str, int] = {}
         self._away = False
         self._thread = threading.Thread(target=self._run, name="artoo-sharing", daemon=True)
@@ -72,7 +73,6 @@ class Sharing:
     def close(self) -> None:
         """Sends what is there, for five seconds at most; the rest is sent by the next start."""
         self._ending.set()
-        self._awake.set()
         self._thread.join(CLOSING_SECONDS)
 
     def _run(self) -> None:
@@ -91,17 +91,21 @@ class Sharing:
                             connection.close()
                     connection = None
                     self._told(error)
-                self._awake.wait(AWAY_SECONDS if self._away else EVERY_SECONDS)
+                self._ending.wait(AWAY_SECONDS if self._away else EVERY_SECONDS)
         finally:
             if connection is not None:
                 connection.close()
 
     def _connected(self) -> Connection:
         connection = connect(self._address)
-        check(connection, self._address)
-        self._machine = machine_name(self._home)
-        stream.seen(connection, self._machine, version("artoo"))
-        self._sizes = stream.sizes(connection, self._machine)
+        try:
+            check(connection, self._address)
+            self._machine = machine_name(self._home)
+            stream.seen(connection, self._machine, version("artoo"))
+            self._sizes = stream.sizes(connection, self._machine)
+        except BaseException:
+            connection.close()
+            raise
         with self._lock:
             self._grown.update(_names(tasks_directory(self._home)))
         return connection
@@ -145,19 +149,20 @@ class Sharing:
         try:
             with path.open("rb") as file:
                 file.seek(at)
-                limit = (os.fstat(file.fileno()).st_size if most is None else most) - at
-                while limit > 0 and (piece := file.read(min(limit, stream.PIECE_BYTES))):
+                end = os.fstat(file.fileno()).st_size if most is None else most
+                while at < end and (piece := file.read(min(end - at, stream.PIECE_BYTES))):
                     if path.suffix == ".jsonl":
                         piece = _whole_lines(piece) or (piece if len(piece) == stream.PIECE_BYTES else b"")
                     if not piece:
                         return
-                    stream.put(connection, self._machine, name, at, piece, task)
-                    at += len(piece)
-                    limit -= len(piece)
+                    sizes[name] = at = stream.put(connection, self._machine, name, at, piece, task)
                     file.seek(at)
-                    sizes[name] = at
         except FileNotFoundError:
             return  # forgotten meanwhile, because it was old
+        except OSError as error:  # of one file: the others go on
+            if name not in self._unreadable:
+                logger.warning("%s cannot be sent to the store: %s; see who may read it", path, error.strerror)
+                self._unreadable.add(name)
 
     def _witness(self, connection: Connection) -> None:
         """Puts where the others' audits stand into this machine's own chain."""

@@ -14,6 +14,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -222,5 +223,7 @@ def _forget_old(name: str, copies: Path, place: Path) -> None:
     """Copies of what a skill was, when no task can be at work with them any more."""
     of_it = re.compile(re.escape(name) + "-[0-9a-f]{16}")
     for other in copies.iterdir():
-        if of_it.fullmatch(other.name) and other != place and time.time() - other.stat().st_mtime > _COPY_SECONDS:
-            shutil.rmtree(other, ignore_errors=True)
+        with suppress(OSError):  # another artoo has removed it just now
+            old = time.time() - other.stat().st_mtime > _COPY_SECONDS
+            if old and other != place and of_it.fullmatch(other.name):
+                shutil.rmtree(other, ignore_errors=True)

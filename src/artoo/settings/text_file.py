@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from artoo.contracts.errors import ConfigurationError
@@ -42,3 +44,27 @@ def decoded(raw: bytes, path: Path) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigurationError(f"{path}:{line}: not UTF-8 text; save the file as UTF-8") from error
+
+
+def put(path: Path, text: str) -> None:
+    """Writes the file, whole or not at all. Raises ConfigurationError: it cannot be written.
+
+    Who may read it, and a link that leads to it, stay as they were; a new one is its owner's alone.
+    """
+    try:
+        place = path.resolve()
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+        try:
+            with open(descriptor, "wb") as file:  # noqa: PTH123 (of a descriptor)
+                with suppress(FileNotFoundError):
+                    os.fchmod(descriptor, stat.S_IMODE(place.stat().st_mode))
+                file.write(text.encode())
+                file.flush()
+                os.fsync(descriptor)
+            Path(name).replace(place)
+        except OSError:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error

@@ -81,8 +81,8 @@ def _inserted(text: str, section: MappingNode, route: Sequence[str], value: Valu
 
 def _lines(route: Sequence[str], value: Value, indent: int) -> str:
     *sections, name = route
-    heads = "".join(f"{' ' * (indent + STEP * depth)}{each}:\n" for depth, each in enumerate(sections))
-    return f"{heads}{' ' * (indent + STEP * len(sections))}{name}: {_written(value)}\n"
+    heads = "".join(f"{' ' * (indent + STEP * depth)}{_written(each)}:\n" for depth, each in enumerate(sections))
+    return f"{heads}{' ' * (indent + STEP * len(sections))}{_written(name)}: {_written(value)}\n"
 
 
 def _written(value: Value) -> str:

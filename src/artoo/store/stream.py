@@ -18,10 +18,18 @@ _SEEN = b"""
 INSERT INTO machines (id, name, program, first_seen_us, last_seen_us) VALUES (%s, %s, %s, now_us(), now_us())
 ON CONFLICT (id) DO UPDATE SET program = excluded.program, last_seen_us = now_us()
 """
-_PUT = b"""
-INSERT INTO stream_pieces (machine, file, start_byte, end_byte, task, content) VALUES (%s, %s, %s, %s, %s, %s)
+_END = b"""
+SELECT end_byte FROM stream_pieces WHERE machine = %(machine)s AND file = %(file)s ORDER BY start_byte DESC LIMIT 1
+"""
+_PUT = (
+    b"""
+INSERT INTO stream_pieces (machine, file, start_byte, end_byte, task, content)
+SELECT %(machine)s, %(file)s, %(start)s, %(end)s, %(task)s, %(content)s WHERE coalesce(("""
+    + _END
+    + b"""), 0) = %(start)s
 ON CONFLICT (machine, file, start_byte) DO NOTHING
 """
+)
 _ANCHOR = b"""
 INSERT INTO audit_anchors (machine, number, hash, chain, event, count, head) VALUES (%s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (machine, number) DO NOTHING
@@ -66,9 +74,17 @@ def sizes(connection: Connection, machine: str) -> dict[str, int]:
     return {str(row["file"]): int(row["size"]) for row in connection.execute(query, (machine,))}
 
 
-def put(connection: Connection, machine: str, file: str, start: int, content: bytes, task: str | None) -> None:
-    """Keeps the next piece of a file."""
-    connection.execute(_PUT, (machine, file, start, start + len(content), task, content))
+def put(connection: Connection, machine: str, file: str, start: int, content: bytes, task: str | None) -> int:
+    """Keeps a piece of a file if it is the next one; where the file ends in the store now.
+
+    Two processes of a machine send the same files: what the other one has sent meanwhile is not sent again, and no
+    piece ever lies across another or behind a gap.
+    """
+    given = {"machine": machine, "file": file, "start": start, "end": start + len(content)}
+    if connection.execute(_PUT, {**given, "task": task, "content": content}).rowcount:
+        return start + len(content)
+    row = connection.execute(_END, given).fetchone()
+    return int(row["end_byte"]) if row is not None else 0
 
 
 def tasks(connection: Connection, beginning: str, limit: int) -> list[tuple[str, str]]:

@@ -22,9 +22,11 @@ from artoo.tools.text_file import NotPlainFile, read_limited
 
 SKILL_FILE = "SKILL.md"
 MOST_SKILLS = 32
-"""Of one folder; further ones are not looked at."""
+"""Of one folder; further ones are not looked at, and that is said."""
 MOST_FILES, LARGEST, DEEPEST = 200, 4 << 20, 6
 """Files of a skill, their bytes together, and levels of directories."""
+MOST_PATHS = 1_000
+"""Of a skill, with its directories and links."""
 LONGEST_TEXT = 128 * 1024
 """Bytes of a SKILL.md."""
 LONGEST_DESCRIPTION = 1_024
@@ -67,7 +69,13 @@ class Found:
 def skills_in(files: Files, folder: Path, within: Path, *, foreign: bool) -> Found:
     """The skills of one folder, by name. What leads out of `within` is none of it. Blocking. Never raises."""
     found, problems = list[Skill](), list[str]()
-    for place in _places(files, folder):
+    try:
+        places = _places(files, folder)
+    except OSError as error:
+        return Found((), (f"{folder}: it cannot be read: {error.strerror}",))
+    if len(places) > MOST_SKILLS:
+        problems.append(f"{folder}: it has more than {MOST_SKILLS} skills; the others are not looked at")
+    for place in places[:MOST_SKILLS]:
         try:
             found.append(read_skill(files, _inside(files.resolve(place), within), foreign=foreign))
         except (ConfigurationError, OSError) as error:
@@ -97,27 +105,23 @@ def _inside(real: Path, within: Path) -> Path:
     return real
 
 
-def _places(files: Files, folder: Path) -> Iterator[Path]:
+def _places(files: Files, folder: Path) -> list[Path]:
+    """What may be skills; nothing where there is no such folder. Raises OSError."""
     try:
         names = files.names(files.resolve(folder))
-    except OSError:
-        return
-    skills = (folder / name for name in names if not name.startswith("."))
-    for number, place in enumerate(skills):
-        if number == MOST_SKILLS:
-            return
-        yield place
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [folder / name for name in names if not name.startswith(".")]
 
 
 def _members(files: Files, folder: Path) -> Iterator[SkillFile]:
     """Every file, sorted by path. Links are not followed: what they lead to is no part of it."""
     left, count = LARGEST, 0
-    for path in _walk(files, folder, 0):
-        place = files.at(path)
-        if place is None:
-            continue
+    for seen, (path, place) in enumerate(_walk(files, folder, 0)):
+        if seen == MOST_PATHS:
+            raise ConfigurationError(f"it has more than {MOST_PATHS:,} files, directories and links")
         mode = place.lstat().st_mode
-        if stat.S_ISLNK(mode):
+        if stat.S_ISLNK(mode) or stat.S_ISDIR(mode):
             continue
         try:
             data, size = read_limited(place, left + 1)
@@ -129,16 +133,18 @@ def _members(files: Files, folder: Path) -> Iterator[SkillFile]:
         yield SkillFile(str(path.relative_to(folder)), data, bool(mode & stat.S_IXUSR))
 
 
-def _walk(files: Files, directory: Path, depth: int) -> Iterator[Path]:
+def _walk(files: Files, directory: Path, depth: int) -> Iterator[tuple[Path, Path]]:
+    """Everything below a directory: its path, and where it lies."""
     if depth > DEEPEST:
         raise ConfigurationError(f"it is deeper than {DEEPEST} directories")
     for name in files.names(directory):
         path = directory / name
         place = files.at(path)
-        if place is not None and place.is_dir() and not place.is_symlink():
+        if place is None:
+            continue
+        yield path, place
+        if place.is_dir() and not place.is_symlink():
             yield from _walk(files, path, depth + 1)
-        else:
-            yield path
 
 
 def _parts(text: str) -> tuple[str, str]:

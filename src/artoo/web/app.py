@@ -123,7 +123,7 @@ def application(site: Site, entry: Entry) -> Starlette:
     app = Starlette(
         routes=list(ROUTES),
         middleware=[Middleware(Guard, entry=entry)],
-        exception_handlers={ArtooError: failed, 404: not_found},
+        exception_handlers={ArtooError: failed, OSError: failed, 404: not_found},
     )
     app.state.site, app.state.entry = site, entry
     return app

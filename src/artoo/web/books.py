@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -14,12 +14,14 @@ from artoo.auditor.reading import earlier_reports, last_anchors, report_so_far
 from artoo.auditor.verify import Verification
 from artoo.auditor.verify import verify as verified
 from artoo.contracts.errors import ArtooError, ConfigurationError
+from artoo.contracts.solution import Money
 from artoo.contracts.tags import Pair, pair_named
 from artoo.ports.memory_books import Explanation, Overview
 from artoo.runtime.memory_books import opened_books
 from artoo.runtime.proposals import settle_proposal
 from artoo.runtime.system import SystemClock
 from artoo.runtime.thinking import accepted_count
+from artoo.store.address import parse
 from artoo.tasklog.layout import tasks_directory
 from artoo.tasklog.reader import TaskSummary, list_tasks
 from artoo.web.site import Site, form_of, page, site_of, value
@@ -82,25 +84,35 @@ async def audit(request: Request) -> Response:
 async def verify(request: Request) -> Response:
     """Proves the logs whole, or names file and line of what is not."""
     await form_of(request)
-    proof = await asyncio.to_thread(_proved, site_of(request))
+    proof = await asyncio.to_thread(proof_of, site_of(request))
     return page(request, "audit.html", now=None, reports=(), anchors=(), chains=0, proof=proof)
 
 
-def _proved(site: Site) -> Verification:
-    return verified(audit_directory(site.home), tasks_directory(site.home))
+def proof_of(site: Site) -> Verification:
+    """What `artoo audit verify` finds: with a shared store, also what that knows of this machine and of others."""
+    found = verified(audit_directory(site.home), tasks_directory(site.home))
+    if site.config.store is not None:
+        from artoo.runtime.elsewhere import verify_shared  # the driver is there only with the extra
+
+        verify_shared(site.home, parse(site.config.store), found)
+    return found
 
 
 @dataclass(slots=True)
 class Sum:
-    """What some tasks took. `money` is None where no prices are configured."""
+    """What some tasks took. `money` by currency, the operator's label; empty where no prices are configured."""
 
     tasks: int = 0
     calls: int = 0
     tokens: int = 0
     tools: int = 0
     milliseconds: int = 0
-    money: float | None = None
-    currency: str = ""
+    money: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def spent(self) -> str:
+        """The money. Amounts of two currencies stand beside each other; nobody here knows a rate."""
+        return " + ".join(f"{amount:.2f} {currency}".strip() for currency, amount in sorted(self.money.items()))
 
     def add(self, task: TaskSummary) -> None:
         """One task more; one that has no result has no account either."""
@@ -113,8 +125,11 @@ class Sum:
         self.tools += cost.tool_calls
         self.milliseconds += cost.elapsed_ms
         if cost.money is not None:
-            self.money = (self.money or 0.0) + cost.money.amount
-            self.currency = cost.money.currency
+            self.pay(cost.money)
+
+    def pay(self, money: Money) -> None:
+        """Adds what priced calls have cost."""
+        self.money[money.currency] = self.money.get(money.currency, 0.0) + money.amount
 
 
 async def cost(request: Request) -> Response:

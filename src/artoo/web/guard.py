@@ -7,10 +7,10 @@ that does not come from here, so the policy allows nothing else.
 
 from __future__ import annotations
 
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -91,9 +91,8 @@ class Guard:
 
 
 def session_of(headers: Headers) -> str:
-    """The session's secret that the browser sent; empty without one."""
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return ""
-    return "" if found is None else found.value
+    """The session's secret that the browser sent; empty without one.
+
+    Browsers send the cookies of every port of this machine: what another program's look like is no matter.
+    """
+    return cookie_parser(headers.get("cookie", "")).get(COOKIE, "")

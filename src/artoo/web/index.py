@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from artoo.contracts import codec
 from artoo.contracts.errors import MessageUnreadable
@@ -25,7 +26,7 @@ from artoo.web.short import ShortView
 from artoo.web.story import TOLD, Story, tally
 
 MOST_OPEN = 16
-"""Tasks whose index is kept; a task that is looked at again is read again."""
+"""Tasks whose index is kept when nobody looks at them; one that is looked at again after that is read again."""
 
 MOST_ROWS = 400
 """Rows of one answer."""
@@ -120,16 +121,19 @@ class Indexes:
 
     def __init__(self) -> None:
         self._open: OrderedDict[Path, TaskIndex] = OrderedDict()
+        self._alive: WeakValueDictionary[Path, TaskIndex] = WeakValueDictionary()
+        """Those that somebody follows, too: read from the beginning again for each look, they would never end."""
         self._reader = ThreadPoolExecutor(1, "artoo-page-reader")
 
     def of(self, directory: Path) -> TaskIndex:
         """The index of the log in this directory, made if need be."""
-        index = self._open.get(directory)
+        index = self._alive.get(directory)
         if index is None:
-            index = self._open[directory] = TaskIndex(directory)
-            while len(self._open) > MOST_OPEN:
-                self._open.popitem(last=False)
+            index = self._alive[directory] = TaskIndex(directory)
+        self._open[directory] = index
         self._open.move_to_end(directory)
+        while len(self._open) > MOST_OPEN:
+            self._open.popitem(last=False)
         return index
 
     async def advanced(self, directory: Path, seconds: float = SLICE_SECONDS) -> tuple[TaskIndex, bool]:

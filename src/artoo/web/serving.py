@@ -7,6 +7,7 @@ import contextlib
 import fcntl
 import os
 import socket
+import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ PORT = 7226
 """The default, so that addresses can be kept."""
 CLOSING_SECONDS = 3
 MOST_CONNECTIONS = 200
+_LOOKS, _LOOK_PAUSE = 40, 0.05
 
 
 class _Server(uvicorn.Server):
@@ -112,8 +114,11 @@ def address_of(port: int, token: str) -> str:
 
 
 @contextmanager
-def only_page(home: Path, port: int) -> Generator[int | None]:
-    """Holds the right to serve this home, and says at which port. Yields another one's port when that serves it."""
+def only_page(home: Path, port: int | None) -> Generator[socket.socket | int]:
+    """Holds the right to serve this home, with a socket for it (see `bound`); else the port of who serves it.
+
+    Raises ConfigurationError as `bound` does, and when another one only begins to serve it.
+    """
     place = home / "web" / "server.lock"
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -121,11 +126,22 @@ def only_page(home: Path, port: int) -> Generator[int | None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            text = os.pread(descriptor, 16, 0).decode("ascii", "replace").strip()
-            yield int(text) if text.isdecimal() else 0
+            yield _port_in(descriptor)
             return
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{port}\n".encode(), 0)
-        yield None
+        with bound(port) as listening:
+            os.pwrite(descriptor, f"{listening.getsockname()[1]}\n".encode(), 0)
+            yield listening
+        os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
+
+
+def _port_in(descriptor: int) -> int:
+    """What another page wrote into its lock, within a moment after it took it. Blocking."""
+    for _ in range(_LOOKS):
+        text = os.pread(descriptor, 16, 0).decode("ascii", "replace")
+        if text.endswith("\n") and text.strip().isdecimal():
+            return int(text)
+        time.sleep(_LOOK_PAUSE)
+    raise ConfigurationError("another artoo begins or ends to serve this home just now; try again")

@@ -90,8 +90,8 @@ def value(form: Form, name: str) -> str:
 
 
 async def failed(request: Request, error: Exception) -> Response:
-    """An error of artoo's own, as a page: what is wrong and what to do."""
-    status = 404 if isinstance(error, NothingHere) else 400
+    """An error of artoo's own, or what the system refuses, as a page: what is wrong and what to do."""
+    status = 404 if isinstance(error, NothingHere) else 500 if isinstance(error, OSError) else 400
     return page(request, "failed.html", status, said=str(error) or words_of(request).not_found)
 
 

@@ -45,7 +45,7 @@ async def nobody_here(request: ConfirmationRequest) -> Consent:
     return Consent.NO
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Wish:
     text: str
     options: RunOptions
@@ -57,35 +57,43 @@ class Starter:
 
     def __init__(self, open_runtime: Open) -> None:
         self._open = open_runtime
-        self._wishes: asyncio.Queue[_Wish | None] = asyncio.Queue(MOST_AT_ONCE)
+        self._wishes: asyncio.Queue[_Wish | None] = asyncio.Queue(MOST_AT_ONCE + 1)
+        self._alive: set[_Wish] = set()
+        """From the wish to the end of its task."""
         self._running: set[asyncio.Task[None]] = set()
+        self._closing = False
 
     async def start(self, text: str, options: RunOptions) -> str:
         """Begins a task and returns its id. Raises ArtooError, OSError: what keeps it from beginning."""
-        if len(self._running) >= MOST_AT_ONCE:
+        if self._closing:
+            raise ConfigurationError("the page is being closed; begin it in a terminal: artoo run")
+        if len(self._alive) >= MOST_AT_ONCE:
             raise ConfigurationError(f"{MOST_AT_ONCE} tasks of this page run already; wait for one, or stop it")
         wish = _Wish(text, options, asyncio.get_running_loop().create_future())
-        try:
-            self._wishes.put_nowait(wish)
-        except asyncio.QueueFull:
-            raise ConfigurationError("too many tasks begin at once; try again") from None
+        self._alive.add(wish)
+        self._wishes.put_nowait(wish)
         return await wish.begun
 
     async def run(self) -> None:
         """Runs what is wished until `close`. A runtime that cannot be opened is tried again with the next wish."""
         while (wish := await self._wishes.get()) is not None:
+            opened = False
             try:
                 async with self._open() as runtime:
+                    opened = True
                     await self._serve(runtime, wish)
-                    return
             except (ArtooError, OSError) as error:
-                _refuse(wish, error)
+                if not opened:
+                    self._end(wish, error)
+                    continue
+                logger.warning("the tasks of the page have ended, but what ran them could not be closed: %s", error)
+            return
 
     def close(self) -> None:
-        """Asks `run` to end: running tasks are asked to end, then cut off."""
-        if self._wishes.full():
-            self._wishes.get_nowait()
-        self._wishes.put_nowait(None)
+        """Asks `run` to end: running tasks are asked to end, then cut off. Idempotent."""
+        if not self._closing:
+            self._closing = True
+            self._wishes.put_nowait(None)
 
     async def _serve(self, runtime: Runtime, first: _Wish) -> None:
         wish: _Wish | None = first
@@ -107,6 +115,7 @@ class Starter:
 
     async def _follow(self, runtime: Runtime, wish: _Wish) -> None:
         """Listens to a task to its end: a task that nobody listens to is ended."""
+        why: Exception = ConfigurationError("the task has ended before it began; `artoo log list` may know of it")
         try:
             async for envelope in runtime.stream(wish.text, options=wish.options):
                 if not wish.begun.done():
@@ -114,11 +123,12 @@ class Starter:
         except (ArtooError, OSError) as error:
             if wish.begun.done():
                 logger.warning("a task of the page has failed: %s", error)
-            _refuse(wish, error)
+            why = error
         finally:
-            wish.begun.cancel()
+            self._end(wish, why)
 
-
-def _refuse(wish: _Wish, error: Exception) -> None:
-    if not wish.begun.done():
-        wish.begun.set_exception(error)
+    def _end(self, wish: _Wish, why: Exception) -> None:
+        """Whoever waits for a task that has not begun is told `why`."""
+        self._alive.discard(wish)
+        if not wish.begun.done():
+            wish.begun.set_exception(why)

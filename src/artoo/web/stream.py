@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from collections.abc import AsyncGenerator, Iterable
 from itertools import islice
 from pathlib import Path
@@ -21,6 +22,8 @@ from artoo.web.team import books_of
 LOOK_SECONDS = 0.25
 """How often a log is looked at: one read that finds nothing, some 20 µs."""
 HOME_SECONDS = 1.0
+SHARED_SECONDS = 5.0
+"""How often the team's books are read anew where they lie in a store."""
 BEAT_SECONDS = 15.0
 """Something is heard as often as that: so a connection that is gone is noticed on both sides, also one that died
 without a word (a sleeping laptop, a tunnel that hangs)."""
@@ -120,7 +123,10 @@ def signatures(site: Site) -> dict[str, str]:
     """Each changes when what it is about would look different. Names, ends of logs and locks; no log is read."""
     root, home = tasks_directory(site.home), site.home
     books = books_of(site)
-    team = _digest(_state(path) for path in (books, books.with_name(f"{books.name}-wal")))
+    if site.config.store is None:
+        team = _digest(_state(path) for path in (books, books.with_name(f"{books.name}-wal")))
+    else:  # what other machines write there is not heard here: it is looked at anew now and then
+        team = _digest((int(time.monotonic() / SHARED_SECONDS),))
     listed, running = list[object](), list[object]()
     for name in _latest(root):
         end, runs = [_state(path) for path in parts_of(root / name)[-1:]], is_running(root / name)

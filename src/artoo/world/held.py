@@ -62,7 +62,7 @@ def held_by(members: Iterable[int], proc: Path = Path("/proc")) -> Held:
             _mapped(place, held)
         except (FileNotFoundError, ProcessLookupError):  # it has ended
             continue
-        except PermissionError:
+        except OSError:  # it hides them, or what it holds lies on a server that is gone
             held.trace = True
     return held
 
@@ -121,8 +121,8 @@ def _mapped(place: str, held: Held) -> None:
         try:
             seen = os.stat(f"{place}/map_files/{start:x}-{end:x}")
             identity, size = (seen.st_dev, seen.st_ino), seen.st_blocks * 512
-        except PermissionError:
-            held.trace = True
         except FileNotFoundError:
             continue
+        except OSError:  # we may not ask, or its file system is gone
+            held.trace = True
         held.add(identity, size, os.fsdecode(name))

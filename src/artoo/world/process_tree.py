@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,28 +23,21 @@ class Usage:
 
 def tree_usage(leader: int, proc: Path = Path("/proc")) -> Usage:
     """The usage of `leader` and all its descendants."""
-    children: dict[int, list[int]] = defaultdict(list)
-    threads: dict[int, int] = {}
-    for entry in os.listdir(proc):
-        if entry.isdigit():
-            parsed = _read_stat(proc / entry / "stat")
-            if parsed is not None:
-                children[parsed[0]].append(int(entry))
-                threads[int(entry)] = parsed[1]
-    members = tuple(_descendants(leader, children))
-    tasks = sum(threads.get(pid, 0) for pid in members)
+    found = _stats(proc)
+    members = (leader, *_below(leader, found))
+    tasks = sum(found[pid][1] for pid in members if pid in found)
     return Usage(members, tasks, sum(_own_memory(proc / str(pid) / "status") for pid in members))
 
 
 def descendants(leader: int, proc: Path = Path("/proc")) -> list[int]:
     """The processes below `leader`, without it."""
-    children: dict[int, list[int]] = defaultdict(list)
-    for entry in os.listdir(proc):
-        if entry.isdigit():
-            parsed = _read_stat(proc / entry / "stat")
-            if parsed is not None:
-                children[parsed[0]].append(int(entry))
-    return [pid for pid in _descendants(leader, children) if pid != leader]
+    return list(_below(leader, _stats(proc)))
+
+
+def _stats(proc: Path) -> dict[int, tuple[int, int]]:
+    """Parent and threads of every process."""
+    read = ((int(entry), _read_stat(proc / entry / "stat")) for entry in os.listdir(proc) if entry.isdigit())
+    return {pid: found for pid, found in read if found is not None}
 
 
 def _own_memory(path: Path) -> int:
@@ -65,9 +58,12 @@ def _read_stat(path: Path) -> tuple[int, int] | None:
     return int(fields[1]), int(fields[17])
 
 
-def _descendants(leader: int, children: dict[int, list[int]]) -> Iterable[int]:
-    todo = [leader]
+def _below(leader: int, stats: Mapping[int, tuple[int, int]]) -> Iterator[int]:
+    children: dict[int, list[int]] = defaultdict(list)
+    for pid, (parent, _) in stats.items():
+        children[parent].append(pid)
+    todo = list(children.pop(leader, ()))
     while todo:
         pid = todo.pop()
         yield pid
-        todo.extend(children.get(pid, ()))
+        todo.extend(children.pop(pid, ()))

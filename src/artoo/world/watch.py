@@ -52,12 +52,13 @@ def disk_usage(directories: Iterable[Path], stop_bytes: int, stop_paths: int) ->
         try:
             with os.scandir(todo.pop()) as entries:
                 for entry in entries:
-                    seen = entry.stat(follow_symlinks=False)
                     paths += 1
-                    total += seen.st_blocks * 512
-                    if entry.is_dir(follow_symlinks=False):
-                        todo.append(entry.path)
-        except OSError:  # being written at this moment, or closed by the command; the scan will see it
+                    # What was removed just now hides nothing of what lies beside it.
+                    with suppress(FileNotFoundError):
+                        total += entry.stat(follow_symlinks=False).st_blocks * 512
+                        if entry.is_dir(follow_symlinks=False):
+                            todo.append(entry.path)
+        except OSError:  # removed at this moment, or closed by the command; the scan will see it
             continue
     return total, paths
 

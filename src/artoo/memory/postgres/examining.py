@@ -66,7 +66,7 @@ def repair(connection: Connection) -> None:
     """Makes rows and sums follow the records. Writers wait until it is done, or keep theirs on disk."""
     connection.execute(b"SET LOCAL statement_timeout = 0")
     connection.execute(b"LOCK TABLE memory_megrams, memory_sums IN SHARE ROW EXCLUSIVE MODE")
-    for row in list(_every(connection)):
+    for row in _every(connection):
         try:
             right = _right(row)
         except RecordDamaged:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,8 +77,9 @@ class PostgresSink:
         if not self._behind:
             return
         stored = 0
-        for batch in self._spool.batches():
-            stored += self._salvaged(batch)
+        with closing(self._spool.batches()) as batches:
+            for batch in batches:
+                stored += self._salvaged(batch)
         self._behind = False
         if stored:
             _log.warning("memory: the store is back; %d entries that were kept on this machine are in it", stored)
@@ -85,7 +87,11 @@ class PostgresSink:
     def _salvaged(self, batch: list[Command]) -> int:
         """Stores what can be stored; a command that never can be is named and left out."""
         try:
-            return self._apply(batch)
+            done = self._apply(batch)
+            if done < len(batch):
+                gone = len(batch) - done
+                _log.warning("memory: %d entries that were kept here speak of a memory that is gone", gone)
+            return done
         except RecordDamaged as error:
             if len(batch) == 1:
                 _log.warning("memory: an entry that was kept on this machine cannot be stored: %s", error)

@@ -6,7 +6,7 @@ import fcntl
 import logging
 import os
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -56,29 +56,37 @@ class Spool:
         self.held = 0
 
     def add(self, commands: Sequence[Command]) -> None:
-        """Keeps them on disk. Raises MemoryStoreError when there is no room for them."""
+        """Keeps them on disk, all or none. Raises MemoryStoreError when there is no room for them."""
         data = b"".join(_line(command) + b"\n" for command in commands)
         try:
             descriptor = self._opened()
-            if os.fstat(descriptor).st_size + len(data) > self._most_bytes:
+            size = os.fstat(descriptor).st_size
+            if size + len(data) > self._most_bytes:
                 raise MemoryStoreError(
                     f"{self._path} is full ({self._most_bytes:,} bytes), and the store is still away; more is lost."
                 )
-            os.write(descriptor, data)
-            os.fsync(descriptor)
+            _append(descriptor, data, size)
         except OSError as error:
             raise MemoryStoreError(f"Cannot keep memory in {self._path}: {error}. Free some room.") from error
         self.held += len(commands)
 
-    def batches(self) -> Iterator[list[Command]]:
-        """What is kept, from processes that ended as well, oldest first. A file goes when all of it was taken."""
-        for path, descriptor in self._files():
-            yield from self._read(path, descriptor)
-            path.unlink(missing_ok=True)
-            os.close(descriptor)
-            if descriptor == self._own:
-                self._own, self.held = None, 0
-                self._path = self._directory / f"{uuid.uuid4().hex}.jsonl"
+    def batches(self) -> Generator[list[Command]]:
+        """What is kept, from processes that ended as well, oldest first. A file goes when all of it was taken.
+
+        Close it: a file that was not taken to its end is then free for whoever comes next. Raises MemoryStoreError
+        when this process's own file cannot be read.
+        """
+        for path in self._left():
+            yield from _taken_over(path)
+        if self._own is not None:
+            try:
+                yield from _read(self._path, self._own)
+                self._path.unlink(missing_ok=True)
+            except OSError as error:
+                raise MemoryStoreError(f"Cannot read what memory keeps in {self._path}: {error}") from error
+            self.close()
+            self.held = 0
+            self._path = self._directory / f"{uuid.uuid4().hex}.jsonl"
 
     def close(self) -> None:
         """Lets go of the file; what it holds is for whoever comes next."""
@@ -87,40 +95,80 @@ class Spool:
             os.close(descriptor)
 
     def _opened(self) -> int:
+        """The own file. It has its name only when it is locked: nobody takes it for one that was left."""
         if self._own is None:
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._own = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            fcntl.flock(self._own, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return self._own
-
-    def _files(self) -> Iterator[tuple[Path, int]]:
-        """The left ones first: they are older."""
-        for path in sorted(self._directory.glob("*.jsonl")) if self._directory.exists() else ():
-            if path == self._path:
-                continue
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            hidden = self._path.with_suffix(".new")
+            descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(descriptor)  # somebody's own
-                continue
-            yield path, descriptor
-        if self._own is not None:
-            yield self._path, self._own
+                hidden.rename(self._path)
+            except OSError:
+                os.close(descriptor)
+                raise
+            self._own = descriptor
+        return self._own
 
-    def _read(self, path: Path, descriptor: int) -> Iterator[list[Command]]:
-        """Slices of a file. After a crash in between some come twice, which their ids make harmless."""
-        with path.open("rb") as lines:
-            batch: list[Command] = []
-            for line in lines:
-                command = _command(path, line)
-                if command is not None:
-                    batch.append(command)
-                if len(batch) == TOGETHER:
-                    yield batch
-                    batch = []
-            if batch:
+    def _left(self) -> list[Path]:
+        """Files of other processes, whether they live or not, those first that were written to first."""
+        return sorted((path for path in self._directory.glob("*.jsonl") if path != self._path), key=_written)
+
+
+def _written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # another process has taken it
+        return 0.0
+
+
+def _append(descriptor: int, data: bytes, size: int) -> None:
+    """Writes all of it after `size` bytes, or raises OSError and leaves the file as it was."""
+    done = 0
+    try:
+        while done < len(data):
+            done += os.write(descriptor, data[done:])
+        os.fsync(descriptor)
+    except OSError:
+        os.ftruncate(descriptor, size)
+        raise
+
+
+def _taken_over(path: Path) -> Iterator[list[Command]]:
+    """What a process has left that ended; nothing of one that lives, or that somebody else has taken over."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        _log.warning("memory: what was kept in %s cannot be read, and stays there: %s", path, error)
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(descriptor).st_nlink:  # else it was taken to its end while we came
+            yield from _read(path, descriptor)
+            path.unlink(missing_ok=True)
+    except BlockingIOError:
+        return  # somebody's own
+    except OSError as error:
+        _log.warning("memory: what was kept in %s cannot be read, and stays there: %s", path, error)
+    finally:
+        os.close(descriptor)
+
+
+def _read(path: Path, descriptor: int) -> Iterator[list[Command]]:
+    """Slices of a file. After a crash in between some come twice, which their ids make harmless."""
+    with open(os.dup(descriptor), "rb") as lines:  # noqa: PTH123 (of a descriptor)
+        lines.seek(0)
+        batch: list[Command] = []
+        for line in lines:
+            command = _command(path, line)
+            if command is not None:
+                batch.append(command)
+            if len(batch) == TOGETHER:
                 yield batch
+                batch = []
+        if batch:
+            yield batch
 
 
 def _line(command: Command) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +14,7 @@ from artoo.runtime.config import Config, Control
 from artoo.runtime.config_file import checked
 from artoo.runtime.home import CONFIG_NAME
 from artoo.runtime.tuning.proposing import ALL, Proposed
-from artoo.settings.text_file import bytes_of, decoded
+from artoo.settings.text_file import bytes_of, decoded, put
 
 FILE = "tuning.json"
 MOST_ACCEPTED = 1_000
@@ -111,11 +110,11 @@ def accept(home: Path, number: int, at: datetime) -> Accepted:
         )
     from artoo.settings.yaml_edit import with_value
 
-    value = int(proposal.value) if proposal.name == "kill_after" else proposal.value
     accepted = Accepted(proposal=proposal, at=at, was=_own(config.control, proposal.type, proposal.name))
-    _change(home, lambda: with_value(text, route(proposal), value))
+    _change(home, lambda: with_value(text, route(proposal), _written(proposal.name, proposal.value)))
     left = tuple(each for each in tuning.proposals if each.number != number)
-    _write(home, tuning.model_copy(update={"proposals": left, "accepted": (*tuning.accepted, accepted)}))
+    known = (*tuning.accepted, accepted)[-MOST_ACCEPTED:]
+    _write(home, tuning.model_copy(update={"proposals": left, "accepted": known}))
     return accepted
 
 
@@ -137,7 +136,11 @@ def revoke(home: Path, number: int) -> Accepted:
     was = accepted.was
     _change(
         home,
-        lambda: without_value(text, route(proposal)) if was is None else with_value(text, route(proposal), was),
+        lambda: (
+            without_value(text, route(proposal))
+            if was is None
+            else with_value(text, route(proposal), _written(proposal.name, was))
+        ),
     )
     left = tuple(each for each in tuning.accepted if each is not accepted)
     _write(home, tuning.model_copy(update={"accepted": left}))
@@ -161,7 +164,13 @@ def _own(control: Control, type_: str, name: str) -> float | None:
     section = control if type_ == ALL else control.by_type.get(type_)
     if section is None or _field(name) not in section.model_fields_set:
         return None
-    return float(getattr(section, _field(name)))
+    own: float | None = getattr(section, _field(name))
+    return None if own is None else float(own)
+
+
+def _written(name: str, value: float) -> float:
+    """As the configuration takes it."""
+    return int(value) if name == "kill_after" else value
 
 
 def _field(name: str) -> str:
@@ -179,15 +188,8 @@ def _change(home: Path, changed: Callable[[], str]) -> None:
     path = home / CONFIG_NAME
     text = changed()
     checked(text, path, {})
-    _replace(path, text)
+    put(path, text)
 
 
 def _write(home: Path, tuning: Tuning) -> None:
-    _replace(home / FILE, tuning.model_dump_json(indent=1) + "\n")
-
-
-def _replace(path: Path, text: str) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    put(home / FILE, tuning.model_dump_json(indent=1) + "\n")

@@ -54,6 +54,7 @@ class HomeWords(Spoken):
     )
     at_work = Said("At work", "正在进行")
     board_waits = Said("on the board", "任务板")
+    team_unread = Said("board and letters cannot be read", "看板和信件无法读取")
     letters_wait = Said("letters to you that you have not read: {count}", "您还没有读的信：{count}")
     # states
     running = Said("running", "运行中")
