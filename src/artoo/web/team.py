@@ -53,7 +53,7 @@ async def board_task(request: Request) -> Response:
     task_id, why = str(request.path_params["task"]), ""
     async with open_office(site_of(request).config) as office:
         found = await office.board.get(task_id)
-        work = await asyncio.to_thread(office.submissions.of(found.id, found.submission).work)
+        work = await office.approvals.work(found)
         proposal = None
         if found.state is BoardState.REVIEW:
             try:
@@ -143,7 +143,7 @@ class Waiting:
 
 async def waiting_for_operator(site: Site) -> Waiting:
     """For the first page. A home without a team stays one: no books are opened there."""
-    if not await asyncio.to_thread(books_of(site).exists):
+    if site.config.store is None and not await asyncio.to_thread(books_of(site).exists):
         return Waiting()
     async with open_office(site.config) as office:
         return Waiting(

@@ -18,6 +18,7 @@ from artoo.ports.confirm import Questions
 from artoo.ports.world import View
 from artoo.runtime.artoo import Artoo
 from artoo.runtime.options import RunOptions
+from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.submissions import Submissions
 from artoo.world.closing import opened
 from artoo.world.pending import DAY, PendingRecord, forget_pending
@@ -41,13 +42,18 @@ class Attempt:
     kept: bool = False
 
 
-async def begin(artoo: Artoo, submissions: Submissions, task: BoardTask, places: RunOptions) -> Attempt:
+async def begin(
+    artoo: Artoo, submissions: Submissions, task: BoardTask, places: RunOptions, exchange: Exchange | None = None
+) -> Attempt:
     """A new attempt, on what was handed in before or on the files as they are now. `places`: where it works.
+
+    What another machine handed in is not gone on with: its view here, if there is one, is of an earlier submission.
 
     Raises SandboxError and ConfigurationError when there is no view to work in.
     """
     attempt = await reopened(artoo, submissions, task, places)
-    standing = await asyncio.to_thread(_taken_up, submissions, task.id)
+    stale = exchange is not None and exchange.is_elsewhere(task)
+    standing = await asyncio.to_thread(_taken_up, submissions, task.id, stale)
     await attempt.trunk.drop(attempt.name)
     return replace(attempt, view=attempt.trunk.fork(attempt.name), standing=standing, kept=False)
 
@@ -61,8 +67,8 @@ async def reopened(artoo: Artoo, submissions: Submissions, task: BoardTask, plac
     return Attempt(trunk, trunk.fork(name), name, kept=kept)
 
 
-def _taken_up(submissions: Submissions, board_task: str) -> tuple[str, ...]:
-    """What stands in the view already. A view that the person's files have left behind is forgotten."""
+def _taken_up(submissions: Submissions, board_task: str, stale: bool) -> tuple[str, ...]:
+    """What stands in the view already. One that is `stale`, or that real files left behind, is forgotten."""
     try:
         submissions.enter(board_task)
     except OSError as error:
@@ -72,6 +78,9 @@ def _taken_up(submissions: Submissions, board_task: str) -> tuple[str, ...]:
         return ()
     with opened(place, submissions.home) as view:
         if not place.exists:
+            return ()
+        if stale:
+            place.remove()
             return ()
         forget_pending(place)
         found = view.difference()

@@ -12,6 +12,7 @@ from pathlib import Path
 from artoo.agents.asking import Asking
 from artoo.agents.board import Board
 from artoo.agents.database import Database, database_path
+from artoo.agents.differences import Differences
 from artoo.agents.embedded import EmbeddedDatabase
 from artoo.agents.folders import Found, find_agents
 from artoo.agents.foreign import Foreign
@@ -33,6 +34,7 @@ from artoo.runtime.machine import machine_name
 from artoo.runtime.projects import Projects
 from artoo.runtime.system import SystemClock, UuidIds
 from artoo.runtime.team.approval import Approvals
+from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.submissions import Submissions
 from artoo.store.address import parse
 from artoo.store.connecting import check_installed
@@ -42,7 +44,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Office:
-    """Everything durable of a home's team."""
+    """Everything durable of a home's team. `exchange`: where several machines share the books."""
 
     config: Config
     database: Database
@@ -64,6 +66,7 @@ class Office:
     projects: Projects
     machines: Machines
     seats: Seats
+    exchange: Exchange | None
 
     @property
     def home(self) -> Path:
@@ -155,6 +158,10 @@ async def open_office(
         merges = Merges(database, policies)
         mailbox, wake = Mailbox(database, clock, ids), Wake(database, clock)
         submissions = Submissions(home)
+        exchange = None
+        if config.store is not None:
+            differences, workspace = Differences(database), config.workspace_path
+            exchange = Exchange(board, differences, submissions, projects, workspace, machine, parse(config.store))
         yield Office(
             config=config,
             database=database,
@@ -166,7 +173,7 @@ async def open_office(
             pulses=Pulses(database),
             wake=wake,
             submissions=submissions,
-            approvals=Approvals(board, merges, submissions, config.allow, config.apply, machine),
+            approvals=Approvals(board, merges, submissions, config.allow, config.apply, machine, exchange),
             foreign=foreign,
             foreign_post=ForeignPost(database),
             policies=policies,
@@ -176,4 +183,5 @@ async def open_office(
             projects=projects,
             machines=Machines(database),
             seats=Seats(database),
+            exchange=exchange,
         )

@@ -173,6 +173,7 @@ class Team:
             remember=self._minds.remember,
             note=self._minds.note,
             project_place=office.projects.place,
+            exchange=office.exchange,
         )
 
     def _heartbeat(self, folder: AgentFolder) -> Heartbeat:
@@ -269,6 +270,8 @@ class Team:
             await self.office.board.work.recover()
             await self.office.mailbox.recover()
             await self.office.approvals.finish_cut()
+            if self.office.exchange is not None:
+                await self.office.exchange.keep_up()
             await archive_old(self.office)
             await self._recruit(group, beating)
 
