@@ -126,6 +126,7 @@ async def crew(
     allow: tuple[str, ...] = (),
     limits: Mapping[str, tuple[str, ...]] | None = None,
     config: Config | None = None,
+    worker: bool = False,
 ) -> AsyncGenerator[Crew]:
     """A team at work, stopped at the end. `config`: of a home of the caller's; `allow` is not looked at then."""
     project = place / "project"
@@ -143,7 +144,7 @@ async def crew(
         model = ScriptedModel(script)
         async with (
             Artoo(config, model=model, clock=clock, environ={}) as artoo,
-            open_team(office, artoo, small_model=True, grace=5.0) as team,
+            open_team(office, artoo, small_model=True, grace=5.0, worker=worker) as team,
         ):
             found = Crew(office, team, artoo, project)
             artoo.bus.attach(found.envelopes.append)

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from artoo.agents.agent_files import AgentFiles
 from artoo.agents.asking import Asking
 from artoo.agents.board import Board
 from artoo.agents.database import Database, database_path
@@ -44,7 +45,8 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Office:
-    """Everything durable of a home's team. `exchange`: where several machines share the books."""
+    """Everything durable of a home's team. `exchange` and `agent_files`: where several machines share the
+    books."""
 
     config: Config
     database: Database
@@ -67,6 +69,7 @@ class Office:
     machines: Machines
     seats: Seats
     exchange: Exchange | None
+    agent_files: AgentFiles | None
 
     @property
     def home(self) -> Path:
@@ -184,4 +187,5 @@ async def open_office(
             machines=Machines(database),
             seats=Seats(database),
             exchange=exchange,
+            agent_files=None if config.store is None else AgentFiles(database),
         )
