@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import click
 import psycopg
 import pytest
+from click.testing import CliRunner, Result
 from team_world import Answering, Crew, crew, exists, plan, settled, shell, write
 
 from artoo import Config
+from artoo.cli import settle_commands
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, Complexity, TrustLevel
-from artoo.contracts.errors import ActivityStoreError, ClaimLost, SandboxError
+from artoo.contracts.errors import ActivityStoreError, ClaimLost, ConfigurationError, SandboxError
 from artoo.runtime.pending import find_pending, pendings
 from artoo.runtime.team import approval
 from artoo.runtime.team.exchange import Exchange
@@ -324,6 +328,49 @@ async def test_discarded_where_it_was_made(place: Path, store: StoreAddress) -> 
     async with open_office(laptop) as office:
         with pytest.raises(SandboxError, match="discarded or have expired"):
             await office.approvals.look(await office.board.get(task.id))
+
+
+@pytest.mark.usefixtures("site")
+async def test_commands_settle_it_by_hand(place: Path, store: StoreAddress) -> None:
+    """`artoo diff` and `artoo apply`, in parts, work on what another machine handed in, on this machine alone from
+    then on; the approval then completes it. To drop it is to reject it."""
+    task, laptop = await handed_in(place, store, doing(SCRIPT))
+    clone = place / "laptop" / "site"
+    settings = {
+        "store": store.url,
+        "projects": [str(clone)],
+        "workspace": str(laptop.workspace_path),
+        "memory": {"enabled": False},
+    }
+    laptop.home.mkdir(parents=True)
+    (laptop.home / "config.yaml").write_text(json.dumps(settings))
+    runner = CliRunner(env={"ARTOO_HOME": str(laptop.home)})
+
+    async def said(command: click.Command, *arguments: str) -> Result:
+        return await asyncio.to_thread(runner.invoke, command, arguments)
+
+    shown = json.loads((await said(settle_commands.diff, task.id[:13], "--json")).stdout)
+    assert {change["path"] for change in shown["review"]["changes"]} == {
+        str(clone / "a.txt"), str(clone / "new.txt"),
+    }  # fmt: skip
+    dropped = await said(settle_commands.discard, task.id)
+    assert isinstance(dropped.exception, ConfigurationError) and "reject WHY" in str(dropped.exception)
+    part = await said(settle_commands.apply, task.id, str(clone / "new.txt"), "--json")
+    assert part.exit_code == 0 and json.loads(part.stdout)["state"] == "partly"
+    assert (clone / "new.txt").exists() and (clone / "a.txt").read_text() == "one\n"
+    async with open_office(machine(place, store, "server")) as office:
+        proposal = await office.approvals.look(await office.board.get(task.id))
+        assert proposal is not None
+        with pytest.raises(ClaimLost, match="is being applied on"):
+            await office.approvals.approve(task.id, OPERATOR, "", submission=1, digest=proposal.digest)
+    rest = await said(settle_commands.apply, task.id, "--json")
+    assert rest.exit_code == 0 and json.loads(rest.stdout)["state"] == "applied"
+    assert (clone / "a.txt").read_text() == "edited\n"
+    async with open_office(laptop) as office:
+        assert (await office.approvals.approve(task.id, OPERATOR, "", submission=1)).completed
+        assert await pieces(office) == (0, 0)
+    undo(laptop.home, task.id)
+    assert (clone / "a.txt").read_text() == "one\n" and not (clone / "new.txt").exists()
 
 
 @pytest.mark.usefixtures("site")
