@@ -14,6 +14,7 @@ from artoo.agents.database import database_path
 from artoo.agents.left import Left, left_to_operator
 from artoo.contracts.agents import OPERATOR, BoardState
 from artoo.contracts.errors import ConfigurationError, SandboxError
+from artoo.runtime.config import Config
 from artoo.runtime.team.by_hand import move as move_by_hand
 from artoo.runtime.team.by_hand import moves_from, read_letter
 from artoo.runtime.team.instance import serving
@@ -143,9 +144,14 @@ class Waiting:
 
 async def waiting_for_operator(site: Site) -> Waiting:
     """For the first page. A home without a team stays one: no books are opened there."""
-    if site.config.store is None and not await asyncio.to_thread(books_of(site).exists):
+    if not await asyncio.to_thread(books_of(site).exists):
         return Waiting()
-    async with open_office(site.config) as office:
+    return await waiting_in(site.config)
+
+
+async def waiting_in(config: Config) -> Waiting:
+    """What the books say. Raises ActivityStoreError."""
+    async with open_office(config) as office:
         return Waiting(
             await left_to_operator(office.database, office.policies), await office.mailbox.unread(OPERATOR)
         )

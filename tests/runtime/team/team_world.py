@@ -21,8 +21,8 @@ from artoo.testing.replies import Scripted
 
 T = TypeVar("T")
 
-PATIENCE = 30.0
-"""Seconds after which a state that does not come is a failing test instead of a silent one."""
+PATIENCE = 120.0
+"""Seconds after which a state that does not come is a failing test instead of a silent one: for a busy machine."""
 
 Answering = Callable[[Asked], Scripted]
 

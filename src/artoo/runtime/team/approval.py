@@ -101,7 +101,10 @@ class Approvals:
         async with self._alone(), self._at_hand(task):
             if applying:
                 await self._take(task)
-            yield
+            try:
+                yield
+            finally:
+                await asyncio.shield(self._let_go_if_untouched(task))
 
     async def approve(
         self, task_id: str, actor: str, reason: str, *, submission: int, digest: str | None = None
@@ -177,7 +180,7 @@ class Approvals:
             if intent is not None:
                 await self._carry_out(task, papers, intent)
                 return True
-            await self._let_go(task)
+            await self._let_go_if_untouched(task)
             if self._is_elsewhere(task) or task.reviewer == OPERATOR or not await self._merges.passes(task_id):
                 return False
             await self._rule(task, Intent(actor=POLICY, reason="", submission=task.submission, digest=""))
@@ -194,6 +197,12 @@ class Approvals:
         """Files take effect on one machine. Raises ClaimLost when that is another one."""
         if self._exchange is not None:
             await self._exchange.differences.take(task.id, task.submission)
+
+    async def _let_go_if_untouched(self, task: BoardTask) -> None:
+        """Another machine may apply it, unless something of it took effect here by hand."""
+        if self._exchange is None or await asyncio.to_thread(took_effect, self._submissions, task.id):
+            return
+        await self._let_go(task)
 
     async def _let_go(self, task: BoardTask) -> None:
         if self._exchange is not None:
