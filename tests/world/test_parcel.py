@@ -25,7 +25,7 @@ from artoo.world.packing import pack
 from artoo.world.parcel import Item, Known, Manifest, StaysHere
 from artoo.world.undo import undo
 from artoo.world.unpacking import is_brought, unpack
-from artoo.world.view_place import ViewPlace, Views
+from artoo.world.view_place import Footing, ViewKind, ViewPlace, Views
 
 Change = Callable[[Path], object]
 
@@ -71,7 +71,7 @@ def brought(parcel: io.BytesIO, world: World) -> ViewPlace:
     """The view that a parcel becomes on a machine."""
     place = Views(world.artoo_home).place("task-1")
     with place.locked():
-        unpack(parcel, place, world.roots, (world.project, world.roots.workspace))
+        unpack(parcel, place, Footing(ViewKind.OVERLAY, world.roots, (world.project, world.roots.workspace)))
     assert is_brought(place)
     return place
 

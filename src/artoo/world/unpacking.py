@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import BinaryIO
 
 from pydantic import ValidationError
 
 from artoo.contracts.changes import Node, path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import Roots
 from artoo.world.base import Base, append_base
 from artoo.world.converge import now_at
 from artoo.world.files import parent_of, set_metadata
@@ -27,25 +25,23 @@ from artoo.world.journal import StateRecord, record_bytes
 from artoo.world.nodes import NodeState, digest_file
 from artoo.world.parcel import MOST_MANIFEST, Item, Known, Manifest, Where
 from artoo.world.stage import make_upper, remove_tree
-from artoo.world.view_place import TRUNK, ViewKind, ViewPlace
+from artoo.world.view_place import TRUNK, Footing, ViewPlace
 
 _CHUNK = 1 << 20
 _BROUGHT = "brought"
 """Marks a view that holds another machine's work, to be looked at: nothing is lost when it goes."""
 
 
-def unpack(
-    source: BinaryIO, place: ViewPlace, roots: Roots, covered: Sequence[Path], kind: ViewKind = ViewKind.OVERLAY
-) -> None:
+def unpack(source: BinaryIO, place: ViewPlace, footing: Footing, *, to_look: bool = True) -> None:
     """Makes the view `place`, whose lock is held, what the parcel says; what was there goes. Blocking.
 
-    It is marked as brought. `covered`: the real directories that the view lies over; project and workspace are in
-    them. Raises SandboxError for a parcel that cannot be read, or that leads out of its places, and OSError (disk
-    full): there is no view then.
+    Project and workspace of the footing are in what it covers. `to_look`: nobody goes on in it; it is marked so.
+    Raises SandboxError for a parcel that cannot be read, or that leads out of its places, and OSError (disk full):
+    there is no view then.
     """
     manifest = manifest_of(source)
     empty(place)
-    laying = _Laying(place, roots, tuple(covered))
+    laying = _Laying(place, footing)
     try:
         for item in manifest.items:
             try:
@@ -54,8 +50,9 @@ def unpack(
                 raise SandboxError(f"the parcel puts {item.path!r} below a file or a link: refused") from error
         laying.end(source)
         append_base(place.base_file(), laying.bases)
-        (place.base / _BROUGHT).touch(mode=0o600)
-        place.make(kind, roots, covered)
+        if to_look:
+            (place.base / _BROUGHT).touch(mode=0o600)
+        place.make(footing.kind, footing.roots, footing.covered)
     except BaseException:
         empty(place)
         raise
@@ -96,16 +93,16 @@ class _Top:
 class _Laying:
     """The layers of one view while they are filled."""
 
-    def __init__(self, place: ViewPlace, roots: Roots, covered: tuple[Path, ...]) -> None:
+    def __init__(self, place: ViewPlace, footing: Footing) -> None:
         self.bases: list[Base] = []
         self._undressed: list[tuple[_Top, str, StateRecord]] = []
         self._places: Mapping[Where, str] = {
-            "project": printable_path(os.fsencode(roots.project)),
-            "workspace": printable_path(os.fsencode(roots.workspace)),
+            "project": printable_path(os.fsencode(footing.roots.project)),
+            "workspace": printable_path(os.fsencode(footing.roots.workspace)),
         }
         self._tops: list[_Top] = []
         place.base.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for number, root in enumerate(covered):
+        for number, root in enumerate(footing.covered):
             upper = place.upper(TRUNK, number)
             upper.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             make_upper(upper, root)

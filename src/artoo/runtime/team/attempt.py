@@ -47,13 +47,14 @@ async def begin(
 ) -> Attempt:
     """A new attempt, on what was handed in before or on the files as they are now. `places`: where it works.
 
-    What another machine handed in is not gone on with: its view here, if there is one, is of an earlier submission.
+    What another machine handed in is laid over the files here, where it can be had, and gone on with.
 
     Raises SandboxError and ConfigurationError when there is no view to work in.
     """
     attempt = await reopened(artoo, submissions, task, places)
-    stale = exchange is not None and exchange.is_elsewhere(task)
-    standing = await asyncio.to_thread(_taken_up, submissions, task.id, stale)
+    if exchange is not None:
+        await exchange.take_over(task, attempt.trunk)
+    standing = await asyncio.to_thread(_taken_up, submissions, task.id)
     await attempt.trunk.drop(attempt.name)
     return replace(attempt, view=attempt.trunk.fork(attempt.name), standing=standing, kept=False)
 
@@ -67,8 +68,8 @@ async def reopened(artoo: Artoo, submissions: Submissions, task: BoardTask, plac
     return Attempt(trunk, trunk.fork(name), name, kept=kept)
 
 
-def _taken_up(submissions: Submissions, board_task: str, stale: bool) -> tuple[str, ...]:
-    """What stands in the view already. One that is `stale`, or that real files left behind, is forgotten."""
+def _taken_up(submissions: Submissions, board_task: str) -> tuple[str, ...]:
+    """What stands in the view already. A view that the person's files have left behind is forgotten."""
     try:
         submissions.enter(board_task)
     except OSError as error:
@@ -78,9 +79,6 @@ def _taken_up(submissions: Submissions, board_task: str, stale: bool) -> tuple[s
         return ()
     with opened(place, submissions.home) as view:
         if not place.exists:
-            return ()
-        if stale:
-            place.remove()
             return ()
         forget_pending(place)
         found = view.difference()

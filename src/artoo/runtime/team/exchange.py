@@ -25,6 +25,7 @@ from artoo.contracts.agents import BoardState, BoardTask, SubmittedWork
 from artoo.contracts.errors import ActivityStoreError, ConfigurationError, GovernanceRefused, SandboxError
 from artoo.contracts.settling import Review
 from artoo.ports.sandbox import Roots
+from artoo.ports.world import View
 from artoo.runtime.projects import Projects
 from artoo.runtime.team.submissions import Submissions
 from artoo.store.address import StoreAddress
@@ -34,7 +35,8 @@ from artoo.world.packing import pack
 from artoo.world.parcel import StaysHere
 from artoo.world.union import RealFiles, Union
 from artoo.world.unpacking import is_brought, unpack
-from artoo.world.view_place import PATIENCE_SECONDS
+from artoo.world.view import LayeredView
+from artoo.world.view_place import PATIENCE_SECONDS, Footing, ViewKind
 
 logger = logging.getLogger(__name__)
 
@@ -181,13 +183,37 @@ class Exchange:
         work = await self.work(task)
         if work is not None:
             await asyncio.to_thread(self._submissions.of(task.id, task.submission).keep, work)
-        await asyncio.to_thread(self._lay if kept.size else self._forget_earlier, task, kept)
+        if kept.size:
+            await asyncio.to_thread(self._lay_to_look, task, kept)
+        else:
+            await asyncio.to_thread(self._forget_earlier, task)
 
-    def _lay(self, task: BoardTask, kept: Kept) -> None:
+    async def take_over(self, task: BoardTask, view: View) -> None:
+        """Makes `view`, the task's trunk, what another machine handed in: it is gone on with here.
+
+        Empty when that cannot be had: then the work begins anew. Raises ActivityStoreError.
+        """
+        if not self.is_elsewhere(task):
+            return
+        kept = await self.kept(task)
+        if isinstance(view, LayeredView) and kept is not None and kept.is_here and kept.size:
+            try:
+                await asyncio.to_thread(lambda: self._lay(task, kept, view.footing, to_look=False))
+            except SandboxError as error:
+                logger.info("task %s is begun anew, and not gone on with: %s", task.id, error)
+            else:
+                return
+        await asyncio.to_thread(self._forget_earlier, task)
+
+    def _lay_to_look(self, task: BoardTask, kept: Kept) -> None:
+        roots = self._roots(task)
+        self._lay(task, kept, Footing(ViewKind.OVERLAY, roots, _covered(roots)), to_look=True)
+
+    def _lay(self, task: BoardTask, kept: Kept, footing: Footing, *, to_look: bool) -> None:
         from artoo.store.opened import opened
         from artoo.store.parcels import receive
 
-        roots, place = self._roots(task), self._submissions.view(task.id)
+        place = self._submissions.view(task.id)
         try:
             self._submissions.enter(task.id)
             with tempfile.TemporaryFile(dir=self._submissions.folder) as parcel:
@@ -197,12 +223,12 @@ class Exchange:
                     with opened_view(place, self._submissions.home):  # an apply that a crash cut is finished first
                         pass
                 with place.locked(PATIENCE_SECONDS):
-                    unpack(parcel, place, roots, _covered(roots))
+                    unpack(parcel, place, footing, to_look=to_look)
         except OSError as error:
             raise SandboxError(f"the files of task {task.id} cannot be laid out: {error.strerror}") from error
 
-    def _forget_earlier(self, task: BoardTask, kept: Kept) -> None:
-        """The submission has no files: what this machine handed in before is not part of it."""
+    def _forget_earlier(self, task: BoardTask) -> None:
+        """What this machine handed in before is no part of what waits now."""
         place = self._submissions.view(task.id)
         if place.exists:
             with place.locked(PATIENCE_SECONDS):
