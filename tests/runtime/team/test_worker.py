@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import sys
 from pathlib import Path
 
 import psycopg
 import pytest
-from team_world import crew, exists, plan, settled, write
+from team_world import PATIENCE, crew, exists, plan, settled, write
 
 from artoo import Config
 from artoo.agents.folders import IDENTITY
@@ -120,3 +123,34 @@ async def test_it_needs_a_store(place: Path) -> None:
     with pytest.raises(ConfigurationError, match="set `store`"):
         async with crew(place, Model(), trust={}, config=machine(place, None, "alone"), worker=True):
             pass
+
+
+async def test_the_command_works_until_it_is_stopped(place: Path, store: StoreAddress) -> None:
+    """`artoo worker` says for whom it works, and ends well when it is asked to."""
+    laptop = machine(place, store, "laptop")
+    async with crew(place / "laptop", Model(), trust=ADA, config=laptop):
+        pass
+    home = place / "server" / "home"
+    environ = {**os.environ, "ARTOO_HOME": str(home), "ARTOO_STORE": store.url, "HOME": str(place)}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "artoo", "worker", "--json"),
+        env=environ,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(PATIENCE):
+            assert process.stderr is not None
+            said = ""
+            while "ada at work" not in said:
+                line = (await process.stderr.readline()).decode()
+                assert line, said
+                said += line
+            process.send_signal(signal.SIGTERM)
+            await process.stderr.read()
+            assert await process.wait() == 0, said
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert (home / BORROWED / "ada" / IDENTITY).exists()
