@@ -76,7 +76,8 @@ class Allocation:
         names = ", ".join(["''", *(f":{name}" for name in self._named)])
         here = f"project IN ({names})"
         self._here = "" if projects is None else f" AND {here}"
-        self._seen = f" AND {_MADE_HERE}" if projects is None else f" AND ({_MADE_HERE} OR ({here} AND {_SENT}))"
+        files = _MADE_HERE if projects is None else f"({_MADE_HERE} OR ({here} AND {_SENT}))"
+        self._reviewable = f" AND {files}"
 
     async def peek(self, agent: str) -> Waiting | None:
         """What the agent would turn to now; None: nothing, or it is paused. Changes nothing."""
@@ -148,7 +149,7 @@ class Allocation:
             table, condition, order = "mails", _TO_READ, "position"
         else:
             table, order = "tasks", "queue"
-            condition = f"({_TO_WORK}){self._here}" if kind == "task" else _TO_REVIEW + self._seen
+            condition = f"({_TO_WORK}){self._here}" if kind == "task" else _TO_REVIEW + self._reviewable
         return (
             f"SELECT {columns} FROM {table} WHERE priority = '{priority.value}' AND {condition}"
             f" ORDER BY {order} LIMIT 1"
