@@ -222,9 +222,11 @@ def test_seed_configuration_works(run: Run, home: Path) -> None:
 
 
 def test_serve_needs_agents(run: Run, home: Path) -> None:
-    """Serving nobody is refused, and so is serving twice."""
+    """Serving nobody is refused, and so is serving twice, and working for others where there are none."""
     ended = run("serve")
     assert ended.code == 2 and "artoo agent new" in ended.errors
+    ended = run("worker")
+    assert ended.code == 2 and "set `store`" in ended.errors
     with only_instance(home):
         ended = run("serve")
         assert ended.code == 2 and "runs for" in ended.errors

@@ -18,7 +18,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.memory import MemoryAction
 from artoo.contracts.tags import tool_pair
 from artoo.memory.opening import open_store
-from artoo.runtime.elsewhere import find_log_elsewhere, verify_shared
+from artoo.runtime.elsewhere import find_log_elsewhere, list_elsewhere, verify_shared
 from artoo.runtime.machine import machine_name
 from artoo.runtime.sharing import Sharing
 from artoo.runtime.system import SystemClock, UuidIds
@@ -119,6 +119,31 @@ async def test_a_task_is_read_on_another_machine(laptops: tuple[Laptop, Laptop])
     memory = await open_store(other.address, other.home / "spool", SystemClock(), UuidIds())
     assert (await memory.query_mk(*tool_pair("glob"))).action is MemoryAction.EXPLOIT
     await memory.close()
+
+
+async def test_tasks_of_all_machines_are_listed(
+    laptops: tuple[Laptop, Laptop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list has every machine's tasks, latest first, with machine, request and ending, from the ends of their
+    logs alone; a store that is away leaves this machine's, and says so."""
+    one, other = laptops
+    tasks = [await one.work(), await other.work(), await one.work()]
+    for ends in (256 * 1024, 4_000):  # a whole log, and one whose middle is not looked at
+        monkeypatch.setattr("artoo.runtime.elsewhere.ENDS", ends)
+        found = list_elsewhere(other.home, other.address, 20)
+        assert [each.summary.task_id for each in found] == [tasks[2], tasks[0]]
+        assert {each.machine for each in found} == {one.machine}
+        assert {each.summary.request for each in found} == {"list the text files"}
+        assert all(each.summary.result is not None for each in found)
+    assert [each.summary.task_id for each in list_elsewhere(other.home, other.address, 1)] == [tasks[2]]
+    environ = {"ARTOO_HOME": str(other.home), "ARTOO_STORE": other.address.url, "COLUMNS": "160"}
+    listed = CliRunner(env=environ).invoke(log_command, ["list"])
+    assert listed.exit_code == 0 and listed.output.count(one.machine) == 2 and listed.output.count("here") == 1
+    alone = CliRunner(env=environ).invoke(log_command, ["list", "--here"])
+    assert one.machine not in alone.output and tasks[1][:13] in alone.output
+    away = environ | {"ARTOO_STORE": "postgresql://nobody@/nothing?host=/nowhere"}
+    told = CliRunner(env=away).invoke(log_command, ["list"])
+    assert told.exit_code == 0 and tasks[1][:13] in told.output and "only tasks of this machine" in told.stderr
 
 
 async def test_every_machine_proves_all_audits(laptops: tuple[Laptop, Laptop]) -> None:

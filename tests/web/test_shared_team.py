@@ -31,12 +31,12 @@ async def test_what_waits_on_a_shared_board_is_on_the_first_page(
     async with open_office(config) as office:
         added = await office.board.add("look at the roof", OPERATOR, assignee=OPERATOR)
         await office.mailbox.send(OPERATOR, OPERATOR, "the roof leaks")
-    found = await waiting_for_operator(site)
+    found = await waiting_for_operator(site.config)
     assert ([each.task.id for each in found.tasks], found.letters, found.why) == ([added.id], 1, "")
     assert signatures(site)["team"] != signatures(site)["team"]
     postgres.end()
     try:
-        away = await waiting_for_operator(site)
+        away = await waiting_for_operator(site.config)
         assert away.tasks == () and away.why
         (problem,) = (await asyncio.to_thread(proof_of, site)).problems
         assert "could not be asked" in problem.detail

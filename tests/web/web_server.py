@@ -90,9 +90,10 @@ async def page_of(
     project: Path | None = None,
     enter: bool = True,
     listening: socket.socket | None = None,
+    store: str | None = None,
 ) -> AsyncGenerator[Page]:
-    """The page of this home, entered. `model` does what is begun in the page."""
-    config = Config(workspace=home / "workspace").at_home(home)
+    """The page of this home, entered. `model` does what is begun in the page; `store` is one that is shared."""
+    config = Config(workspace=home / "workspace", store=store).at_home(home)
     listening = listening or bound(port)
 
     def runtime() -> Artoo:

@@ -41,8 +41,13 @@ _TO_WORK = (
 _TO_REVIEW = (
     "state = 'review' AND (claimant IS NULL OR claimant = :agent) AND claim IS NULL"
     " AND (reviewer IS NULL OR reviewer = :agent) AND coalesce(assignee, '') <> :agent"
-    " AND made_on IN ('', :machine)"
 )
+_MADE_HERE = "made_on IN ('', :machine)"
+_SENT = (
+    "EXISTS (SELECT 1 FROM differences WHERE differences.task = tasks.id"
+    " AND differences.submission = tasks.submission AND whole AND stays = '')"
+)
+"""What a submission changes is in the store, for every machine that has the project."""
 
 
 class Allocation:
@@ -69,7 +74,10 @@ class Allocation:
         self._mail = mail
         self._named = {f"project{number}": name for number, name in enumerate(sorted(projects or ()))}
         names = ", ".join(["''", *(f":{name}" for name in self._named)])
-        self._here = "" if projects is None else f" AND project IN ({names})"
+        here = f"project IN ({names})"
+        self._here = "" if projects is None else f" AND {here}"
+        files = _MADE_HERE if projects is None else f"({_MADE_HERE} OR ({here} AND {_SENT}))"
+        self._reviewable = f" AND {files}"
 
     async def peek(self, agent: str) -> Waiting | None:
         """What the agent would turn to now; None: nothing, or it is paused. Changes nothing."""
@@ -141,7 +149,7 @@ class Allocation:
             table, condition, order = "mails", _TO_READ, "position"
         else:
             table, order = "tasks", "queue"
-            condition = f"({_TO_WORK}){self._here}" if kind == "task" else _TO_REVIEW
+            condition = f"({_TO_WORK}){self._here}" if kind == "task" else _TO_REVIEW + self._reviewable
         return (
             f"SELECT {columns} FROM {table} WHERE priority = '{priority.value}' AND {condition}"
             f" ORDER BY {order} LIMIT 1"

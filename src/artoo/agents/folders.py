@@ -18,11 +18,15 @@ FOLDER, IDENTITY, HEARTBEAT = "agents", "identity.yaml", "HEARTBEAT.md"
 
 @dataclass(frozen=True, slots=True)
 class AgentFolder:
-    """Where an agent's files stand. `heartbeat` need not exist: then it has no patrol."""
+    """Where an agent's files stand. `heartbeat` need not exist: then it has no patrol.
+
+    `borrowed`: they are copies of a folder on another machine. That one's changes are no reason to stop the agent.
+    """
 
     name: str
     identity: Path
     heartbeat: Path
+    borrowed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

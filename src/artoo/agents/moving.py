@@ -9,26 +9,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import psycopg
 
 from artoo.agents.opening import connect as connect_file
 from artoo.agents.opening import explained
 from artoo.agents.shared_engine import NUMBERS
 from artoo.contracts.errors import ActivityStoreError, ConfigurationError
 from artoo.store.address import StoreAddress
-from artoo.store.connecting import connect, explanation
+from artoo.store.opened import opened
 from artoo.store.parts import Cell, Counted, Counting, Record
-from artoo.store.schema import check
 
 if TYPE_CHECKING:
-    from psycopg.rows import DictRow
-
-    Connection = psycopg.Connection[DictRow]
+    from artoo.store.opened import Connection
 
 _BATCH = 1_000
 _BUSY_SECONDS = 10.0
@@ -124,7 +119,7 @@ class Books:
 
     def in_store(self, address: StoreAddress) -> tuple[Counted, ...]:
         """See Part."""
-        with _store(address) as connection, connection.transaction():
+        with opened(address, "use", ActivityStoreError) as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return tuple(_counted(table, _read_store(connection, table)) for table in TABLES)
 
@@ -135,7 +130,7 @@ class Books:
         with (
             explained(self._path, "read"),
             closing(connect_file(self._path, _BUSY_SECONDS)) as file,
-            _store(address) as connection,
+            opened(address, "use", ActivityStoreError) as connection,
             connection.transaction(),
         ):
             file.execute("BEGIN IMMEDIATE")  # nothing is written in the home meanwhile
@@ -157,7 +152,7 @@ class Books:
         with (
             explained(new, "write to"),
             closing(connect_file(new, _BUSY_SECONDS)) as file,
-            _store(address) as connection,
+            opened(address, "use", ActivityStoreError) as connection,
             connection.transaction(),
         ):
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -214,17 +209,6 @@ class Books:
 
 
 _ANYTHING = "SELECT 1 FROM tasks UNION ALL SELECT 1 FROM agents UNION ALL SELECT 1 FROM mails LIMIT 1"
-
-
-@contextmanager
-def _store(address: StoreAddress) -> Generator[Connection]:
-    """A checked connection. Raises ConfigurationError, and ActivityStoreError for what goes wrong inside."""
-    try:
-        with connect(address) as connection:
-            check(connection, address)
-            yield connection
-    except psycopg.Error as error:
-        raise ActivityStoreError(explanation(address, "use", error)) from error
 
 
 def _read_file(

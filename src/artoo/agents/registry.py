@@ -138,7 +138,7 @@ class Registry:
     async def check(self, folder: AgentFolder) -> None:
         """Before each prompt that is assembled from the identity: the file is still the accepted one.
 
-        Raises IdentityRefused, and stops the agent, when it is not.
+        Raises IdentityRefused, and stops the agent, when it is not. A copy that is not it stops nobody.
         """
         await self._same(folder, await asyncio.to_thread(digest, folder.identity))
 
@@ -149,6 +149,8 @@ class Registry:
         if found == record.identity_sha256 and found is not None:
             return
         why = "its identity file is gone" if found is None else "its identity file is not the accepted one"
+        if folder.borrowed:
+            raise IdentityRefused(f"Agent {folder.name}: {why} here; the copy is made anew, and work begun anew.")
 
         def change(writing: Writing, before: AgentRecord) -> None:
             if before.stopped or before.identity_sha256 == found:

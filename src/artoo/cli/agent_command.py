@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from artoo.agents.registry import AgentRecord
     from artoo.runtime.team.office import Office
 
+_ELSEWHERE = "its folder is on another machine"
 _RECENT = 10
 
 
@@ -66,7 +67,9 @@ def new(
         identity = await asyncio.to_thread(
             create_agent, office.home, name, role=role, persona=persona, skills=skills, must_not=must_not
         )
-        return await office.registry.register(name, OPERATOR, sha256=identity.sha256, trust=TrustLevel(trust))
+        made = await office.registry.register(name, OPERATOR, sha256=identity.sha256, trust=TrustLevel(trust))
+        await _lent(office, (await asyncio.to_thread(office.folders)).named(name))
+        return made
 
     record = in_office(context, work)
     if as_json:
@@ -147,9 +150,20 @@ def accept(context: click.Context, name: str) -> None:
         folder = (await asyncio.to_thread(office.folders)).named(name)
         if name not in {record.name for record in await office.registry.list()}:
             await office.registry.register(name, OPERATOR)
-        return (await office.registry.accept(folder, OPERATOR)).sha256
+        accepted = await office.registry.accept(folder, OPERATOR)
+        await _lent(office, folder)
+        return accepted.sha256
 
     click.echo(f"{name} is accepted with identity {in_office(context, work)[:16]}…")
+
+
+async def _lent(office: Office, folder: AgentFolder) -> None:
+    """Machines that only work learn who the agent is."""
+    from artoo.runtime.team.borrowed import lend
+
+    if office.agent_files is not None:
+        record = await office.registry.get(folder.name)
+        await lend(office.agent_files, folder, record.identity_sha256)
 
 
 async def listed(office: Office) -> tuple[list[JsonObject], list[str]]:
@@ -164,8 +178,10 @@ async def listed(office: Office) -> tuple[list[JsonObject], list[str]]:
             rows.append({"name": folder.name, "trust": None, "state": "not accepted", "detail": detail})
         else:
             rows.append({**_record_object(record), **await asyncio.to_thread(_altered, folder, record)})
-    problems = [*found.problems, *(f"{name}: its folder is gone" for name in records)]
-    return rows, problems
+    if office.machine:
+        rows += [{**_record_object(record), "detail": record.stopped or _ELSEWHERE} for record in records.values()]
+        return rows, list(found.problems)
+    return rows, [*found.problems, *(f"{name}: its folder is gone" for name in records)]
 
 
 def _altered(folder: AgentFolder, record: AgentRecord) -> JsonObject:

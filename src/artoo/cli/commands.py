@@ -29,6 +29,7 @@ COMMANDS: dict[str, Mounted] = {
     "log": Mounted("artoo.cli.log_command", "log", "Look at what tasks did."),
     "audit": Mounted("artoo.cli.audit_command", "audit", "What the Auditor saw; proof that nothing is missing."),
     "serve": Mounted("artoo.cli.serve_command", "serve", "Let the standing agents work."),
+    "worker": Mounted("artoo.cli.serve_command", "worker", "Work for agents of other machines."),
     "web": Mounted("artoo.cli.web_command", "web", "Watch and settle tasks in a browser."),
     "agent": Mounted("artoo.cli.agent_command", "agent", "Standing agents: make, show, trust, pause them."),
     "task": Mounted("artoo.cli.task_command", "task", "The board of tasks that agents work on."),

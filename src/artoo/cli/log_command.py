@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol, runtime_checkable
 import click
 
 if TYPE_CHECKING:
+    from artoo.runtime.elsewhere import Elsewhere
     from artoo.store.address import StoreAddress
     from artoo.tasklog.reader import TaskLogReader
 
@@ -53,23 +54,41 @@ def log(context: click.Context) -> None:
     artoo starts a task: see log.keep_days and log.keep_megabytes in the configuration.
     """
     if context.invoked_subcommand is None:
-        context.invoke(list_, limit=20, as_json=False)
+        context.invoke(list_, limit=20, here=False, as_json=False)
 
 
 @log.command("list")
 @click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(min=1), help="How many, at most.")
+@click.option("--here", is_flag=True, help="Only those of this machine, where several share a store.")
 @as_json_option
 @click.pass_context
-def list_(context: click.Context, limit: int, as_json: bool) -> None:
-    """Show the latest tasks: when, how they ended, what was asked."""
+def list_(context: click.Context, limit: int, here: bool, as_json: bool) -> None:
+    """Show the latest tasks: when, how they ended, what was asked. With a shared store: those of all machines."""
     from artoo.cli import log_view
     from artoo.tasklog.reader import list_tasks
 
-    tasks = list_tasks(home_of(context), limit)
+    tasks, machines = list_tasks(home_of(context), limit), dict[str, str]()
+    if not here and (address := store_of(context)) is not None:
+        others = _elsewhere(home_of(context), address, limit)
+        machines = {one.summary.task_id: one.machine for one in others}
+        both = [*tasks, *(one.summary for one in others)]
+        tasks = sorted(both, key=lambda one: one.started, reverse=True)[:limit]
     if as_json:
-        _print_json(log_view.tasks_object(tasks))
+        _print_json(log_view.tasks_object(tasks, machines))
     else:
-        log_view.show_tasks(tasks)
+        log_view.show_tasks(tasks, machines)
+
+
+def _elsewhere(home: Path, address: StoreAddress, limit: int) -> list[Elsewhere]:
+    """Those of the other machines. A store that is away is no reason not to show what is here."""
+    from artoo.contracts.errors import ConfigurationError
+    from artoo.runtime.elsewhere import list_elsewhere
+
+    try:
+        return list_elsewhere(home, address, limit)
+    except ConfigurationError as error:
+        click.echo(f"artoo: only tasks of this machine: {error}", err=True)
+        return []
 
 
 @log.command("show")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC
 
 import pydantic_core
@@ -34,8 +34,8 @@ BARS = " ▁▂▃▄▅▆▇█"
 JsonObject = dict[str, object]
 
 
-def show_tasks(tasks: Sequence[TaskSummary]) -> None:
-    """One line a task."""
+def show_tasks(tasks: Sequence[TaskSummary], machines: Mapping[str, str] | None = None) -> None:
+    """One line a task. `machines`: where those ran that ran elsewhere, by their ids."""
     console = Console(highlight=False)
     if not tasks:
         console.print("No task has been logged yet.")
@@ -45,21 +45,23 @@ def show_tasks(tasks: Sequence[TaskSummary]) -> None:
             task.task_id[:ID_SHOWN],
             task.started.astimezone(UTC).strftime("%Y-%m-%d %H:%M"),
             _state(task),
+            *([machines.get(task.task_id, "here")] if machines else []),
             Text(one_line(task.request)),
         )
         for task in tasks
     ]
-    table = Table("id", "started (UTC)", "ending", "request", box=None, pad_edge=False)
+    heads = ("id", "started (UTC)", "ending", *(["machine"] if machines else []), "request")
+    table = Table(*heads, box=None, pad_edge=False)
     # The request alone gives way on a narrow terminal: an id that is cut says nothing.
-    taken = sum(max(len(row[column]) for row in rows) + len("  ") for column in range(3))
+    taken = sum(max(len(row[column]) for row in rows) + len("  ") for column in range(len(heads) - 1))
     for *others, request in rows:
         request.truncate(max(1, console.width - taken), overflow="ellipsis")
         table.add_row(*others, request)
     console.print(table)
 
 
-def tasks_object(tasks: Sequence[TaskSummary]) -> list[JsonObject]:
-    """The same as JSON."""
+def tasks_object(tasks: Sequence[TaskSummary], machines: Mapping[str, str]) -> list[JsonObject]:
+    """The same as JSON; `machine` and `directory` are null for what is not there."""
     return [
         {
             "task_id": task.task_id,
@@ -67,7 +69,8 @@ def tasks_object(tasks: Sequence[TaskSummary]) -> list[JsonObject]:
             "request": task.request,
             "ending": _state(task),
             "bytes": task.bytes,
-            "directory": str(task.directory),
+            "machine": machines.get(task.task_id),
+            "directory": None if task.task_id in machines else str(task.directory),
         }
         for task in tasks
     ]

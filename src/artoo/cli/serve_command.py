@@ -61,6 +61,26 @@ def serve(context: click.Context, events: bool, as_json: bool, web: bool, port: 
     context.exit(code)
 
 
+@click.command(context_settings=HELP)
+@click.option("--events", is_flag=True, help="Print the whole stream as JSON lines.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print what happens to tasks, letters and agents as JSON lines."
+)
+@click.pass_context
+def worker(context: click.Context, events: bool, as_json: bool) -> None:
+    """Work for the agents of a shared store on this machine, without their folders, until Ctrl-C.
+
+    It takes agents that work nowhere else, and tasks of the `projects` that this machine has. What they hand in
+    waits in the store for its review. Patrols and dreams are left to the machines that have the agents' folders.
+    """
+    from artoo.runtime.team.instance import only_instance
+
+    config = config_of(context)
+    with only_instance(config.home):
+        code = asyncio.run(_serve(config, _printer(events, as_json), worker=True))
+    context.exit(code)
+
+
 async def _serve_with_page(config: Config, tell: Callable[[Envelope], None], *, web: bool, port: int | None) -> int:
     if not web:
         return await _serve(config, tell)
@@ -70,7 +90,7 @@ async def _serve_with_page(config: Config, tell: Callable[[Envelope], None], *, 
         return await _serve(config, tell)
 
 
-async def _serve(config: Config, tell: Callable[[Envelope], None]) -> int:
+async def _serve(config: Config, tell: Callable[[Envelope], None], *, worker: bool = False) -> int:
     from artoo.cli.aside import Fetch
     from artoo.runtime.artoo import Artoo
     from artoo.runtime.config_endpoints import endpoint
@@ -81,23 +101,26 @@ async def _serve(config: Config, tell: Callable[[Envelope], None]) -> int:
     async with (
         open_office(config, lasting=lambda said: click.echo(f"artoo: {said}", err=True)) as office,
         Artoo(config, on_fetch=Fetch()) as artoo,
-        open_team(office, artoo, small_model=small, grace=GRACE_SECONDS) as team,
+        open_team(office, artoo, small_model=small, grace=GRACE_SECONDS, worker=worker) as team,
     ):
         detach = artoo.bus.attach(tell)
         try:
             with _signals(team.stop):
-                await team.run(ready=lambda: _greet(team))
+                await team.run(ready=lambda: _greet(team, waits=worker))
         finally:
             detach()
     click.echo("artoo: the team has stopped", err=True)
     return 0
 
 
-def _greet(team: Team) -> None:
-    """Who works, and what is wrong with the others."""
+def _greet(team: Team, *, waits: bool) -> None:
+    """Who works, and what is wrong with the others. `waits`: having nobody to work for is no mistake."""
     for problem in team.problems:
         click.echo(f"artoo: {problem}", err=True)
     names = ", ".join(sorted(team.heartbeats))
+    if not names and waits:
+        click.echo("artoo: no agent is free; whoever becomes so is taken over; Ctrl-C stops", err=True)
+        return
     if not names:
         raise ConfigurationError("there is no agent that may work; make one: artoo agent new NAME")
     click.echo(f"artoo: {names} at work; Ctrl-C stops", err=True)

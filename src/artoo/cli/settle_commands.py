@@ -22,7 +22,7 @@ from artoo.cli.review.pager import page
 from artoo.cli.review.words import review_words
 from artoo.cli.screen import Screen
 from artoo.cli.task_names import local_time, name_at
-from artoo.cli.waiting import all_waiting, task_and_paths, the_task, waiting_object
+from artoo.cli.waiting import all_waiting, waiting_object, with_the_task
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import BY_NAME, Review, Settled, counts_of
 from artoo.runtime.config_file import load_config
@@ -53,16 +53,18 @@ def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
     """
     config = load_config()
     found = all_waiting(config)
-    task, paths = task_and_paths(task, paths, found)
     if task is None and not found:
         show("null" if as_json else review_words("en").nothing_waits)
         return
-    pending = the_task(task, found)
-    review = part_of(asyncio.run(pending.diff()), paths, Here())
-    if as_json:
-        show(_dump({**waiting_object(pending), "review": review.model_dump(mode="json")}))
-        return
-    asyncio.run(_show(_told(pending, review, name_at(config.home, pending.task_id))))
+
+    async def shown(pending: Pending, chosen: tuple[str, ...]) -> None:
+        review = part_of(await pending.diff(), chosen, Here())
+        if as_json:
+            show(_dump({**waiting_object(pending), "review": review.model_dump(mode="json")}))
+        else:
+            await _show(_told(pending, review, name_at(config.home, pending.task_id)))
+
+    asyncio.run(with_the_task(config, task, paths, found, shown))
 
 
 @click.command(context_settings=HELP)
@@ -85,17 +87,20 @@ def apply(
     """
     config = load_config()
     found = all_waiting(config)
-    task, paths = task_and_paths(task, paths, found)
-    pending = the_task(task, found, only=not _is_asked())
     ask = _is_asked() and not yes
-    name = name_at(config.home, pending.task_id)
-    settled = asyncio.run(_apply(pending, paths, name, rest=rest, ask=ask, named=task is not None))
-    if as_json:
-        show(_dump({"task_id": pending.task_id, **(settled or Settled()).model_dump(mode="json")}))
-    elif settled is not None:
-        show_as_it_is("\n".join(_applied(pending, settled, name)))
-    applied = settled is not None and settled.state in ("applied", "partly")
-    context.exit(0 if applied else REFUSED)
+
+    async def applied(pending: Pending, chosen: tuple[str, ...]) -> bool:
+        name = name_at(config.home, pending.task_id)
+        is_named = task is not None and pending.task_id.startswith(task)
+        settled = await _apply(pending, chosen, name, rest=rest, ask=ask, named=is_named)
+        if as_json:
+            show(_dump({"task_id": pending.task_id, **(settled or Settled()).model_dump(mode="json")}))
+        elif settled is not None:
+            show_as_it_is("\n".join(_applied(pending, settled, name)))
+        return settled is not None and settled.state in ("applied", "partly")
+
+    done = asyncio.run(with_the_task(config, task, paths, found, applied, only=not _is_asked(), applying=True))
+    context.exit(0 if done else REFUSED)
 
 
 @click.command(context_settings=HELP)
@@ -113,7 +118,7 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
     """
     config = load_config()
     found = all_waiting(config)
-    pending = the_task(task, found, only=not _is_asked())
+    pending = asyncio.run(with_the_task(config, task, None, found, _itself, only=not _is_asked(), applying=None))
     words = review_words(pending.language)
     if _is_asked() and not yes:
         _ask_about(pending, name_at(config.home, pending.task_id))
@@ -126,6 +131,10 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
     show(_discarded(config.home, pending))
     for sent in settled.went_out:
         show(f"{words.went_out_head} {one_line(sent)}")
+
+
+async def _itself(pending: Pending, _: tuple[str, ...]) -> Pending:
+    return pending
 
 
 def _discarded(home: Path, pending: Pending) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from artoo.contracts.errors import ConfigurationError, SandboxError
 
 if TYPE_CHECKING:
     from artoo.contracts.agents import SubmittedWork
+    from artoo.contracts.settling import Review
     from artoo.runtime.team.office import Office
     from artoo.runtime.team.proposal import Proposal
 
@@ -117,13 +118,13 @@ def list_(
 @click.pass_context
 def show_(context: click.Context, identifier: str, as_json: bool) -> None:
     """Show a task: its result with the evidence, and what its submission would change."""
-    found, work, proposal = in_office(context, lambda office: _shown(office, identifier))
+    shown = in_office(context, lambda office: _shown(office, identifier))
     if as_json:
-        print_json(_shown_object(found, work, proposal))
+        print_json(_shown_object(shown))
         return
     from artoo.cli.team_view import show_lines
 
-    show_lines(_shown_lines(found, work, proposal))
+    show_lines(_shown_lines(shown))
 
 
 @task.command("log")
@@ -275,35 +276,54 @@ async def _id(office: Office, beginning: str) -> str:
     return the_one(beginning, ids, "task")
 
 
-async def _shown(office: Office, beginning: str) -> tuple[BoardTask, SubmittedWork | None, Proposal | None]:
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A task with what was handed in. `proposal`: what an approval would change here; without one `review` is how
+    it looked on the machine that made it, and `why` says why it cannot be approved here."""
+
+    task: BoardTask
+    work: SubmittedWork | None
+    proposal: Proposal | None = None
+    review: Review | None = None
+    why: str = ""
+
+
+async def _shown(office: Office, beginning: str) -> _Shown:
     found = await office.board.get(await _id(office, beginning))
-    work = await asyncio.to_thread(office.submissions.of(found.id, found.submission).work)
+    work = await office.approvals.work(found)
     if found.state is not BoardState.REVIEW:
-        return found, work, None
+        return _Shown(found, work)
     try:
-        return found, work, await office.approvals.look(found)
+        proposal = await office.approvals.look(found)
     except SandboxError as error:
-        raise ConfigurationError(str(error)) from error
+        if office.exchange is None or not office.exchange.is_elsewhere(found):
+            raise ConfigurationError(str(error)) from error
+        return _Shown(found, work, review=await office.exchange.review(found), why=str(error))
+    return _Shown(found, work, proposal, None if proposal is None else proposal.review)
 
 
-def _shown_object(found: BoardTask, work: SubmittedWork | None, proposal: Proposal | None) -> JsonObject:
+def _shown_object(shown: _Shown) -> JsonObject:
+    proposal, review = shown.proposal, shown.review
     return {
-        **plain_object(found),
-        "work": None if work is None else plain_object(work),
-        "changes": [] if proposal is None else [one.model_dump(mode="json") for one in proposal.review.changes],
+        **plain_object(shown.task),
+        "work": None if shown.work is None else plain_object(shown.work),
+        "changes": [] if review is None else [one.model_dump(mode="json") for one in review.changes],
         "asks": [] if proposal is None else list(proposal.asks),
-        "conflicts": [] if proposal is None else [plain_object(one) for one in proposal.conflicts],
+        "conflicts": [] if review is None else [plain_object(one) for one in review.conflicts],
         "digest": None if proposal is None else proposal.digest,
+        "why": shown.why,
     }
 
 
-def _shown_lines(found: BoardTask, work: SubmittedWork | None, proposal: Proposal | None) -> list[str]:
+def _shown_lines(shown: _Shown) -> list[str]:
+    found, work = shown.task, shown.work
     complexity = found.complexity.value if found.complexity else "unset"
     lines = [
         f"task {found.id}",
         f"{found.state.value}, {found.priority.value}, complexity {complexity}",
         f"agent {found.assignee or 'anybody'}, reviewer {found.reviewer or 'anybody who may'}",
         f"project {found.project or 'none'}",
+        *([f"made on {found.made_on}"] if found.made_on else []),
         "",
         found.text,
     ]
@@ -315,18 +335,21 @@ def _shown_lines(found: BoardTask, work: SubmittedWork | None, proposal: Proposa
         lines += [f"{one.verdict}: {one.criterion} ({one.evidence})" for one in work.verdicts]
         lines += [f"not met: {one}" for one in work.unmet]
         lines += list(work.calls)
-    if proposal is not None:
-        lines += ["", "What an approval would change:", *_change_lines(proposal)]
+    if shown.why:
+        lines += ["", shown.why]
+    if shown.review is not None:
+        head = "What an approval would change:" if shown.proposal else f"What it changes on {found.made_on}:"
+        lines += ["", head, *_change_lines(shown.review)]
     return lines
 
 
-def _change_lines(proposal: Proposal) -> list[str]:
+def _change_lines(review: Review) -> list[str]:
     """The review as it is asked about, without its question."""
     from artoo.cli.paint import Paint
     from artoo.cli.places import Here
     from artoo.cli.review.layout import Layout
 
-    layout = Layout(proposal.review, "en", Here(), Paint(colours=False), WIDE)
+    layout = Layout(review, "en", Here(), Paint(colours=False), WIDE)
     return [*layout.diffs(), *layout.conflicts()] or ["nothing"]
 
 

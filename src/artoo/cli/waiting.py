@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from artoo.cli.printable import one_line
 from artoo.cli.review.layout import counts_line
@@ -15,6 +16,8 @@ from artoo.runtime.naming import named
 if TYPE_CHECKING:
     from artoo.runtime.config import Config
     from artoo.runtime.pending import Pending
+
+T = TypeVar("T")
 
 JsonObject = dict[str, object]
 
@@ -51,6 +54,37 @@ def task_and_paths(
     if task is None or not found or any(one.task_id.startswith(task) for one in found):
         return task, paths
     return None, (task, *paths)
+
+
+async def with_the_task(
+    config: Config,
+    task: str | None,
+    paths: tuple[str, ...] | None,
+    found: tuple[Pending, ...],
+    work: Callable[[Pending, tuple[str, ...]], Awaitable[T]],
+    *,
+    only: bool = False,
+    applying: bool | None = False,
+) -> T:
+    """What `work` makes of the task that was typed, and the paths, wherever it was handed in.
+
+    `paths` None: nothing typed can be a path. `applying`: whether it may take effect, None:
+    it is to be dropped. Raises ConfigurationError as `the_task`.
+    """
+    if task and config.store is not None and not any(one.task_id.startswith(task) for one in found):
+        from artoo.runtime.team.by_hand import brought
+
+        async with brought(config, task, applying=bool(applying)) as pending:
+            if pending is not None and applying is None:
+                raise ConfigurationError(
+                    f"task {pending.task_id} was handed in on another machine; to have it dropped or done"
+                    f" otherwise: artoo task review {pending.task_id} reject WHY"
+                )
+            if pending is not None:
+                return await work(pending, paths or ())
+    if paths is not None:
+        task, paths = task_and_paths(task, paths, found)
+    return await work(the_task(task, found, only=only), paths or ())
 
 
 def waiting_lines(found: tuple[Pending, ...], home: Path) -> list[str]:

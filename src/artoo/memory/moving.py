@@ -11,8 +11,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psycopg
-
 from artoo.contracts.errors import ConfigurationError, MemoryStoreError
 from artoo.contracts.memory import Megram, TLayerProposal
 from artoo.memory import codec, keys, reading
@@ -22,9 +20,8 @@ from artoo.memory.postgres import rows
 from artoo.memory.postgres.sink import append
 from artoo.memory.seal import DATA
 from artoo.store.address import StoreAddress
-from artoo.store.connecting import connect, explanation
+from artoo.store.opened import opened
 from artoo.store.parts import Counted, Counting, Record
-from artoo.store.schema import check
 
 if TYPE_CHECKING:
     from artoo.memory.postgres.database import Connection
@@ -97,15 +94,10 @@ class Memory:
 def _in_store(
     address: StoreAddress, doing: str, work: Callable[[Connection], tuple[Counted, ...]]
 ) -> tuple[Counted, ...]:
-    try:
-        with connect(address) as connection:
-            check(connection, address)
-            with connection.transaction():
-                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-                connection.execute("SET LOCAL statement_timeout = 0")
-                return work(connection)
-    except psycopg.Error as error:
-        raise MemoryStoreError(explanation(address, doing, error)) from error
+    with opened(address, doing, MemoryStoreError) as connection, connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        connection.execute("SET LOCAL statement_timeout = 0")
+        return work(connection)
 
 
 def _moved_in(connection: Connection, environment: Environment, before: tuple[Counted, ...]) -> tuple[Counted, ...]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
-
-import psycopg
 
 from artoo.auditor.chain import link_of
 from artoo.auditor.files import lines_of
@@ -18,11 +16,10 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.machine import machine_name
 from artoo.store import stream
 from artoo.store.address import StoreAddress
-from artoo.store.connecting import connect, explanation
-from artoo.store.schema import check
-from artoo.store.stream import KeptAnchor
-from artoo.tasklog.layout import task_directory, tasks_directory
-from artoo.tasklog.reader import TaskLogReader
+from artoo.store.opened import opened
+from artoo.store.stream import Extent, KeptAnchor
+from artoo.tasklog.layout import part_path, task_directory, tasks_directory
+from artoo.tasklog.reader import TaskLogReader, TaskSummary, summary_in
 
 if TYPE_CHECKING:
     from artoo.store.stream import Connection
@@ -30,6 +27,10 @@ if TYPE_CHECKING:
 FOLDER = "elsewhere"
 """Below the home: copies of other machines' task logs, made when they are asked for. May be removed at any time."""
 SHOWN = 5
+ENDS = 256 * 1024
+"""Bytes of each end of a log that are looked at for a list."""
+RUNNING_SECONDS = 60.0
+"""A task without an end of which nothing was heard for so long is not listed as running."""
 
 
 def find_log_elsewhere(home: Path, address: StoreAddress, task_id: str) -> TaskLogReader:
@@ -37,7 +38,7 @@ def find_log_elsewhere(home: Path, address: StoreAddress, task_id: str) -> TaskL
 
     Raises ConfigurationError: the store holds none, or several, or cannot be asked.
     """
-    with _asked(address) as connection:
+    with opened(address, "read") as connection:
         found = stream.tasks(connection, task_id, SHOWN + 1)
         exact = [each for each in found if each[1] == task_id] or found
         if len(exact) != 1:
@@ -50,6 +51,49 @@ def find_log_elsewhere(home: Path, address: StoreAddress, task_id: str) -> TaskL
         return TaskLogReader(task_directory(place, task))
 
 
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A task of another machine, as far as it has reached the store."""
+
+    machine: str
+    summary: TaskSummary
+
+
+def list_elsewhere(home: Path, address: StoreAddress, limit: int) -> list[Elsewhere]:
+    """The latest tasks of the other machines, latest first. Raises ConfigurationError."""
+    mine = machine_name(home)
+    with opened(address, "read") as connection, tempfile.TemporaryDirectory(prefix="artoo-list-") as folder:
+        found: list[Elsewhere] = []
+        for task in stream.latest_tasks(connection, limit):
+            extents = stream.extents(connection, task, mine)
+            for machine in dict.fromkeys(each.machine for each in extents):
+                logs = [each for each in extents if each.machine == machine]
+                summary = _summary(connection, logs, task_directory(Path(folder), task))
+                if summary is not None:
+                    found.append(Elsewhere(machine, summary))
+        return found
+
+
+def _summary(connection: Connection, files: Sequence[Extent], place: Path) -> TaskSummary | None:
+    """What the two ends of a log say. One without an end that grew in the last minute is said to run."""
+    parts = [each for each in files if PurePosixPath(each.file).suffix == ".jsonl"]
+    if not parts:
+        return None
+    place.mkdir(parents=True, exist_ok=True)
+    first, last = parts[0], parts[-1]
+    head = stream.part(connection, first.machine, first.file, 0, ENDS)
+    start = max(ENDS if first is last else 0, last.size - ENDS)
+    tail = stream.part(connection, last.machine, last.file, start, last.size) if last.size > start else b""
+    log = part_path(place, 0)
+    log.write_bytes(head[: head.rfind(b"\n") + 1] + tail[tail.find(b"\n") + 1 if start else 0 :])
+    summary = summary_in(place)
+    log.unlink()
+    if summary is None:
+        return None
+    running = summary.result is None and last.age < RUNNING_SECONDS
+    return replace(summary, bytes=sum(each.size for each in files), running=running)
+
+
 def verify_shared(home: Path, address: StoreAddress, found: Verification) -> list[str]:
     """Holds what was found here against the store, and proves the other machines' audits from what they have sent.
 
@@ -57,22 +101,12 @@ def verify_shared(home: Path, address: StoreAddress, found: Verification) -> lis
     problem: nothing was proved of what it holds.
     """
     try:
-        with _asked(address) as connection, connection.transaction():
+        with opened(address, "read") as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return _verified(connection, home, found)
     except ConfigurationError as error:
         found.add(Path(str(address)), None, "missing", f"the store could not be asked: {error}")
         return []
-
-
-@contextmanager
-def _asked(address: StoreAddress) -> Generator[Connection]:
-    try:
-        with connect(address) as connection:
-            check(connection, address)
-            yield connection
-    except psycopg.Error as error:
-        raise ConfigurationError(explanation(address, "read", error)) from error
 
 
 def _verified(connection: Connection, home: Path, found: Verification) -> list[str]:

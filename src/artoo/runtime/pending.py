@@ -46,6 +46,7 @@ from artoo.world.pending import (
 from artoo.world.recover import recover
 from artoo.world.settle import Told, part_of
 from artoo.world.union import RealFiles, Union
+from artoo.world.unpacking import is_brought
 from artoo.world.view_place import PATIENCE_SECONDS, ViewPlace, Views
 
 logger = logging.getLogger(__name__)
@@ -252,6 +253,8 @@ def pendings(config: Config) -> tuple[Pending, ...]:
     """All that waits, oldest first, tasks that were cut off among them; tasks at work are not. Blocking."""
     found: list[Pending] = []
     for place in Views(config.home).listed():
+        if is_brought(place):  # another machine's, for a look
+            continue
         try:
             with place.locked():
                 found.append(_pending(place, config))

@@ -234,11 +234,11 @@ class Workshop:
         from artoo.ports.sandbox import Roots
 
         project = _real(options.project or Path.cwd())
+        workspace = _real(options.workspace or self.config.workspace_path)
+        if not workspace.is_dir():  # which is the project of a task without one
+            workspace.mkdir(parents=True, exist_ok=True)
         if not project.is_dir():
             raise ConfigurationError(f"the project directory {project} does not exist")
-        workspace = _real(options.workspace or self.config.workspace_path)
-        if not workspace.is_dir():
-            workspace.mkdir(parents=True, exist_ok=True)
         home = _real_home(Path.home())
         opened = self._policies(options, project, home).opened()
         opened = replace(opened, paths=(*opened.paths, *opened_for_skills(self.config.home, home)))

@@ -38,8 +38,24 @@ _WITNESS = b"""
 INSERT INTO audit_witnesses (witness, machine, number, hash, chain) VALUES (%s, %s, %s, %s, %s)
 ON CONFLICT (witness, machine, number) DO NOTHING
 """
-_FILES = b"""
-SELECT DISTINCT file FROM stream_pieces WHERE machine = %s AND task IS NOT DISTINCT FROM %s ORDER BY file
+_LATEST_TASKS = b"""
+WITH RECURSIVE latest (task) AS (
+    (SELECT task FROM stream_pieces WHERE task IS NOT NULL ORDER BY task USING ~>~ LIMIT 1)
+    UNION ALL
+    SELECT (SELECT s.task FROM stream_pieces s WHERE s.task ~<~ latest.task ORDER BY s.task USING ~>~ LIMIT 1)
+    FROM latest WHERE latest.task IS NOT NULL
+)
+SELECT task FROM latest WHERE task IS NOT NULL LIMIT %s
+"""
+"""Ids begin with the time. One look into the index for each task, however many pieces there are."""
+
+_EXTENTS = b"""
+SELECT machine, file, max(end_byte) AS size, (now_us() - max(kept_us)) / 1000000.0 AS age
+FROM stream_pieces WHERE task = %s AND machine <> %s GROUP BY machine, file ORDER BY machine, file
+"""
+_FROM = b"""
+SELECT start_byte, content FROM stream_pieces
+WHERE machine = %s AND file = %s AND end_byte > %s AND start_byte < %s ORDER BY start_byte
 """
 _ANCHORS = b"""
 SELECT machine, number, hash, chain, event, count, head FROM audit_anchors WHERE machine = %s ORDER BY number
@@ -92,6 +108,38 @@ def tasks(connection: Connection, beginning: str, limit: int) -> list[tuple[str,
     escaped = beginning.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     query = b"SELECT DISTINCT machine, task FROM stream_pieces WHERE task LIKE %s ORDER BY task, machine LIMIT %s"
     return [(str(row["machine"]), str(row["task"])) for row in connection.execute(query, (f"{escaped}%", limit))]
+
+
+def latest_tasks(connection: Connection, limit: int) -> list[str]:
+    """The tasks of all machines that began last, latest first."""
+    return [str(row["task"]) for row in connection.execute(_LATEST_TASKS, (limit,))]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A file of a task: how many bytes of it are here, and how long ago (seconds) the last of them came."""
+
+    machine: str
+    file: str
+    size: int
+    age: float
+
+
+def extents(connection: Connection, task: str, but: str) -> list[Extent]:
+    """The files of a task on all machines but one."""
+    return [
+        Extent(str(row["machine"]), str(row["file"]), int(row["size"]), float(row["age"]))
+        for row in connection.execute(_EXTENTS, (task, but))
+    ]
+
+
+def part(connection: Connection, machine: str, file: str, start: int, end: int) -> bytes:
+    """The bytes of a file from `start` up to `end`, or to where it ends."""
+    found = [
+        bytes(row["content"])[max(0, start - int(row["start_byte"])) : end - int(row["start_byte"])]
+        for row in connection.execute(_FROM, (machine, file, start, end))
+    ]
+    return b"".join(found)
 
 
 def files(connection: Connection, machine: str, *, task: str | None) -> list[str]:

@@ -140,7 +140,7 @@ def has_ended(directory: Path) -> bool:
 def list_tasks(home: Path, limit: int | None = None) -> list[TaskSummary]:
     """Tasks, latest first, read from the two ends of each log. Directories without a readable log are left out."""
     newest_first = sorted(_task_directories(home), key=_last_written, reverse=True)
-    summaries = [summary for path in newest_first[:limit] if (summary := _summary_or_none(path)) is not None]
+    summaries = [summary for path in newest_first[:limit] if (summary := summary_in(path)) is not None]
     return sorted(summaries, key=lambda summary: summary.started, reverse=True)
 
 
@@ -156,7 +156,7 @@ def request_of(home: Path, task_id: str) -> str:
 
 def summary_of(home: Path, task_id: str) -> TaskSummary | None:
     """One task, read from the two ends of its log; None when it has none that can be read."""
-    return _summary_or_none(task_directory(home, task_id))
+    return summary_in(task_directory(home, task_id))
 
 
 def _task_directories(home: Path) -> list[Path]:
@@ -175,7 +175,8 @@ def _last_written(directory: Path) -> float:
         return 0.0
 
 
-def _summary_or_none(directory: Path) -> TaskSummary | None:
+def summary_in(directory: Path) -> TaskSummary | None:
+    """The task whose log is in a directory, read from its two ends; None when it cannot be read."""
     try:
         return _summary(directory)
     except OSError:

@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.runtime.config import Config
 from artoo.web.index import Indexes
+from artoo.web.others import Others
 from artoo.web.starting import Starter
 from artoo.web.words import Words, words_for
 
@@ -35,6 +36,7 @@ class Site:
     project: Path
     starter: Starter
     indexes: Indexes = field(default_factory=Indexes)
+    others: Others = field(default_factory=Others)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property

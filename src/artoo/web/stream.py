@@ -122,7 +122,7 @@ def _latest(root: Path) -> list[str]:
 def signatures(site: Site) -> dict[str, str]:
     """Each changes when what it is about would look different. Names, ends of logs and locks; no log is read."""
     root, home = tasks_directory(site.home), site.home
-    books = books_of(site)
+    books = books_of(site.config)
     if site.config.store is None:
         team = _digest(_state(path) for path in (books, books.with_name(f"{books.name}-wal")))
     else:  # what other machines write there is not heard here: it is looked at anew now and then

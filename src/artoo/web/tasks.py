@@ -24,12 +24,13 @@ from artoo.tasklog.lock import is_running
 from artoo.tasklog.reader import list_tasks, summary_of
 from artoo.web.drawing import Drawing, narrow, plane, wide
 from artoo.web.index import Fold
+from artoo.web.others import copied, fetch
 from artoo.web.reasons import reasons_of
 from artoo.web.rows import Row
 from artoo.web.site import NothingHere, form_of, page, site_of, value, words_of
 from artoo.web.story import Story
 from artoo.web.stream import home_events, open_stream, running_tasks, streamed
-from artoo.web.team import waiting_for_operator
+from artoo.web.team import Waiting, waiting_for_operator
 from artoo.words.result import result_words
 
 LISTED = 50
@@ -58,12 +59,15 @@ async def home(request: Request) -> Response:
     asked = await asyncio.to_thread(open_questions, site.home)
     await asyncio.to_thread(settle_cut_applies, site.config)
     pending = await asyncio.to_thread(pendings, site.config)
-    rows = [(one, state_name(one.result, one.running)) for one in tasks[:LISTED]]
+    shared = await site.others.seen(site.config, LISTED)
+    listed = [*((one, "") for one in tasks), *((one.summary, one.machine) for one in shared.tasks)]
+    listed.sort(key=lambda one: one[0].started, reverse=True)
+    rows = [(one, state_name(one.result, one.running), machine) for one, machine in listed[:LISTED]]
     return page(
         request,
         "home_now.html" if "part" in query else "home.html",
-        tasks=rows, more=len(tasks) > LISTED, listed=LISTED, asked=asked, pending=pending,
-        team=await waiting_for_operator(site),
+        tasks=rows, more=len(listed) > LISTED, listed=LISTED, asked=asked, pending=pending,
+        team=(shared.team or Waiting()) if site.config.store else await waiting_for_operator(site.config),
         running=() if "part" in query else await _running(request),
     )  # fmt: skip
 
@@ -118,17 +122,28 @@ async def _logged(directory: Path) -> None:
 
 
 def directory_of(request: Request) -> tuple[str, Path]:
-    """The task of the address and where its log is. Raises NothingHere."""
-    task_id = str(request.path_params["task"])
-    directory = task_directory(site_of(request).home, task_id)
-    if not part_path(directory, 0).exists():
+    """The task of the address and where its log is, or a copy of another machine's. Raises NothingHere."""
+    task_id, home = str(request.path_params["task"]), site_of(request).home
+    directory = task_directory(home, task_id)
+    if part_path(directory, 0).exists():
+        return task_id, directory
+    copy = copied(home, task_id)
+    if copy is None:
         raise NothingHere(words_of(request).not_found)
-    return task_id, directory
+    return task_id, copy
+
+
+async def _at_hand(request: Request) -> None:
+    """The log of another machine's task is copied here, as far as the store has it."""
+    site, task_id = site_of(request), str(request.path_params["task"])
+    if site.config.store is not None and not part_path(task_directory(site.home, task_id), 0).exists():
+        await asyncio.to_thread(fetch, site.config, task_id)
 
 
 async def task(request: Request) -> Response:
     """One task; with `?part` only what changes while it runs."""
     site, words = site_of(request), words_of(request)
+    await _at_hand(request)
     task_id, directory = directory_of(request)
     part = "part" in request.query_params
     index, complete = await site.indexes.advanced(directory, FIRST_SECONDS)

@@ -14,11 +14,12 @@ from artoo.agents.database import database_path
 from artoo.agents.left import Left, left_to_operator
 from artoo.contracts.agents import OPERATOR, BoardState
 from artoo.contracts.errors import ArtooError, ConfigurationError, SandboxError
+from artoo.runtime.config import Config
 from artoo.runtime.team.by_hand import move as move_by_hand
 from artoo.runtime.team.by_hand import moves_from, read_letter
 from artoo.runtime.team.instance import serving
 from artoo.runtime.team.office import open_office
-from artoo.web.site import Site, form_of, page, site_of, value
+from artoo.web.site import form_of, page, site_of, value
 
 LETTERS = 50
 PULSES = 16
@@ -55,7 +56,7 @@ async def board_task(request: Request) -> Response:
     task_id, why = str(request.path_params["task"]), ""
     async with open_office(site_of(request).config) as office:
         found = await office.board.get(task_id)
-        work = await asyncio.to_thread(office.submissions.of(found.id, found.submission).work)
+        work = await office.approvals.work(found)
         proposal = None
         if found.state is BoardState.REVIEW:
             try:
@@ -144,15 +145,15 @@ class Waiting:
     why: str = ""
 
 
-async def waiting_for_operator(site: Site) -> Waiting:
+async def waiting_for_operator(config: Config) -> Waiting:
     """For the first page. A home without a team stays one: no books are opened there.
 
     A store that is away keeps nobody from the rest of the page.
     """
-    if site.config.store is None and not await asyncio.to_thread(books_of(site).exists):
+    if config.store is None and not await asyncio.to_thread(books_of(config).exists):
         return Waiting()
     try:
-        async with asyncio.timeout(STORE_SECONDS), open_office(site.config) as office:
+        async with asyncio.timeout(STORE_SECONDS), open_office(config) as office:
             return Waiting(
                 await left_to_operator(office.database, office.policies), await office.mailbox.unread(OPERATOR)
             )
@@ -162,6 +163,6 @@ async def waiting_for_operator(site: Site) -> Waiting:
         return Waiting(why=f"no answer within {STORE_SECONDS:g} s; `artoo status` says more")
 
 
-def books_of(site: Site) -> Path:
+def books_of(config: Config) -> Path:
     """The file of the team's books."""
-    return database_path(site.config.runtime.memory.episodic.activity_db, site.home)
+    return database_path(config.runtime.memory.episodic.activity_db, config.home)

@@ -25,7 +25,7 @@ from artoo.world.runner import Over, Runner
 from artoo.world.scan import scan, scan_touched
 from artoo.world.stage import Stage, empty_if_full, make_stage
 from artoo.world.union import Union
-from artoo.world.view_place import TRUNK, fork_name
+from artoo.world.view_place import TRUNK, Footing, fork_name
 from artoo.world.view_state import ViewState
 
 _DEEPEST_FORK = 8
@@ -54,6 +54,11 @@ class LayeredView:
     @property
     def roots(self) -> Roots:
         return self._state.roots
+
+    @property
+    def footing(self) -> Footing:
+        """What a view of this machine is made over. Blocking."""
+        return self._state.footing
 
     @property
     def files(self) -> Files:

@@ -101,6 +101,15 @@ def fork_name(parent: str, name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Footing:
+    """What a view is made over: its directories, and the real ones (`covered`) over which layers are laid."""
+
+    kind: ViewKind
+    roots: Roots
+    covered: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Stratum:
     """One root and what lies over it, topmost first. `whole`: the topmost holds everything, the root is hidden."""
 

@@ -13,7 +13,7 @@ from artoo.ports.sandbox import Roots
 from artoo.world.allowance import MOST, Allowance, Extent
 from artoo.world.base import read_base
 from artoo.world.landing import finish
-from artoo.world.view_place import PATIENCE_SECONDS, TRUNK, ViewKind, ViewPlace, ViewRecord, fork_name
+from artoo.world.view_place import PATIENCE_SECONDS, TRUNK, Footing, ViewKind, ViewPlace, ViewRecord, fork_name
 
 
 class ViewState:
@@ -45,6 +45,11 @@ class ViewState:
         self._forks: dict[str, set[str]] = {}
         self._unfinished: list[Path] = []
         self._turns: dict[str, asyncio.Lock] = {}
+
+    @property
+    def footing(self) -> Footing:
+        """How this machine views the files. Blocking."""
+        return Footing(self._kind, self.roots, self._cover())
 
     def held(self) -> ViewRecord:
         """The record, the view made if need be, and held by this process. Raises SandboxError."""

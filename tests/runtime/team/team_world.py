@@ -21,8 +21,8 @@ from artoo.testing.replies import Scripted
 
 T = TypeVar("T")
 
-PATIENCE = 30.0
-"""Seconds after which a state that does not come is a failing test instead of a silent one."""
+PATIENCE = 120.0
+"""Seconds after which a state that does not come is a failing test instead of a silent one: for a busy machine."""
 
 Answering = Callable[[Asked], Scripted]
 
@@ -126,6 +126,7 @@ async def crew(
     allow: tuple[str, ...] = (),
     limits: Mapping[str, tuple[str, ...]] | None = None,
     config: Config | None = None,
+    worker: bool = False,
 ) -> AsyncGenerator[Crew]:
     """A team at work, stopped at the end. `config`: of a home of the caller's; `allow` is not looked at then."""
     project = place / "project"
@@ -143,7 +144,7 @@ async def crew(
         model = ScriptedModel(script)
         async with (
             Artoo(config, model=model, clock=clock, environ={}) as artoo,
-            open_team(office, artoo, small_model=True, grace=5.0) as team,
+            open_team(office, artoo, small_model=True, grace=5.0, worker=worker) as team,
         ):
             found = Crew(office, team, artoo, project)
             artoo.bus.attach(found.envelopes.append)

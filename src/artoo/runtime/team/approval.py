@@ -15,18 +15,19 @@ import fcntl
 import logging
 import os
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.agents.additions import MOST_TASKS
 from artoo.agents.board import Board
 from artoo.agents.merges import Merges
-from artoo.contracts.agents import OPERATOR, POLICY, BoardState, BoardTask
+from artoo.contracts.agents import OPERATOR, POLICY, BoardState, BoardTask, SubmittedWork
 from artoo.contracts.changes import Conflict
 from artoo.contracts.errors import ClaimLost, GovernanceRefused, SandboxError
 from artoo.contracts.settling import ApplyMode
 from artoo.runtime.answers import Answers
+from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.proposal import Proposal, carry_out, propose, took_effect
 from artoo.runtime.team.submissions import Intent, Submission, Submissions
 from artoo.tools.policy import Policies
@@ -65,9 +66,11 @@ class Approvals:
         allow: Sequence[str],
         mode: ApplyMode,
         machine: str = "",
+        exchange: Exchange | None = None,
     ) -> None:
-        """`machine`: this one, where several share the books; files lie on the machine that made them."""
+        """`machine`: this one, where several share the books; `exchange` brings what another one made."""
         self._machine = machine
+        self._exchange = exchange
         self._board = board
         self._merges = merges
         self._submissions = submissions
@@ -76,10 +79,32 @@ class Approvals:
         self._turn = asyncio.Lock()
 
     async def look(self, task: BoardTask) -> Proposal | None:
-        """What the task's latest submission would change; None: it has no files. Raises SandboxError."""
-        self._require_here(task)
-        async with self._alone():
+        """What the task's latest submission would change here; None: it has no files.
+
+        Raises SandboxError, also for what another machine made and cannot be laid over files here.
+        """
+        async with self._alone(), self._at_hand(task):
             return await self._proposal(task)
+
+    async def work(self, task: BoardTask) -> SubmittedWork | None:
+        """The evidence of the latest submission, wherever it was made; None: there is none that can be read."""
+        if self._exchange is not None:
+            return await self._exchange.work(task)
+        return await asyncio.to_thread(self._papers(task).work)
+
+    @asynccontextmanager
+    async def by_hand(self, task: BoardTask, *, applying: bool) -> AsyncGenerator[None]:
+        """While it lasts, the operator settles what another machine made by themselves; it stays in review.
+
+        `applying`: on this machine alone from now on. Raises as `look`, and ClaimLost when another one is at it.
+        """
+        async with self._alone(), self._at_hand(task):
+            if applying:
+                await self._take(task)
+            try:
+                yield
+            finally:
+                await asyncio.shield(self._let_go_if_untouched(task))
 
     async def approve(
         self, task_id: str, actor: str, reason: str, *, submission: int, digest: str | None = None
@@ -89,8 +114,7 @@ class Approvals:
         Raises ActorRefused, MoveRefused and ClaimLost as the board does, SandboxError when nothing can be applied.
         """
         intent = Intent(actor=actor, reason=reason, submission=submission, digest=digest or "")
-        async with self._alone():
-            self._require_here(await self._board.get(task_id))
+        async with self._alone(), self._at_hand(await self._board.get(task_id)):
             claim = await self._board.reviews.take(task_id, actor)
             if claim.task.submission != submission:
                 raise ClaimLost(
@@ -125,9 +149,7 @@ class Approvals:
         What cannot be finished now is tried again the next time.
         """
         finished: list[str] = []
-        for task in await self._board.list({BoardState.REVIEW}, limit=MOST_TASKS):
-            if task.made_on != self._machine:
-                continue
+        for task in await self._begun_here():
             try:
                 if await self._finish(task.id):
                     finished.append(task.id)
@@ -135,28 +157,56 @@ class Approvals:
                 logger.warning("the approval of task %s is not finished yet: %s", task.id, error)
         return tuple(finished)
 
+    async def _begun_here(self) -> list[BoardTask]:
+        """What waits with files of this machine, and what this machine may apply, whoever made it."""
+        waiting = await self._board.list({BoardState.REVIEW}, limit=MOST_TASKS)
+        found = {task.id: task for task in waiting if task.made_on == self._machine}
+        if self._exchange is not None:
+            for kept in await self._exchange.differences.of_machine(self._machine):
+                if kept.applying == self._machine and kept.task not in found:
+                    found[kept.task] = await self._board.get(kept.task)
+        return list(found.values())
+
     async def _finish(self, task_id: str) -> bool:
         async with self._alone():
             task = await self._board.get(task_id)
-            if task.state is not BoardState.REVIEW:
-                return False
             papers = self._papers(task)
             intent = await asyncio.to_thread(papers.noted)
+            if task.state is not BoardState.REVIEW:
+                if intent is not None and task.state is not BoardState.COMPLETED:  # rejected elsewhere
+                    await asyncio.to_thread(self._take_back, task, papers, intent)
+                await self._let_go(task)
+                return False
             if intent is not None:
                 await self._carry_out(task, papers, intent)
                 return True
-            if task.reviewer == OPERATOR or not await self._merges.passes(task_id):
+            await self._let_go_if_untouched(task)
+            if self._is_elsewhere(task) or task.reviewer == OPERATOR or not await self._merges.passes(task_id):
                 return False
             await self._rule(task, Intent(actor=POLICY, reason="", submission=task.submission, digest=""))
             return True
 
-    def _require_here(self, task: BoardTask) -> None:
-        """Raises SandboxError when the files of the latest submission lie on another machine."""
-        if task.made_on not in ("", self._machine):
-            raise SandboxError(
-                f"Task {task.id}: the files of its submission are on {task.made_on}, this is {self._machine};"
-                " look at it and approve it there. It can be rejected from anywhere."
-            )
+    def _at_hand(self, task: BoardTask) -> AbstractAsyncContextManager[None]:
+        """Another machine's submission, laid over the files here for as long as it is looked at."""
+        return nullcontext() if self._exchange is None else self._exchange.at_hand(task)
+
+    def _is_elsewhere(self, task: BoardTask) -> bool:
+        return self._exchange is not None and self._exchange.is_elsewhere(task)
+
+    async def _take(self, task: BoardTask) -> None:
+        """Files take effect on one machine. Raises ClaimLost when that is another one."""
+        if self._exchange is not None:
+            await self._exchange.differences.take(task.id, task.submission)
+
+    async def _let_go_if_untouched(self, task: BoardTask) -> None:
+        """Another machine may apply it, unless something of it took effect here by hand."""
+        if self._exchange is None or await asyncio.to_thread(took_effect, self._submissions, task.id):
+            return
+        await self._let_go(task)
+
+    async def _let_go(self, task: BoardTask) -> None:
+        if self._exchange is not None:
+            await self._exchange.differences.let_go(task.id, task.submission)
 
     def _papers(self, task: BoardTask) -> Submission:
         return self._submissions.of(task.id, task.submission)
@@ -179,6 +229,7 @@ class Approvals:
             return await self._left(task, intent, proposal)
         reason = "; ".join(filter(None, (intent.reason, permitted)))
         intent = intent.model_copy(update={"reason": reason, "digest": proposal.digest})
+        await self._take(task)
         await asyncio.to_thread(papers.note, intent)
         return await self._carry_out(task, papers, intent)
 
@@ -205,18 +256,24 @@ class Approvals:
         try:
             conflicts = await asyncio.to_thread(carry_out, self._submissions, task.id, intent)
         except SandboxError:
-            await asyncio.to_thread(papers.forget_approval)
+            await self._given_up(task, papers)
             raise
         if conflicts:
-            await asyncio.to_thread(papers.forget_approval)
+            await self._given_up(task, papers)
             return await self._send_back(task, conflicts)
         try:
             done = await self._complete(task, intent)
         except GovernanceRefused:
             if (await self._board.get(task.id)).state is not BoardState.COMPLETED:
                 await asyncio.to_thread(self._take_back, task, papers, intent)
+                await self._let_go(task)
             raise
         return Ruling(done, completed=True)
+
+    async def _given_up(self, task: BoardTask, papers: Submission) -> None:
+        """Nothing of it took effect here."""
+        await asyncio.to_thread(papers.forget_approval)
+        await self._let_go(task)
 
     def _take_back(self, task: BoardTask, papers: Submission, intent: Intent) -> None:
         """The board no longer wants it: as if it had not been applied."""

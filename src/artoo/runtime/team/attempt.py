@@ -18,6 +18,7 @@ from artoo.ports.confirm import Questions
 from artoo.ports.world import View
 from artoo.runtime.artoo import Artoo
 from artoo.runtime.options import RunOptions
+from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.submissions import Submissions
 from artoo.world.closing import opened
 from artoo.world.pending import DAY, PendingRecord, forget_pending
@@ -41,12 +42,18 @@ class Attempt:
     kept: bool = False
 
 
-async def begin(artoo: Artoo, submissions: Submissions, task: BoardTask, places: RunOptions) -> Attempt:
+async def begin(
+    artoo: Artoo, submissions: Submissions, task: BoardTask, places: RunOptions, exchange: Exchange | None = None
+) -> Attempt:
     """A new attempt, on what was handed in before or on the files as they are now. `places`: where it works.
+
+    What another machine handed in is laid over the files here, where it can be had, and gone on with.
 
     Raises SandboxError and ConfigurationError when there is no view to work in.
     """
     attempt = await reopened(artoo, submissions, task, places)
+    if exchange is not None:
+        await exchange.take_over(task, attempt.trunk)
     standing = await asyncio.to_thread(_taken_up, submissions, task.id)
     await attempt.trunk.drop(attempt.name)
     return replace(attempt, view=attempt.trunk.fork(attempt.name), standing=standing, kept=False)

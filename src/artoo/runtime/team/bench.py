@@ -21,6 +21,7 @@ from artoo.ports.clock import Clock
 from artoo.runtime.artoo import Artoo
 from artoo.runtime.options import RunOptions
 from artoo.runtime.team.approval import Approvals
+from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.letters import Letters
 from artoo.runtime.team.submissions import Submissions
 from artoo.tools.builtin.mail import mail_tools
@@ -37,7 +38,8 @@ class Bench:
     its review.
 
     `knowledge` gives what an agent has learnt, for its prompts about a request; `remember` keeps what it did,
-    `note` what it was told. `project_place`: where the project of a task is here.
+    `note` what it was told. `project_place`: where the project of a task is here. `exchange`: where several
+    machines share the books.
     """
 
     artoo: Artoo
@@ -60,6 +62,7 @@ class Bench:
     remember: Remember
     note: Callable[[str, Session], Awaitable[None]]
     project_place: Callable[[str], Path]
+    exchange: Exchange | None
 
     def places(self, task: BoardTask) -> RunOptions:
         """Where a task works: its project, or without one the workspace. Raises ConfigurationError."""

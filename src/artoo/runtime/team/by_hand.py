@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from artoo.agents.additions import MOST_TASKS
 from artoo.agents.governance import TRANSITIONS
 from artoo.agents.mail_rows import Kept
 from artoo.contracts.agents import OPERATOR, BoardState
 from artoo.contracts.errors import ConfigurationError
-from artoo.runtime.team.office import Office
+from artoo.runtime.config import Config
+from artoo.runtime.naming import named
+from artoo.runtime.pending import Pending
+from artoo.runtime.team.office import Office, open_office
+from artoo.world.pending import DAY
 
 
 def moves_from(state: BoardState) -> tuple[BoardState, ...]:
@@ -47,6 +55,32 @@ def _instead(state: BoardState, task_id: str) -> str:
         verdict = "approve" if state is BoardState.COMPLETED else 'reject "why"'
         return f"a task becomes {state.value} by a review: artoo task review {task_id} {verdict}"
     return f"a task becomes {state.value} by whoever works on it, not by a move"
+
+
+@asynccontextmanager
+async def brought(config: Config, beginning: str, *, applying: bool) -> AsyncGenerator[Pending | None]:
+    """A submission that another machine made, by the beginning of its task's id, laid over the files here.
+
+    None: there is none. `applying`: nobody else applies it from now on. Raises ConfigurationError when several
+    begin so, and as `Approvals.by_hand`.
+    """
+    async with open_office(config) as office:
+        exchange = office.exchange
+        waiting = await office.board.list({BoardState.REVIEW}, limit=MOST_TASKS)
+        others = {one.id: one for one in waiting if exchange is not None and exchange.is_elsewhere(one)}
+        if not any(task_id.startswith(beginning) for task_id in others):
+            yield None
+            return
+        task = others[named(beginning, list(others), "nothing waits of a task", "artoo task list shows them")]
+        since = task.updated_at.timestamp()
+        async with office.approvals.by_hand(task, applying=applying):
+            yield Pending(
+                task_id=task.id,
+                since=since,
+                expires_at=since + config.pending.days * DAY,
+                request=task.text,
+                _home=config.home,
+            )
 
 
 async def read_letter(office: Office, mail_id: str) -> Kept:

@@ -84,7 +84,7 @@ class WorkDuty:
     async def _review(self, member: Member, claim: TaskClaim) -> Done:
         """A verdict, or none: then the submission waits for the next reviewer."""
         task, bench = claim.task, self._bench
-        work = await asyncio.to_thread(bench.submissions.of(task.id, task.submission).work)
+        work = await bench.approvals.work(task)
         if work is None:
             reason = "its evidence is not there, so that no agent can judge it"
             await bench.merges.leave_to_operator(task.id, task.submission, reason)

@@ -9,9 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from artoo.agents.agent_files import AgentFiles
 from artoo.agents.asking import Asking
 from artoo.agents.board import Board
 from artoo.agents.database import Database, database_path
+from artoo.agents.differences import Differences
 from artoo.agents.embedded import EmbeddedDatabase
 from artoo.agents.folders import Found, find_agents
 from artoo.agents.foreign import Foreign
@@ -33,6 +35,7 @@ from artoo.runtime.machine import machine_name
 from artoo.runtime.projects import Projects
 from artoo.runtime.system import SystemClock, UuidIds
 from artoo.runtime.team.approval import Approvals
+from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.submissions import Submissions
 from artoo.store.address import parse
 from artoo.store.connecting import check_installed
@@ -42,7 +45,8 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Office:
-    """Everything durable of a home's team."""
+    """Everything durable of a home's team. `exchange` and `agent_files`: where several machines share the
+    books."""
 
     config: Config
     database: Database
@@ -64,6 +68,8 @@ class Office:
     projects: Projects
     machines: Machines
     seats: Seats
+    exchange: Exchange | None
+    agent_files: AgentFiles | None
 
     @property
     def home(self) -> Path:
@@ -155,6 +161,10 @@ async def open_office(
         merges = Merges(database, policies)
         mailbox, wake = Mailbox(database, clock, ids), Wake(database, clock)
         submissions = Submissions(home)
+        exchange = None
+        if config.store is not None:
+            differences, workspace = Differences(database), config.workspace_path
+            exchange = Exchange(board, differences, submissions, projects, workspace, machine, parse(config.store))
         yield Office(
             config=config,
             database=database,
@@ -166,7 +176,7 @@ async def open_office(
             pulses=Pulses(database),
             wake=wake,
             submissions=submissions,
-            approvals=Approvals(board, merges, submissions, config.allow, config.apply, machine),
+            approvals=Approvals(board, merges, submissions, config.allow, config.apply, machine, exchange),
             foreign=foreign,
             foreign_post=ForeignPost(database),
             policies=policies,
@@ -176,4 +186,6 @@ async def open_office(
             projects=projects,
             machines=Machines(database),
             seats=Seats(database),
+            exchange=exchange,
+            agent_files=None if config.store is None else AgentFiles(database),
         )

@@ -110,10 +110,14 @@ class Submissions:
                 view.remove()
         remove_tree(self._papers(board_task))
 
+    def listed(self) -> tuple[str, ...]:
+        """The tasks of which there are papers here."""
+        names = sorted(unquote(place.name) for place in self.folder.iterdir()) if self.folder.is_dir() else []
+        return tuple(name for name in names if not name.startswith("."))
+
     def sweep(self, known: Collection[str]) -> tuple[str, ...]:
         """Discards those of tasks that are not `known`; which."""
-        listed = sorted(unquote(place.name) for place in self.folder.iterdir()) if self.folder.is_dir() else []
-        forgotten = tuple(task for task in listed if task not in known and not task.startswith("."))
+        forgotten = tuple(task for task in self.listed() if task not in known)
         for task in forgotten:
             self.discard(task)
         return forgotten

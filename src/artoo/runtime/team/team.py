@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
@@ -19,13 +19,14 @@ from artoo.agents.additions import MOST_TASKS
 from artoo.agents.allocation import Allocation
 from artoo.agents.backoff import Backoff
 from artoo.agents.duties import Done, Duty
-from artoo.agents.folders import AgentFolder
+from artoo.agents.folders import AgentFolder, Found
 from artoo.agents.heartbeat import Heartbeat, HeartbeatSettings
 from artoo.agents.outbox import Outbox
 from artoo.agents.patrol import Patrol, PatrolRequest
 from artoo.agents.patrol_file import patrol_problems
 from artoo.agents.patrol_sights import Looking
 from artoo.agents.patrol_store import PatrolStore
+from artoo.agents.registry import AgentRecord
 from artoo.agents.standins import StandIns
 from artoo.contracts.agents import FOREIGN, RUNTIME, BoardState
 from artoo.contracts.base import Contract
@@ -41,6 +42,7 @@ from artoo.runtime.opening import own_version
 from artoo.runtime.settling import settle_earlier
 from artoo.runtime.team.answering import patrol
 from artoo.runtime.team.bench import Bench
+from artoo.runtime.team.borrowed import borrow, lend
 from artoo.runtime.team.duties import WorkDuty
 from artoo.runtime.team.member import Member
 from artoo.runtime.team.minds import Minds
@@ -60,10 +62,11 @@ STOP_AGAIN_SECONDS = 1.0
 
 
 class Team:
-    """The agents of one home. Open it with `open_team`; `run` until `stop`."""
+    """The agents of one home, or as a worker those of all. Open it with `open_team`; `run` until `stop`."""
 
-    def __init__(self, office: Office, artoo: Artoo, minds: Minds, *, grace: float) -> None:
+    def __init__(self, office: Office, artoo: Artoo, minds: Minds, *, grace: float, worker: bool = False) -> None:
         self.office = office
+        self._worker = worker
         self._artoo = artoo
         self._minds = minds
         self._grace = grace
@@ -122,10 +125,11 @@ class Team:
 
     async def _recruit(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
         """Lets the hearts beat of those agents that are accepted and do not work yet."""
-        found = await asyncio.to_thread(self.office.folders)
         if self.office.machine:
             await self.office.machines.seen(self.office.machine, own_version(), self.office.projects.names or ())
-        registered = {record.name for record in await self.office.registry.list()}
+        records = await self.office.registry.list()
+        registered = {record.name: record for record in records}
+        found = await self._found(records)
         problems = list(found.problems)
         for folder in found.agents:
             if folder.name not in registered:
@@ -141,8 +145,16 @@ class Team:
                 self.heartbeats[folder.name] = heartbeat = self._heartbeat(folder)
                 beating.append(group.create_task(heartbeat.run()))
                 self._waking.append(group.create_task(self._wake(folder.name)))
+            if self.office.agent_files is not None and folder.name in registered:
+                await lend(self.office.agent_files, folder, registered[folder.name].identity_sha256)
             problems += await asyncio.to_thread(patrol_problems, folder.heartbeat)
         self.problems = tuple(problems)
+
+    async def _found(self, records: Sequence[AgentRecord]) -> Found:
+        """The folders of this home; a worker's are the accepted agents of all, as the store has them."""
+        if not self._worker or self.office.agent_files is None:
+            return await asyncio.to_thread(self.office.folders)
+        return await borrow(self.office.home, self.office.agent_files, records)
 
     def _unseat(self, name: str) -> None:
         """Ends the heart of an agent that beats on another machine by now: this one was away for too long."""
@@ -173,6 +185,7 @@ class Team:
             remember=self._minds.remember,
             note=self._minds.note,
             project_place=office.projects.place,
+            exchange=office.exchange,
         )
 
     def _heartbeat(self, folder: AgentFolder) -> Heartbeat:
@@ -198,6 +211,8 @@ class Team:
         )
         load = partial(self._load, folder)
         work = WorkDuty(folder.name, self._bench, allocation, load, self._reviewer)
+        if folder.borrowed:  # patrols and dreams belong to the folder
+            return (work,)
         return (work, self._patrol(folder), self._minds.dream_cycle(folder.name))
 
     def _patrol(self, folder: AgentFolder) -> Patrol:
@@ -245,6 +260,10 @@ class Team:
 
     async def _load(self, folder: AgentFolder) -> Member:
         """The agent with its identity as it is now. Raises IdentityRefused, ConfigurationError."""
+        if folder.borrowed:
+            found = await self._found([await self.office.registry.get(folder.name)])
+            if not found.agents:
+                raise ConfigurationError("; ".join(found.problems))
         return Member(folder, await self.office.registry.load(folder), self.office.registry)
 
     async def _idle(self, name: str) -> str | None:
@@ -269,6 +288,8 @@ class Team:
             await self.office.board.work.recover()
             await self.office.mailbox.recover()
             await self.office.approvals.finish_cut()
+            if self.office.exchange is not None:
+                await self.office.exchange.keep_up()
             await archive_old(self.office)
             await self._recruit(group, beating)
 
@@ -293,11 +314,19 @@ async def archive_old(office: Office) -> None:
 
 @asynccontextmanager
 async def open_team(
-    office: Office, artoo: Artoo, *, small_model: bool, grace: float = 20.0
+    office: Office, artoo: Artoo, *, small_model: bool, grace: float = 20.0, worker: bool = False
 ) -> AsyncGenerator[Team]:
-    """A team that is ready to run. Raises what `Team.settle` raises."""
+    """A team that is ready to run. `worker`: for the agents of all machines, without their folders.
+
+    Raises what `Team.settle` raises, and ConfigurationError for a worker without a shared store.
+    """
+    if worker and office.agent_files is None:
+        raise ConfigurationError(
+            "artoo worker works for the agents of a shared store, and none is configured: set `store`, or let the"
+            " agents of this home work (artoo serve)"
+        )
     settings = office.config.runtime.memory
     minds = Minds(office.database, artoo, office.clock, office.ids, settings, small_model=small_model)
-    team = Team(office, artoo, minds, grace=grace)
+    team = Team(office, artoo, minds, grace=grace, worker=worker)
     await team.settle()
     yield team

@@ -15,7 +15,14 @@ from artoo.agents.duties import Done, throttled_ending
 from artoo.contracts.agents import FOREIGN, BoardTask, SubmittedWork
 from artoo.contracts.changes import printable_path
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.errors import ArtooError, ClaimLost, ConfigurationError, IdentityRefused, SandboxError
+from artoo.contracts.errors import (
+    ActivityStoreError,
+    ArtooError,
+    ClaimLost,
+    ConfigurationError,
+    IdentityRefused,
+    SandboxError,
+)
 from artoo.contracts.recording import AskedBy
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.prompts.segments import Segment
@@ -96,7 +103,7 @@ async def _done(bench: Bench, member: Member, claim: TaskClaim) -> tuple[Attempt
         except (SandboxError, ConfigurationError) as error:
             logger.info("task %s is begun anew: %s", task.id, error)
     try:
-        attempt, gathering = await begin(bench.artoo, bench.submissions, task, places), Gathering()
+        attempt, gathering = await begin(bench.artoo, bench.submissions, task, places, bench.exchange), Gathering()
     except (SandboxError, ConfigurationError) as error:
         raise _NoPlace(str(error)) from error
     behalf = await _behalf(bench, member, claim, attempt, gathering)
@@ -229,7 +236,18 @@ async def _submit(bench: Bench, claim: TaskClaim, attempt: Attempt, work: Submit
         return
     submitted, review = await bench.merges.submit(claim, work.summary)
     if not review:
-        await bench.approvals.pass_by_policy(submitted)
+        submitted = (await bench.approvals.pass_by_policy(submitted)).task
+    await _sent(bench, submitted)
+
+
+async def _sent(bench: Bench, task: BoardTask) -> None:
+    """What waits can be reviewed from other machines; what cannot be sent now is sent by the upkeep."""
+    if bench.exchange is None:
+        return
+    try:
+        await bench.exchange.send(task)
+    except (ActivityStoreError, SandboxError) as error:
+        logger.warning("the files of task %s are not in the store yet: %s", task.id, error)
 
 
 async def _give_back(bench: Bench, claim: TaskClaim, reason: str) -> None:

@@ -1,0 +1,75 @@
+"""Parcels of bytes in the store: cut into pieces, each with its hash, put together only when all are right."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, BinaryIO
+
+from artoo.contracts.errors import ActivityStoreError
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg.rows import DictRow
+
+    Connection = psycopg.Connection[DictRow]
+
+PIECE_BYTES = 1 << 20
+
+_THERE = b"SELECT number, sha256 FROM difference_pieces WHERE task = %s AND submission = %s"
+_PUT = b"""
+INSERT INTO difference_pieces (task, submission, number, sha256, content) VALUES (%s, %s, %s, %s, %s)
+ON CONFLICT (task, submission, number) DO UPDATE SET sha256 = excluded.sha256, content = excluded.content
+"""
+_SURPLUS = b"DELETE FROM difference_pieces WHERE task = %s AND submission = %s AND number >= %s"
+_GET = b"SELECT sha256, content FROM difference_pieces WHERE task = %s AND submission = %s AND number = %s"
+
+
+def send(connection: Connection, task: str, submission: int, parcel: BinaryIO) -> None:
+    """Makes the pieces in the store those of the parcel; what is there already is not sent again.
+
+    Raises psycopg.Error; a foreign-key violation when its row in `differences` has gone meanwhile.
+    """
+    there = {int(row["number"]): str(row["sha256"]) for row in connection.execute(_THERE, (task, submission))}
+    parcel.seek(0)
+    count = 0
+    while piece := parcel.read(PIECE_BYTES):
+        sha256 = hashlib.sha256(piece).hexdigest()
+        if there.get(count) != sha256:
+            connection.execute(_PUT, (task, submission, count, sha256, piece))
+        count += 1
+    connection.execute(_SURPLUS, (task, submission, count))
+
+
+def receive(connection: Connection, task: str, submission: int, sha256: str, into: BinaryIO) -> None:
+    """Writes the parcel, piece by piece, and goes back to its beginning.
+
+    Raises ActivityStoreError when it is not what its row says (it has gone meanwhile, or somebody changed it).
+    """
+    whole, number = hashlib.sha256(), 0
+    while (row := connection.execute(_GET, (task, submission, number)).fetchone()) is not None:
+        piece = bytes(row["content"])
+        if hashlib.sha256(piece).hexdigest() != row["sha256"]:
+            raise _damaged(task, submission)
+        whole.update(piece)
+        into.write(piece)
+        number += 1
+    if whole.hexdigest() != sha256:
+        raise _damaged(task, submission)
+    into.seek(0)
+
+
+def sha256_of(parcel: BinaryIO) -> tuple[int, str]:
+    """Its size in bytes, and its hash."""
+    parcel.seek(0)
+    size, total = 0, hashlib.sha256()
+    while piece := parcel.read(PIECE_BYTES):
+        size += len(piece)
+        total.update(piece)
+    return size, total.hexdigest()
+
+
+def _damaged(task: str, submission: int) -> ActivityStoreError:
+    return ActivityStoreError(
+        f"What the store holds of submission {submission} of task {task} is not whole any more:"
+        " look again; reject it if that stays so."
+    )

@@ -1,0 +1,105 @@
+"""What the store that several machines share has for the first page: their tasks, and what of the team waits; and
+logs of other machines, when somebody looks at one.
+
+The store is asked in a thread, at most every ten seconds, and waited for half a second: what comes later is on the
+next page. A store that is away leaves what was known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from artoo.contracts.errors import ArtooError, ConfigurationError
+from artoo.runtime.config import Config
+from artoo.tasklog.layout import part_path, task_directory
+
+if TYPE_CHECKING:
+    from artoo.runtime.elsewhere import Elsewhere
+    from artoo.web.team import Waiting
+
+logger = logging.getLogger(__name__)
+
+EVERY_SECONDS = 10.0
+WAITED_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The latest tasks of the other machines, and what waits for the operator (None: not known yet)."""
+
+    tasks: tuple[Elsewhere, ...] = ()
+    team: Waiting | None = None
+
+
+@dataclass(slots=True)
+class Others:
+    """One for each page."""
+
+    _known: Shared = field(default_factory=Shared)
+    _looked_at: float = float("-inf")
+    _looking: Future[Shared] | None = None
+    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "artoo-others"))
+
+    async def seen(self, config: Config, limit: int) -> Shared:
+        """What is known now; nothing is looked for where no store is shared. `limit`: of the tasks."""
+        if config.store is None:
+            return self._known
+        if self._looking is None and time.monotonic() - self._looked_at >= EVERY_SECONDS:
+            self._looked_at = time.monotonic()
+            self._looking = self._thread.submit(_look, config, limit, self._known)
+        if self._looking is not None:
+            await asyncio.to_thread(wait, [self._looking], WAITED_SECONDS)
+            self._take()
+        return self._known
+
+    def _take(self) -> None:
+        looking = self._looking
+        if looking is None or not looking.done():
+            return
+        self._looking = None
+        try:
+            self._known = looking.result()
+        except OSError as error:
+            logger.warning("what the store has is not shown: %s", error)
+
+
+def _look(config: Config, limit: int, known: Shared) -> Shared:
+    from artoo.runtime.elsewhere import list_elsewhere  # only where a store is shared
+    from artoo.store.address import parse
+    from artoo.web.team import Waiting, waiting_for_operator  # which imports the site, and that this
+
+    if config.store is None:
+        return Shared()
+    try:
+        tasks = list_elsewhere(config.home, parse(config.store), limit)
+    except ArtooError as error:
+        return Shared(known.tasks, Waiting(why=str(error)))
+    return Shared(tuple(tasks), asyncio.run(waiting_for_operator(config)))
+
+
+def copied(home: Path, task_id: str) -> Path | None:
+    """Where a copy of another machine's log is; None: there is none yet. Blocks."""
+    from artoo.runtime.elsewhere import FOLDER
+
+    machines = home / FOLDER
+    places = (task_directory(each, task_id) for each in sorted(machines.iterdir())) if machines.is_dir() else ()
+    return next((place for place in places if part_path(place, 0).exists()), None)
+
+
+def fetch(config: Config, task_id: str) -> None:
+    """Brings the copy up to what the store has, if it has the task. Blocks."""
+    from artoo.runtime.elsewhere import find_log_elsewhere
+    from artoo.store.address import parse
+
+    if config.store is None:
+        return
+    try:
+        find_log_elsewhere(config.home, parse(config.store), task_id)
+    except ConfigurationError as error:
+        logger.info("no log of task %s: %s", task_id, error)
