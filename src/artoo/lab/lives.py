@@ -74,7 +74,7 @@ class Lived:
 
 
 @dataclass(frozen=True, slots=True)
-class _Truth:
+class Truth:
     """Which tool is right for each intent, before and after the drift, in one life."""
 
     seed: int
@@ -123,7 +123,7 @@ class Lives:
 
     async def _live(self, seed: int, life: int, place: Path) -> list[Lived]:
         clock, ids = LabClock(), SequentialIds()
-        truth = _Truth(seed, life, LIFE.names)
+        truth = Truth(seed, life, LIFE.names)
         store = SharedMemory.open(place, clock, ids) if self.memory is not None else None
         arm = Arm("oracle", Oracle) if self.knows else Arm("the law", Law)
         lived: list[Lived] = []
@@ -228,7 +228,7 @@ def _always(kinds: int, exceptions: int) -> bool:
     return True
 
 
-def _job(truth: _Truth, intent: int, at: int) -> Job:
+def _job(truth: Truth, intent: int, at: int) -> Job:
     """A job of one part. R2's own guesses about an intent are the same every time: it is the same model."""
     key, right, first = (truth.seed, truth.life, intent), truth.right(intent, at), truth.right(intent, 0)
     others = sorted((name for name in truth.names if name != first), key=lambda name: draw(*key, "order", name))
@@ -241,7 +241,7 @@ def _job(truth: _Truth, intent: int, at: int) -> Job:
     return Job(at, name, f"{INTENTS[intent]}, {name}", (part,), chained=False)
 
 
-def _lived(truth: _Truth, job: Job, trace: Trace, intent: int, at: int, dreamt: DreamReport | None) -> Lived:
+def _lived(truth: Truth, job: Job, trace: Trace, intent: int, at: int, dreamt: DreamReport | None) -> Lived:
     first = trace.first_tools[0] if trace.first_tools else ""
     promoted = dreamt.promoted if dreamt is not None else ()
     drifted = truth.drifts(intent) and at >= LENGTH // 2
