@@ -10,6 +10,10 @@ from artoo.contracts.tags import (
     TAG_LENGTH,
     Pair,
     doubt_pair,
+    is_kind,
+    is_wide,
+    kind_of,
+    kind_pair,
     macro_pair,
     micro_pair,
     pair_named,
@@ -68,13 +72,18 @@ def test_slugs_of_huge_texts_are_cheap() -> None:
 
 
 def test_pairs() -> None:
-    """Macro, micro, tool and thing pairs have the seed's form, and can be taken apart again."""
+    """Macro, micro, tool, kind and thing pairs have the seed's form, and can be taken apart again."""
     assert macro_pair("Sort my mail") == ("intent:sort_my_mail", "env:local")
     assert micro_pair("shell:find", "/tmp/a b") == ("tool:shell:find", "path:/tmp/a b")
     assert tool_pair("glob") == ("tool:glob", "env:local")
     assert thing_pair("The Budget.xlsx") == ("thing:the_budget_xlsx", "env:local")
     assert tool_of(micro_pair("shell:find", "/tmp")) == "shell:find"
     assert target_of(micro_pair("shell:find", "/tmp")) == "/tmp"
+    kind = kind_pair("glob", "Sort my mail")
+    assert kind == ("tool:glob", "intent:sort_my_mail") == kind_of(tool_pair("glob"), macro_pair("Sort my mail"))
+    assert is_kind(kind) and not is_wide(kind) and target_of(kind) is None
+    assert is_wide(tool_pair("glob")) and not is_kind(tool_pair("glob"))
+    assert not is_wide(macro_pair("x")) and not is_kind(macro_pair("x")) and not is_wide(micro_pair("a", "b"))
     assert tool_of(macro_pair("x")) is None
     assert target_of(tool_pair("x")) is None
 

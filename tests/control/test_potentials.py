@@ -13,6 +13,7 @@ from artoo.control.potentials import (
     contradicts,
     dissonance,
     failure_stimulus,
+    holds_as_such,
     promotable,
     promotion_scale,
     retention,
@@ -135,3 +136,10 @@ def test_the_thresholds_follow_false_promotions() -> None:
     assert promotion_scale(100, 11) == pytest.approx(2)
     assert promotion_scale(50, 50) == 4
     assert promotable(5, 3) and not promotable(5, 3, 1.1) and promotable(5.6, -3.4, 1.1)
+
+
+def test_what_holds_as_such() -> None:
+    """So many kinds of request that the next is an exception in one case of twenty, by the rule of succession."""
+    assert not holds_as_such(0, 0) and not holds_as_such(17, 0)
+    assert holds_as_such(18, 0) and not holds_as_such(18, 1)
+    assert not holds_as_such(37, 1) and holds_as_such(38, 1)

@@ -13,7 +13,7 @@ from artoo import tool
 from artoo.contracts.memory import Megram, MegramState, MemoryAction, MemoryRead, MemoryWritten
 from artoo.contracts.plan import Plan
 from artoo.contracts.solution import PlanDirective
-from artoo.contracts.tags import Pair, micro_pair, tool_pair
+from artoo.contracts.tags import Pair, kind_pair, micro_pair, tool_pair
 from artoo.memory.service import SharedMemory
 from artoo.runtime.system import SystemClock, UuidIds
 from artoo.testing import Asked
@@ -152,21 +152,22 @@ async def test_every_write_is_on_the_stream(world: World) -> None:
         for each in ended.all(MemoryWritten)
     }
     assert ended.directives == ["break_symmetry", "break_symmetry", "accept"]
+    entities = ("path:alpha", "intent:look_up_alpha", "env:local")
     for name in ("old_index", "stale_cache"):
-        for entity in ("path:alpha", "env:local"):
+        for entity in entities:
             assert taught["break_symmetry", f"tool:{name}", entity] == (0.85, -1.0, 0.05)
-    for entity in ("path:alpha", "env:local"):
+    for entity in entities:
         assert taught["break_symmetry", "tool:new_index", entity] == (0.75, 1.0, 0.05)
         assert taught["accept", "tool:new_index", entity] == (0.90, 1.0, 0.05)
     assert taught["accept", "intent:look_up_alpha", "env:local"] == (0.90, 1.0, 0.05)
-    assert len(taught) == 9
+    assert len(taught) == 13
 
 
 async def test_what_worked_is_suggested(world: World) -> None:
     """A directive names what worked for the same intent."""
     clock = Travelling()
     await rounds(world, ["alpha"], clock)
-    await experience(world, tool_pair("old_index"), sigma=1.0, times=5)
+    await experience(world, kind_pair("old_index", "Look up alpha"), sigma=1.0, times=5)
     ended = await play(world, "alpha", clock)
     assert "new_index" in ended.all(PlanDirective)[0].suggested_alternatives
 

@@ -8,7 +8,7 @@ import pytest
 
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import Level, Megram, MegramState, MemoryAction, Origin
-from artoo.contracts.tags import Pair, macro_pair, micro_pair, thing_pair, tool_pair
+from artoo.contracts.tags import Pair, kind_pair, macro_pair, micro_pair, thing_pair, tool_pair
 from artoo.control.potentials import QUANTISATION
 from artoo.memory import keys
 from artoo.memory.absent import NoMemory
@@ -190,6 +190,30 @@ async def test_alternatives_worked_for_the_same_intent(memory: MemoryStore, make
         ],
     )
     assert [live.pair for live in await memory.alternatives("Find all PDF")] == [tool_pair("glob")]
+
+
+async def test_what_a_kind_of_request_knows_goes_before_what_others_know(memory: MemoryStore, make: Make) -> None:
+    """A tool that worked once for an intent and failed since is no alternative for it, however well it does
+    elsewhere; and it did not serve it, for the Dreamer's guesses.
+    """
+    mine, here = Origin(intent="find_all_pdf"), kind_pair("glob", "find all pdf")
+    await write_all(memory, [make(tool_pair("glob"), "accept", origin=mine), make(here, "accept", origin=mine)])
+    assert [live.pair for live in await memory.alternatives("Find all PDF")] == [here]
+    assert await memory.dreams().intents(10) == {"find_all_pdf": frozenset({"glob"})}
+    await write_all(memory, [make(here, "abandon", origin=mine) for _ in range(3)])
+    await write_all(memory, [make(tool_pair("glob"), "accept") for _ in range(5)])
+    assert await memory.alternatives("Find all PDF") == ()
+    assert await memory.dreams().intents(10) == {}
+
+
+async def test_a_tool_is_known_by_kinds_of_request(memory: MemoryStore, make: Make) -> None:
+    """Each kind with its own verdict; targets, other tools, and the tool as such are none."""
+    good, bad = kind_pair("glob", "find all pdf"), kind_pair("glob", "sort my mail")
+    others = [tool_pair("glob"), micro_pair("glob", "x"), kind_pair("globe", "find all pdf")]
+    await write_all(memory, [make(good), make(bad, "abandon"), *(make(pair) for pair in others)])
+    found = await memory.dreams().kinds(tool_pair("glob"), 10)
+    assert {each.pair: each.action for each in found} == {good: MemoryAction.EXPLOIT, bad: MemoryAction.AVOID}
+    assert len(await memory.dreams().kinds(tool_pair("glob"), 1)) == 1
 
 
 @pytest.mark.parametrize(

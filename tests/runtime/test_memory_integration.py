@@ -17,7 +17,7 @@ from artoo.contracts.errors import ConfigurationError, MemoryStoreError
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.memory import DreamReport, Megram, MegramState, MemoryWritten, TLayerProposal
 from artoo.contracts.roles import Role
-from artoo.contracts.tags import tool_pair
+from artoo.contracts.tags import kind_pair
 from artoo.memory.maintenance import Maintenance
 from artoo.memory.service import SharedMemory
 from artoo.ports.model import Model
@@ -29,7 +29,7 @@ from artoo.testing import FakeClock, ScriptedModel, ScriptedServer, SequentialId
 
 ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
 
-GLOB = tool_pair("glob")
+GLOB = kind_pair("glob", "find all notes")
 
 
 class Place:

@@ -3,6 +3,7 @@
     macro   intent:<slug>    / env:local        one per terminal state
     micro   tool:<identity>  / path:<target>    one per blocked or matched pair
     wide    tool:<identity>  / env:local        the same lesson beyond one target
+    kind    tool:<identity>  / intent:<slug>    the same lesson for one kind of request
     thing   thing:<slug>     / env:local        where a named thing was found (level K)
 
 Writer and reader both call these functions; nothing else builds a tag.
@@ -76,6 +77,16 @@ def tool_pair(identity: str) -> Pair:
     return Pair(_bounded(f"tool:{identity}"), LOCAL)
 
 
+def kind_pair(identity: str, intent: str) -> Pair:
+    """The pair of a tool for one kind of request, whatever its target."""
+    return kind_of(tool_pair(identity), macro_pair(intent))
+
+
+def kind_of(wide: Pair, macro: Pair) -> Pair:
+    """The pair of the tool of `wide` for the kind of request of `macro`."""
+    return Pair(wide.space, macro.space)
+
+
 def pair_named(text: str) -> Pair:
     """A pair as people write it: `SPACE ENTITY`, `tool:NAME` (any target), or the words of a request."""
     space, _, entity = text.partition(" ")
@@ -99,6 +110,16 @@ def doubt_pair(intent: str) -> Pair:
 def tool_of(pair: Pair) -> str | None:
     """The tool identity that a pair is about, or None."""
     return pair.space.removeprefix("tool:") if pair.space.startswith("tool:") else None
+
+
+def is_wide(pair: Pair) -> bool:
+    """Whether a pair is about a tool as such: on any target, for any kind of request."""
+    return pair.space.startswith("tool:") and pair.entity == LOCAL
+
+
+def is_kind(pair: Pair) -> bool:
+    """Whether a pair is about a tool for one kind of request."""
+    return pair.space.startswith("tool:") and pair.entity.startswith("intent:")
 
 
 def target_of(pair: Pair) -> str | None:

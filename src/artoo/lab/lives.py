@@ -11,13 +11,14 @@ from pathlib import Path
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.memory import DreamReport, Megram, MemoryChange, SOPDraft
 from artoo.contracts.roles import Role
-from artoo.contracts.tags import LOCAL
+from artoo.contracts.tags import Pair, is_wide, kind_pair, tool_of
 from artoo.control import potentials
 from artoo.control.potentials import Advice, Sums
 from artoo.lab.laws import Arm, Law, Oracle
 from artoo.lab.running import Trace, run_job
 from artoo.lab.time import LabClock
 from artoo.lab.world import PLACES, Job, Part, World, draw, pick
+from artoo.loops.slow import consolidate
 from artoo.loops.slow.dreamer import Dreamer
 from artoo.memory import maintenance, reading
 from artoo.memory.maintenance import Maintenance
@@ -44,11 +45,14 @@ Classify = Callable[[Sums], Advice]
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """How memory is in an arm. `classify` replaces the product's; `decays` False: nothing fades."""
+    """How memory is in an arm. `classify` replaces the product's; `decays` False: nothing fades; `hasty`: a tool
+    may become a rule for all kinds of request by what it did for any.
+    """
 
     dreams: bool = True
     decays: bool = True
     classify: Classify | None = None
+    hasty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class Lived:
 
 
 @dataclass(frozen=True, slots=True)
-class _Truth:
+class Truth:
     """Which tool is right for each intent, before and after the drift, in one life."""
 
     seed: int
@@ -90,12 +94,15 @@ class _Truth:
         return (intent + self.life) % 2 == 0
 
     def false(self, change: MemoryChange, at: int) -> bool:
-        """Whether a new rule about a tool says what is not so: forbids one that is right for something, or
-        recommends one that is right for nothing.
+        """Whether a new rule about a tool says what is not so, where it is told (one kind of request, or all):
+        forbids one that is right for something, or recommends one that is right for nothing.
         """
-        if not change.space.startswith("tool:") or change.entity != LOCAL:
+        pair = Pair(change.space, change.entity)
+        tool = tool_of(pair) or ""
+        told = [each for each, text in enumerate(INTENTS) if is_wide(pair) or pair == kind_pair(tool, text)]
+        if not told:
             return False
-        useful = change.space.removeprefix("tool:") in {self.right(each, at) for each in range(len(INTENTS))}
+        useful = tool in {self.right(each, at) for each in told}
         return useful if change.reason.startswith("constraint") else not useful
 
 
@@ -116,7 +123,7 @@ class Lives:
 
     async def _live(self, seed: int, life: int, place: Path) -> list[Lived]:
         clock, ids = LabClock(), SequentialIds()
-        truth = _Truth(seed, life, LIFE.names)
+        truth = Truth(seed, life, LIFE.names)
         store = SharedMemory.open(place, clock, ids) if self.memory is not None else None
         arm = Arm("oracle", Oracle) if self.knows else Arm("the law", Law)
         lived: list[Lived] = []
@@ -204,21 +211,24 @@ def attention_alone(sums: Sums) -> Advice:
 
 @contextmanager
 def _classified(memory: Memory | None) -> Generator[None]:
-    """The store's pure rule replaced, where an arm has its own. Cells of a process run one after the other."""
-    if memory is None or memory.classify is None:
-        yield
-        return
-    rooms = (reading, maintenance)
+    """The product's pure rules replaced, where an arm has its own. Cells of a process run one after the other."""
+    classify = memory.classify if memory is not None and memory.classify is not None else potentials.classify
+    general = _always if memory is not None and memory.hasty else potentials.holds_as_such
+    seams = ((reading, "classify"), (maintenance, "classify"), (consolidate, "holds_as_such"))
     try:
-        for room in rooms:
-            setattr(room, "classify", memory.classify)  # noqa: B010 - the product has no seam for it
+        for (room, name), own in zip(seams, (classify, classify, general), strict=True):
+            setattr(room, name, own)  # the product has no seam for it
         yield
     finally:
-        for room in rooms:
-            setattr(room, "classify", potentials.classify)  # noqa: B010
+        for room, name in seams:
+            setattr(room, name, getattr(potentials, name))
 
 
-def _job(truth: _Truth, intent: int, at: int) -> Job:
+def _always(kinds: int, exceptions: int) -> bool:
+    return True
+
+
+def _job(truth: Truth, intent: int, at: int) -> Job:
     """A job of one part. R2's own guesses about an intent are the same every time: it is the same model."""
     key, right, first = (truth.seed, truth.life, intent), truth.right(intent, at), truth.right(intent, 0)
     others = sorted((name for name in truth.names if name != first), key=lambda name: draw(*key, "order", name))
@@ -231,7 +241,7 @@ def _job(truth: _Truth, intent: int, at: int) -> Job:
     return Job(at, name, f"{INTENTS[intent]}, {name}", (part,), chained=False)
 
 
-def _lived(truth: _Truth, job: Job, trace: Trace, intent: int, at: int, dreamt: DreamReport | None) -> Lived:
+def _lived(truth: Truth, job: Job, trace: Trace, intent: int, at: int, dreamt: DreamReport | None) -> Lived:
     first = trace.first_tools[0] if trace.first_tools else ""
     promoted = dreamt.promoted if dreamt is not None else ()
     drifted = truth.drifts(intent) and at >= LENGTH // 2
@@ -255,5 +265,5 @@ def _idle() -> bool:
 
 async def _worded(cluster: Cluster) -> SOPDraft:
     """What a model would say of a cluster."""
-    tool = cluster.pair.space.removeprefix("tool:")
+    tool = tool_of(cluster.pair) or cluster.pair.space
     return SOPDraft(rule=f"{tool}: {'prefer it' if cluster.decision > 0 else 'do not use it'}")

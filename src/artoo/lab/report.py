@@ -71,7 +71,7 @@ def page(ran: Ran) -> str:
         "[the lab's design](../design/lab.md).",
         *_how(about),
         f"{ran.tasks} {about.unit} a cell{' at most' if about.data else ''}, seed {ran.seed}; "
-        f"`artoo lab run {ran.name}{_given(about)}` makes the same figures again.",
+        f"`artoo lab run {ran.name}{_given(about)}{_sized(ran)}` makes the same figures again.",
         "## Claims, and what came out",
         "What would refute a claim stood in the code before the run.",
         *(
@@ -89,6 +89,10 @@ def page(ran: Ran) -> str:
 
 def _given(about: Experiment) -> str:
     return " --data PATH" if about.data is not None else ""
+
+
+def _sized(ran: Ran) -> str:
+    return f" --tasks {ran.tasks}" if ran.tasks < experiment(ran.name).tasks else ""
 
 
 def _how(about: Experiment) -> list[str]:

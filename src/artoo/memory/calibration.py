@@ -12,7 +12,7 @@ from artoo.contracts.memory import (
     RuleContradicted,
     SOPRecord,
 )
-from artoo.contracts.tags import Pair, tool_of
+from artoo.contracts.tags import Pair, is_kind, is_wide, tool_of
 
 ENTRIES = 10
 
@@ -36,22 +36,29 @@ def calibration(
     """Maps potentials and rules to SHOULD PREFER, MUST NOT and CAUTION.
 
     A rule that its pair's live evidence contradicts is left out and reported: the evidence speaks instead (soft
-    overwrite). `noted`: the rules against which that very evidence was written down before. When there is more than
-    `limit`, what forbids comes before what warns before what recommends, rules before evidence, stronger before
-    weaker.
+    overwrite). `noted`: the rules against which that very evidence was written down before. One whose evidence has
+    become mixed is left out too, and the caution said. What is known of a tool for this kind of request speaks in
+    the place of what is known of it as such, and excepts this request from a rule about it as such that says the
+    opposite.
+
+    When there is more than `limit`, evidence of tools as such comes last; before it what forbids comes before what
+    warns before what recommends, rules before evidence, stronger before weaker.
     """
     by_pair = {entry.pair: entry for entry in potentials}
+    by_kind = {entry.space: entry for entry in potentials if is_kind(entry.pair) and _says(entry)}
     contradicted = [
         found for rule in rules if (found := _contradiction(rule, by_pair.get(rule.pair), rule.id in noted))
     ]
-    overruled = {entry.rule_id for entry in contradicted}
-    ranked = [_ranked_rule(rule) for rule in rules if rule.id not in overruled]
+    silent = {entry.rule_id for entry in contradicted}
+    silent |= {rule.id for rule in rules if _is_mixed(by_pair.get(rule.pair))}
+    silent |= {rule.id for rule in rules if is_wide(rule.pair) and _speaks_against(by_kind.get(rule.space), rule)}
+    ranked = [_ranked_rule(rule) for rule in rules if rule.id not in silent]
     ranked += [
         _ranked_evidence(entry, (contents or {}).get(entry.pair, ""))
         for entry in by_pair.values()
-        if entry.action is not MemoryAction.IGNORE
+        if _says(entry) and not (is_wide(entry.pair) and entry.space in by_kind)
     ]
-    ranked.sort(key=lambda item: item[:3])
+    ranked.sort(key=lambda item: item[:4])
     chosen = ranked[:limit]
     return Calibration(
         should_prefer=_of(chosen, MemoryAction.EXPLOIT),
@@ -63,7 +70,16 @@ def calibration(
     )
 
 
-_Ranked = tuple[int, int, float, MemoryAction, CalibrationEntry]
+_Ranked = tuple[bool, int, int, float, MemoryAction, CalibrationEntry]
+"""Whether it comes last, what it does, rule or evidence, how weak it is; and what all this is of."""
+
+
+def _says(entry: Potentials) -> bool:
+    return entry.action is not MemoryAction.IGNORE
+
+
+def _is_mixed(entry: Potentials | None) -> bool:
+    return entry is not None and entry.action is MemoryAction.CAUTION
 
 
 def _of(chosen: Sequence[_Ranked], action: MemoryAction) -> tuple[CalibrationEntry, ...]:
@@ -79,7 +95,7 @@ def _ranked_rule(rule: SOPRecord) -> _Ranked:
         rule_id=rule.id,
         enforced=action is MemoryAction.AVOID and tool_of(rule.pair) is not None,
     )
-    return _KINDS[action], 0, -rule.f, action, entry
+    return False, _KINDS[action], 0, -rule.f, action, entry
 
 
 def _ranked_evidence(potentials: Potentials, content: str) -> _Ranked:
@@ -92,12 +108,13 @@ def _ranked_evidence(potentials: Potentials, content: str) -> _Ranked:
         content=content,
         enforced=action is not MemoryAction.EXPLOIT and tool_of(potentials.pair) is not None,
     )
-    return _KINDS[action], 1, -potentials.attention, action, entry
+    # Attention says where to look, decision what to do.
+    strength = potentials.attention if action is MemoryAction.CAUTION else abs(potentials.decision)
+    return is_wide(potentials.pair), _KINDS[action], 1, -strength, action, entry
 
 
 def _contradiction(rule: SOPRecord, live: Potentials | None, noted: bool) -> RuleContradicted | None:
-    against = MemoryAction.AVOID if rule.sigma > 0 else MemoryAction.EXPLOIT
-    if live is None or live.action is not against:
+    if live is None or not _speaks_against(live, rule):
         return None
     return RuleContradicted(
         rule_id=rule.id,
@@ -108,3 +125,8 @@ def _contradiction(rule: SOPRecord, live: Potentials | None, noted: bool) -> Rul
         reason=f"recent experience says {live.action.value} (decision {live.decision:+.2f})",
         noted=noted,
     )
+
+
+def _speaks_against(live: Potentials | None, rule: SOPRecord) -> bool:
+    against = MemoryAction.AVOID if rule.sigma > 0 else MemoryAction.EXPLOIT
+    return live is not None and live.action is against

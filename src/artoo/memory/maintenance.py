@@ -10,8 +10,8 @@ from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
-from artoo.contracts.memory import DreamReport, Level, Megram, TLayerProposal
-from artoo.contracts.tags import Pair, tool_of
+from artoo.contracts.memory import DreamReport, Level, Megram, Potentials, TLayerProposal
+from artoo.contracts.tags import LOCAL, Pair, tool_of
 from artoo.control.potentials import classify
 from artoo.memory import keys, reading
 from artoo.memory.environment import Environment, Transaction
@@ -111,6 +111,20 @@ class Maintenance:
 
         return await self._read(work)
 
+    async def kinds(self, tool: Pair, limit: int) -> tuple[Potentials, ...]:
+        """See the port."""
+
+        def work(transaction: Transaction) -> tuple[Potentials, ...]:
+            now_us = microseconds(self.clock.now())
+            prefix = b"a|" + keys.escape(tool.space) + b"|intent:"
+            pairs = (
+                reading.pair_of(transaction, key[2:])
+                for key in islice(reading.keys_under(transaction, prefix), limit)
+            )
+            return tuple(reading.potentials(transaction, pair, now_us) for pair in pairs if pair is not None)
+
+        return await self._read(work)
+
     async def standing(self, after: str | None, limit: int) -> Slice[Standing]:
         """See the port."""
 
@@ -166,7 +180,9 @@ class Maintenance:
                     continue
                 intent, pair = keys.unescape(intent_part), reading.pair_of(transaction, part)
                 tool = tool_of(pair) if pair is not None else None
-                if intent is None or tool is None:
+                if intent is None or pair is None or tool is None:
+                    continue
+                if reading.told_by_kind(transaction, pair, Pair(f"intent:{intent}", LOCAL), now_us):
                     continue
                 # A pair that failed more often than it helped has not worked for anybody.
                 if classify(reading.sums(transaction, part, now_us)) != "exploit":

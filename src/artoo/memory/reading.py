@@ -8,7 +8,7 @@ from heapq import nlargest
 from itertools import islice
 
 from artoo.contracts.memory import Megram, MegramState, MemoryAction, Potentials
-from artoo.contracts.tags import LOCAL, Pair
+from artoo.contracts.tags import LOCAL, Pair, is_wide, kind_of
 from artoo.control.potentials import Sums, classify
 from artoo.memory import codec, keys
 from artoo.memory.accumulators import decode as decode_row
@@ -129,17 +129,25 @@ def named(transaction: Transaction, prefix: bytes, limit: int) -> list[Megram]:
     return [megram for megram in found if megram is not None]
 
 
-def exploits(transaction: Transaction, prefix: bytes, now_us: int, limit: int) -> list[Potentials]:
-    """The pairs listed under `prefix` whose evidence says Exploit, macro pairs left out."""
+def exploits(transaction: Transaction, macro: Pair, now_us: int, limit: int) -> list[Potentials]:
+    """The pairs that worked for the intent of `macro` and whose evidence says Exploit, macro pairs left out."""
     found: list[Potentials] = []
+    prefix = keys.worked(macro.space.removeprefix("intent:"), b"")
     for key in islice(keys_under(transaction, prefix), limit):
         pair = pair_of(transaction, key[len(prefix) :])
-        if pair is None or pair.space.startswith("intent:"):
+        if pair is None or pair.space.startswith("intent:") or told_by_kind(transaction, pair, macro, now_us):
             continue
         live = potentials(transaction, pair, now_us)
         if live.action is MemoryAction.EXPLOIT:
             found.append(live)
     return found
+
+
+def told_by_kind(transaction: Transaction, pair: Pair, macro: Pair, now_us: int) -> bool:
+    """Whether `pair` is about a tool as such, of which this kind of request has an experience of its own."""
+    if not is_wide(pair):
+        return False
+    return potentials(transaction, kind_of(pair, macro), now_us).action is not MemoryAction.IGNORE
 
 
 def wide_pairs(transaction: Transaction, limit: int) -> list[Pair]:

@@ -101,11 +101,11 @@ class SharedMemory(WritingSide):
 
     async def alternatives(self, intent: str, limit: int = 5) -> tuple[Potentials, ...]:
         """See `ports.recall`."""
-        prefix = b"i|" + keys.escape(macro_pair(intent).space.removeprefix("intent:")) + b"|"
+        macro = macro_pair(intent)
 
         def work(transaction: Transaction) -> list[Potentials]:
             now_us = microseconds(self._clock.now())
-            return reading.exploits(transaction, prefix, now_us, PAIRS_OF_INTENT)
+            return reading.exploits(transaction, macro, now_us, PAIRS_OF_INTENT)
 
         found = await self._read(work)
         return tuple(sorted(found, key=lambda entry: -entry.decision)[:limit])

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import DreamReport, Megram, TLayerProposal
+from artoo.contracts.memory import DreamReport, Megram, Potentials, TLayerProposal
 from artoo.contracts.tags import Pair
 
 T = TypeVar("T")
@@ -89,6 +89,12 @@ class DreamStore(Protocol):
 
     async def about(self, space: str, limit: int, newest: int) -> tuple[Cluster, ...]:
         """Up to `limit` pairs of one space, each with its direct evidence."""
+        ...
+
+    async def kinds(self, tool: Pair, limit: int) -> tuple[Potentials, ...]:
+        """What is known of a tool (its wide pair) for up to `limit` kinds of request. A kind whose slug is so long
+        that its key is a digest is left out.
+        """
         ...
 
     async def standing(self, after: str | None, limit: int) -> Slice[Standing]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from artoo.contracts.memory import Calibration, CalibrationEntry
 from artoo.contracts.plan import Caution
-from artoo.contracts.tags import Pair, macro_pair, micro_pair, thing_pair, tool_pair
+from artoo.contracts.tags import Pair, kind_pair, macro_pair, micro_pair, thing_pair, tool_pair
 from artoo.loops.medium.advice import Advice, advice_from, in_words, mentions, pairs_of
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.prompts.segments import Segment
@@ -42,18 +42,22 @@ def test_mentions_are_what_tools_take() -> None:
 
 
 def test_what_is_asked_before_planning() -> None:
-    """Tools on offer, their programs that memory has met, what worked, tools on named files, missing things."""
+    """Tools on offer and their programs that memory has met, for this kind of request and as such; what worked,
+    tools on named files, missing things.
+    """
     met = [tool_pair("shell:find"), tool_pair("gone_tool"), tool_pair("glob")]
     asked = pairs_of((GLOB, SHELL), met, [micro_pair("glob", "*.x")], "count a.txt", ["d/lost.csv"])
     assert asked == (
-        tool_pair("glob"),
-        tool_pair("shell"),
-        tool_pair("shell:find"),
+        *(of(name, "count a.txt") for name in ("glob", "shell", "shell:find") for of in (kind_pair, _as_such)),
         micro_pair("glob", "*.x"),
         micro_pair("glob", "a.txt"),
         micro_pair("shell", "a.txt"),
         thing_pair("lost.csv"),
     )
+
+
+def _as_such(name: str, _: str) -> Pair:
+    return tool_pair(name)
 
 
 OWN = ToolSpec("look_up", "looks up a customer", (Parameter("name", "a name"),), 100, special=True)
@@ -84,6 +88,28 @@ def test_a_rule_binds_whatever_it_names() -> None:
     assert advice.must_not.tools == () and advice.care == ()
     ruled = advice_from(Calibration(must_not=(entry(tool_pair("shell"), "no shell", rule=True),)), SPECS)
     assert ruled.must_not.tools == ("shell",) and ruled.forbid == ("no shell",)
+
+
+def test_several_bad_experiences_with_a_kind_of_request_bind_there() -> None:
+    """A general tool that failed once or twice for such a request is a warning, after three times it is forbidden;
+    one of the person's own at once.
+    """
+    for times, bound in ((1, ()), (2, ()), (3, ("shell:grep",))):
+        bad = entry(kind_pair("shell:grep", "count lines"), "no match", bad=times * 0.85)
+        advice = advice_from(Calibration(must_not=(bad,)), SPECS)
+        assert advice.must_not.tools == bound
+        assert advice.care == (() if bound else ("shell:grep: no match",))
+    mixed = entry(kind_pair("shell:grep", "count lines"), "no match", bad=2.5, good=1.5)
+    assert advice_from(Calibration(must_not=(mixed,)), SPECS).must_not.tools == ("shell:grep",)
+    own = advice_from(Calibration(must_not=(entry(kind_pair("look_up", "count lines")),)), (*SPECS, OWN))
+    assert own.must_not.tools == ("look_up",)
+
+
+def test_a_rule_for_a_kind_of_request_binds_it() -> None:
+    """And its words are in the prompt."""
+    ruled = entry(kind_pair("shell", "count lines"), "no shell for this", rule=True, bad=0.0)
+    advice = advice_from(Calibration(must_not=(ruled,)), SPECS)
+    assert advice.must_not.tools == ("shell",) and advice.forbid == ("no shell for this",)
 
 
 def test_the_last_hands_stay() -> None:
@@ -129,6 +155,8 @@ def test_what_runs_anything_is_recommended_only_where_it_served() -> None:
         "shell:wc",
         "look_up",
     )
+    served = (entry(kind_pair("shell:wc", "count lines")),)
+    assert advice_from(Calibration(should_prefer=served), specs).prefer == ("shell:wc",)
 
 
 def test_long_targets_are_not_spelled_out() -> None:

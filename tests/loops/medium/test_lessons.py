@@ -9,7 +9,7 @@ import pytest
 from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall
 from artoo.contracts.memory import Level, MegramState, MemoryWritten, RuleContradicted
 from artoo.contracts.solution import Directive, Loss, PlanDirective
-from artoo.contracts.tags import LOCAL, Pair, macro_pair, micro_pair, thing_pair, tool_pair
+from artoo.contracts.tags import LOCAL, Pair, kind_pair, macro_pair, micro_pair, thing_pair, tool_pair
 from artoo.control.potentials import QUANTISATION
 from artoo.loops.medium.lessons import (
     MOST_PAIRS,
@@ -59,6 +59,14 @@ def directive(
     )
 
 
+INTENT = "Count lines of a"
+
+
+def of_tool(identity: str) -> list[Pair]:
+    """What is learnt of a tool beyond one target: for the kind of request, and as such."""
+    return [kind_pair(identity, INTENT), tool_pair(identity)]
+
+
 def pairs(lessons: list[Lesson]) -> list[Pair]:
     """What lessons are about."""
     return [lesson.pair for lesson in lessons]
@@ -74,13 +82,13 @@ def pairs(lessons: list[Lesson]) -> list[Pair]:
     ],
 )
 def test_a_blocked_pair_gets_the_directive_s_values(name: Directive, worth: str) -> None:
-    """Each newly blocked pair is one micro megram; a wrong approach is one wide one too, a place's refusal is not.
+    """Each newly blocked pair is one micro megram; a wrong approach is the tool's too, a place's refusal is not.
 
     break_symmetry blames like change_approach.
     """
     failed = outcome("failed", call("shell:find", "/home", CallStatus.ERROR))
-    found = Lessons().directed(directive(name, targets=(("shell:find", "/home"),)), [failed])
-    wide = [tool_pair("shell:find")] if worth == "change_approach" else []
+    found = Lessons().directed(directive(name, targets=(("shell:find", "/home"),)), INTENT, [failed])
+    wide = of_tool("shell:find") if worth == "change_approach" else []
     assert pairs(found) == [micro_pair("shell:find", "/home"), *wide]
     assert {lesson.stimulus for lesson in found} == {QUANTISATION[worth]}
     assert {lesson.state.value for lesson in found} == {name.value}
@@ -90,26 +98,36 @@ def test_a_blocked_pair_gets_the_directive_s_values(name: Directive, worth: str)
 def test_a_blocked_tool_is_blamed_for_each_target() -> None:
     """A blocked tool's failing targets of this round are its pairs; one round is one experience of the tool."""
     failed = outcome("failed", call("glob", "*.py"), call("glob", "*.md"), call("read_file", "a"))
-    found = Lessons().directed(directive(Directive.CHANGE_APPROACH, tools=("glob",)), [failed])
-    assert pairs(found) == [micro_pair("glob", "*.py"), micro_pair("glob", "*.md"), tool_pair("glob")]
+    found = Lessons().directed(directive(Directive.CHANGE_APPROACH, tools=("glob",)), INTENT, [failed])
+    assert pairs(found) == [micro_pair("glob", "*.py"), micro_pair("glob", "*.md"), *of_tool("glob")]
 
 
 def test_a_pair_is_blamed_once_in_a_task() -> None:
     """What stays blocked over the rounds is newly blocked once."""
     lessons, blocked = Lessons(), (("glob", "*.py"),)
     failed = outcome("failed", call("glob", "*.py", CallStatus.ERROR))
-    assert lessons.directed(directive(Directive.CHANGE_PATH, targets=blocked), [failed])
-    assert lessons.directed(directive(Directive.CHANGE_PATH, targets=blocked), [failed]) == []
+    assert lessons.directed(directive(Directive.CHANGE_PATH, targets=blocked), INTENT, [failed])
+    assert lessons.directed(directive(Directive.CHANGE_PATH, targets=blocked), INTENT, [failed]) == []
+
+
+def test_rounds_of_a_task_are_one_experience_of_a_tool() -> None:
+    """A tool that fails in another place in each round is blamed for each place, and itself once."""
+    lessons, name = Lessons(), Directive.BREAK_SYMMETRY
+    first = outcome("failed", call("glob", "*.py"))
+    second = outcome("failed", call("glob", "*.md"), call("read_file", "a"))
+    assert pairs(lessons.directed(directive(name, tools=("glob",)), INTENT, [first]))[1:] == of_tool("glob")
+    found = lessons.directed(directive(name, tools=("glob", "read_file")), INTENT, [second])
+    assert pairs(found) == [micro_pair("glob", "*.md"), micro_pair("read_file", "a"), *of_tool("read_file")]
 
 
 def test_infrastructure_and_refusals_blame_nobody() -> None:
     """A timeout of the machine, or a call that never ran, says nothing about a tool."""
     name = Directive.CHANGE_APPROACH
     down = outcome("failed", call("glob", "*.py"), infrastructure="timeout")
-    assert Lessons().directed(directive(name, targets=(("glob", "*.py"),)), [down]) == []
+    assert Lessons().directed(directive(name, targets=(("glob", "*.py"),)), INTENT, [down]) == []
     refused = outcome("failed", call("glob", "*.py", CallStatus.REFUSED))
-    assert Lessons().directed(directive(name, tools=("glob",)), [refused]) == []
-    assert Lessons().directed(directive(name, targets=(("glob", "*.py"),)), [refused]) == []
+    assert Lessons().directed(directive(name, tools=("glob",)), INTENT, [refused]) == []
+    assert Lessons().directed(directive(name, targets=(("glob", "*.py"),)), INTENT, [refused]) == []
 
 
 @pytest.mark.parametrize("by", ["person", "nobody"])
@@ -118,41 +136,37 @@ def test_missing_consent_blames_nobody(by: str) -> None:
     withheld = call("shell:rm", "rm a", CallStatus.ERROR, dropped=("a",), withheld_by=by)
     failed = outcome("failed", withheld)
     ordered = directive(Directive.BREAK_SYMMETRY, tools=("shell:rm",), targets=(("shell:rm", "rm a"),))
-    assert Lessons().directed(ordered, [failed]) == []
+    assert Lessons().directed(ordered, INTENT, [failed]) == []
     assert Lessons().abandoned("Delete a", "replans", [failed]) == []
 
 
 @pytest.mark.parametrize("state", [MegramState.ACCEPT, MegramState.SUCCESS])
 def test_an_ending_credits_what_worked(state: MegramState) -> None:
-    """Every pair that a matched subtask used and that worked, also wide, and the intent; nothing of failed ones."""
+    """Every pair that a matched subtask used and that worked, its tool and the intent; nothing of failed ones."""
     good = outcome("matched", call("shell:wc", "wc -l a"), call("glob", "x", CallStatus.ERROR))
     bad = outcome("failed", call("python", "1/0"), key="s2")
-    found = Lessons().delivered(state, "Count lines of a", [good, bad])
-    assert pairs(found) == [
-        micro_pair("shell:wc", "wc -l a"),
-        tool_pair("shell:wc"),
-        macro_pair("Count lines of a"),
-    ]
+    found = Lessons().delivered(state, INTENT, [good, bad])
+    assert pairs(found) == [micro_pair("shell:wc", "wc -l a"), *of_tool("shell:wc"), macro_pair(INTENT)]
     assert {lesson.stimulus for lesson in found} == {QUANTISATION[state.value]}
     assert found[-1].content == "was done with shell:wc"
 
 
 def test_a_task_of_many_calls_teaches_a_bounded_number_of_pairs() -> None:
-    """Hundreds of calls leave at most 32 pairs, and one of the tool."""
+    """Hundreds of calls leave at most 32 pairs, two of the tool, and the intent."""
     busy = outcome("matched", *(call("read_file", f"f{number}") for number in range(200)))
-    assert len(Lessons().delivered(MegramState.ACCEPT, "read all", [busy])) == MOST_PAIRS + 2
+    assert len(Lessons().delivered(MegramState.ACCEPT, "read all", [busy])) == MOST_PAIRS + 3
 
 
 def test_breaking_symmetry_credits_the_next_round_once_it_matched() -> None:
     """+.75 for the pairs of the round that obeyed break_symmetry, not for what had matched before it."""
     lessons = Lessons()
     early = outcome("matched", call("glob", "x"), key="early")
-    assert lessons.after_break(Directive.INIT, [early]) == []
+    assert lessons.after_break(Directive.INIT, INTENT, [early]) == []
     late = outcome("matched", call("python", "p"), key="late")
-    found = lessons.after_break(Directive.BREAK_SYMMETRY, [early, late])
-    assert pairs(found) == [micro_pair("python", "p"), tool_pair("python")]
+    found = lessons.after_break(Directive.BREAK_SYMMETRY, INTENT, [early, late])
+    assert pairs(found) == [micro_pair("python", "p"), *of_tool("python")]
     assert {lesson.stimulus for lesson in found} == {QUANTISATION["break_symmetry"]}
-    assert lessons.after_break(Directive.BREAK_SYMMETRY, [early, late]) == []
+    assert lessons.after_break(Directive.BREAK_SYMMETRY, INTENT, [early, late]) == []
 
 
 def test_giving_up_is_about_the_intent() -> None:
@@ -173,7 +187,10 @@ def test_what_was_turned_away_was_not_tried() -> None:
 def test_a_repetition_teaches_nothing() -> None:
     """A search that ran well and was made again stays out of this task; later tasks know nothing of it."""
     failed = outcome("failed", call("glob", "*.csv"), call("glob", "*.csv", CallStatus.REFUSED))
-    assert Lessons().directed(directive(Directive.BREAK_SYMMETRY, targets=(("glob", "*.csv"),)), [failed]) == []
+    assert (
+        Lessons().directed(directive(Directive.BREAK_SYMMETRY, targets=(("glob", "*.csv"),)), INTENT, [failed])
+        == []
+    )
 
 
 def test_giving_up_because_of_the_machine_teaches_nothing() -> None:

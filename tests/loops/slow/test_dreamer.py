@@ -20,7 +20,7 @@ from artoo.contracts.memory import (
     StoredLevel,
     TLayerProposal,
 )
-from artoo.contracts.tags import Pair, doubt_pair, macro_pair, tool_pair
+from artoo.contracts.tags import Pair, doubt_pair, kind_pair, macro_pair, micro_pair, tool_pair
 from artoo.control.potentials import QUANTISATION, SUSPICION, promotion_scale
 from artoo.loops.slow.dreamer import Dreamer
 from artoo.loops.slow.passing import DreamLimits
@@ -34,7 +34,7 @@ from memory_engines import ENGINES, opened_on
 
 DAY = 86_400.0
 DRAFT = SOPDraft(rule="glob is quick", reason="it always was")
-GLOB, CURL = tool_pair("glob"), tool_pair("curl")
+GLOB, CURL = micro_pair("glob", "*.pdf"), micro_pair("curl", "example.org")
 
 
 @dataclass
@@ -201,6 +201,31 @@ async def test_weak_or_mixed_clusters_do_not(world: World) -> None:
     assert not world.clusters
 
 
+async def test_what_is_so_for_one_kind_of_request_is_a_rule_for_that_kind(world: World) -> None:
+    """A tool that failed for one kind of request is no constraint as such, however strong the evidence is."""
+    here, wide = kind_pair("glob", "find all notes"), tool_pair("glob")
+    await world.write(here, "abandon", 9)
+    await world.write(wide, "abandon", 9)
+    (made,) = (await world.dream()).promoted
+    assert (made.space, made.entity) == here
+    assert await world.memory.query_c(*wide) == ()
+    assert [entry.rule_id for entry in (await world.memory.calibrate("x", [wide])).must_not] == [None]
+
+
+async def test_a_tool_as_such_needs_many_kinds_of_request(world: World) -> None:
+    """Seventeen kinds are too few, the eighteenth makes the rule; a kind that knows better stands against it."""
+    wide = tool_pair("glob")
+    await world.write(wide, "abandon", 6)
+    for number in range(17):
+        await world.write(kind_pair("glob", f"kind{number} of request"), "abandon")
+    assert not (await world.dream()).promoted
+    await world.write(kind_pair("glob", "one that differs"), "accept")
+    assert not (await world.dream()).promoted
+    await world.write(kind_pair("glob", "one that differs"), "abandon", 3)
+    (made,) = (await world.dream()).promoted
+    assert (made.space, made.entity) == wide
+
+
 async def test_once_until_evidence_has_doubled(world: World) -> None:
     """A cluster is promoted once; again only when its attention is twice what it was."""
     await world.write(GLOB, "accept", 6)
@@ -273,7 +298,7 @@ async def test_drafts_are_bounded(world: World) -> None:
     """One pass asks a model at most so often; the rest waits for the next."""
     world.limits = DreamLimits(drafts=2)
     for name in "abcde":
-        await world.write(tool_pair(name), "accept", 6)
+        await world.write(micro_pair(name, "x"), "accept", 6)
     assert len((await world.dream()).promoted) == 2
     assert len((await world.dream()).promoted) == 2
     assert len((await world.dream()).promoted) == 1
@@ -389,6 +414,18 @@ async def test_only_the_operator_changes_t(world: World) -> None:
         await world.memory.books.answer_proposal(proposal.id, accept=True)
 
 
+async def test_a_rule_for_one_kind_of_request_is_not_put_to_the_operator(world: World) -> None:
+    """What becomes permanent stands in every prompt, where it has no business."""
+    here = kind_pair("glob", "find all notes")
+    await world.write(here, "accept", 6)
+    await world.dream()
+    world.clock.advance(15 * DAY)
+    await world.write(here, "accept", 12)
+    await world.memory.query_c(*here)
+    await world.memory.flush()
+    assert not (await world.dream()).proposals
+
+
 async def test_reports_are_kept(world: World) -> None:
     """People can see what the last passes did and why."""
     await world.write(GLOB, "accept", 6)
@@ -461,7 +498,7 @@ async def test_a_systematic_bias_is_recognised(world: World) -> None:
 async def test_false_promotions_raise_the_thresholds(world: World) -> None:
     """Rules that proved false make the next one need more evidence, and the report says how much."""
     for times in (6, 11, 16):
-        pair = tool_pair(f"t{times}")
+        pair = micro_pair(f"t{times}", "x")
         await world.write(pair, "accept", times)
         (rule,) = (await world.dream()).promoted
         for _ in range(times + 1):

@@ -16,11 +16,25 @@ from dataclasses import dataclass, field
 
 from artoo.contracts.memory import Calibration, CalibrationEntry
 from artoo.contracts.plan import Caution, MustNot
-from artoo.contracts.tags import Pair, micro_pair, target_of, thing_pair, tool_of, tool_pair
+from artoo.contracts.tags import (
+    Pair,
+    is_kind,
+    is_wide,
+    kind_pair,
+    micro_pair,
+    target_of,
+    thing_pair,
+    tool_of,
+    tool_pair,
+)
 from artoo.loops.medium.blocking import keeping_hands
 from artoo.ports.tools import ToolSpec
 from artoo.prompts.segments import Segment
 
+BINDING_WEIGHT = 2.0
+"""Weight of bad experiences, (attention − decision) / 2, from which on a general tool is forbidden to the kind of
+request that made them: two never reach it (.95 each at most), three fresh ones (.85) do for five days.
+"""
 MOST_MENTIONS = 8
 """Files, places and addresses of one text that are looked up."""
 _LINE = 160
@@ -55,13 +69,16 @@ def pairs_of(
     specs: Sequence[ToolSpec], met: Iterable[Pair], worked: Iterable[Pair], text: str, missing: Iterable[str]
 ) -> tuple[Pair, ...]:
     """What to ask memory before planning `text`: every tool on offer and each program of it that was `met` before,
-    each tool on each thing that the text names, what `worked` for such a request, and where `missing` things were.
+    for this kind of request and as such; each tool on each thing that the text names, what `worked` for such a
+    request, and where `missing` things were.
     """
     offered = {spec.name for spec in specs}
-    programs = (pair for pair in met if (tool_of(pair) or "").partition(":")[0] in offered)
+    programs = [name for pair in met if (name := tool_of(pair) or "").partition(":")[0] in offered]
+    tools = dict.fromkeys((*(spec.name for spec in specs), *programs))
+    about = (pair for name in tools for pair in (kind_pair(name, text), tool_pair(name)))
     micro = (micro_pair(spec.name, name) for spec in specs for name in mentions(text))
     things = (thing_pair(posixpath.basename(name)) for name in missing)
-    return tuple(dict.fromkeys((*(tool_pair(spec.name) for spec in specs), *programs, *worked, *micro, *things)))
+    return tuple(dict.fromkeys((*about, *worked, *micro, *things)))
 
 
 def mentions(text: str) -> tuple[str, ...]:
@@ -74,23 +91,21 @@ def mentions(text: str) -> tuple[str, ...]:
 def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collection[Pair] = ()) -> Advice:
     """Calibration as a plan needs it. `worked` are the pairs that served this kind of request.
 
-    A lesson counts only where it was learnt: for the same target or the same intent, or as a rule. What was learnt
-    of a tool as such counts for the person's own tools, which do one thing; one bad experience with what runs or
-    reads anything says nothing about the next use. Something that reads and something that writes always stays.
+    A lesson counts only where it was learnt: for the same target or kind of request, or as a rule. What was learnt
+    of a tool as such counts for the person's own tools, which do one thing. One bad experience with what runs or
+    reads anything says nothing about the next use; for the same kind of request it is a warning, and several bind.
+    Something that reads and something that writes always stays.
     """
     telling = frozenset(worked)
-    wide = [
-        entry
-        for entry in found.must_not
-        if entry.enforced and target_of(entry.pair) is None and _is_telling(entry, specs, telling)
-    ]
+    wide = [entry for entry in found.must_not if target_of(entry.pair) is None and _binds(entry, specs)]
     blocked = keeping_hands([tool_of(entry.pair) or "" for entry in wide], specs)
     targets = [
         (tool_of(entry.pair) or "", target)
         for entry in found.must_not
         if entry.enforced and (target := target_of(entry.pair)) is not None
     ]
-    bound = {tool_pair(identity) for identity in blocked} | {micro_pair(*target) for target in targets}
+    bound = {entry.pair for entry in wide if tool_of(entry.pair) in blocked}
+    bound |= {micro_pair(*target) for target in targets}
     binding = [
         entry for entry in found.must_not if entry.rule_id and (entry.pair in bound or not tool_of(entry.pair))
     ]
@@ -123,11 +138,23 @@ def in_words(pair: Pair) -> str:
 
 
 def _is_telling(entry: CalibrationEntry, specs: Sequence[ToolSpec], worked: Collection[Pair]) -> bool:
-    """Whether a lesson is about this request: a rule, its intent or target, or a tool made for one purpose."""
-    identity = tool_of(entry.pair)
-    if entry.rule_id is not None or identity is None or target_of(entry.pair) is not None or entry.pair in worked:
+    """Whether a lesson is about this request: a rule, its kind or target, or a tool made for one purpose."""
+    if entry.rule_id is not None or not is_wide(entry.pair) or entry.pair in worked:
         return True
-    return any(spec.name == identity and spec.special for spec in specs)
+    return _is_special(entry, specs)
+
+
+def _binds(entry: CalibrationEntry, specs: Sequence[ToolSpec]) -> bool:
+    """Whether what is avoided, whatever its target, is forbidden and not only warned of."""
+    if not entry.enforced:
+        return False
+    if entry.rule_id is not None or _is_special(entry, specs):
+        return True
+    return is_kind(entry.pair) and (entry.attention - entry.decision) / 2 >= BINDING_WEIGHT
+
+
+def _is_special(entry: CalibrationEntry, specs: Sequence[ToolSpec]) -> bool:
+    return any(spec.name == tool_of(entry.pair) and spec.special for spec in specs)
 
 
 def _said(

@@ -1,7 +1,7 @@
 """What a task teaches: from outcomes and decisions to megrams (SPEC section 5, "What is written").
 
-    a directive            each newly blocked pair, also wide: the directive's stimulus
-    accept, success        each pair that a matched subtask used, also wide; the intent
+    a directive            each newly blocked pair, its tool for this kind of request and as such: its stimulus
+    accept, success        each pair that a matched subtask used, and its tool likewise; the intent
     abandon                the intent, unless the ending teaches nothing (no model, no network, interrupted)
     after break_symmetry   its own +.75 for the pairs of the round that then matched
     a round of cell 6      that it was one, by intent
@@ -29,7 +29,16 @@ from artoo.contracts.memory import (
     StoredLevel,
 )
 from artoo.contracts.solution import Directive, PlanDirective
-from artoo.contracts.tags import Pair, doubt_pair, macro_pair, micro_pair, slug, thing_pair, tool_pair
+from artoo.contracts.tags import (
+    Pair,
+    doubt_pair,
+    kind_pair,
+    macro_pair,
+    micro_pair,
+    slug,
+    thing_pair,
+    tool_pair,
+)
 from artoo.control.potentials import (
     DEMOTED_DECAY,
     KNOWLEDGE,
@@ -78,37 +87,44 @@ class Lesson:
 
 
 class Lessons:
-    """What one task has taught so far, so that a pair which keeps failing is blamed once in it."""
+    """What one task has taught so far, so that a pair, or a tool, which keeps failing is blamed once in it."""
 
     def __init__(self) -> None:
         self._blamed: set[Use] = set()
+        self._blamed_tools: set[str] = set()
         self._credited: set[str] = set()
 
-    def directed(self, directive: PlanDirective, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
+    def directed(self, directive: PlanDirective, intent: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
         """A round fell short: its newly blocked pairs, with what the directive is worth."""
         state = MegramState(directive.directive.value)
         failed = [each for each in outcomes if each.status == "failed" and each.infrastructure is None]
         uses = [use for use in _blocked(directive, failed) if use not in self._blamed][:MOST_PAIRS]
         self._blamed.update(uses)
         reason = "; ".join(each.failure_reason or each.intent for each in failed)
-        # What a place refused says nothing of the tool as such.
-        about = _about if directive.directive in WRONG_WAYS else _about_places
-        return about(uses, state, failure_stimulus(state.value), f"{state.value}: {reason}")
+        stimulus, told = failure_stimulus(state.value), f"{state.value}: {reason}"
+        places = _about_places(uses, state, stimulus, told)
+        if directive.directive not in WRONG_WAYS:
+            return places  # what a place refused says nothing of the tool
+        # Rounds of one task are one experience of a tool: another place was tried, not another request.
+        tools = [tool for tool in _tools_of(uses) if tool not in self._blamed_tools]
+        self._blamed_tools.update(tools)
+        return [*places, *_about_tools(tools, intent, state, stimulus, told)]
 
-    def after_break(self, obeyed: Directive, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
+    def after_break(self, obeyed: Directive, intent: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
         """A round ended that obeyed `obeyed`: the deferred credit for what matched in it and not before."""
         fresh = [each for each in _matched(outcomes) if each.subtask_id not in self._credited]
         self._credited.update(each.subtask_id for each in fresh)
         if obeyed is not Directive.BREAK_SYMMETRY:
             return []
         state = MegramState.BREAK_SYMMETRY
-        return _about(_used(fresh), state, QUANTISATION[state.value], "matched after everything else had failed")
+        told = "matched after everything else had failed"
+        return _about(_used(fresh), intent, state, QUANTISATION[state.value], told)
 
     def delivered(self, state: MegramState, intent: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
         """The task ended with accept or success: everything that a matched subtask used, and the intent."""
         uses, stimulus = _used(_matched(outcomes)), QUANTISATION[state.value]
         told = f"was done with {_tools(uses)}" if uses else "was done without a tool"
-        micro = _about(uses, state, stimulus, f"{state.value}: {_short(intent)}")
+        micro = _about(uses, intent, state, stimulus, f"{state.value}: {_short(intent)}")
         return [*micro, Lesson(macro_pair(intent), state, stimulus, told)]
 
     def abandoned(self, intent: str, why: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
@@ -181,11 +197,18 @@ def dissonant(megram_id: str, rule: RuleContradicted) -> MemoryWritten:
     )
 
 
-def _about(uses: Sequence[Use], state: MegramState, stimulus: Stimulus, told: str) -> list[Lesson]:
-    """A micro lesson for each use, and one for each tool: one decision is one experience of a tool."""
-    wide = [tool_pair(identity) for identity in dict.fromkeys(identity for identity, _ in uses)]
-    of_tools = [Lesson(pair, state, stimulus, _short(told)) for pair in wide]
+def _about(uses: Sequence[Use], intent: str, state: MegramState, stimulus: Stimulus, told: str) -> list[Lesson]:
+    """A micro lesson for each use, and what it says of each tool."""
+    of_tools = _about_tools(_tools_of(uses), intent, state, stimulus, told)
     return [*_about_places(uses, state, stimulus, told), *of_tools]
+
+
+def _about_tools(
+    tools: Iterable[str], intent: str, state: MegramState, stimulus: Stimulus, told: str
+) -> list[Lesson]:
+    """Two lessons for each tool: for this kind of request, and as such."""
+    pairs = (pair for tool in tools for pair in (kind_pair(tool, intent), tool_pair(tool)))
+    return [Lesson(pair, state, stimulus, _short(told)) for pair in pairs]
 
 
 def _about_places(uses: Sequence[Use], state: MegramState, stimulus: Stimulus, told: str) -> list[Lesson]:
@@ -236,8 +259,12 @@ def _place_in(call: ToolCall, name: str) -> str | None:
     return None
 
 
+def _tools_of(uses: Iterable[Use]) -> list[str]:
+    return list(dict.fromkeys(identity for identity, _ in uses))
+
+
 def _tools(uses: Iterable[Use]) -> str:
-    return ", ".join(list(dict.fromkeys(identity for identity, _ in uses))[:_TOOLS_TOLD])
+    return ", ".join(_tools_of(uses)[:_TOOLS_TOLD])
 
 
 def _short(text: str) -> str:

@@ -222,7 +222,8 @@ class Solver:
         if self._trajectory.blocks_targets(directive):
             task.blocked_targets = targets_to_block(outcomes, task.blocked_targets)
         previous = self._trajectory.directive
-        credit = task.lessons.after_break(previous, outcomes)
+        intent = task.spec.intent
+        credit = task.lessons.after_break(previous, intent, outcomes)
         self._trajectory.advance(measured, directive)
         message = PlanDirective(
             task_id=self._port.task_id,
@@ -244,7 +245,7 @@ class Solver:
             failed=tuple(outcome for outcome in outcomes if outcome.status == "failed"),
             unmet=tuple(verdict for verdict in task.last.task_verdicts if verdict.verdict == "fail"),
         )
-        lessons = (*credit, *task.lessons.directed(message, outcomes), *doubted(message, task.spec.intent))
+        lessons = (*credit, *task.lessons.directed(message, intent, outcomes), *doubted(message, intent))
         self._teach(task, lessons, cause)
         self._port.publish(message, cause=cause)
 
@@ -284,7 +285,7 @@ class Solver:
         if self._memory is None:
             return []
         return [
-            *task.lessons.after_break(self._trajectory.directive, outcomes),
+            *task.lessons.after_break(self._trajectory.directive, task.spec.intent, outcomes),
             *task.lessons.delivered(state, task.spec.intent, outcomes),
             *found_things(mentions(task.spec.raw_input), outcomes, task.project),
         ]

@@ -2,7 +2,8 @@
 
 Once per cluster and sign until its evidence has doubled. A language model words the rule; what it rests on,
 and whether it is a practice or a constraint, is arithmetic. Rules and hypotheses are never evidence for it. Where
-promoted rules have proved false, the next ones need more.
+promoted rules have proved false, the next ones need more. What is so for one kind of request becomes a rule for it.
+A rule about a tool as such speaks to every request, and needs so many kinds that the next is likely the same.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from artoo.contracts.errors import BudgetExhausted, ModelError
-from artoo.contracts.memory import Level, Megram, MegramState, Origin, SOPDraft
-from artoo.contracts.tags import Pair
-from artoo.control.potentials import RULE, promotable, promotion_scale
+from artoo.contracts.memory import Level, Megram, MegramState, MemoryAction, Origin, SOPDraft
+from artoo.contracts.tags import Pair, is_wide
+from artoo.control.potentials import RULE, holds_as_such, promotable, promotion_scale
 from artoo.loops.slow.bankrupt import FALSE
 from artoo.loops.slow.passing import Pass, changed
 from artoo.ports.dream import Cluster
@@ -21,6 +22,8 @@ from artoo.ports.dream import Cluster
 CURSOR = "cursor:consolidate"
 PROMOTED = "promotions"
 SOURCES = 24
+KINDS = 200
+"""Kinds of request that are asked about a tool as such."""
 RETRY_AFTER = timedelta(days=1)
 
 
@@ -51,7 +54,7 @@ async def _promote(work: Pass, pair: Pair) -> int:
     mark = f"promoted:{sign:+.0f}:{pair.space}|{pair.entity}"
     tried = f"tried:{mark}"
     strong = promotable(cluster.attention, cluster.decision, work.findings.scale)
-    if not strong or not await _due(work, cluster, mark, tried):
+    if not strong or not await _due(work, cluster, mark, tried) or not await _speaks(work, pair, sign):
         return 0
     draft = await _worded(work, cluster)
     if draft is None:
@@ -66,6 +69,15 @@ async def _promote(work: Pass, pair: Pair) -> int:
     reason = f"{kind}: attention {cluster.attention:.1f}, decision {cluster.decision:+.1f}"
     work.findings.promoted.append(changed(rule, reason))
     return 1
+
+
+async def _speaks(work: Pass, pair: Pair, sign: float) -> bool:
+    """Whether a rule about `pair` may be told where it would be: for a tool as such, to every kind of request."""
+    if not is_wide(pair):
+        return True
+    says = MemoryAction.EXPLOIT if sign > 0 else MemoryAction.AVOID
+    known = [kind for kind in await work.store.kinds(pair, KINDS) if kind.action is not MemoryAction.IGNORE]
+    return holds_as_such(len(known), sum(kind.action is not says for kind in known))
 
 
 async def _due(work: Pass, cluster: Cluster, mark: str, tried: str) -> bool:

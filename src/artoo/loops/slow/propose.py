@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from artoo.contracts.memory import TLayerProposal
+from artoo.contracts.tags import is_kind
 from artoo.control.potentials import PROMOTION_ATTENTION, PROMOTION_DECISION, contradicts
 from artoo.loops.slow.bankrupt import RULES_PER_SLICE
 from artoo.loops.slow.passing import Pass
@@ -34,11 +35,13 @@ async def propose(work: Pass) -> None:
 def _has_stood(work: Pass, standing: Standing) -> bool:
     """Twice the evidence that a promotion needs, still, two weeks after it, and somebody has asked for it since.
 
-    A rule that nobody recalls is not worth its place in every prompt, however strong it once was.
+    A rule that nobody recalls is not worth its place in every prompt, however strong it once was, and one about a
+    tool for one kind of request has no business in the others'.
     """
     rule, now = standing.rule, work.clock.now()
     return (
-        now - rule.created_at >= STOOD_FOR
+        not is_kind(rule.pair)
+        and now - rule.created_at >= STOOD_FOR
         and rule.last_recalled_at is not None
         and now - rule.last_recalled_at < STOOD_FOR
         and standing.attention >= 2 * PROMOTION_ATTENTION

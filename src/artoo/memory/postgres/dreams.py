@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import DreamReport, Level, Megram, TLayerProposal
-from artoo.contracts.tags import Pair, tool_of
+from artoo.contracts.memory import DreamReport, Level, Megram, Potentials, TLayerProposal
+from artoo.contracts.tags import LOCAL, Pair, tool_of
 from artoo.control.potentials import Sums, classify
 from artoo.memory import keys
 from artoo.memory.maintenance import PAIRS_PER_INTENT, REPORTS
@@ -34,6 +34,10 @@ _PAIRS = b"""
 SELECT DISTINCT space, entity FROM memory_sums WHERE (space, entity) > (%s, %s) ORDER BY space, entity LIMIT %s
 """
 _ABOUT = b"SELECT DISTINCT entity FROM memory_sums WHERE space = %s ORDER BY entity LIMIT %s"
+_KINDS = b"""
+SELECT DISTINCT entity FROM memory_sums
+WHERE space = %s AND entity >= 'intent:'::bytea AND entity < 'intent;'::bytea ORDER BY entity LIMIT %s
+"""
 _STANDING = b"SELECT id, record, recalled_us FROM memory_megrams WHERE level = 'C' AND id > %s ORDER BY id LIMIT %s"
 _GONE = b"""
 DELETE FROM memory_worked AS worked WHERE NOT EXISTS (
@@ -128,6 +132,17 @@ class PostgresDreams:
 
         return await self._clusters(pairs, newest)
 
+    async def kinds(self, tool: Pair, limit: int) -> tuple[Potentials, ...]:
+        """See the port."""
+        now_us, part = microseconds(self._clock.now()), keys.escape(tool.space)
+
+        def work(connection: Connection) -> tuple[Potentials, ...]:
+            found = connection.execute(_KINDS, (part, limit)).fetchall()
+            pairs = reading.named(connection, [(part, bytes(row["entity"])) for row in found])
+            return tuple(map(reading.potentials, pairs, reading.sums(connection, pairs, now_us)))
+
+        return await self._snapshot(work)
+
     async def standing(self, after: str | None, limit: int) -> Slice[Standing]:
         """See the port."""
         now_us = microseconds(self._clock.now())
@@ -175,12 +190,18 @@ class PostgresDreams:
             parts = dict.fromkeys((bytes(row["space"]), bytes(row["entity"])) for row in found)
             pairs = {part: pair for part in parts for pair in reading.named(connection, [part])}
             good = _exploited(pairs, reading.sums(connection, list(pairs.values()), now_us))
+            listed = [
+                (intent, part)
+                for row in found
+                if (intent := keys.unescape(bytes(row["intent"]))) is not None
+                and (part := (bytes(row["space"]), bytes(row["entity"]))) in good
+            ]
+            macros = [(pairs[part], Pair(f"intent:{intent}", LOCAL)) for intent, part in listed]
+            told = reading.told_by_kind(connection, macros, now_us)
             worked: dict[str, set[str]] = {}
-            for row in found:
-                intent = keys.unescape(bytes(row["intent"]))
-                tool = good.get((bytes(row["space"]), bytes(row["entity"])))
-                if intent is not None and tool is not None and (intent in worked or len(worked) < limit):
-                    worked.setdefault(intent, set()).add(tool)
+            for (intent, part), by_kind in zip(listed, told, strict=True):
+                if not by_kind and (intent in worked or len(worked) < limit):
+                    worked.setdefault(intent, set()).add(good[part])
             return worked
 
         return {intent: frozenset(tools) for intent, tools in (await self._snapshot(work)).items()}

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from artoo.contracts.memory import Megram, MemoryAction, Potentials
-from artoo.contracts.tags import LOCAL, Pair
+from artoo.contracts.tags import LOCAL, Pair, is_wide, kind_of
 from artoo.control.potentials import Sums, classify
 from artoo.memory import keys
 from artoo.memory.accumulators import recomputed
@@ -127,12 +127,27 @@ def sums(connection: Connection, pairs: Sequence[Pair], now_us: int, *, direct: 
     return added_up(ask_sums(connection, pairs, now_us), len(pairs), now_us, direct=direct)
 
 
-def worked(connection: Connection, intent: bytes, now_us: int, limit: int) -> list[tuple[Pair, Sums]]:
-    """Up to `limit` pairs that worked for an intent (its key), with their sums."""
+def worked(connection: Connection, macro: Pair, now_us: int, limit: int) -> list[Potentials]:
+    """Up to `limit` pairs that worked for the intent of `macro`, macro pairs left out."""
+    intent = keys.escape(macro.space.removeprefix("intent:"))
     found = list(iter_rows(connection, _WORKED, (intent, limit, now_us)))
     places = {int(row["place"]): (bytes(row["space"]), bytes(row["entity"])) for row in found}
     live = added_up(iter(found), max(places, default=0), now_us)
-    return [(pair, live[place - 1]) for place, part in places.items() for pair in named(connection, [part])]
+    pairs = {pair: live[place - 1] for place, part in places.items() for pair in named(connection, [part])}
+    told = told_by_kind(connection, [(pair, macro) for pair in pairs], now_us)
+    return [
+        potentials(pair, sums)
+        for (pair, sums), by_kind in zip(pairs.items(), told, strict=True)
+        if not by_kind and not pair.space.startswith("intent:")
+    ]
+
+
+def told_by_kind(connection: Connection, worked: Sequence[tuple[Pair, Pair]], now_us: int) -> list[bool]:
+    """For each (pair, macro pair): see the embedded `told_by_kind`."""
+    wide = [at for at, (pair, _) in enumerate(worked) if is_wide(pair)]
+    live = sums(connection, [kind_of(*worked[at]) for at in wide], now_us) if wide else []
+    told = {at for at, each in zip(wide, live, strict=True) if classify(each) != "ignore"}
+    return [at in told for at in range(len(worked))]
 
 
 def ask_sums(connection: Connection, pairs: Sequence[Pair], now_us: int) -> Iterator[Row]:

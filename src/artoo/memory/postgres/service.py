@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from artoo.contracts.memory import Calibration, Megram, MemoryAction, Potentials, SOPRecord
 from artoo.contracts.tags import Pair, macro_pair
-from artoo.memory import keys
 from artoo.memory.calibration import calibration
 from artoo.memory.gathering import RULES
 from artoo.memory.postgres import reading
@@ -91,10 +90,8 @@ class PostgresMemory(WritingSide):
 
     async def alternatives(self, intent: str, limit: int = 5) -> tuple[Potentials, ...]:
         """See `ports.recall`."""
-        slug = keys.escape(macro_pair(intent).space.removeprefix("intent:"))
-        now_us = microseconds(self._clock.now())
-        worked = await self._read(lambda connection: reading.worked(connection, slug, now_us, PAIRS_OF_INTENT))
-        live = [reading.potentials(*each) for each in worked if not each[0].space.startswith("intent:")]
+        macro, now_us = macro_pair(intent), microseconds(self._clock.now())
+        live = await self._read(lambda connection: reading.worked(connection, macro, now_us, PAIRS_OF_INTENT))
         found = [entry for entry in live if entry.action is MemoryAction.EXPLOIT]
         return tuple(sorted(found, key=lambda entry: -entry.decision)[:limit])
 
