@@ -89,6 +89,18 @@ async def test_what_was_settled_by_hand(place: Path, settled: str) -> None:
             assert (await team.office.board.get(task.id)).state is REVIEW
 
 
+async def test_only_what_was_looked_at_is_approved(place: Path) -> None:
+    """Files that are not as they were when the operator looked are not applied, though nothing in them asks."""
+    async with crew(place, writing("new.txt", "n\n"), trust=ALONE) as team:
+        task = await team.add("write new.txt", "ada")
+        await team.until(task, REVIEW)
+        approving = team.office.approvals.approve
+        with pytest.raises(ClaimLost, match="look again"):
+            await approving(task.id, OPERATOR, "", submission=1, digest="0" * 64)
+        assert not (place / "project" / "new.txt").exists()
+        assert (await approving(task.id, OPERATOR, "", submission=1)).completed
+
+
 async def test_trust_does_not_cover_losses(place: Path) -> None:
     """What trust leaves unreviewed still waits for the operator when it would delete something."""
     (place / "project").mkdir()

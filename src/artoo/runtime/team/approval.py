@@ -109,7 +109,8 @@ class Approvals:
     async def approve(
         self, task_id: str, actor: str, reason: str, *, submission: int, digest: str | None = None
     ) -> Ruling:
-        """Approves as an agent or the operator. `digest`: of what they looked at; the operator agrees to that.
+        """Approves as an agent or the operator. `digest`: of what they looked at; only that is approved, and the
+        operator agrees to it.
 
         Raises ActorRefused, MoveRefused and ClaimLost as the board does, SandboxError when nothing can be applied.
         """
@@ -222,7 +223,7 @@ class Approvals:
         if proposal.conflicts:
             return await self._send_back(task, proposal.conflicts)
         agreed = intent.digest == proposal.digest
-        if intent.digest and not agreed and intent.actor != OPERATOR:
+        if intent.digest and not agreed:
             raise ClaimLost(f"Task {task.id}: its files are not as they were when this was reviewed; look again.")
         permitted = await self._permitted(proposal) if proposal.asks else ""
         if proposal.asks and not permitted and not (agreed and intent.actor == OPERATOR):
