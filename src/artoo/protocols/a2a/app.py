@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from a2a.auth.user import User
 from a2a.server.context import ServerCallContext
@@ -17,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from artoo.protocols.a2a.caching import CacheableCards
 from artoo.protocols.a2a.card import KEYS_PATH, REST, RPC, Signer
 from artoo.protocols.a2a.handler import BoardAgent
 from artoo.protocols.http import CALLER, BoundedBody, OwnNames, TokenRequired, given
@@ -65,7 +67,7 @@ class ReadableJson:
 
 def _unreadable(path: str, why: str) -> JSONResponse:
     text = f"this is no JSON: {why}"
-    if path.endswith(RPC):
+    if path.rstrip("/").endswith(RPC):
         error: dict[str, object] = {"code": PARSE_ERROR, "message": text}
         return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error})
     return JSONResponse({"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": text}}, status_code=400)
@@ -86,22 +88,29 @@ def place_of(agent: str) -> str:
 
 
 def application(
-    agents: Mapping[str, tuple[AgentCard, BoardAgent]], signer: Signer, tokens: Mapping[str, str], names: list[str]
+    agents: Mapping[str, tuple[AgentCard, BoardAgent]],
+    signer: Signer,
+    tokens: Mapping[str, str],
+    names: list[str],
+    since: datetime,
 ) -> ASGIApp:
-    """`agents` by name, the team under the empty one; `tokens` by foreign agent; `names` are this server's own."""
+    """`agents` by name, the team under the empty one; `tokens` by foreign agent; `names` are this server's own;
+    `since` (UTC): when its cards were made.
+    """
     routes: list[BaseRoute] = []
-    public = [KEYS_PATH]
+    cards: dict[str, AgentCard] = {}
 
     async def keys(request: Request) -> Response:
         return JSONResponse(signer.keys)
 
     for agent, (card, handler) in agents.items():
         place, contexts = place_of(agent), _Contexts()
-        public.append(place + AGENT_CARD_WELL_KNOWN_PATH)
+        cards[place + AGENT_CARD_WELL_KNOWN_PATH] = card
         routes += create_agent_card_routes(card, card_url=place + AGENT_CARD_WELL_KNOWN_PATH)
-        routes += create_jsonrpc_routes(handler, place + RPC, contexts, enable_v0_3_compat=True)
+        for address in (place + RPC, f"{place}{RPC}/"):  # clients join addresses as they like
+            routes += create_jsonrpc_routes(handler, address, contexts, enable_v0_3_compat=True)
         rest = create_rest_routes(handler, contexts, path_prefix=place + REST)
         routes += [route for route in rest if not isinstance(route, Mount)]  # tenants, which there are none of
     routes.append(Route(KEYS_PATH, keys))
-    app = BoundedBody(ReadableJson(Starlette(routes=routes)), LARGEST_BODY)
-    return OwnNames(TokenRequired(app, tokens, public), names)
+    app = BoundedBody(ReadableJson(CacheableCards(Starlette(routes=routes), cards, since)), LARGEST_BODY)
+    return OwnNames(TokenRequired(app, tokens, [KEYS_PATH, *cards]), names)
