@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import AsyncGenerator
@@ -18,7 +19,11 @@ DELETE = "rm gone.txt"
 
 
 def answer(asked: Asked) -> Scripted:
-    """One subtask: the request's own words are the command. `sleep` in it: the model takes its time."""
+    """One subtask: the request's own words are the command, or after `use:` a tool and its input. `wait` as the
+    command: the model takes its time.
+    """
+    if "use: " in asked.user:
+        return _using(asked)
     if asked.contract == "Plan":
         intent = asked.user.rpartition("run: ")[2].partition("\n")[0].strip('"<> ')
         check = {"check": "file_exists", "path": "a.txt"}
@@ -31,6 +36,14 @@ def answer(asked: Asked) -> Scripted:
         step: Reply = with_body({"tool": "shell", "is_final": True}, command)
         return step
     raise AssertionError(f"nobody should ask for {asked.contract}")
+
+
+def _using(asked: Asked) -> Scripted:
+    tool, _, given = asked.user.rpartition("use: ")[2].partition("\n")[0].rstrip('">').partition(" ")
+    if asked.contract == "Plan":
+        criteria = [{"text": "it ran", "mode": "verifiable", "check": {"check": "tool_succeeded"}}]
+        return {"subtasks": [{"intent": f"use: {tool} {given}", "tool": tool, "success_criteria": criteria}]}
+    return {"tool": tool, "input": json.dumps({"text": given}), "is_final": True}
 
 
 @dataclass(frozen=True, slots=True)
