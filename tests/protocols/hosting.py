@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import AsyncGenerator
@@ -22,6 +21,9 @@ def answer(asked: Asked) -> Scripted:
     """One subtask: the request's own words are the command, or after `use:` a tool and its input. `wait` as the
     command: the model takes its time.
     """
+    if asked.contract == "TaskSpec":  # in a conversation the latest request stands last
+        begins = max(asked.user.rfind("run: "), asked.user.rfind("use: "))
+        return {"intent": asked.user[begins:].partition("\n")[0].rstrip('">')}
     if "use: " in asked.user:
         return _using(asked)
     if asked.contract == "Plan":
@@ -43,7 +45,9 @@ def _using(asked: Asked) -> Scripted:
     if asked.contract == "Plan":
         criteria = [{"text": "it ran", "mode": "verifiable", "check": {"check": "tool_succeeded"}}]
         return {"subtasks": [{"intent": f"use: {tool} {given}", "tool": tool, "success_criteria": criteria}]}
-    return {"tool": tool, "input": json.dumps({"text": given}), "is_final": True}
+    if asked.contract == "ExecutorStep":
+        return {"tool": tool, "input": given, "is_final": True}
+    return {"next_moves": []}
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,3 +131,35 @@ async def test_cards_may_be_kept(tmp_path: Path) -> None:
             assert other.json() == first.json()
         keys = await http.get(served.url + "/.well-known/jwks.json")
         assert "etag" not in keys.headers
+
+
+async def test_rest_asks_with_the_address_alone(tmp_path: Path) -> None:
+    """Subscribing and cancelling by REST need no body; a body that is no JSON is refused there too."""
+    async with hosted(tmp_path) as place, started(place) as served, served.http() as http:
+        async with client_of(served) as client:
+            request = message("wait six.txt", "m1", return_immediately=True)
+            task = (await anext(client.send_message(request))).task
+        address = f"{served.url}/v1/tasks/{task.id}"
+        refused = await http.post(f"{address}:cancel", content=b"[", headers=VERSION)
+        assert refused.status_code == 400
+        async with http.stream("POST", f"{address}:subscribe", headers=VERSION) as stream:
+            assert stream.status_code == 200
+            first = await anext(stream.aiter_lines())
+            assert task.id in first
+        cancelled = await http.post(f"{address}:cancel", headers=VERSION)
+        assert cancelled.json()["status"]["state"] == "TASK_STATE_CANCELED"
+
+
+async def test_a_body_that_says_it_is_no_json(tmp_path: Path) -> None:
+    """Another Content-Type is refused by both bindings, and nothing is begun; one that is not said is JSON."""
+    asked = {"message": {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "make seven.txt"}]}}
+    wrapped = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": asked}
+    plain = {**VERSION, "content-type": "text/plain"}
+    async with hosted(tmp_path) as place, started(place) as served, served.http() as http, books(place) as office:
+        answer = await http.post(served.url + "/rpc", content=json.dumps(wrapped), headers=plain)
+        assert answer.json()["error"]["code"] == -32005
+        answer = await http.post(served.url + "/v1/message:send", content=json.dumps(asked), headers=plain)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (415, 415)
+        answer = await http.post(served.url + "/rpc", content=json.dumps(GET).encode(), headers=VERSION)
+        assert "result" in answer.json()
+        assert await office.board.list() == ()
