@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from core_doubles import Office, Stream, office
 
-from artoo.agents.board_rows import TaskClaim
+from artoo.agents.board_rows import MOST_SUBMISSIONS, TaskClaim
 from artoo.agents.outbox import Outbox
-from artoo.agents.reviews import MOST_SUBMISSIONS
 from artoo.agents.work import MOST_INTERRUPTIONS
 from artoo.contracts.agents import (
     OPERATOR,

@@ -8,9 +8,11 @@ import pytest
 from core_doubles import office
 
 from artoo.agents.foreign import Asked, Bounds, Foreign
+from artoo.agents.foreign_messages import MORE_ASKED, MOST_MESSAGES, Said
 from artoo.agents.foreign_post import ForeignPost, Target
 from artoo.agents.governance import SEED_POLICIES
-from artoo.contracts.agents import OPERATOR, BoardState
+from artoo.agents.merges import Merges
+from artoo.contracts.agents import OPERATOR, BoardState, TaskMoved
 from artoo.contracts.errors import ForeignRefused
 from artoo.testing.ids import SequentialIds
 
@@ -33,11 +35,92 @@ async def test_a_message_asks_once_and_within_bounds(tmp_path: Path) -> None:
         spendable = await foreign.spendable(first.task.id)
         assert spendable is not None and (spendable.calls, spendable.tokens, spendable.money) == (7, None, 0.5)
         assert await foreign.get("eve", "", first.task.id) is None
-        assert [one.message for one in await foreign.list("bob", "", limit=5)] == ["m2", "m1"]
+        listed = await foreign.list("bob", "", limit=5)
+        assert [one.messages for one in listed] == [
+            (Said("m2", "and the lines"),),
+            (Said("m1", "count the files"),),
+        ]
         cancelled = await foreign.cancel("bob", "", first.task.id)
         assert (
             cancelled is not None and cancelled.task.state is BoardState.CANCELLED and cancelled.ended is not None
         )
+
+
+async def test_more_is_asked_before_it_is_done(tmp_path: Path) -> None:
+    """A message to a task that waits grows its text; it counts in the day, comes once, and is its sender's."""
+    async with office(tmp_path, team=False) as opened:
+        foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
+        bounds = Bounds(day=3)
+        first, _ = await foreign.accept("bob", Asked("m1", "", "count the files"), bounds)
+        for _ in range(2):
+            more = await foreign.more("bob", first.task.id, Asked("m2", "", "and the lines"), bounds)
+            assert more is not None and more.task.text == "count the files\n\nand the lines"
+            assert [said.message for said in more.messages] == ["m1", "m2"]
+        assert await foreign.more("eve", first.task.id, Asked("m3", "", "and stop"), bounds) is None
+        other, _ = await foreign.accept("bob", Asked("m3", "", "something else"), bounds)
+        with pytest.raises(ForeignRefused, match="for another task"):
+            await foreign.more("bob", first.task.id, Asked("m3", "", "something else"), bounds)
+        with pytest.raises(ForeignRefused, match="allows 3"):
+            await foreign.more("bob", first.task.id, Asked("m4", "", "and the words"), bounds)
+        with pytest.raises(ForeignRefused, match="20,000"):
+            await foreign.more("bob", first.task.id, Asked("m5", "", "x" * 19_990), Bounds())
+        await foreign.cancel("bob", "", other.task.id)
+        with pytest.raises(ForeignRefused, match="over"):
+            await foreign.more("bob", other.task.id, Asked("m6", "", "once more"), Bounds())
+
+
+async def test_work_without_the_last_message_is_done_again(tmp_path: Path) -> None:
+    """What a run did not know of is asked of the next one: after handing in, after failing, after a resumed run."""
+    async with office(tmp_path) as opened:
+        foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
+        merges, work = Merges(opened.database, SEED_POLICIES), opened.board.work
+        task = (await foreign.accept("bob", Asked("m1", "", "one", "dot"), Bounds()))[0].task
+
+        async def says(number: int) -> None:
+            assert await foreign.more("bob", task.id, Asked(f"m{number}", "", str(number), "dot"), Bounds())
+
+        claim = await work.take(task.id, "dot")
+        await work.began(claim, "run one")
+        await says(2)
+        await work.give_back(claim, "stopped")
+        claim = await work.take(task.id, "dot")
+        await work.began(claim, "run one")  # resumed: it was told "one" and no more
+        back, review = await merges.submit(claim, "done")
+        assert (back.state, back.text, review) == (BoardState.PENDING, "one\n\n2", True)
+        claim = await work.take(task.id, "dot")
+        await work.began(claim, "run two")
+        await says(3)
+        failed = await work.fail(claim, "impossible")
+        assert (failed.state, failed.run) == (BoardState.BLOCKED, None)
+        claim = await work.take(task.id, "dot")
+        await work.began(claim, "run three")
+        waits, _ = await merges.submit(claim, "done")
+        assert waits.state is BoardState.REVIEW
+        await says(4)
+        assert (await opened.board.get(task.id)).state is BoardState.PENDING
+        claim = await work.take(task.id, "dot")
+        await work.began(claim, "run four")
+        await says(5)
+        await work.block(task.id, OPERATOR, "mine")
+        await opened.board.assign(task.id, OPERATOR, OPERATOR)
+        done, _ = await merges.submit(await work.take(task.id, OPERATOR), "by hand")
+        assert done.state is BoardState.REVIEW
+        moves = [one for one in await opened.board.log(task.id) if isinstance(one, TaskMoved)]
+        again = [one for one in moves if one.reason == MORE_ASKED]
+        assert {one.actor for one in again} == {"a2a:bob"} and len(again) == 3
+
+
+async def test_a_task_has_so_many_messages(tmp_path: Path) -> None:
+    """The last message that a task may have is taken, the next is refused, and changes nothing."""
+    async with office(tmp_path, team=False) as opened:
+        foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
+        task = (await foreign.accept("bob", Asked("m0", "", "0"), Bounds(day=100)))[0].task
+        for number in range(1, MOST_MESSAGES):
+            await foreign.more("bob", task.id, Asked(f"m{number}", "", str(number)), Bounds(day=100))
+        before = (await opened.board.get(task.id)).text
+        with pytest.raises(ForeignRefused, match=f"{MOST_MESSAGES} messages"):
+            await foreign.more("bob", task.id, Asked("more", "", "more"), Bounds(day=100))
+        assert (await opened.board.get(task.id)).text == before
 
 
 async def test_targets_are_told_what_they_do_not_know(tmp_path: Path) -> None:

@@ -251,6 +251,20 @@ async def test_a_storm_of_mail_cannot_storm_the_model(world: World, ledger: Book
     assert duty.llm_calls <= 10
 
 
+async def test_wakes_for_bounded_work_are_not_counted(world: World, ledger: BookLedger, clock: FakeClock) -> None:
+    """Work whose number somebody bounds already is done at once, however often; a letter after it still is."""
+    duty = ScriptedDuty(clock)
+    duty.results = [Done(items=1, llm_calls=1, bounded=1)] * 30
+    async with world.beating([duty], settings=HeartbeatSettings(items=1, wakes=2)) as heart:
+        await world.live(1)
+        for _ in range(31):
+            duty.waiting += 1
+            heart.wake("work")
+            await world.live(0.05)
+    woken = [record for record in ledger.told if isinstance(record, AgentWoken)]
+    assert [each.outcome for each in woken] == ["run"] * 31
+
+
 async def test_a_wake_during_work_is_not_lost(world: World, ledger: BookLedger, clock: FakeClock) -> None:
     """Mail that arrives while the agent is busy is looked at as soon as it is free."""
     duty = ScriptedDuty(clock, seconds=30)

@@ -32,21 +32,28 @@ TEAM = {"ada": TrustLevel.SENIOR}
 
 def work(asked: Asked) -> Scripted:
     """`make NAME` makes a file, one called slow slowly; `wait NAME` after a long thought. A reviewer approves."""
-    found = re.search(r"(make|wait) (\w+)\.txt", asked.user)
-    doing, name = (found[1], found[2]) if found else ("make", "unasked")
     match asked.contract:
         case "Plan":
-            check = {"check": "file_exists", "path": f"{name}.txt"}
-            criteria = [{"text": f"{name}.txt exists", "mode": "verifiable", "check": check}]
-            intent = f"{doing} {name}.txt"
-            return {"subtasks": [{"intent": intent, "tool": "write_file", "success_criteria": criteria}]}
+            return {"subtasks": [_subtask(doing, name) for doing, name in _wanted(asked.user)]}
         case "ExecutorStep":
+            doing, name = _wanted(asked.user.rpartition("Your subtask:\n")[2])[0]
             step: Reply = with_body({"tool": "write_file", "input": f"{name}.txt", "is_final": True}, name, "text")
             return slow(step, 60.0 if doing == "wait" else 2.0) if "wait" in doing or "slow" in name else step
         case "ReviewReport":
             return {"verdict": "approve", "reasons": []}
         case _:
             return {"next_moves": []}
+
+
+def _wanted(text: str) -> list[tuple[str, str]]:
+    """What is to be done, each thing once."""
+    return list(dict.fromkeys(re.findall(r"(make|wait) (\w+)\.txt", text))) or [("make", "unasked")]
+
+
+def _subtask(doing: str, name: str) -> dict[str, object]:
+    check = {"check": "file_exists", "path": f"{name}.txt"}
+    criteria = [{"text": f"{name}.txt exists", "mode": "verifiable", "check": check}]
+    return {"intent": f"{doing} {name}.txt", "tool": "write_file", "success_criteria": criteria}
 
 
 @dataclass(slots=True)

@@ -18,7 +18,14 @@ DELETE = "rm gone.txt"
 
 
 def answer(asked: Asked) -> Scripted:
-    """One subtask: the request's own words are the command. `sleep` in it: the model takes its time."""
+    """One subtask: the request's own words are the command, or after `use:` a tool and its input. `wait` as the
+    command: the model takes its time.
+    """
+    if asked.contract == "TaskSpec":  # in a conversation the latest request stands last
+        begins = max(asked.user.rfind("run: "), asked.user.rfind("use: "))
+        return {"intent": asked.user[begins:].partition("\n")[0].rstrip('">')}
+    if "use: " in asked.user:
+        return _using(asked)
     if asked.contract == "Plan":
         intent = asked.user.rpartition("run: ")[2].partition("\n")[0].strip('"<> ')
         check = {"check": "file_exists", "path": "a.txt"}
@@ -31,6 +38,16 @@ def answer(asked: Asked) -> Scripted:
         step: Reply = with_body({"tool": "shell", "is_final": True}, command)
         return step
     raise AssertionError(f"nobody should ask for {asked.contract}")
+
+
+def _using(asked: Asked) -> Scripted:
+    tool, _, given = asked.user.rpartition("use: ")[2].partition("\n")[0].rstrip('">').partition(" ")
+    if asked.contract == "Plan":
+        criteria = [{"text": "it ran", "mode": "verifiable", "check": {"check": "tool_succeeded"}}]
+        return {"subtasks": [{"intent": f"use: {tool} {given}", "tool": tool, "success_criteria": criteria}]}
+    if asked.contract == "ExecutorStep":
+        return {"tool": tool, "input": given, "is_final": True}
+    return {"next_moves": []}
 
 
 @dataclass(frozen=True, slots=True)

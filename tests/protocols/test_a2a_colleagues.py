@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 import uvicorn
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
@@ -16,10 +18,12 @@ from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, Message, Part, Role, Task, TaskState, TaskStatus
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from foreign import PATIENCE, PEER, Served, books, hosted, started
 from starlette.applications import Starlette
 
 from artoo.contracts.agents import OPERATOR
+from artoo.protocols.a2a.card import Signer, own_signer
 from artoo.protocols.http import LoopbackServer
 from artoo.runtime.team.office import Office
 
@@ -54,8 +58,8 @@ class Weather(AgentExecutor):
 
 
 @asynccontextmanager
-async def weather(elsewhere: str = "") -> AsyncGenerator[tuple[Weather, str]]:
-    """It, and its address. `elsewhere`: where its card says that it is."""
+async def weather(elsewhere: str = "", signer: Signer | None = None) -> AsyncGenerator[tuple[Weather, str]]:
+    """It, and its address. `elsewhere`: where its card says that it is; `signer`: whose signature the card has."""
     agent, listening = Weather(), socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     at = AgentInterface(url=(elsewhere or url) + "/rpc", protocol_binding="JSONRPC", protocol_version="1.0")
@@ -68,6 +72,8 @@ async def weather(elsewhere: str = "") -> AsyncGenerator[tuple[Weather, str]]:
         default_input_modes=["text/plain"],
         default_output_modes=["text/plain"],
     )
+    if signer is not None:
+        signer.sign(card, url)
     handler = DefaultRequestHandler(agent, InMemoryTaskStore(), card)
     routes = [*create_agent_card_routes(card), *create_jsonrpc_routes(handler, "/rpc")]
     server = LoopbackServer(uvicorn.Config(Starlette(routes=routes), log_level="error"))
@@ -138,3 +144,22 @@ async def test_a_card_that_leads_elsewhere(tmp_path: Path) -> None:
             mail = await office.mailbox.send(OPERATOR, "a2a:weather", "hello")
             assert "leads to another host" in await _answer(office, mail.id)
         assert other.heard == agent.heard == []
+
+
+@pytest.mark.parametrize("form", ["a JWK set", "a PEM"])
+async def test_a_card_that_must_be_signed(tmp_path: Path, form: str) -> None:
+    """With keys in the policy, a card that one of them has signed is believed; another's, and none, is not."""
+    theirs, others = own_signer(tmp_path / "theirs"), own_signer(tmp_path / "others")
+    keys = tmp_path / "keys"
+    if form == "a PEM":
+        public = load_pem_private_key(theirs.pem, None).public_key()
+        keys.write_bytes(public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    else:
+        keys.write_text(json.dumps(theirs.keys))
+    for number, (signer, said) in enumerate(((theirs, "good day"), (others, "not signed"), (None, "not signed"))):
+        async with weather(signer=signer) as (agent, url):
+            peers = {"weather": {**PEER, "url": url, "keys": str(keys)}}
+            async with hosted(tmp_path / f"{number}", peers) as place, started(place), books(place) as office:
+                mail = await office.mailbox.send(OPERATOR, "a2a:weather", "hello")
+                assert said in await _answer(office, mail.id)
+            assert agent.heard == (["hello"] if signer is theirs else [])

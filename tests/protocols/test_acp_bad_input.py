@@ -23,7 +23,9 @@ async def greeted(client: Raw) -> None:
 async def opened(client: Raw, place: Place, request_id: object = "new") -> str:
     """A session."""
     await client.say({"jsonrpc": "2.0", "id": request_id, "method": "session/new", "params": where(place)})
-    return cast("dict[str, str]", (await client.hear())["result"])["sessionId"]
+    session_id = cast("dict[str, str]", (await client.hear())["result"])["sessionId"]
+    assert (await client.hear())["method"] == "session/update"  # its commands
+    return session_id
 
 
 async def refused(client: Raw, request_id: object, method: str, params: object) -> str:

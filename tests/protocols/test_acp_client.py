@@ -10,7 +10,6 @@ from acp.helpers import resource_link_block, text_block
 from acp.schema import (
     AgentPlanUpdate,
     FileEditToolCallContent,
-    McpServerStdio,
     ToolCallProgress,
     ToolCallStart,
     UserMessageChunk,
@@ -180,13 +179,11 @@ async def test_two_sessions_work_side_by_side_and_one_prompt_at_a_time(place: Pl
 
 
 async def test_a_mentioned_file_is_its_path(place: Place) -> None:
-    """What an editor links to stands in the request as a path; MCP servers that come along are named as unused."""
+    """What an editor links to stands in the request as a path."""
     editor = Editor("apply")
-    server = McpServerStdio(name="other", command="false", args=[], env=[])
     async with connected(place, editor) as here:
-        opened = await here.agent.new_session(cwd=str(place.project), mcp_servers=[server])
+        opened = await here.agent.new_session(cwd=str(place.project))
         link = resource_link_block("a.txt", f"file://{place.project}/a.txt")
         said = text_block("run: sed -i s/old/new/ ")
         await here.agent.prompt(prompt=[said, link], session_id=opened.session_id)
     assert place.text("a.txt") == "new\n"
-    assert editor.said().count("artoo mcp add") == 1

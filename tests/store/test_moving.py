@@ -15,6 +15,9 @@ from artoo.agents.board_rows import TaskClaim
 from artoo.agents.cognition_store import CognitionStore, Session
 from artoo.agents.database import Database
 from artoo.agents.embedded import EmbeddedDatabase
+from artoo.agents.foreign import Asked, Bounds, Foreign
+from artoo.agents.foreign_post import ForeignPost, Target
+from artoo.agents.governance import SEED_POLICIES
 from artoo.agents.mail_rows import MailClaim
 from artoo.agents.mailbox import Mailbox
 from artoo.agents.moving import TABLES, Books
@@ -46,6 +49,11 @@ async def fill(database: Database) -> None:
         await mailbox.send(OPERATOR, "ada", f"letter {number}")
     await mailbox.answer(await taken(mailbox), "yes")
     await Asking(database, mailbox, Wake(database, CLOCK), CLOCK).ask("ada", OPERATOR, "so?", seconds=0.01)
+    foreign, post = Foreign(database, IDS, policies=SEED_POLICIES), ForeignPost(database)
+    asked, _ = await foreign.accept("carl", Asked("m1", "", "asked"), Bounds(calls=7))
+    await foreign.more("carl", asked.task.id, Asked("m2", "", "and more"), Bounds())
+    await post.keep(Target(asked.task.id, "target", "{}", 0))
+    await post.sent("letter", "theirs")
     store = CognitionStore(database, "ada", 90)
     await store.keep(Session("run", "task", "did it"), Noted("saw it", "pattern"))
     await PatrolStore(database, "ada").put("item", ItemState(CLOCK.now(), "seen", "key"))
@@ -88,6 +96,8 @@ async def goes_on(database: Database, machine: str) -> None:
     assert letter.mail.text == "letter 1"
     await mailbox.answer(letter, "yes")
     assert (await board.get(tasks["unde"].id)).state is BoardState.IN_PROGRESS
+    seen = await Foreign(database, IDS, policies=SEED_POLICIES).get("carl", "", tasks["aske"].id)
+    assert seen is not None and [said.text for said in seen.messages] == ["asked", "and more"]
 
 
 async def test_books_move_only_to_where_none_are(store: StoreAddress, tmp_path: Path) -> None:

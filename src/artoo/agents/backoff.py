@@ -53,7 +53,7 @@ class Backoff:
 
 
 class WakeAllowance:
-    """How often mail may wake an agent: `most` times at once, refilled evenly within `interval` seconds."""
+    """How often an agent may be woken: `most` times at once, refilled evenly within `interval` seconds."""
 
     def __init__(self, most: int, interval: float) -> None:
         self._most = most
@@ -69,3 +69,7 @@ class WakeAllowance:
             return False
         self._left -= 1
         return True
+
+    def give_back(self) -> None:
+        """The wake that was used up last does not count."""
+        self._left = min(float(self._most), self._left + 1)

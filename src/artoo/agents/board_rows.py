@@ -29,6 +29,9 @@ ANYBODY = ""
 MOST_NOTES, LONGEST_NOTE, LONGEST_SUMMARY = 20, 4_000, 20_000
 """Notes a task keeps (the newest), and characters of one and of a summary."""
 
+MOST_SUBMISSIONS = 5
+"""After so many submissions that are sent back a task waits for the operator."""
+
 _TAKEN = frozenset({BoardState.IN_PROGRESS, BoardState.REVIEW})
 _QUEUED = frozenset({BoardState.PENDING, BoardState.BLOCKED, BoardState.REVIEW})
 
@@ -162,6 +165,13 @@ def move(
     )
     record_move(writing, task.id, task.state, after, actor, reason, by_policy=by_policy)
     return find(writing, task.id)
+
+
+def try_again(writing: Writing, task: BoardTask, actor: str) -> BoardTask:
+    """From rejected to pending; every `MOST_SUBMISSIONS`th submission stays rejected until the operator decides."""
+    if task.submission % MOST_SUBMISSIONS == 0:
+        return task
+    return move(writing, task, BoardState.PENDING, actor, "to be done again")
 
 
 def queue(writing: Writing, task_id: str) -> None:

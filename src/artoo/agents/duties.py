@@ -16,12 +16,14 @@ _WHY_LENGTH = 200
 class Done:
     """What a duty did: how many things, at how many model calls.
 
+    `bounded` of the items are such that somebody bounds their number already: a storm of wakes is not of them.
     `throttled`: the model could not be had (rate limit, budget, no server), and why: the heartbeat backs off.
     `trouble`: something else went wrong that trying again at once would not mend; it backs off as well.
     """
 
     items: int = 0
     llm_calls: int = 0
+    bounded: int = 0
     throttled: str | None = None
     trouble: str | None = None
 

@@ -1,6 +1,7 @@
 """Foreign agents' side of the board: what they hand in under the operator's policy, and where they are told of it.
 
     message ─► accept: known before? within the policy? ─► board task, bound to what the policy said then
+            └► more, to a task that has not ended ───────► its text grows; what was done without it is done again
     task ─► seen (by who handed it in, and by nobody else), cancelled (by the same)
 
 Every method raises ForeignRefused with a sentence that the foreign agent may read; then nothing has changed.
@@ -12,9 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from artoo.agents.additions import NewTask, add_in, check_text
-from artoo.agents.board_rows import move, moved_of, task_of
+from artoo.agents.additions import LONGEST_TEXT, NewTask, add_in, check_text, record
+from artoo.agents.board_rows import LONGEST_NOTE, clipped, find_row, move, moved_of, task_of
 from artoo.agents.database import Database
+from artoo.agents.foreign_messages import (
+    Known,
+    Said,
+    done_again,
+    extended,
+    keep_message,
+    known_message,
+    messages_of,
+)
 from artoo.agents.governance import ComplexityRule, Policies, way_to_cancel
 from artoo.agents.left import why_left
 from artoo.agents.steady import microseconds
@@ -36,8 +46,9 @@ _OPEN = "t.state NOT IN ('completed', 'failed', 'cancelled', 'archived')"
 class Bounds:
     """What the operator's policy gives a foreign agent. None: no bound of its own.
 
-    `trust`: whose reviews its tasks get. `open` tasks at a time, `day` in 24 hours; each may use so many `calls` of
-    models, `tokens`, `seconds` and `money`. `project`: where its tasks work; empty: the workspace.
+    `trust`: whose reviews its tasks get. `open` tasks at a time, `day` messages in 24 hours; each run of a task may
+    use so many `calls` of models, `tokens`, `seconds` and `money`. `project`: where its tasks work; empty: the
+    workspace.
     """
 
     trust: TrustLevel = TrustLevel.PROBATION
@@ -62,7 +73,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class ForeignTask:
-    """A foreign agent's task as it stands. `moves` in order; `position` grows with each.
+    """A foreign agent's task as it stands. `messages` in order, of which the first began it; `moves` in order,
+    and `position` grows with each.
 
     `ended`: how it has ended, the first time. `waits`: only the operator can let it go on.
     """
@@ -70,7 +82,7 @@ class ForeignTask:
     task: BoardTask
     peer: str
     agent: str
-    message: str
+    messages: tuple[Said, ...]
     context: str
     moves: tuple[TaskMoved, ...]
     position: int
@@ -132,27 +144,62 @@ class Foreign:
 
         def work(writing: Writing) -> tuple[ForeignTask, bool]:
             writing.alone(FOREIGN + peer)  # its bounds count what it has, and a message comes once
-            known = writing.one(
-                "SELECT board_task FROM foreign_tasks WHERE peer = ? AND agent = ? AND message = ?",
-                (peer, asked.agent, asked.message),
-            )
+            known = known_message(writing, peer, asked.agent, asked.message)
             if known is not None:
-                return self._again(writing, known["board_task"], asked), False
-            _check_bounds(writing, peer, bounds)
+                return self._again(writing, known, asked), False
+            _check_open(writing, peer, bounds)
+            _check_day(writing, peer, bounds)
             try:
                 add_in(writing, new, self._rules)
             except GovernanceRefused as error:
                 raise ForeignRefused(str(error)) from error
             writing.run(
-                "INSERT INTO foreign_tasks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO foreign_tasks (board_task, peer, agent, message, context, trust, calls, tokens,"
+                " seconds, money, at_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(new.id, peer, asked.agent, asked.message, context, bounds.trust.value),
                     *(bounds.calls, bounds.tokens, bounds.seconds, bounds.money, writing.now_us),
                 ),
             )
+            keep_message(writing, peer, asked.agent, new.id, Said(asked.message, storable(asked.text)))
             return self._of(writing, _known(writing, new.id)), True
 
         return await self._database.write(work)
+
+    async def more(self, peer: str, task_id: str, asked: Asked, bounds: Bounds) -> ForeignTask | None:
+        """Asks for more in a task of its own that has not ended; None: it knows no such task.
+
+        What waits for a review is done again. What is being worked on goes on, and is done again after that.
+        """
+
+        def work(writing: Writing) -> ForeignTask | None:
+            writing.alone(FOREIGN + peer)
+            row = _row(writing, task_id)
+            if row is None or (row["peer"], row["agent"]) != (peer, asked.agent):
+                return None
+            known = known_message(writing, peer, asked.agent, asked.message)
+            if known is not None and known.board_task == task_id:
+                return self._again(writing, known, asked)
+            if known is not None:
+                raise ForeignRefused(f"A message {asked.message!r} has come before, for another task.")
+            find_row(writing, task_id)  # held from here on
+            seen = self._of(writing, _known(writing, task_id))
+            if seen.ended is not None:
+                raise ForeignRefused("the task is over; without taskId, a new one begins in this context")
+            _check_day(writing, peer, bounds)
+            self._add(writing, seen, Said(asked.message, storable(asked.text)))
+            return self._of(writing, _known(writing, task_id))
+
+        return await self._database.write(work)
+
+    def _add(self, writing: Writing, seen: ForeignTask, said: Said) -> None:
+        task, name = seen.task, FOREIGN + seen.peer
+        whole = extended(task, said.text, LONGEST_TEXT)
+        keep_message(writing, seen.peer, seen.agent, task.id, said)
+        writing.run("UPDATE tasks SET text = ? WHERE id = ?", (whole, task.id))
+        record(writing, task, "asked", name, clipped(said.text, LONGEST_NOTE))
+        if task.state is BoardState.REVIEW:
+            done_again(writing, task)
 
     async def get(self, peer: str, agent: str, task_id: str) -> ForeignTask | None:
         """A task that this foreign agent handed to this agent. None: it knows no such task."""
@@ -217,14 +264,13 @@ class Foreign:
 
         return await self._database.read(work)
 
-    def _again(self, writing: Writing, task_id: str, asked: Asked) -> ForeignTask:
-        seen = self._of(writing, _known(writing, task_id))
-        if seen.task.text != storable(asked.text):
+    def _again(self, writing: Writing, known: Known, asked: Asked) -> ForeignTask:
+        if known.text != storable(asked.text):
             raise ForeignRefused(
                 f"A message {asked.message!r} has come before and said something else; give every message an id"
                 " of its own."
             )
-        return seen
+        return self._of(writing, _known(writing, known.board_task))
 
     def _of(self, reading: Reading, row: Row) -> ForeignTask:
         task = task_of(row)
@@ -235,7 +281,7 @@ class Foreign:
             task=task,
             peer=row["peer"],
             agent=row["agent"],
-            message=row["message"],
+            messages=messages_of(reading, task.id),
             context=row["context"],
             moves=tuple(map(moved_of, moves)),
             position=int(moves[-1]["position"]) if moves else 0,
@@ -244,8 +290,7 @@ class Foreign:
 
 
 _ROWS = (
-    "SELECT t.*, f.board_task, f.peer, f.agent, f.message, f.context FROM foreign_tasks f"
-    " JOIN tasks t ON t.id = f.board_task"
+    "SELECT t.*, f.board_task, f.peer, f.agent, f.context FROM foreign_tasks f JOIN tasks t ON t.id = f.board_task"
 )
 
 
@@ -260,7 +305,7 @@ def _known(reading: Reading, task_id: str) -> Row:
     return row
 
 
-def _check_bounds(reading: Reading, peer: str, bounds: Bounds) -> None:
+def _check_open(reading: Reading, peer: str, bounds: Bounds) -> None:
     open_now = reading.count(
         f"SELECT count(*) FROM foreign_tasks f JOIN tasks t ON t.id = f.board_task WHERE f.peer = ? AND {_OPEN}",
         (peer,),
@@ -270,12 +315,15 @@ def _check_bounds(reading: Reading, peer: str, bounds: Bounds) -> None:
             f"{open_now} tasks of {peer} are open, and the operator allows {bounds.open} at a time; wait for one of"
             " them, or cancel one. Nothing was started."
         )
+
+
+def _check_day(reading: Reading, peer: str, bounds: Bounds) -> None:
     since = microseconds(_day_before(reading.now))
-    today = reading.count("SELECT count(*) FROM foreign_tasks WHERE peer = ? AND at_us > ?", (peer, since))
+    today = reading.count("SELECT count(*) FROM foreign_messages WHERE peer = ? AND at_us > ?", (peer, since))
     if today >= bounds.day:
         raise ForeignRefused(
-            f"{peer} has handed in {today} tasks within a day, and the operator allows {bounds.day}; come back"
-            " later. Nothing was started."
+            f"{peer} has asked {today} times within a day, and the operator allows {bounds.day}; come back later."
+            " Nothing was started."
         )
 
 

@@ -196,6 +196,8 @@ class Heartbeat:
         try:
             await self._labour(work, done)
         finally:
+            if not done.counts_as_wake:
+                self._allowance.give_back()
             await self._accounts.woken(cause, "run", done.told(), done.llm_calls)
 
     async def _labour(self, first: str, done: Labour) -> None:

@@ -18,6 +18,7 @@ class Labour:
 
     items: int = 0
     llm_calls: int = 0
+    bounded: int = 0
     throttled: str | None = None
     trouble: str | None = None
     ended: bool = False
@@ -27,9 +28,15 @@ class Labour:
         """Counts what one turn of a duty did."""
         self.items += done.items
         self.llm_calls += done.llm_calls
+        self.bounded += done.bounded
         self.turns[name] = self.turns.get(name, 0) + done.items
         self.throttled = done.throttled
         self.trouble = None if done.throttled is not None else done.trouble
+
+    @property
+    def counts_as_wake(self) -> bool:
+        """Whether a storm could be made of such work. What another agent was faster at is none."""
+        return self.items > self.bounded or bool(self.llm_calls and not self.items) or self.setback is not None
 
     @property
     def setback(self) -> str | None:

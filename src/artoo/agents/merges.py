@@ -20,11 +20,13 @@ from artoo.agents.board_rows import (
     record_change,
     review_wanted,
     task_of,
+    try_again,
 )
 from artoo.agents.database import Database
+from artoo.agents.foreign_messages import done_again, more_asked
 from artoo.agents.governance import Policies, check_holder
 from artoo.agents.holders import machine_of
-from artoo.agents.reviews import MOST_SUBMISSIONS, REVIEW_LEASE_SECONDS
+from artoo.agents.reviews import REVIEW_LEASE_SECONDS
 from artoo.agents.steady import seconds_us
 from artoo.agents.transaction import Writing
 from artoo.contracts.agents import OPERATOR, POLICY, RUNTIME, BoardState, BoardTask, TaskChanged
@@ -41,7 +43,10 @@ class Merges:
         self._policies = policies
 
     async def submit(self, claim: TaskClaim, summary: str) -> tuple[BoardTask, bool]:
-        """Hands the result in, to review; True with it when somebody must look at it before it may pass."""
+        """Hands the result in, to review; True with it when somebody must look at it before it may pass.
+
+        What a foreign agent asked for after the work had begun is not in it: then it is done again.
+        """
 
         def work(writing: Writing) -> tuple[BoardTask, bool]:
             row = find_row(writing, claim.task.id)
@@ -54,6 +59,8 @@ class Merges:
             )
             _give_back_reviewer(writing, task)
             task = move(writing, task, BoardState.REVIEW, claim.agent, f"submission {task.submission + 1}")
+            if more_asked(writing, task, claim.agent):
+                return done_again(writing, task), True
             review = review_wanted(writing, self._policies, submitter, task)
             if not review:  # no reviewer is to begin with what the policy is about to pass
                 token = f"{POLICY}-{task.id}-{task.submission}"
@@ -93,9 +100,7 @@ class Merges:
             task = _waiting(writing, task_id, submission)
             add_note(writing, task, f"{RUNTIME}: {reasons}")
             task = move(writing, task, BoardState.REJECTED, RUNTIME, reasons)
-            if task.submission % MOST_SUBMISSIONS == 0:
-                return task
-            return move(writing, task, BoardState.PENDING, RUNTIME, "to be done again")
+            return try_again(writing, task, RUNTIME)
 
         return await self._database.write(work)
 

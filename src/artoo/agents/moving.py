@@ -1,8 +1,9 @@
 """The books on their way from a home into a store, and back: every row, in one transaction, compared by hash.
 
-Not moved: arrivals (counters of one database), clock jumps (the store has one clock), seats and machines. Times
-by which things wait are of the home's steady clock there, and of the store's here. Files of submissions stay where
-they are: the tasks are marked with the machine that has them.
+Not moved: arrivals (counters of one database), clock jumps (the store has one clock), seats and machines, and which
+foreign agents can be written to (the configuration says it at every start). Times by which things wait are of the
+home's steady clock there, and of the store's here. Files of submissions stay where they are: the tasks are marked
+with the machine that has them.
 """
 
 from __future__ import annotations
@@ -89,6 +90,14 @@ TABLES = (
         "patterns", "agent id pattern text wording seen promoted first_at_us last_at_us", "agent, id",
         truths="promoted",
     ),
+    _table(
+        "foreign_tasks",
+        "board_task peer agent message context trust calls tokens seconds money heard at_us",
+        "board_task",
+    ),
+    _table("foreign_messages", "peer agent message board_task number at_us text", "board_task, number"),
+    _table("foreign_pushes", "board_task id told target", "board_task, id"),
+    _table("foreign_letters", "mail task at_us", "mail"),
     _table("dreams", "position agent report pending at_us", "position"),
     _table("patrols", "agent item last_at_us seen open_key", "agent, item"),
     _table("events", "sequence role subject kind payload holder since_us", "sequence", steady="since_us"),
@@ -229,7 +238,7 @@ def _read_store(connection: Connection, table: _Table) -> Generator[list[Record]
 
 def _collated(table: _Table) -> str:
     """SQLite orders texts by their bytes."""
-    numbers = {"position", "sequence"}
+    numbers = {"position", "sequence", "number"}
     return ", ".join(name if name in numbers else f'{name} COLLATE "C"' for name in table.order.split(", "))
 
 

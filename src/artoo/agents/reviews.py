@@ -13,6 +13,7 @@ from artoo.agents.board_rows import (
     move,
     mover_of,
     task_of,
+    try_again,
 )
 from artoo.agents.database import Database
 from artoo.agents.governance import Mover, Policies, check_reviewer
@@ -23,8 +24,6 @@ from artoo.contracts.errors import ActorRefused, ClaimLost, MoveRefused
 from artoo.ports.ids import Ids
 
 REVIEW_LEASE_SECONDS = 60.0
-MOST_SUBMISSIONS = 5
-"""After so many rejections a task stays rejected until the operator decides what becomes of it."""
 
 
 class Reviews:
@@ -80,9 +79,7 @@ class Reviews:
             task = self._reviewed(writing, task_id, actor, submission)
             add_note(writing, task, f"{actor}: {reasons}")
             task = move(writing, task, BoardState.REJECTED, actor, reasons)
-            if task.submission % MOST_SUBMISSIONS == 0:
-                return task
-            return move(writing, task, BoardState.PENDING, actor, "to be done again")
+            return try_again(writing, task, actor)
 
         return await self._database.write(work)
 

@@ -255,6 +255,28 @@ CREATE TABLE foreign_letters (
 )
 """Version 2: tasks that foreign agents handed in, where they want to be told, and letters that went out to them."""
 
+_MESSAGES = (
+    "ALTER TABLE foreign_tasks ADD COLUMN heard INTEGER",
+    """
+CREATE TABLE foreign_messages (
+    peer TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    message TEXT NOT NULL,
+    board_task TEXT NOT NULL REFERENCES foreign_tasks (board_task),
+    number INTEGER NOT NULL,
+    at_us INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (peer, agent, message)
+) STRICT
+""",
+    "CREATE UNIQUE INDEX foreign_messages_of ON foreign_messages (board_task, number)",
+    "CREATE INDEX foreign_messages_by_peer ON foreign_messages (peer, at_us)",
+    "INSERT INTO foreign_messages SELECT f.peer, f.agent, f.message, f.board_task, 0, f.at_us, t.text"
+    " FROM foreign_tasks f JOIN tasks t ON t.id = f.board_task",
+)
+"""Version 4: a foreign agent's task may have several messages; `heard` is how many characters of the task's text
+the run that works on it was given."""
+
 _INDEXES = (
     "CREATE INDEX tasks_by_queue ON tasks (state, priority, queue)",
     "CREATE INDEX tasks_held ON tasks (holder) WHERE holder IS NOT NULL",
@@ -302,6 +324,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         " program TEXT NOT NULL, projects TEXT NOT NULL DEFAULT '[]', first_seen_us INTEGER NOT NULL,"
         " last_seen_us INTEGER NOT NULL) STRICT",
     ),
+    _MESSAGES,
 )
 """Step n brings a file from version n to n + 1."""
 

@@ -27,6 +27,7 @@ from artoo.agents.board_rows import (
     task_of,
 )
 from artoo.agents.database import Database
+from artoo.agents.foreign_messages import MORE_ASKED, done_again, heard_so_far, more_asked
 from artoo.agents.governance import Mover, Policies, check_holder, check_transition, check_worker
 from artoo.agents.steady import seconds_us
 from artoo.agents.transaction import Row, Value, Writing
@@ -80,10 +81,14 @@ class Work:
         await self._database.write(work)
 
     async def began(self, claim: TaskClaim, run: str) -> None:
-        """Notes the dual loop's task that works on it, so that another process can resume that."""
+        """Notes the dual loop's task that works on it, so that another process can resume that.
+
+        A run that is resumed knows of the task what it was told at its beginning.
+        """
 
         def work(writing: Writing) -> None:
-            _held(writing, claim)
+            if _held(writing, claim).run != run:
+                heard_so_far(writing, claim.task)
             writing.run("UPDATE tasks SET run = ? WHERE id = ?", (run, claim.task.id))
 
         await self._database.write(work)
@@ -102,6 +107,8 @@ class Work:
                 (clipped(summary, LONGEST_SUMMARY), task.id),
             )
             task = move(writing, task, BoardState.REVIEW, claim.agent, f"submission {task.submission + 1}")
+            if more_asked(writing, task, claim.agent):
+                return done_again(writing, task)
             if review_wanted(writing, self._policies, submitter, task):
                 return task
             return move(writing, task, BoardState.COMPLETED, POLICY, _no_review(submitter, task), by_policy=True)
@@ -109,10 +116,13 @@ class Work:
         return await self._database.write(work)
 
     async def fail(self, claim: TaskClaim, reason: str, summary: str = "") -> BoardTask:
-        """The work came to an end without a result."""
+        """The work came to an end without a result. When more was asked for meanwhile, it begins anew instead."""
 
         def work(writing: Writing) -> BoardTask:
             task = _held(writing, claim)
+            if more_asked(writing, task, claim.agent):
+                writing.run("UPDATE tasks SET run = NULL WHERE id = ?", (task.id,))
+                return _interrupted(writing, task, MORE_ASKED, actor=task.creator)
             if summary:
                 writing.run(
                     "UPDATE tasks SET summary = ? WHERE id = ?", (clipped(summary, LONGEST_SUMMARY), task.id)
@@ -236,8 +246,8 @@ def _check_outsider(task: BoardTask, mover: Mover) -> None:
         )
 
 
-def _interrupted(writing: Writing, task: BoardTask, reason: str) -> BoardTask:
-    move(writing, task, BoardState.BLOCKED, RUNTIME, reason)
+def _interrupted(writing: Writing, task: BoardTask, reason: str, *, actor: str = RUNTIME) -> BoardTask:
+    move(writing, task, BoardState.BLOCKED, actor, reason)
     writing.run("UPDATE tasks SET resumable = TRUE WHERE id = ?", (task.id,))
     queue(writing, task.id)
     return find(writing, task.id)

@@ -129,11 +129,11 @@ class TaskMoved(Recorded):
 class TaskChanged(Recorded):
     """Something about a task changed that is no transition, and who did it. `detail` says from what to what.
 
-    `released`: what blocked it is gone, so it may be taken again.
+    `released`: what blocked it is gone, so it may be taken again. `asked`: a foreign agent asked for more.
     """
 
     board_task: str
-    change: Literal["priority", "complexity", "assignee", "reviewer", "released"]
+    change: Literal["priority", "complexity", "assignee", "reviewer", "released", "asked"]
     actor: Actor
     detail: str = ""
     at: Utc

@@ -24,6 +24,7 @@ from artoo.protocols.handed import HandedTask, Listener
 from artoo.runtime.caller import Caller
 from artoo.runtime.config import Config
 from artoo.runtime.options import RunOptions
+from artoo.tools.mcp.servers import McpServer
 
 logger = logging.getLogger(__name__)
 
@@ -77,8 +78,10 @@ class Intake:
         asks: bool,
         history: tuple[Turn, ...] = (),
         listener: Listener | None = None,
+        servers: tuple[McpServer, ...] = (),
     ) -> HandedTask:
-        """Begins a task and returns when it has an id. `asks`: somebody there answers questions.
+        """Begins a task and returns when it has an id. `asks`: somebody there answers questions. `servers`: MCP
+        servers that are configured there.
 
         Raises ConfigurationError for what cannot be run, then nothing was started.
         """
@@ -87,16 +90,25 @@ class Intake:
                 f"the request is longer than {LONGEST_REQUEST:,} characters; name a file instead"
             )
         handed = HandedTask(request=text, listener=listener)
-        caller = Caller(asked_by, handed.confirm if asks else None)
+        caller = Caller(asked_by, handed.confirm if asks else None, servers)
         stream = self.runner.stream(text, history=history, options=replace(options, caller=caller))
         return await self._begun(handed, stream)
 
     async def resume(
-        self, task_id: str, asked_by: AskedBy, *, asks: bool, listener: Listener | None = None
+        self,
+        task_id: str | None,
+        asked_by: AskedBy,
+        *,
+        asks: bool,
+        listener: Listener | None = None,
+        servers: tuple[McpServer, ...] = (),
     ) -> HandedTask:
-        """Goes on with a task that was interrupted or whose process died. Raises ConfigurationError."""
+        """Goes on with a task that was interrupted or whose process died; None: the latest that can go on.
+
+        Raises ConfigurationError.
+        """
         handed = HandedTask(listener=listener)
-        caller = Caller(asked_by, handed.confirm if asks else None)
+        caller = Caller(asked_by, handed.confirm if asks else None, servers)
         return await self._begun(handed, self.runner.stream_resumed(task_id, caller=caller))
 
     def find(self, task_id: str) -> HandedTask | None:

@@ -62,7 +62,8 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     )
     demand_eyes(album.images, (settings.brain, settings.tool))
     view = behalf.view or await shop.view(task_id, roots)
-    made = await shop.hands(view, text, mode, settling=behalf.settling)
+    servers = options.caller.servers if options.caller is not None else ()
+    made = await shop.hands(view, text, mode, settling=behalf.settling, servers=servers)
     await behalf.began(task_id)
     gate = shop.bus.port(Role.GATE, task_id)
 

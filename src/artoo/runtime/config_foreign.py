@@ -17,13 +17,15 @@ class Peer(Section):
     """One foreign agent. It hands work in with a token of its own, and with a `url` it can be written to.
 
     `url`: where its agent card is looked for. `token_env`: the variable that holds what it wants to see as bearer
-    token. `trust`: how its tasks are reviewed, whoever works on them. `agents`: whom it may ask, of those that are
-    exposed (empty: all). `project`: where its tasks work. `open` tasks at a time, `day` in 24 hours; `calls`,
-    `tokens`, `seconds`, `money` bound each of them.
+    token. `keys`: a file with the keys (a JWK set, or a PEM) of which one must have signed its card. `trust`: how
+    its tasks are reviewed, whoever works on them. `agents`: whom it may ask of those that are exposed (empty: all).
+    `project`: where its tasks work. `open` tasks at a time, `day` messages in 24 hours; `calls`, `tokens`,
+    `seconds`, `money` bound each run of a task.
     """
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s@#?]+$")
     token_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    keys: str | None = None
     trust: Literal["probation", "standard", "trusted", "senior"] = "probation"
     agents: tuple[str, ...] = ()
     project: str | None = None

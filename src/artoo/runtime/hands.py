@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -46,6 +46,12 @@ class McpTools:
 
     servers: tuple[McpServer, ...]
     pool: Pool
+
+    def with_servers(self, others: Sequence[McpServer]) -> McpTools:
+        """With others besides, but for those whose names are taken."""
+        names = {server.name for server in self.servers}
+        fresh = tuple(server for server in others if server.name not in names)
+        return replace(self, servers=(*self.servers, *fresh)) if fresh else self
 
 
 _Changes = Callable[[], Awaitable[tuple[Change, ...]]]

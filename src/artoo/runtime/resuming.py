@@ -118,7 +118,8 @@ async def _taken_up(
         )
     memory = await shop.memory(options)
     mode = options.apply or shop.config.apply
-    made = await shop.hands(view, recording.request.text, mode, past, behalf.settling)
+    servers = caller.servers if caller is not None else ()
+    made = await shop.hands(view, recording.request.text, mode, past, behalf.settling, servers)
     beyond = Beyond(
         bus=shop.bus,
         model=album.shown_to(BudgetedModel(behalf.model(shop.model), budget)),

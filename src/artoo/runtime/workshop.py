@@ -23,6 +23,7 @@ from artoo.tasklog.lock import TaskLock
 if TYPE_CHECKING:
     # And not above: opening an Artoo needs none of these classes, which take a tenth of its time to build.
     import asyncio
+    from collections.abc import Sequence
     from contextlib import AsyncExitStack
 
     from artoo.contracts.settling import ApplyMode
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from artoo.runtime.task import TaskSettings
     from artoo.runtime.upkeep import UpkeepModel
     from artoo.tasklog.writer import TaskLog
+    from artoo.tools.mcp.servers import McpServer
     from artoo.tools.past import Past
     from artoo.tools.policy import Policies
     from artoo.tools.printing import Printing
@@ -132,18 +134,25 @@ class Workshop:
         )
 
     async def hands(
-        self, view: View, text: str, mode: ApplyMode, past: Past | None = None, settling: Settling | None = None
+        self,
+        view: View,
+        text: str,
+        mode: ApplyMode,
+        past: Past | None = None,
+        settling: Settling | None = None,
+        servers: Sequence[McpServer] = (),
     ) -> Callable[[Port], Hands]:
         """What makes the tools of one task, given the gate's place on the stream; `past`: of a resumed task.
 
         `mode`: what of the task's difference may take effect unasked; `settling`, if given, decides instead.
+        `servers`: MCP servers besides the person's own, whose names go before.
         All that can go wrong goes wrong here: raises ConfigurationError.
         """
         from artoo.runtime.hands import Outfit, open_hands
         from artoo.runtime.pending import keeping_of
         from artoo.tools.settler import Settler
 
-        mcp, home, keeping = self._mcp_tools(), self.config.home, keeping_of(self.config)
+        mcp, home, keeping = self._mcp_tools().with_servers(servers), self.config.home, keeping_of(self.config)
         capable = not (await self.model.known(Tier.TOOL)).small
 
         def opened(port: Port) -> Hands:
@@ -205,7 +214,7 @@ class Workshop:
             self._upkeep = upkeep_model(self.model, self.config, self.environ, self.clock, given_model=given)
         return self._upkeep
 
-    def _mcp_tools(self) -> McpTools | None:
+    def _mcp_tools(self) -> McpTools:
         """The person's MCP servers, connected when a task first asks. Raises ConfigurationError."""
         if self._mcp is None:
             from artoo.runtime.hands import McpTools

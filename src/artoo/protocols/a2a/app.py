@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from a2a.auth.user import User
 from a2a.server.context import ServerCallContext
@@ -12,16 +13,22 @@ from a2a.types import AgentCard
 from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH
 from pydantic_core import from_json
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from artoo.protocols.a2a.caching import CacheableCards
 from artoo.protocols.a2a.card import KEYS_PATH, REST, RPC, Signer
 from artoo.protocols.a2a.handler import BoardAgent
 from artoo.protocols.http import CALLER, BoundedBody, OwnNames, TokenRequired, given
 from artoo.protocols.json_lines import PARSE_ERROR
 
+_JSON = ("application/json", "application/a2a+json")
+_CONTENT_TYPE_NOT_SUPPORTED = -32_005
+"""The protocol's code."""
+_BODILESS = (":cancel", ":subscribe")
 LARGEST_BODY = 1 << 20
 """Bytes of a request: texts are short here."""
 
@@ -44,7 +51,11 @@ class Holder(User):
 
 
 class ReadableJson:
-    """Answers bodies that are no JSON, not UTF-8, or nested without end; the SDK would call them defects here."""
+    """Answers bodies that are no JSON (or say so), not UTF-8, or nested without end; the SDK would take some for
+    good, and call others defects here.
+
+    What REST asks with the address alone needs no body.
+    """
 
     def __init__(self, inner: ASGIApp) -> None:
         self._inner = inner
@@ -55,8 +66,14 @@ class ReadableJson:
             await self._inner(scope, receive, send)
             return
         message = await receive()
+        body: bytes = message.get("body", b"")
+        kind = Headers(scope=scope).get("content-type", _JSON[0]).partition(";")[0].strip().lower()
+        if body and kind not in _JSON:
+            await _not_json(str(scope["path"]), kind)(scope, receive, send)
+            return
         try:
-            from_json(message.get("body", b""))
+            if body or not scope["path"].endswith(_BODILESS):
+                from_json(body)
         except ValueError as error:
             await _unreadable(str(scope["path"]), str(error))(scope, receive, send)
             return
@@ -64,11 +81,21 @@ class ReadableJson:
 
 
 def _unreadable(path: str, why: str) -> JSONResponse:
-    text = f"this is no JSON: {why}"
-    if path.endswith(RPC):
-        error: dict[str, object] = {"code": PARSE_ERROR, "message": text}
+    return _refused(path, f"this is no JSON: {why}", PARSE_ERROR, 400)
+
+
+def _not_json(path: str, kind: str) -> JSONResponse:
+    text = f"the Content-Type is {kind[:100]!r}, and must be {' or '.join(_JSON)}"
+    return _refused(path, text, _CONTENT_TYPE_NOT_SUPPORTED, 415)
+
+
+def _refused(path: str, text: str, code: int, status: int) -> JSONResponse:
+    """As the binding of this path says it."""
+    if path.rstrip("/").endswith(RPC):
+        error: dict[str, object] = {"code": code, "message": text}
         return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error})
-    return JSONResponse({"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": text}}, status_code=400)
+    told = {"code": status, "status": "INVALID_ARGUMENT", "message": text}
+    return JSONResponse({"error": told}, status_code=status)
 
 
 class _Contexts(DefaultServerCallContextBuilder):
@@ -86,22 +113,29 @@ def place_of(agent: str) -> str:
 
 
 def application(
-    agents: Mapping[str, tuple[AgentCard, BoardAgent]], signer: Signer, tokens: Mapping[str, str], names: list[str]
+    agents: Mapping[str, tuple[AgentCard, BoardAgent]],
+    signer: Signer,
+    tokens: Mapping[str, str],
+    names: list[str],
+    since: datetime,
 ) -> ASGIApp:
-    """`agents` by name, the team under the empty one; `tokens` by foreign agent; `names` are this server's own."""
+    """`agents` by name, the team under the empty one; `tokens` by foreign agent; `names` are this server's own;
+    `since` (UTC): when its cards were made.
+    """
     routes: list[BaseRoute] = []
-    public = [KEYS_PATH]
+    cards: dict[str, AgentCard] = {}
 
     async def keys(request: Request) -> Response:
         return JSONResponse(signer.keys)
 
     for agent, (card, handler) in agents.items():
         place, contexts = place_of(agent), _Contexts()
-        public.append(place + AGENT_CARD_WELL_KNOWN_PATH)
+        cards[place + AGENT_CARD_WELL_KNOWN_PATH] = card
         routes += create_agent_card_routes(card, card_url=place + AGENT_CARD_WELL_KNOWN_PATH)
-        routes += create_jsonrpc_routes(handler, place + RPC, contexts, enable_v0_3_compat=True)
+        for address in (place + RPC, f"{place}{RPC}/"):  # clients join addresses as they like
+            routes += create_jsonrpc_routes(handler, address, contexts, enable_v0_3_compat=True)
         rest = create_rest_routes(handler, contexts, path_prefix=place + REST)
         routes += [route for route in rest if not isinstance(route, Mount)]  # tenants, which there are none of
     routes.append(Route(KEYS_PATH, keys))
-    app = BoundedBody(ReadableJson(Starlette(routes=routes)), LARGEST_BODY)
-    return OwnNames(TokenRequired(app, tokens, public), names)
+    app = BoundedBody(ReadableJson(CacheableCards(Starlette(routes=routes), cards, since)), LARGEST_BODY)
+    return OwnNames(TokenRequired(app, tokens, [KEYS_PATH, *cards]), names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from jwt.algorithms import ECAlgorithm
 from artoo.agents.identity import Identity
 from artoo.contracts.errors import ConfigurationError
 from artoo.protocols.a2a.asked import MODES
+from artoo.runtime.config_foreign import Peer
 from artoo.runtime.opening import own_version
 
 ALGORITHM = "ES256"
@@ -91,6 +93,32 @@ def agent_card(identity: Identity, url: str) -> AgentCard:
     return _card(identity.name, described, url, skills)
 
 
+def extended_card(public: AgentCard, policy: Peer, agents: Iterable[tuple[str, AgentCard]]) -> AgentCard:
+    """The card as one foreign agent sees it: with what the operator's policy lets it do. Not signed.
+
+    `agents`: those of the team that it may ask beside this one, each with where its own card is.
+    """
+    card = AgentCard()
+    card.CopyFrom(public)
+    card.ClearField("signatures")
+    card.description = f"{public.description} {_permitted(policy)}"
+    for address, agent in agents:
+        for skill in agent.skills:
+            described = f"{skill.description}, by {agent.description}; its card is at {address}"
+            card.skills.append(
+                AgentSkill(id=f"{agent.name}-{skill.id}", name=skill.name, description=described, tags=skill.tags)
+            )
+    return card
+
+
+def _permitted(policy: Peer) -> str:
+    bounds = [f"{policy.open} tasks at a time", f"{policy.day} messages in 24 hours"]
+    run = {"calls of models": policy.calls, "tokens": policy.tokens, "seconds": policy.seconds}
+    each = [f"{bound:g} {what}" for what, bound in run.items() if bound is not None]
+    bounds += [f"for each run of a task {', '.join(each)}"] if each else []
+    return f"You may ask for {'; '.join(bounds)}. Your trust here is {policy.trust}."
+
+
 def _card(name: str, described: str, url: str, skills: list[AgentSkill]) -> AgentCard:
     bindings = (
         (url + RPC, TransportProtocol.JSONRPC, PROTOCOL_VERSION_1_0),
@@ -106,7 +134,7 @@ def _card(name: str, described: str, url: str, skills: list[AgentSkill]) -> Agen
             AgentInterface(url=at, protocol_binding=binding.value, protocol_version=version)
             for at, binding, version in bindings
         ],
-        capabilities=AgentCapabilities(streaming=True, push_notifications=True, extended_agent_card=False),
+        capabilities=AgentCapabilities(streaming=True, push_notifications=True, extended_agent_card=True),
         security_schemes={_SCHEME: SecurityScheme(http_auth_security_scheme=token)},
         security_requirements=[SecurityRequirement(schemes={_SCHEME: StringList()})],
         default_input_modes=list(MODES),

@@ -38,6 +38,7 @@ from artoo.contracts.errors import ClaimLost, ForeignRefused, MailRefused
 from artoo.protocols.a2a.asked import MODES
 from artoo.protocols.a2a.following import LOOK_SECONDS, Following
 from artoo.protocols.a2a.outward import goal_of, outward, permits_of
+from artoo.protocols.a2a.signatures import check_signature
 from artoo.runtime.config_foreign import Peer
 from artoo.runtime.team.holding import held
 
@@ -165,6 +166,8 @@ class Colleague:
                 http.headers["Authorization"] = f"Bearer {token}"
             card = await A2ACardResolver(http, url).get_agent_card()
             self._check(card)
+            if self.peer.keys:
+                await asyncio.to_thread(check_signature, card, self.name, self.peer.keys)
             config = ClientConfig(
                 streaming=False,
                 polling=True,

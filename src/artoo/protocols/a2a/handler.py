@@ -25,7 +25,6 @@ from a2a.types import (
     TaskPushNotificationConfig,
 )
 from a2a.utils.errors import (
-    ExtendedAgentCardNotConfiguredError,
     InternalError,
     InvalidParamsError,
     TaskNotCancelableError,
@@ -35,7 +34,7 @@ from a2a.utils.errors import (
 from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.message import Message as ProtobufMessage
 
-from artoo.agents.foreign import ForeignTask
+from artoo.agents.foreign import Asked, Bounds, ForeignTask
 from artoo.contracts.errors import ActivityStoreError, ForeignRefused
 from artoo.protocols.a2a.asked import asked_in
 from artoo.protocols.a2a.following import Following
@@ -52,12 +51,15 @@ MOST_FOLLOWED = 100
 
 @dataclass(slots=True)
 class BoardAgent(RequestHandler):
-    """`agent`: whom tasks are for; empty for whoever may. `peers` is the operator's policy, by name."""
+    """`agent`: whom tasks are for; empty for whoever may. `peers` is the operator's policy, by name; `extended`
+    makes the card for one of them.
+    """
 
     agent: str
     peers: dict[str, Peer]
     following: Following
     pushes: Pushes
+    extended: Callable[[str], AgentCard]
     _followed: int = 0
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
@@ -151,35 +153,36 @@ class BoardAgent(RequestHandler):
     async def on_get_extended_agent_card(
         self, params: GetExtendedAgentCardRequest, context: ServerCallContext
     ) -> AgentCard:
-        """There is none: the public card has all."""
-        raise ExtendedAgentCardNotConfiguredError
+        """The card with what this foreign agent may do."""
+        return self.extended(self._peer(params, context))
 
     async def _begun(self, peer: str, params: SendMessageRequest) -> ForeignTask:
-        """The task that a message asks for: a new one, or that of this very message. Nothing else is started."""
+        """The task that a message asks for: a new one, its own of that id, or that of this very message."""
         asked = asked_in(params, self.agent)
         _history(params.configuration)
-        if params.message.task_id:
-            await self._no_more(peer, params)
         wanted = params.configuration.task_push_notification_config
         if wanted.url:
             await _said(self.pushes.check(wanted), InvalidParamsError)
-        policy = self.peers[peer]
-        accepting = self.following.office.foreign.accept(peer, asked, policy.bounds())
-        seen, _ = await _said(accepting, UnsupportedOperationError)
+        bounds = self.peers[peer].bounds()
+        if params.message.task_id:
+            seen = await self._more(peer, params.message.task_id, asked, bounds)
+        else:
+            accepting = self.following.office.foreign.accept(peer, asked, bounds)
+            seen, _ = await _said(accepting, UnsupportedOperationError)
         if wanted.url:
             await _said(self.pushes.keep(wanted, seen), UnsupportedOperationError)
         return seen
 
-    async def _no_more(self, peer: str, params: SendMessageRequest) -> None:
-        """A message to a task that there is already. Raises A2AError always."""
-        seen = await self._own(peer, params.message.task_id)
-        if params.message.context_id not in ("", seen.context):
+    async def _more(self, peer: str, task_id: str, asked: Asked, bounds: Bounds) -> ForeignTask:
+        """A task that there is already, with one more message."""
+        seen = await self._own(peer, task_id)
+        if asked.context not in ("", seen.context):
             raise InvalidParamsError("the task belongs to another contextId")
-        if seen.ended is not None:
-            raise UnsupportedOperationError("the task is over; without taskId, a new one begins in this context")
-        raise UnsupportedOperationError(
-            "a task takes one message: wait for its end or cancel it, then begin another with the same contextId"
-        )
+        asking = self.following.office.foreign.more(peer, task_id, asked, bounds)
+        more = await _said(asking, UnsupportedOperationError)
+        if more is None:
+            raise TaskNotFoundError
+        return more
 
     async def _own(self, peer: str, task_id: str) -> ForeignTask:
         seen = await _said(self.following.office.foreign.get(peer, self.agent, task_id), TaskNotFoundError)

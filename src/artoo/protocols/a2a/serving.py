@@ -8,14 +8,16 @@ import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from a2a.types import AgentCard
+from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH
 from starlette.types import ASGIApp
 
 from artoo.agents.identity import read_identity
 from artoo.contracts.errors import ConfigurationError
 from artoo.protocols.a2a.app import application, place_of
-from artoo.protocols.a2a.card import Signer, agent_card, own_signer, team_card
+from artoo.protocols.a2a.card import Signer, agent_card, extended_card, own_signer, team_card
 from artoo.protocols.a2a.colleagues import carry_letters
 from artoo.protocols.a2a.following import Following
 from artoo.protocols.a2a.handler import BoardAgent
@@ -96,13 +98,25 @@ async def _door(office: Office, port: int) -> Door:
     pushes = Pushes(following, permits_of(config.allow), office.clock)
     signer = await asyncio.to_thread(own_signer, config.home)
     peers = dict(config.a2a.peers)
+    cards = await _cards(office, url, signer)
+
+    def extended(agent: str, peer: str) -> AgentCard:
+        policy = peers[peer]
+        others = {name: card for name, card in cards.items() if name and not agent}
+        asked = [
+            (url + place_of(name) + AGENT_CARD_WELL_KNOWN_PATH, card)
+            for name, card in others.items()
+            if not policy.agents or name in policy.agents
+        ]
+        return signer.sign(extended_card(cards[agent], policy, asked), url)
+
     agents = {
-        name: (card, BoardAgent(name, peers, following, pushes))
-        for name, card in (await _cards(office, url, signer)).items()
+        name: (card, BoardAgent(name, peers, following, pushes, partial(extended, name)))
+        for name, card in cards.items()
     }
     tokens = {name: own_token(config.home, token_file(name)) for name in peers}
     names = [*own_names(port), url.partition("://")[2].partition("/")[0]]
-    return Door(url, application(agents, signer, tokens, names), pushes)
+    return Door(url, application(agents, signer, tokens, names, office.clock.now()), pushes)
 
 
 async def _cards(office: Office, url: str, signer: Signer) -> dict[str, AgentCard]:

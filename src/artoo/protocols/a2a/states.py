@@ -18,6 +18,7 @@ from a2a.types import TaskStatusUpdateEvent as StatusUpdate
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from artoo.agents.foreign import ForeignTask
+from artoo.agents.foreign_messages import MORE_ASKED
 from artoo.contracts.agents import FOREIGN, BoardState, TaskMoved
 
 RESULT = "result"
@@ -58,14 +59,15 @@ def task_of(seen: ForeignTask, result: Sequence[str], history: int | None = None
     task = Task(id=seen.task.id, context_id=seen.context, status=waiting(seen) or statuses(seen)[-1])
     if result:
         task.artifacts.append(artifact(result))
-    if history is None or history > 0:
+    first = 0 if history is None else max(0, len(seen.messages) - history)
+    for said in seen.messages[first:]:
         task.history.append(
             Message(
-                message_id=seen.message,
+                message_id=said.message,
                 task_id=seen.task.id,
                 context_id=seen.context,
                 role=Role.ROLE_USER,
-                parts=[Part(text=seen.task.text)],
+                parts=[Part(text=said.text)],
             )
         )
     return task
@@ -95,7 +97,9 @@ def _statuses(seen: ForeignTask) -> Iterator[TaskStatus]:
         if moved.after is BoardState.ARCHIVED:
             continue
         begun |= moved.after is BoardState.IN_PROGRESS
-        told = _told(seen, moved, begun)
+        told = before if moved.after is BoardState.PENDING and begun else _told(seen, moved)
+        if told is None:
+            continue
         if told != before:
             yield _status(seen, moved, *told)
         before = told
@@ -103,9 +107,9 @@ def _statuses(seen: ForeignTask) -> Iterator[TaskStatus]:
             return
 
 
-def _told(seen: ForeignTask, moved: TaskMoved, begun: bool) -> tuple[TaskState, str]:
-    if moved.after is BoardState.PENDING and begun:
-        return _TOLD[BoardState.REJECTED]
+def _told(seen: ForeignTask, moved: TaskMoved) -> tuple[TaskState, str]:
+    if moved.after is BoardState.REJECTED and moved.reason == MORE_ASKED:
+        return TaskState.TASK_STATE_WORKING, "More was asked for; it is done again."
     if moved.after is BoardState.CANCELLED and moved.actor == FOREIGN + seen.peer:
         return TaskState.TASK_STATE_CANCELED, "It was cancelled by who handed it in."
     return _TOLD[moved.after]

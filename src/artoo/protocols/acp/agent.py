@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from acp.connection import StreamDirection, StreamEvent
 from acp.exceptions import RequestError
 from acp.helpers import update_agent_message_text, update_user_message_text
 from acp.interfaces import Client
@@ -18,52 +19,44 @@ from acp.schema import (
     Implementation,
     InitializeResponse,
     LoadSessionResponse,
+    McpCapabilities,
     NewSessionResponse,
     PromptCapabilities,
     PromptResponse,
+    SetSessionModeResponse,
 )
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.contracts.recording import AskedBy
-from artoo.contracts.request import Turn
+from artoo.contracts.request import Turn, UserRequest
+from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import FinalResult, StoppedBy
 from artoo.protocols.acp.asking import attend
+from artoo.protocols.acp.commands import RESUME, Commands, command_in, offered
 from artoo.protocols.acp.content import request_of
+from artoo.protocols.acp.modes import modes_of
+from artoo.protocols.acp.open_sessions import (
+    INTERNAL,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    LONGEST_NAME,
+    NOT_FOUND,
+    OpenSession,
+    OpenSessions,
+    PromptTurn,
+    directory,
+)
 from artoo.protocols.acp.telling import Teller
-from artoo.protocols.handed import HandedTask
+from artoo.protocols.handed import HandedTask, Listener
 from artoo.protocols.intake import Intake
-from artoo.protocols.looking import Looking
+from artoo.protocols.looking import Looking, id_of
 from artoo.runtime.opening import own_version
 from artoo.runtime.options import RunOptions
-from artoo.runtime.sessions import Session, find_session, open_session
+from artoo.runtime.sessions import find_session, open_session
 
-MOST_SESSIONS = 64
-"""Sessions of one editor that are kept open; the one that was idle longest is closed, and can be loaded again."""
-_LONGEST_NAME = 100
-_INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL, _NOT_FOUND = -32_600, -32_602, -32_603, -32_002
-
-_NO_SERVERS = (
-    "The MCP servers that this editor passes along are not used: `artoo mcp add` gives artoo servers of its own."
-)
-
-
-@dataclass(slots=True)
-class PromptTurn:
-    """A prompt that is being answered. `task` is None until it has begun."""
-
-    task: HandedTask | None = None
-    cancelled: bool = False
-
-
-@dataclass(slots=True)
-class OpenSession:
-    """A conversation of an editor's. `passed_servers`: MCP servers came with it, which nobody has been told yet."""
-
-    session: Session
-    project: Path
-    passed_servers: bool = False
-    turn: PromptTurn | None = None
+Begin = Callable[[Listener], Awaitable[HandedTask]]
+"""Begins a task whose messages the listener hears."""
 
 
 @dataclass(slots=True)
@@ -76,7 +69,10 @@ class EditorAgent:
     looking: Looking
     _client: Client | None = None
     _asked_by: AskedBy | None = None
-    _open: OrderedDict[str, OpenSession] = field(default_factory=OrderedDict[str, OpenSession])
+    _open: OpenSessions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._open = OpenSessions(self.intake.config.apply)
 
     def on_connect(self, conn: Client) -> None:
         """Who is at the other end."""
@@ -87,12 +83,16 @@ class EditorAgent:
     ) -> InitializeResponse:
         """Names both sides; there is one version, which the client may take or leave."""
         if self._asked_by is not None:
-            raise RequestError(_INVALID_REQUEST, "initialize has come before")
+            raise RequestError(INVALID_REQUEST, "initialize has come before")
         name, version = (client_info.name, client_info.version) if client_info is not None else ("", "")
-        self._asked_by = AskedBy(protocol="acp", client=name[:_LONGEST_NAME], version=version[:_LONGEST_NAME])
+        self._asked_by = AskedBy(protocol="acp", client=name[:LONGEST_NAME], version=version[:LONGEST_NAME])
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
-            agent_capabilities=AgentCapabilities(load_session=True, prompt_capabilities=PromptCapabilities()),
+            agent_capabilities=AgentCapabilities(
+                load_session=True,
+                prompt_capabilities=PromptCapabilities(),
+                mcp_capabilities=McpCapabilities(http=True),
+            ),
             agent_info=Implementation(name="artoo", title="artoo", version=own_version()),
             auth_methods=[],
         )
@@ -102,72 +102,95 @@ class EditorAgent:
     ) -> NewSessionResponse:
         """A conversation that works in `cwd`; on disk from its first exchange on."""
         self._known()
-        session = open_session(self._home)
-        self._keep(OpenSession(session, _directory(cwd), bool(mcp_servers)))
-        return NewSessionResponse(session_id=session.name)
+        directory(cwd)
+        opened = self._open.add(open_session(self._home), cwd, mcp_servers)
+        return NewSessionResponse(session_id=opened.session.name, modes=modes_of(opened.apply))
+
+    async def told(self, event: StreamEvent) -> None:
+        """After a session's name is known to the editor, its commands are told. For the library's observers."""
+        result = event.message.get("result") if event.direction is StreamDirection.OUTGOING else None
+        session_id = cast("dict[str, object]", result).get("sessionId") if isinstance(result, dict) else None
+        if isinstance(session_id, str) and session_id in self._open:
+            await self._teller(session_id).say(offered())
 
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: Sequence[object] | None = None, **_: Any
     ) -> LoadSessionResponse:
         """Takes a conversation up again: all that is kept of it is told first."""
         self._known()
-        project, known = _directory(cwd), self._open.get(session_id)
-        if known is not None and known.turn is not None:
-            raise RequestError(_INVALID_REQUEST, f"session {session_id} answers a prompt now")
+        directory(cwd)
+        self._open.check_idle(session_id)
         session = await asyncio.to_thread(find_session, self._home, session_id)
         if session is None:
             raise RequestError(
-                _NOT_FOUND, f"there is no session {session_id[:_LONGEST_NAME]!r} with an exchange in it"
+                NOT_FOUND, f"there is no session {session_id[:LONGEST_NAME]!r} with an exchange in it"
             )
-        self._keep(OpenSession(session, project, bool(mcp_servers)))
+        opened = self._open.add(session, cwd, mcp_servers)
         teller = self._teller(session_id)
         for turn in session.exchanges:
             await teller.say(update_user_message_text(turn.input))
             await teller.say(update_agent_message_text(await asyncio.to_thread(self._answered, turn)))
-        return LoadSessionResponse()
+        await teller.say(offered())
+        return LoadSessionResponse(modes=modes_of(opened.apply))
+
+    async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
+        """What takes effect unasked from the next prompt on."""
+        self._known()
+        found = self._open.find(session_id)
+        try:
+            found.apply = ApplyMode(mode_id)
+        except ValueError as error:
+            known = ", ".join(ApplyMode)
+            raise RequestError(INVALID_PARAMS, f"there is no mode {mode_id[:100]!r}; there are {known}") from error
+        return SetSessionModeResponse()
 
     async def prompt(self, prompt: Sequence[object], session_id: str, **_: Any) -> PromptResponse:
         """Runs a request to its end; the answer comes as a message of the session."""
         self._known()
-        found = self._open.get(session_id)
-        if found is None:
-            raise RequestError(_NOT_FOUND, f"there is no open session {session_id[:_LONGEST_NAME]!r}")
-        if found.turn is not None:
-            raise RequestError(_INVALID_REQUEST, f"session {session_id} answers a prompt now; cancel it first")
-        self._open.move_to_end(session_id)
-        found.turn = turn = PromptTurn()
+        found, turn = self._open.begin(session_id)
         try:
-            return await self._run(found, turn, request_of(prompt))
+            return await self._answer(found, turn, request_of(prompt))
         except ConfigurationError as error:
-            raise RequestError(_INVALID_PARAMS, self.looking.clean.text(str(error))) from error
+            raise RequestError(INVALID_PARAMS, self.looking.clean.text(str(error))) from error
         except ArtooError as error:
-            raise RequestError(_INTERNAL, self.looking.clean.text(str(error))) from error
+            raise RequestError(INTERNAL, self.looking.clean.text(str(error))) from error
         finally:
             found.turn = None
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Ends the prompt of a session; its answer says so. What it did is kept."""
-        found = self._open.get(session_id)
-        if found is not None and found.turn is not None:
-            found.turn.cancelled = True
-            if found.turn.task is not None:
-                self.intake.interrupt(found.turn.task)
+        turn = self._open.find(session_id).turn if session_id in self._open else None
+        if turn is not None:
+            turn.cancelled = True
+            if turn.task is not None:
+                self.intake.interrupt(turn.task)
 
-    async def _run(self, found: OpenSession, turn: PromptTurn, request: str) -> PromptResponse:
+    async def _answer(self, found: OpenSession, turn: PromptTurn, request: str) -> PromptResponse:
+        """Carries out a command, or runs a request."""
+        command, asked_by = command_in(request), self._known()
+        if command is None:
+            return await self._run(found, turn, partial(self._begun, found, request))
+        name, given = command
+        if name == RESUME:
+            return await self._run(found, turn, partial(self._resumed, found, id_of(given) if given else None))
+        await Commands(self.intake, self.looking, asked_by).run(name, given, self._teller(found.session.name))
+        return PromptResponse(stop_reason="cancelled" if turn.cancelled else "end_turn")
+
+    async def _run(self, found: OpenSession, turn: PromptTurn, begin: Begin) -> PromptResponse:
         session, teller = found.session, self._teller(found.session.name)
-        if found.passed_servers:
-            found.passed_servers = False
-            await teller.say(update_agent_message_text(_NO_SERVERS))
+
+        request = ""
 
         async def heard(envelope: Envelope) -> None:
+            nonlocal request
+            if isinstance(envelope.payload, UserRequest):
+                request = envelope.payload.text
             if isinstance(envelope.payload, FinalResult):  # also when the editor is gone: it may load the session
                 result = envelope.payload
                 await asyncio.to_thread(session.add, request, result.summary, result.task_id)
             await teller.hear(envelope)
 
-        options, asked_by = RunOptions(project=found.project), self._known()
-        task = await self.intake.begin(request, options, asked_by, asks=True, history=session.turns, listener=heard)
-        turn.task = task
+        turn.task = task = await begin(heard)
         if turn.cancelled:
             self.intake.interrupt(task)
         try:
@@ -179,6 +202,20 @@ class EditorAgent:
             raise task.error
         return _response(task)
 
+    async def _begun(self, found: OpenSession, request: str, heard: Listener) -> HandedTask:
+        return await self.intake.begin(
+            request,
+            RunOptions(project=found.project, apply=found.apply),
+            self._known(),
+            asks=True,
+            history=found.session.turns,
+            listener=heard,
+            servers=found.servers,
+        )
+
+    async def _resumed(self, found: OpenSession, task_id: str | None, heard: Listener) -> HandedTask:
+        return await self.intake.resume(task_id, self._known(), asks=True, listener=heard, servers=found.servers)
+
     def _answered(self, turn: Turn) -> str:
         """What was answered, whole where the task's log is still there."""
         try:
@@ -187,33 +224,19 @@ class EditorAgent:
             whole = ""
         return whole or self.looking.clean.text(turn.summary)
 
-    def _keep(self, opened: OpenSession) -> None:
-        self._open[opened.session.name] = opened
-        self._open.move_to_end(opened.session.name)
-        idle = [name for name, one in self._open.items() if one.turn is None]
-        for name in idle[: max(0, len(self._open) - MOST_SESSIONS)]:
-            del self._open[name]
-
     def _known(self) -> AskedBy:
         if self._asked_by is None:
-            raise RequestError(_INVALID_REQUEST, "initialize comes first")
+            raise RequestError(INVALID_REQUEST, "initialize comes first")
         return self._asked_by
 
     def _teller(self, session_id: str) -> Teller:
         if self._client is None:
-            raise RequestError(_INTERNAL, "nobody is connected")
+            raise RequestError(INTERNAL, "nobody is connected")
         return Teller(self._client, session_id, self.looking.clean)
 
     @property
     def _home(self) -> Path:
         return self.intake.config.home
-
-
-def _directory(cwd: str) -> Path:
-    path = Path(cwd)
-    if not path.is_absolute() or not path.is_dir():
-        raise RequestError(_INVALID_PARAMS, f"cwd {cwd[:1_000]!r} is not the absolute path of a directory")
-    return path
 
 
 def _response(task: HandedTask) -> PromptResponse:

@@ -29,10 +29,10 @@ async def attend(task: HandedTask, teller: Teller) -> None:
         if question is None:
             await task.changed(told)
         else:
-            await _ask(question, task.task_id, teller)
+            await put(question, task.task_id, teller)
 
 
-async def _ask(question: OpenQuestion, task_id: str, teller: Teller) -> None:
+async def put(question: OpenQuestion, task_id: str, teller: Teller) -> None:
     """Puts one question, and takes the answer unless it has become void meanwhile."""
     request = question.request
     try:

@@ -27,7 +27,8 @@ async def serve(config: Config) -> None:
 async def _serve(agent: EditorAgent) -> None:
     offered = cast(Agent, agent)  # the library looks each method up by its name, and need not find all
     async with standard_wire() as wire:
-        connection = AgentSideConnection(offered, BoundedTransport(JsonLines(wire)), listening=False)
+        transport = BoundedTransport(JsonLines(wire))
+        connection = AgentSideConnection(offered, transport, listening=False, observers=[agent.told])
         try:
             await connection.listen()
         finally:

@@ -18,6 +18,7 @@ from acp.interfaces import Client
 from acp.schema import (
     AgentMessageChunk,
     AgentPlanUpdate,
+    AvailableCommandsUpdate,
     ToolCallLocation,
     ToolCallProgress,
     ToolCallStart,
@@ -43,7 +44,14 @@ from artoo.words.outcome import told
 from artoo.words.result import result_words
 from artoo.world.union import RealFiles
 
-Update = AgentPlanUpdate | ToolCallStart | ToolCallProgress | AgentMessageChunk | UserMessageChunk
+Update = (
+    AgentPlanUpdate
+    | ToolCallStart
+    | ToolCallProgress
+    | AgentMessageChunk
+    | UserMessageChunk
+    | AvailableCommandsUpdate
+)
 
 _KINDS: dict[str, ToolKind] = {
     "read_file": "read",
@@ -114,7 +122,7 @@ class Teller:
             case ConfirmationRequest(review=Review() as review):
                 self._review = review
             case Settled() as settled:
-                await self._settled(task_id, settled)
+                await self.settled(task_id, settled)
             case FinalResult() as result:
                 answer = self.clean.text(answer_of(result))
                 if answer:
@@ -183,7 +191,11 @@ class Teller:
         status: ToolCallStatus = "completed" if ok else "failed"
         await self._call(call_id, title, _KINDS.get(call.tool, "other"), status, content, places)
 
-    async def _settled(self, task_id: str, settled: Settled) -> None:
+    async def show(self, call_id: str, title: str, content: list[ToolCallContentVariant]) -> None:
+        """Something to be read, as a call that is done."""
+        await self._call(call_id, self._title(title), "read", "completed", content)
+
+    async def settled(self, task_id: str, settled: Settled) -> None:
         """What became of the changes: of those that somebody was asked about, only that."""
         status, call_id = _STANDS.get(settled.state), f"{task_id}/changes"
         if status is None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from artoo.agents.allocation import Allocation
 from artoo.agents.board_rows import TaskClaim
 from artoo.agents.duties import Done, throttling
 from artoo.agents.mail_rows import MailClaim
-from artoo.contracts.agents import BoardState
+from artoo.contracts.agents import FOREIGN, OPERATOR, BoardState, BoardTask
 from artoo.contracts.errors import (
     ArtooError,
     BudgetExhausted,
@@ -77,9 +78,9 @@ class WorkDuty:
     async def _turn_to(self, member: Member, claim: TaskClaim | MailClaim) -> Done:
         if isinstance(claim, MailClaim):
             return await answer(self._bench, member, claim)
-        if claim.task.state is BoardState.REVIEW:
-            return await self._review(member, claim)
-        return await work_on(self._bench, member, claim)
+        reviews = claim.task.state is BoardState.REVIEW
+        done = await (self._review(member, claim) if reviews else work_on(self._bench, member, claim))
+        return replace(done, bounded=done.items) if _is_bounded(claim.task) else done
 
     async def _review(self, member: Member, claim: TaskClaim) -> Done:
         """A verdict, or none: then the submission waits for the next reviewer."""
@@ -118,3 +119,8 @@ class WorkDuty:
                 await bench.board.work.give_back(claim, reason)
         except GovernanceRefused:
             return
+
+
+def _is_bounded(task: BoardTask) -> bool:
+    """Whether no storm can come of such tasks: the operator hands them in, or lets so many a day be handed in."""
+    return task.creator == OPERATOR or task.creator.startswith(FOREIGN)

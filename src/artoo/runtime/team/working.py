@@ -164,9 +164,7 @@ def asked_for(task: BoardTask, standing: Sequence[str] = ()) -> str:
 
     `standing`: paths that the last version changed, and that are still as it left them.
     """
-    if not task.notes:
-        return task.text
-    asked = f"{task.text}\nThe last version was sent back: {task.notes[-1]}"
+    asked = f"{task.text}\nThe last version was sent back: {task.notes[-1]}" if task.notes else task.text
     if not standing:
         return asked
     inside = printable_path(os.fsencode(task.project)) + "/"

@@ -15,6 +15,9 @@ from artoo.tools.mcp.tool import mcp_tools
 
 logger = logging.getLogger(__name__)
 
+MOST_SERVERS = 64
+"""Servers that one artoo keeps; the tools of further ones are not offered."""
+
 
 class McpPool:
     """Connections, started when first used, in a task group that outlives them."""
@@ -26,7 +29,7 @@ class McpPool:
 
     async def tools(self, servers: Iterable[McpServer], gate: Gate, taken: Iterable[str]) -> tuple[Asking, ...]:
         """The tools of these servers behind the gate. A server that is not there offers none, and is logged."""
-        connections = [self._connection(server) for server in servers]
+        connections = [known for server in servers if (known := self._connection(server)) is not None]
         listed = await asyncio.gather(*(one.tools() for one in connections), return_exceptions=True)
         used, made = set(taken), list[Asking]()
         for connection, offered in zip(connections, listed, strict=True):
@@ -48,9 +51,14 @@ class McpPool:
             await asyncio.wait(self._running)
         self._connections.clear()
 
-    def _connection(self, server: McpServer) -> McpConnection:
+    def _connection(self, server: McpServer) -> McpConnection | None:
         known = self._connections.get(server)
         if known is None:
+            if len(self._connections) >= MOST_SERVERS:
+                logger.warning(
+                    "%d MCP servers are kept already; the tools of %s are not offered", MOST_SERVERS, server.name
+                )
+                return None
             known = self._connections[server] = McpConnection(server)
             self._running.append(self._group.create_task(known.run()))
         return known

@@ -1,0 +1,186 @@
+"""Slash commands of an editor's session: what the terminal has for what waits, what ended, and what was seen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from acp.helpers import ToolCallContentVariant, text_block, tool_content, update_agent_message_text
+from acp.helpers import update_available_commands as commands_update
+from acp.schema import AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, UnstructuredCommandInput
+
+from artoo.auditor.reading import report_now
+from artoo.contracts.confirmation import PERSON, ConfirmationRequest, Consent
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.recording import AskedBy
+from artoo.contracts.settling import Settled
+from artoo.protocols.acp.asking import put
+from artoo.protocols.acp.content import shown
+from artoo.protocols.acp.telling import Teller
+from artoo.protocols.handed import UNANSWERED_SECONDS, OpenQuestion
+from artoo.protocols.intake import Intake
+from artoo.protocols.looking import Looking, id_of
+from artoo.protocols.reports import running_report, settled_report
+from artoo.runtime.pending import Pending
+from artoo.runtime.system import SystemClock
+from artoo.runtime.undoing import can_be_undone, put_back, undoable_task
+
+RESUME = "resume"
+_TASK = "the task's id, or its beginning"
+_LATEST = f"{_TASK}; the latest that waits"
+COMMANDS: dict[str, tuple[str, str]] = {
+    "status": ("what runs, what waits for you, the latest tasks", ""),
+    "diff": ("what a task would change, that waits for you", _LATEST),
+    "apply": ("apply it, after you have seen it", _LATEST),
+    "discard": ("drop it", _TASK),
+    "undo": ("put back what a task changed", f"{_TASK}; without one, what can be undone"),
+    RESUME: ("go on with a task that stopped", f"{_TASK}; the latest that can go on"),
+    "audit": ("what artoo's Auditor has seen since its last report", ""),
+    "help": ("show this list", ""),
+}
+"""What each does, and what it takes. The same as in `artoo` alone, as far as an editor can show it."""
+_MOST_LINES = 20
+
+
+def offered() -> AvailableCommandsUpdate:
+    """The commands, as an editor lists them."""
+    return commands_update(
+        AvailableCommand(name=name, description=meaning, input=_input(hint) if hint else None)
+        for name, (meaning, hint) in COMMANDS.items()
+    )
+
+
+def command_in(request: str) -> tuple[str, str] | None:
+    """The command that a prompt is, with what follows it; None: it is a request, `/etc/hosts is …` among them."""
+    first, _, rest = request.partition(" ")
+    name = first.removeprefix("/")
+    return (name, rest.strip()) if first == f"/{name}" and name in COMMANDS else None
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """Carries out commands for one editor, who is on record by `asked_by`. Raises ArtooError."""
+
+    intake: Intake
+    looking: Looking
+    asked_by: AskedBy
+
+    async def run(self, name: str, given: str, teller: Teller) -> None:
+        """One command, to its end; what it says comes as a message."""
+        match name:
+            case "status":
+                text = await self._status()
+            case "diff":
+                text = await self._diff(await self._pending(given), teller)
+            case "apply":
+                text = await self._apply(await self._pending(given), teller)
+            case "discard":
+                text = await self._discard(given)
+            case "undo":
+                text = await asyncio.to_thread(self._undo, given)
+            case "audit":
+                text = await asyncio.to_thread(self._audit)
+            case _:
+                text = "\n".join(f"- `/{known}` {meaning}" for known, (meaning, _) in COMMANDS.items())
+        await teller.say(update_agent_message_text(self.looking.clean.text(text)))
+
+    async def _pending(self, given: str) -> Pending:
+        """The task that is meant; without a name, the latest. Raises ConfigurationError when nothing waits."""
+        if not given:
+            waiting = await asyncio.to_thread(self.looking.waiting)
+            if not waiting:
+                raise ConfigurationError("nothing waits for you")
+            given = waiting[0].task_id
+        return await asyncio.to_thread(self.looking.pending, given)
+
+    async def _status(self) -> str:
+        running = [running_report(task, self.looking.clean) for task in self.intake.running()]
+        waiting = await asyncio.to_thread(self.looking.waiting)
+        latest = await asyncio.to_thread(self.looking.latest, 5)
+        parts = (
+            ("Runs", [f"`{one.task_id}` {_short(one.request)}" for one in running]),
+            ("Waits for you", [f"`{one.task_id}` {_short(one.request)} ({one.reason})" for one in waiting]),
+            ("Latest", [f"`{one.task_id}` {one.status}: {_short(one.request)}" for one in latest]),
+        )
+        return "\n\n".join(f"{name}:\n{_listed(lines)}" for name, lines in parts if lines) or "Nothing yet."
+
+    async def _diff(self, pending: Pending, teller: Teller) -> str:
+        review = await pending.diff()
+        content: list[ToolCallContentVariant] = list(shown(review.changes, self.looking.clean))
+        conflicts = [f"conflict {one.path}: {one.reason}" for one in review.conflicts]
+        if conflicts:
+            content.append(tool_content(text_block(self.looking.clean.text(_listed(conflicts)))))
+        await teller.show(f"{pending.task_id}/diff", f"what task {pending.task_id} would change", content)
+        return f"`/apply {pending.task_id}` applies it, `/discard {pending.task_id}` drops it."
+
+    async def _apply(self, pending: Pending, teller: Teller) -> str:
+        digest, review = await pending.digest(), await pending.diff()
+        title = f"Apply what task {pending.task_id} did?"
+        question = OpenQuestion(
+            ConfirmationRequest(digest=digest, title=title, review=review),
+            asyncio.get_running_loop().create_future(),
+        )
+        try:
+            async with asyncio.timeout(UNANSWERED_SECONDS):
+                await put(question, pending.task_id, teller)
+        except TimeoutError:
+            question.unanswered("nobody answered")
+        said = None if question.said.exception() is not None else question.said.result()
+        if said is Consent.DISCARD:
+            return await self._settled(pending, await pending.discard(by=self._by), teller)
+        if not isinstance(said, Consent) or not said.is_yes:
+            await teller.settled(pending.task_id, Settled(state="pending"))
+            return "Nothing was applied."
+        return await self._settled(pending, await pending.apply(digest=digest, by=self._by), teller)
+
+    async def _discard(self, given: str) -> str:
+        if not given:
+            waiting = await asyncio.to_thread(self.looking.waiting)
+            listed = _listed([f"`/discard {one.task_id}` {_short(one.request)}" for one in waiting])
+            return listed or "Nothing waits for you."
+        pending = await self._pending(given)
+        settled = await pending.discard(by=self._by)
+        return f"Task {pending.task_id}: {settled.state}."
+
+    async def _settled(self, pending: Pending, settled: Settled, teller: Teller) -> str:
+        await teller.settled(pending.task_id, settled)
+        report = settled_report(pending.task_id, settled, self.looking.clean)
+        lines = [*report.applied, *(f"conflict {one}" for one in report.conflicts)]
+        why = f" ({report.reason})" if report.reason else ""
+        return f"Task {pending.task_id}: {report.state}{why}.\n{_listed(lines)}".rstrip()
+
+    def _undo(self, given: str) -> str:
+        known = can_be_undone(self.intake.config)
+        if not given:
+            listed = _listed([f"`/undo {one.task_id}`" for one in known])
+            return listed or "There is nothing to be undone."
+        whole = undoable_task(known, id_of(given))
+        report = put_back(self.intake.config, whole, by=self._by)
+        left = [f"left alone: {one.path}: {one.reason}" for one in report.refused]
+        return f"Task {whole}: {len(report.restored)} paths put back.\n{_listed(left)}".rstrip()
+
+    def _audit(self) -> str:
+        report = report_now(self.intake.config.home, SystemClock().now())
+        if report is None:
+            return "Nothing was audited yet."
+        found = [*report.boundary_violations, *report.anomalies, *report.drift_alerts, *report.losses]
+        return f"{report.tasks_observed} tasks, {report.messages_observed} messages.\n{_listed(found)}".rstrip()
+
+    @property
+    def _by(self) -> str:
+        return f"{PERSON} through {self.asked_by.label}"
+
+
+def _input(hint: str) -> AvailableCommandInput:
+    return AvailableCommandInput(UnstructuredCommandInput(hint=hint))
+
+
+def _short(request: str) -> str:
+    line = " ".join(request.split())
+    return line if len(line) <= 80 else f"{line[:79]}…"
+
+
+def _listed(lines: Sequence[str]) -> str:
+    more = [f"- and {len(lines) - _MOST_LINES} more"] if len(lines) > _MOST_LINES else []
+    return "\n".join([*(f"- {line}" for line in lines[:_MOST_LINES]), *more])

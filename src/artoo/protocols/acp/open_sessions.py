@@ -1,0 +1,95 @@
+"""The conversations that an editor has open: where each works, what it was given, and whether it answers now."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from acp.exceptions import RequestError
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.settling import ApplyMode
+from artoo.protocols.acp.servers import passed_servers
+from artoo.protocols.handed import HandedTask
+from artoo.runtime.sessions import Session
+from artoo.tools.mcp.servers import McpServer
+
+MOST_SESSIONS = 64
+"""Sessions of one editor that are kept open; the one that was idle longest is closed, and can be loaded again."""
+LONGEST_NAME = 100
+INVALID_REQUEST, INVALID_PARAMS, INTERNAL, NOT_FOUND = -32_600, -32_602, -32_603, -32_002
+
+
+@dataclass(slots=True)
+class PromptTurn:
+    """A prompt that is being answered. `task` is None until it has begun, and with a command."""
+
+    task: HandedTask | None = None
+    cancelled: bool = False
+
+
+@dataclass(slots=True)
+class OpenSession:
+    """A conversation of an editor's. `servers` came with it; `apply`: what takes effect unasked in it."""
+
+    session: Session
+    project: Path
+    apply: ApplyMode
+    servers: tuple[McpServer, ...] = ()
+    turn: PromptTurn | None = None
+
+
+@dataclass(slots=True)
+class OpenSessions:
+    """By name. `apply` is how a session begins. Every method raises RequestError for what an editor got wrong."""
+
+    apply: ApplyMode
+    _open: OrderedDict[str, OpenSession] = field(default_factory=OrderedDict[str, OpenSession])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._open
+
+    def add(self, session: Session, cwd: str, servers: Sequence[object] | None) -> OpenSession:
+        """Opens it, or opens it anew with what came along this time."""
+        project = directory(cwd)
+        try:
+            passed = passed_servers(servers or (), project)
+        except ConfigurationError as error:
+            raise RequestError(INVALID_PARAMS, str(error)) from error
+        opened = self._open[session.name] = OpenSession(session, project, self.apply, passed)
+        self._open.move_to_end(session.name)
+        idle = [name for name, one in self._open.items() if one.turn is None]
+        for name in idle[: max(0, len(self._open) - MOST_SESSIONS)]:
+            del self._open[name]
+        return opened
+
+    def find(self, name: str) -> OpenSession:
+        """An open one."""
+        found = self._open.get(name)
+        if found is None:
+            raise RequestError(NOT_FOUND, f"there is no open session {name[:LONGEST_NAME]!r}")
+        return found
+
+    def begin(self, name: str) -> tuple[OpenSession, PromptTurn]:
+        """A prompt in an open one that answers none."""
+        found = self.find(name)
+        self.check_idle(name)
+        self._open.move_to_end(name)
+        found.turn = PromptTurn()
+        return found, found.turn
+
+    def check_idle(self, name: str) -> None:
+        """Whether it is open or not."""
+        found = self._open.get(name)
+        if found is not None and found.turn is not None:
+            raise RequestError(INVALID_REQUEST, f"session {name} answers a prompt now; cancel it first")
+
+
+def directory(cwd: str) -> Path:
+    """Where a session works. Raises RequestError."""
+    path = Path(cwd)
+    if not path.is_absolute() or not path.is_dir():
+        raise RequestError(INVALID_PARAMS, f"cwd {cwd[:1_000]!r} is not the absolute path of a directory")
+    return path
