@@ -26,7 +26,7 @@ from artoo.agents.database import Database
 from artoo.agents.listening import Listener
 from artoo.agents.shared_engine import SharedEngine
 from artoo.agents.transaction import Reading, Writing
-from artoo.contracts.errors import ActivityStoreError, StoreAway
+from artoo.contracts.errors import ActivityStoreError, StoreAway, StoreRefused
 from artoo.ports.clock import Clock
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import MOST_CONNECTIONS, explanation, pool
@@ -267,6 +267,8 @@ class SharedDatabase(Database):
             said = explanation(self.address, doing, error)
             if _is_away(error):
                 raise _Away(said) from error
+            if isinstance(error, errors.InsufficientPrivilege):
+                raise StoreRefused(said) from error
             raise ActivityStoreError(said) from error
 
     def _say_away(self, error: _Away) -> None:

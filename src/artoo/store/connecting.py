@@ -108,7 +108,9 @@ def _advice(error: Exception) -> str:
         case errors.InvalidPassword() | errors.InvalidAuthorizationSpecification():
             return "Check its user, and the password in ARTOO_STORE_PASSWORD or ~/.pgpass."
         case errors.InsufficientPrivilege():
-            return "The role lacks a right; its owner gives it with `artoo store init`."
+            return (
+                "The role lacks the right; docs/many-machines.md says which roles there are, and who gives rights."
+            )
         case errors.UndefinedTable() | errors.InvalidSchemaName():
             return "It has no tables of artoo yet: artoo store init"
         case errors.DiskFull() | errors.OutOfMemory():
