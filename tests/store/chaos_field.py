@@ -23,6 +23,9 @@ AGENTS = ("ada", "bob", "cyd")
 """One on each machine."""
 MACHINES = len(AGENTS)
 
+DEAF = ("sh", "-c", 'trap "" USR1; exec "$@"', "sh")
+"""Until a worker listens for it, the signal by which its clock jumps ends it not."""
+
 IMPATIENT = "sslmode=disable&connect_timeout=3&tcp_user_timeout=4000&keepalives_idle=2&keepalives_interval=1"
 """Dead connections are noticed in seconds instead of the half minute that people have."""
 
@@ -84,7 +87,9 @@ class Field:
         url = self._url_at(machine)
         arguments = [url, str(self.place(machine)), str(number), AGENTS[machine], str(machine - 1)]
         with (self.place(machine) / f"{number}.txt").open("ab") as said:
-            return subprocess.Popen([*before, sys.executable, str(WORKER), *arguments], stdout=said, stderr=said)
+            return subprocess.Popen(
+                [*before, *DEAF, sys.executable, str(WORKER), *arguments], stdout=said, stderr=said
+            )
 
     def _url_at(self, machine: int) -> str:
         """The store as this machine reaches it, with its own role."""
