@@ -148,6 +148,11 @@ class Server:
                     raise NoPostgres(f"PostgreSQL does not start: {error}\n{told}") from error
                 time.sleep(0.02)
 
+    @property
+    def process_id(self) -> int | None:
+        """Of the server's first process, while it runs."""
+        return None if self._process is None else self._process.pid
+
     def end(self, how: signal.Signals = signal.SIGINT) -> None:
         """Ends the server process: SIGINT at once and tidily, SIGQUIT as if the power had failed."""
         process, self._process = self._process, None

@@ -17,9 +17,10 @@ from artoo.store.address import StoreAddress
 if TYPE_CHECKING:
     import psycopg
     from psycopg.rows import DictRow
-    from psycopg_pool import ConnectionPool
+    from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
     SyncPool = ConnectionPool[psycopg.Connection[DictRow]]
+    AsyncPool = AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]
 
 SCHEMA = "artoo"
 """The schema of a database in which everything of ours stands."""
@@ -90,6 +91,17 @@ def pool(address: StoreAddress, *, most: int = MOST_CONNECTIONS) -> SyncPool:
 
     given = settings(address)
     return ConnectionPool(
+        given.pop("conninfo"), kwargs=given, min_size=0, max_size=most, open=False, timeout=CONNECT_SECONDS
+    )
+
+
+def async_pool(address: StoreAddress, *, most: int = MOST_CONNECTIONS) -> AsyncPool:
+    """The same for the event loop."""
+    check_installed()
+    from psycopg_pool import AsyncConnectionPool
+
+    given = settings(address)
+    return AsyncConnectionPool(
         given.pop("conninfo"), kwargs=given, min_size=0, max_size=most, open=False, timeout=CONNECT_SECONDS
     )
 
