@@ -22,7 +22,7 @@ from psycopg import errors
 
 from artoo.agents import steady
 from artoo.agents.at_once import AtOnce
-from artoo.agents.away import Away, explained
+from artoo.agents.away import Away, explained, is_away
 from artoo.agents.database import Database
 from artoo.agents.listening import Listener
 from artoo.agents.shared_claims import SharedClaims
@@ -258,14 +258,18 @@ class SharedDatabase(Database):
                 self._commit(connection, engine, str(begun["xid"]), result)
             finally:
                 _roll_back(connection)
-            engine.notify()
+            try:
+                engine.notify()
+            except psycopg.Error as error:  # it is written; who waits looks for itself
+                logger.debug("the store was not asked to wake anybody: %s", error)
             return result
 
     def _commit(self, connection: Connection, engine: SharedEngine, xid: str, result: object) -> None:
         try:
             ended = engine.commit()
         except psycopg.OperationalError as error:
-            if connection.closed:
+            # A server that ends says so before the connection is gone, be the commit done or not.
+            if connection.closed or is_away(error):
                 raise _Unanswered(xid, result) from error
             raise
         if ended != "COMMIT":
