@@ -149,9 +149,9 @@ async def test_a_claim_whose_answer_is_lost_is_found_again(
         execute, broken = psycopg.AsyncConnection[Any].execute, list[bool]()
 
         async def breaking(
-            connection: psycopg.AsyncConnection[Any], query: bytes, *given: Any
+            connection: psycopg.AsyncConnection[Any], query: bytes, *given: Any, prepare: bool | None = None
         ) -> psycopg.AsyncCursor[Any]:
-            result = await execute(connection, query, *given)
+            result = await execute(connection, query, *given, prepare=prepare)
             if b"WITH clock" in query and not broken:
                 broken.append(True)
                 with suppress(OSError):

@@ -32,7 +32,7 @@ from artoo.runtime.system import SystemClock, UuidIds
 from artoo.store.address import StoreAddress
 from artoo.tasklog.layout import tasks_directory
 
-END_SECONDS = 900.0
+END_SECONDS = 1_800.0
 SENDERS = tuple(f"sender{number}" for number in range(5))
 AT_ONCE = 4
 SENDINGS = 6

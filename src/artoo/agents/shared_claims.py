@@ -16,7 +16,12 @@ from artoo.store.address import StoreAddress
 from artoo.store.connecting import async_pool
 
 if TYPE_CHECKING:
+    import psycopg
+    from psycopg.rows import DictRow
+
     from artoo.store.connecting import AsyncPool
+
+    AsyncConnection = psycopg.AsyncConnection[DictRow]
 
 _LOOK = for_psycopg(LOOK)
 
@@ -35,15 +40,23 @@ class SharedClaims:
         `look`: it was sent before, and the answer did not come: what it claimed then is found first.
         """
         if self._pool is None:
-            self._pool = async_pool(self._address, most=self._most)
+            self._pool = async_pool(self._address, most=self._most, configure=_configure)
             await self._pool.open(wait=False)
         with explained(self._address, "write to"):
             async with self._pool.connection(timeout=seconds) as connection:
                 found = await (await connection.execute(_LOOK, parameters)).fetchone() if look else None
-                return found or await (await connection.execute(for_psycopg(sql), parameters)).fetchone()
+                return (
+                    found or await (await connection.execute(for_psycopg(sql), parameters, prepare=True)).fetchone()
+                )
 
     async def close(self) -> None:
         """Idempotent."""
         pool, self._pool = self._pool, None
         if pool is not None:
             await pool.close()
+
+
+async def _configure(connection: AsyncConnection) -> None:
+    """One plan for all parameters. To plan the statement takes longer than to execute it, and left alone the server
+    and the driver do it ten times on each connection before they keep a plan."""
+    await connection.execute(b"SET plan_cache_mode = force_generic_plan")

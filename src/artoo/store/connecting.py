@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from artoo.contracts.errors import ConfigurationError
@@ -95,14 +95,25 @@ def pool(address: StoreAddress, *, most: int = MOST_CONNECTIONS) -> SyncPool:
     )
 
 
-def async_pool(address: StoreAddress, *, most: int = MOST_CONNECTIONS) -> AsyncPool:
-    """The same for the event loop."""
+def async_pool(
+    address: StoreAddress,
+    *,
+    most: int = MOST_CONNECTIONS,
+    configure: Callable[[psycopg.AsyncConnection[DictRow]], Awaitable[None]] | None = None,
+) -> AsyncPool:
+    """The same for the event loop. `configure` is called for each new connection."""
     check_installed()
     from psycopg_pool import AsyncConnectionPool
 
     given = settings(address)
     return AsyncConnectionPool(
-        given.pop("conninfo"), kwargs=given, min_size=0, max_size=most, open=False, timeout=CONNECT_SECONDS
+        given.pop("conninfo"),
+        kwargs=given,
+        min_size=0,
+        max_size=most,
+        open=False,
+        timeout=CONNECT_SECONDS,
+        configure=configure,
     )
 
 
