@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -89,8 +90,11 @@ class Programs:
 class Server:
     """A running server. `start` it, and `stop` it at the end; it also ends when this process is killed."""
 
-    def __init__(self, programs: Programs, folder: Path, user: int | None, settings: dict[str, str]) -> None:
+    def __init__(
+        self, programs: Programs, folder: Path, user: int | None, settings: dict[str, str], inside: Sequence[str]
+    ) -> None:
         self.folder = folder
+        self._inside = inside
         self._programs = programs
         self._user = user
         self._settings = settings
@@ -98,8 +102,12 @@ class Server:
         self._numbers = count()
 
     @classmethod
-    def start(cls, **settings: str) -> Server:
-        """Makes a cluster and starts it. `settings` go over those for tests. Raises NoPostgres."""
+    def start(cls, *, inside: Sequence[str] = (), open_to: str = "", **settings: str) -> Server:
+        """Makes a cluster and starts it. `settings` go over those for tests. Raises NoPostgres.
+
+        `inside`: what stands before the command of the server, to start it in another namespace; `open_to`: a
+        network that is let in without a password.
+        """
         programs = Programs.find()
         shared = Path("/dev/shm")
         place = shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
@@ -109,9 +117,12 @@ class Server:
         if user is not None:
             programs = _reachable(programs, folder)
             os.chown(folder, user, user)
-        server = cls(programs, folder, user, _SETTINGS | settings)
+        server = cls(programs, folder, user, _SETTINGS | settings, inside)
         try:
             server._make()
+            if open_to:
+                with (server._data / "pg_hba.conf").open("a", encoding="ascii") as rules:
+                    rules.write(f"host all all {open_to} trust\n")
             server.run()
         except BaseException:
             server.stop()
@@ -123,7 +134,7 @@ class Server:
         options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                self._command("postgres", "-D", str(self._data), "-k", str(self.folder), *options),
+                [*self._inside, *self._command("postgres", "-D", self._data, "-k", self.folder, *options)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
             )  # fmt: skip
         until = time.monotonic() + _START_SECONDS
@@ -136,6 +147,11 @@ class Server:
                     told = (self.folder / "log").read_text("utf-8", "replace")[-2_000:]
                     raise NoPostgres(f"PostgreSQL does not start: {error}\n{told}") from error
                 time.sleep(0.02)
+
+    @property
+    def process_id(self) -> int | None:
+        """Of the server's first process, while it runs."""
+        return None if self._process is None else self._process.pid
 
     def end(self, how: signal.Signals = signal.SIGINT) -> None:
         """Ends the server process: SIGINT at once and tidily, SIGQUIT as if the power had failed."""
@@ -195,10 +211,10 @@ class Server:
         if made.returncode:
             raise NoPostgres(f"initdb failed: {made.stderr.decode(errors='replace')[-2_000:]}")
 
-    def _command(self, program: str, *arguments: str) -> list[str]:
+    def _command(self, program: str, *arguments: str | Path) -> list[str]:
         user = "-" if self._user is None else str(self._user)
         path = str(self._programs.directory / program)
-        return [sys.executable, "-c", _AS_ANOTHER, user, str(os.getpid()), path, *arguments]
+        return [sys.executable, "-c", _AS_ANOTHER, user, str(os.getpid()), path, *map(str, arguments)]
 
 
 def _remove_what_killed_ones_left(place: Path) -> None:

@@ -1,40 +1,46 @@
-"""A process of a machine that claims tasks and letters from a store until it is told to stop.
+"""A process of a machine that claims tasks and letters from a store until it is killed.
 
-    chaos_worker.py URL MACHINE HISTORY HOURS
+    chaos_worker.py URL PLACE NUMBER AGENT HOURS
 
-What it did is appended to HISTORY, one JSON line each, after the store has answered. HOURS is by how much this
-machine's clock is wrong.
+PLACE/home is the machine's home, with its audit; what this process did is appended to PLACE/NUMBER.jsonl, one JSON
+line each, after the store has answered. HOURS is by how much the machine's clock is wrong; SIGUSR1 makes it jump.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import math
 import os
 import random
+import signal
 import sys
+import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from artoo import Artoo, Config
 from artoo.agents.allocation import Allocation
 from artoo.agents.board import Board
 from artoo.agents.board_rows import TaskClaim
-from artoo.agents.holders import this_process
+from artoo.agents.database import Database
 from artoo.agents.mail_rows import MailClaim
 from artoo.agents.mailbox import Mailbox
-from artoo.agents.shared import SharedDatabase
+from artoo.agents.outbox import Outbox
+from artoo.agents.seats import Seats
+from artoo.contracts.base import Contract
 from artoo.contracts.errors import ClaimLost, GovernanceRefused
+from artoo.contracts.roles import Role
 from artoo.runtime.system import SystemClock, UuidIds
-from artoo.store.address import parse
+from artoo.runtime.team.office import open_books
+from artoo.testing import ScriptedModel
 
-AGENT = "ada"
 LEASE_SECONDS = 2.0
 IDLE_SECONDS = 0.1
+RECOVER_SECONDS = 0.5
 
 
 class WrongClock(SystemClock):
-    """A clock that somebody has set wrongly."""
+    """A clock that somebody has set wrongly, and sets again."""
 
     def __init__(self, hours: float) -> None:
         super().__init__()
@@ -44,12 +50,17 @@ class WrongClock(SystemClock):
         """The time, wrong."""
         return super().now() + self._off
 
+    def jump(self) -> None:
+        """What was early is late, what was right is an hour early."""
+        self._off = -self._off or timedelta(hours=1)
+
 
 class Worker:
     """One process. Every method notes what came of it."""
 
-    def __init__(self, database: SharedDatabase, clock: WrongClock, history: Path) -> None:
+    def __init__(self, database: Database, clock: WrongClock, history: Path, agent: str) -> None:
         ids = UuidIds()
+        self._agent = agent
         self._board = Board(database, ids)
         self._mailbox = Mailbox(database, clock, ids)
         self._allocation = Allocation(database, ids)
@@ -57,10 +68,13 @@ class Worker:
 
     async def work(self) -> None:
         """For ever."""
+        looked = -RECOVER_SECONDS
         while True:
-            await self._board.work.recover()
-            await self._mailbox.recover()
-            claim = await self._allocation.next(AGENT, lease_seconds=LEASE_SECONDS)
+            if time.monotonic() - looked > RECOVER_SECONDS:
+                await self._board.work.recover()
+                await self._mailbox.recover()
+                looked = time.monotonic()
+            claim = await self._allocation.next(self._agent, lease_seconds=LEASE_SECONDS)
             if claim is None:
                 await asyncio.sleep(IDLE_SECONDS)
             elif isinstance(claim, TaskClaim):
@@ -76,27 +90,47 @@ class Worker:
         except (ClaimLost, GovernanceRefused):
             self._note("refused", claim.task.id, claim.epoch)
         else:
-            self._note("submitted", claim.task.id, claim.epoch)
+            self._note("done", claim.task.id, claim.epoch)
 
     async def _answer(self, claim: MailClaim) -> None:
+        self._note("claimed", claim.mail.id, claim.epoch)
+        await asyncio.sleep(random.uniform(0.0, 0.005))
         try:
             await self._mailbox.answer(claim, f"epoch {claim.epoch}")
         except ClaimLost:
             self._note("refused", claim.mail.id, claim.epoch)
         else:
-            self._note("answered", claim.mail.id, claim.epoch)
+            self._note("done", claim.mail.id, claim.epoch)
 
     def _note(self, what: str, about: str, epoch: int) -> None:
-        os.write(self._history, (json.dumps({"what": what, "about": about, "epoch": epoch}) + "\n").encode())
+        line = json.dumps({"what": what, "about": about, "epoch": epoch, "process": os.getpid()})
+        os.write(self._history, (line + "\n").encode())
 
 
-async def main(url: str, machine: str, history: str, hours: str) -> None:
-    """Opens the books and works."""
-    async with await SharedDatabase.open(
-        parse(url), holder=this_process(machine), patience=math.inf, most=2
-    ) as database:
-        await Worker(database, WrongClock(float(hours)), Path(history)).work()
+async def main(url: str, place: Path, number: str, agent: str, hours: str) -> None:
+    """Opens the books and works; what it writes goes over a stream that is audited."""
+    clock = WrongClock(float(hours))
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, clock.jump)
+    config = Config(store=url, workspace=place / "workspace").at_home(place / "home")
+    with ScriptedModel({}) as model:
+        async with (
+            await open_books(config, clock, lasting=_say) as database,
+            Artoo(config, environ={}, model=model, clock=clock) as artoo,
+        ):
+
+            def publish(sender: Role, subject: str, payload: Contract) -> None:
+                artoo.bus.port(sender, "").publish(payload)
+                artoo.bus.close_task("")  # it speaks, and hears nothing
+
+            async with asyncio.TaskGroup() as group:
+                await Seats(database).take(agent)  # False: the machine's other worker has it; the role is the same
+                group.create_task(Outbox(database, publish).run(clock))
+                group.create_task(Worker(database, clock, place / f"{number}.jsonl", agent).work())
+
+
+def _say(said: str) -> None:
+    print(said, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    asyncio.run(main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]))

@@ -192,6 +192,28 @@ async def test_a_commit_that_was_not_made_is_made_again(
         assert [one.id for one in await Board(database, IDS).list()] == [task.id]
 
 
+@pytest.mark.parametrize("moment", ["commit", "notify"])
+async def test_a_server_that_ends_at_the_end_of_a_write_does_not_have_it_twice(
+    store: StoreAddress, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """It says that it ends where the commit's answer was due, or is gone at the wake-up after it: done once."""
+    original: Callable[[SharedEngine], str | None] = getattr(SharedEngine, moment)
+    ended = list[str]()
+
+    def ending(self: SharedEngine) -> str | None:
+        result = original(self)
+        if not ended:
+            ended.append(moment)
+            raise psycopg.errors.AdminShutdown("terminating connection due to administrator command")
+        return result
+
+    async with machine(store, "m0") as database:
+        monkeypatch.setattr(SharedEngine, moment, ending)
+        task = await Board(database, IDS).add("once", OPERATOR)
+        assert [one.id for one in await Board(database, IDS).list()] == [task.id]
+        assert ended == [moment]
+
+
 async def test_a_broken_connection_in_the_middle_is_replaced(store: StoreAddress) -> None:
     """The server ends every session between two writes: the next one comes through."""
     async with machine(store, "m0") as database:

@@ -6,9 +6,10 @@ What is chosen is claimed in the same transaction, so that two processes never g
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Literal
+from functools import cached_property
 
-from artoo.agents.attention import BOUND_SECONDS, Waiting, choose
+from artoo.agents.at_once import AtOnce, statement
+from artoo.agents.attention import BOUND_SECONDS, Kind, Waiting, choose
 from artoo.agents.board_rows import TaskClaim, mover_of
 from artoo.agents.database import Database
 from artoo.agents.governance import SEED_POLICIES, Mover, Policies
@@ -18,19 +19,11 @@ from artoo.agents.mailbox import take_mail_in
 from artoo.agents.reviews import take_review_in
 from artoo.agents.steady import seconds_us
 from artoo.agents.transaction import Reading, Value, Writing
-from artoo.agents.work import LEASE_SECONDS, claim_where
+from artoo.agents.work import LEASE_SECONDS, claim_of, claim_where
 from artoo.contracts.agents import Priority
 from artoo.ports.ids import Ids
 
-_Kind = Literal["task", "review", "mail"]
-_Queue = tuple[_Kind, Priority]
-
-_SEEN: dict[_Kind, str] = {
-    "task": "'task' AS kind, '{}' AS priority, id, queued_us AS since_us, queue AS number",
-    "review": "'review' AS kind, '{}' AS priority, id, queued_us AS since_us, queue AS number",
-    "mail": "'mail' AS kind, '{}' AS priority, id, queued_us AS since_us, position AS number",
-}
-"""What is looked at of the head of a queue."""
+_Queue = tuple[Kind, Priority]
 
 _TO_READ = "recipient = :agent AND partition = 'inbox' AND claim IS NULL"
 
@@ -89,6 +82,12 @@ class Allocation:
         A TaskClaim whose task is in review is a review. Raises ActorRefused when there is no such agent.
         """
         token, lease_us = self._ids.new(), seconds_us(lease_seconds)
+        if self._tasks:
+            parameters = {**self._named, "agent": agent, "claim": token, "lease": lease_us, "bound": self._bound_us}
+            machine = machine_of(self._database.holder)
+            row = await self._database.claim_at_once(AtOnce(self._at_once, {**parameters, "machine": machine}))
+            if row is not None:
+                return claim_of(row)
 
         def work(writing: Writing) -> TaskClaim | MailClaim | None:
             mover, spent = mover_of(writing, agent), set[_Queue]()
@@ -109,15 +108,12 @@ class Allocation:
 
     def _waiting(self, reading: Reading, mover: Mover) -> list[Waiting]:
         """The head of each queue: those behind it came later and have the same priority."""
-        kinds: list[_Kind] = ["task"] if self._tasks else []
-        if self._tasks and mover.trust is not None and self._policies[mover.trust].can_approve:
-            kinds.append("review")
-        if self._mail:
-            kinds.append("mail")
+        reviews = mover.trust is not None and self._policies[mover.trust].can_approve
+        kinds = self._kinds(reviews=reviews)
         if not kinds:
             return []
         heads = (
-            f"SELECT * FROM ({self._head((kind, priority), _SEEN[kind].format(priority.value))}) AS {kind}_{place}"
+            f"SELECT * FROM ({self._head(kind, _text(priority), _seen(kind, priority))}) AS {kind}_{place}"
             for kind in kinds
             for place, priority in enumerate(Priority)
         )
@@ -127,33 +123,51 @@ class Allocation:
             for row in rows
         ]
 
+    @cached_property
+    def _at_once(self) -> str:
+        """The statement by which an engine that can claims at once."""
+        approvers = [level for level, policy in self._policies.items() if policy.can_approve]
+        return statement(self._kinds(reviews=bool(approvers)), self._head, approvers)
+
+    def _kinds(self, *, reviews: bool) -> list[Kind]:
+        board: list[Kind] = ["task", "review"] if reviews else ["task"]
+        return [*(board if self._tasks else ()), *(("mail",) if self._mail else ())]
+
     def _claimed(
         self, writing: Writing, mover: Mover, queue: _Queue, token: str, lease_us: int
     ) -> TaskClaim | MailClaim | None:
         """The first of a queue that no other transaction holds; None: there is none."""
-        parameters = self._parameters(writing, mover.name)
-        if queue[0] == "task":
-            found = f"({writing.holding(self._head(queue, 'id'), 'skip')})"
+        parameters, (kind, priority) = self._parameters(writing, mover.name), queue
+        urgency = _text(priority)
+        if kind == "task":
+            found = f"({writing.holding(self._head(kind, urgency, 'id'), 'skip')})"
             return claim_where(writing, found, parameters, mover, token, lease_us)
-        row = writing.one(self._head(queue, "*"), parameters, hold="skip")
+        row = writing.one(self._head(kind, urgency, "*"), parameters, hold="skip")
         if row is None:
             return None
-        if queue[0] == "mail":
+        if kind == "mail":
             return take_mail_in(writing, row, mover.name, token, lease_us)
         return take_review_in(writing, self._policies, row["id"], mover.name, token, lease_us)
 
-    def _head(self, queue: _Queue, columns: str) -> str:
-        """The query for the head of a queue."""
-        kind, priority = queue
+    def _head(self, kind: Kind, priority: str, columns: str) -> str:
+        """The query for the head of a queue. `priority` is an expression."""
         if kind == "mail":
             table, condition, order = "mails", _TO_READ, "position"
         else:
             table, order = "tasks", "queue"
             condition = f"({_TO_WORK}){self._here}" if kind == "task" else _TO_REVIEW + self._reviewable
-        return (
-            f"SELECT {columns} FROM {table} WHERE priority = '{priority.value}' AND {condition}"
-            f" ORDER BY {order} LIMIT 1"
-        )
+        return f"SELECT {columns} FROM {table} WHERE priority = {priority} AND {condition} ORDER BY {order} LIMIT 1"
 
     def _parameters(self, reading: Reading, agent: str) -> dict[str, Value]:
         return {"agent": agent, "machine": machine_of(reading.holder), **self._named}
+
+
+def _seen(kind: Kind, priority: Priority) -> str:
+    """What is looked at of the head of a queue."""
+    number = "position" if kind == "mail" else "queue"
+    return f"'{kind}' AS kind, '{priority.value}' AS priority, id, queued_us AS since_us, {number} AS number"
+
+
+def _text(priority: Priority) -> str:
+    """As an expression."""
+    return f"'{priority.value}'"

@@ -20,6 +20,10 @@ BOUND_SECONDS = 3_600.0
 """How long the order of urgency holds; then the order of arrival does."""
 
 
+Kind = Literal["task", "review", "mail"]
+"""What can wait for an agent."""
+
+
 class Level(IntEnum):
     """What comes first."""
 
@@ -50,7 +54,7 @@ class Waiting:
     `since_us`: when it began to wait (µs of a clock that never goes back); `number` settles ties, lower first.
     """
 
-    kind: Literal["task", "review", "mail"]
+    kind: Kind
     id: str
     priority: Priority
     since_us: int

@@ -14,7 +14,8 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from artoo.agents import holders
-from artoo.agents.transaction import Reading, Writing
+from artoo.agents.at_once import AtOnce
+from artoo.agents.transaction import Reading, Row, Writing
 from artoo.contracts.errors import ConfigurationError
 
 T = TypeVar("T")
@@ -58,6 +59,13 @@ class Database(ABC):
         `work` runs in another thread, perhaps more than once, and must touch nothing but its argument. Who is
         cancelled while waiting does not learn whether it was done. Raises ActivityStoreError.
         """
+
+    async def claim_at_once(self, claiming: AtOnce) -> Row | None:
+        """Chooses and claims a task in one statement (`at_once`); the row of `tasks`, under its claim.
+
+        None: this engine has no such statement, or it gave nothing; `write` decides then.
+        """
+        return None
 
     @abstractmethod
     async def version(self) -> int:

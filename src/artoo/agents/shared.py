@@ -12,20 +12,22 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from psycopg import errors
-from psycopg_pool import PoolTimeout
 
 from artoo.agents import steady
+from artoo.agents.at_once import AtOnce
+from artoo.agents.away import Away, explained, is_away
 from artoo.agents.database import Database
 from artoo.agents.listening import Listener
-from artoo.agents.shared_engine import SharedEngine
-from artoo.agents.transaction import Reading, Writing
+from artoo.agents.shared_claims import SharedClaims
+from artoo.agents.shared_engine import NUMBERS, SharedEngine
+from artoo.agents.transaction import Reading, Row, Writing
 from artoo.contracts.errors import ActivityStoreError, StoreAway
 from artoo.ports.clock import Clock
 from artoo.store.address import StoreAddress
@@ -56,10 +58,6 @@ _WRITE = b"BEGIN; SELECT now_us() AS us, pg_current_xact_id()::text AS xid"
 _FATE = b"SELECT pg_xact_status(%s::xid8) AS fate"
 
 
-class _Away(Exception):
-    """The store cannot be reached; nothing of this was done."""
-
-
 class _Unanswered(Exception):
     """A commit was sent, and no answer came. `xid` is the transaction, `result` what it gave if it was done."""
 
@@ -79,6 +77,8 @@ class SharedDatabase(Database):
         self.address = address
         self._pool = connections
         self._patience = patience
+        self._seconds = min(patience, PATIENCE_SECONDS)
+        self._claims = SharedClaims(address, connections.max_size)
         self._clock = clock
         self._store = ""
         self._threads: ThreadPoolExecutor | None = None
@@ -104,7 +104,7 @@ class SharedDatabase(Database):
         opened._threads = ThreadPoolExecutor(max_workers=most, thread_name_prefix="artoo-store")
         try:
             opened._pool.open(wait=False)
-            opened._store = await opened._patiently(opened._checked)
+            opened._store = await opened._patiently(lambda: opened._in_thread(opened._checked))
         except BaseException:
             await opened.close()
             raise
@@ -124,13 +124,32 @@ class SharedDatabase(Database):
 
     async def read(self, work: Callable[[Reading], T]) -> T:
         """See Database."""
-        return await self._patiently(lambda: self._read(work))
+        return await self._patiently(lambda: self._in_thread(lambda: self._read(work)))
 
     async def write(self, work: Callable[[Writing], T]) -> T:
         """See Database."""
-        result = await self._patiently(lambda: self._write(work))
+        result = await self._patiently(lambda: self._in_thread(lambda: self._write(work)))
         self._tell()
         return result
+
+    async def claim_at_once(self, claiming: AtOnce) -> Row | None:
+        """See Database. Of a claim whose answer does not come it is looked for at the next try. One that the server
+        makes even later is nobody's, and is taken back when its lease is over."""
+        known = {"now": self._now_us(), "holder": self.holder, "store": self._store, "numbers": NUMBERS}
+        parameters, sent = {**claiming.parameters, **known}, False
+
+        async def attempt() -> Row | None:
+            nonlocal sent
+            before, sent = sent, True
+            return await self._claims.claim(claiming.sql, parameters, look=before, seconds=self._seconds)
+
+        try:
+            row = await self._patiently(attempt)
+        except (errors.SerializationFailure, errors.DeadlockDetected):
+            return None
+        if row is not None:
+            self._tell()
+        return row
 
     async def version(self) -> int:
         """See Database: arrivals."""
@@ -148,20 +167,21 @@ class SharedDatabase(Database):
             return
         if self._listener is not None:
             self._listener.stop()
+        await self._claims.close()
         await asyncio.get_running_loop().run_in_executor(threads, self._pool.close)
         threads.shutdown(wait=False)
 
-    async def _patiently(self, work: Callable[[], T]) -> T:
-        """Runs `work` in a thread; while the store is away, again and again."""
+    async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Awaits an `attempt`; while the store is away, again and again."""
         until, tries = time.monotonic() + self._patience, 0
         while True:
             try:
-                result = await self._in_thread(work)
+                result = await attempt()
             except _Unanswered as error:
                 found, result = await self._after(error, until)
                 if found:
                     return result
-            except _Away as error:
+            except Away as error:
                 self._say_away(error)
                 if time.monotonic() >= until:
                     raise StoreAway(str(error)) from error.__cause__
@@ -176,7 +196,7 @@ class SharedDatabase(Database):
         while True:
             try:
                 fate = await self._in_thread(lambda: self._fate(lost.xid))
-            except _Away as error:
+            except Away as error:
                 self._say_away(error)
                 if time.monotonic() >= until:
                     said = (
@@ -238,14 +258,18 @@ class SharedDatabase(Database):
                 self._commit(connection, engine, str(begun["xid"]), result)
             finally:
                 _roll_back(connection)
-            engine.notify()
+            try:
+                engine.notify()
+            except psycopg.Error as error:  # it is written; who waits looks for itself
+                logger.debug("the store was not asked to wake anybody: %s", error)
             return result
 
     def _commit(self, connection: Connection, engine: SharedEngine, xid: str, result: object) -> None:
         try:
             ended = engine.commit()
         except psycopg.OperationalError as error:
-            if connection.closed:
+            # A server that ends says so before the connection is gone, be the commit done or not.
+            if connection.closed or is_away(error):
                 raise _Unanswered(xid, result) from error
             raise
         if ended != "COMMIT":
@@ -255,21 +279,17 @@ class SharedDatabase(Database):
         now = steady.moment(int(begun["us"])) if self._clock is None else self._clock.now()
         return now, steady.microseconds(now)
 
+    def _now_us(self) -> int | None:
+        """The time of a clock that was given; None: the store's own counts."""
+        return None if self._clock is None else steady.microseconds(self._clock.now())
+
     @contextmanager
     def _connection(self, doing: str) -> Generator[Connection]:
-        """One of the pool. Raises _Away, or ActivityStoreError for what trying again does not mend."""
-        try:
-            with self._pool.connection(timeout=min(self._patience, PATIENCE_SECONDS)) as connection:
-                yield connection
-        except (errors.SerializationFailure, errors.DeadlockDetected):
-            raise
-        except psycopg.Error as error:
-            said = explanation(self.address, doing, error)
-            if _is_away(error):
-                raise _Away(said) from error
-            raise ActivityStoreError(said) from error
+        """One of the pool. Raises as `explained`."""
+        with explained(self.address, doing), self._pool.connection(timeout=self._seconds) as connection:
+            yield connection
 
-    def _say_away(self, error: _Away) -> None:
+    def _say_away(self, error: Away) -> None:
         if not self._away:
             self._away = True
             for tell in self._told:
@@ -298,15 +318,3 @@ def _roll_back(connection: Connection) -> None:
             connection.execute(b"ROLLBACK")
         except psycopg.OperationalError:
             connection.close()
-
-
-def _is_away(error: psycopg.Error) -> bool:
-    """Whether trying again later may help: no connection, a lost one, a server that stops, starts or is full."""
-    if isinstance(error, PoolTimeout | errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow):
-        return True
-    if isinstance(error, errors.TooManyConnections | errors.IdleInTransactionSessionTimeout):
-        return True
-    # Without a code from the server, it was the connection. A read-only server is one that was a primary.
-    return isinstance(error, errors.ReadOnlySqlTransaction) or (
-        isinstance(error, psycopg.OperationalError) and error.sqlstate in (None, "08000", "08003", "08006", "08001")
-    )

@@ -223,10 +223,16 @@ def claim_where(
     )
     if not rows:
         return None
-    task, resumed = task_of(rows[0]), bool(rows[0]["resumable"])  # the next move takes that back
-    before, why = (BoardState.BLOCKED, "taken up again") if resumed else (BoardState.PENDING, "taken")
-    record_move(writing, task.id, before, BoardState.IN_PROGRESS, mover.name, why)
-    return TaskClaim(task, token, mover.name, rows[0]["epoch"], resumed=resumed)
+    claim = claim_of(rows[0])
+    before, why = (BoardState.BLOCKED, "taken up again") if claim.resumed else (BoardState.PENDING, "taken")
+    record_move(writing, claim.task.id, before, BoardState.IN_PROGRESS, mover.name, why)
+    return claim
+
+
+def claim_of(row: Row) -> TaskClaim:
+    """A row of `tasks` as it is when somebody has just taken it."""
+    resumed = bool(row["resumable"])  # the next move takes that back
+    return TaskClaim(task_of(row), row["claim"], row["claimant"], row["epoch"], resumed=resumed)
 
 
 def _held(writing: Writing, claim: TaskClaim) -> BoardTask:

@@ -17,7 +17,8 @@
     ├── SandboxError            the command could not be contained; it was not run, or not applied
     ├── MemoryStoreError        shared memory is unusable; the task goes on without it
     ├── ActivityStoreError      the standing agents' database is unusable; nothing of the change was made
-    │   └── StoreAway           the shared store cannot be reached now; trying again may help
+    │   ├── StoreAway           the shared store cannot be reached now; trying again may help
+    │   └── StoreRefused        this machine's role may not do that in the shared store
     ├── GovernanceRefused       the rules of the board forbid a move; the task stays as it was
     │   ├── MoveRefused         no such transition, or no such task
     │   ├── ActorRefused        this actor may not make this move
@@ -153,6 +154,10 @@ class ActivityStoreError(ArtooError):
 
 class StoreAway(ActivityStoreError):
     """The store that several machines share cannot be reached now. What runs goes on; nothing new is begun."""
+
+
+class StoreRefused(ActivityStoreError):
+    """The role with which this machine uses the shared store lacks the right to do that. Nothing was changed."""
 
 
 class GovernanceRefused(ArtooError):

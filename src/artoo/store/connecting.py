@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from artoo.contracts.errors import ConfigurationError
@@ -17,9 +17,10 @@ from artoo.store.address import StoreAddress
 if TYPE_CHECKING:
     import psycopg
     from psycopg.rows import DictRow
-    from psycopg_pool import ConnectionPool
+    from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
     SyncPool = ConnectionPool[psycopg.Connection[DictRow]]
+    AsyncPool = AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]
 
 SCHEMA = "artoo"
 """The schema of a database in which everything of ours stands."""
@@ -94,6 +95,28 @@ def pool(address: StoreAddress, *, most: int = MOST_CONNECTIONS) -> SyncPool:
     )
 
 
+def async_pool(
+    address: StoreAddress,
+    *,
+    most: int = MOST_CONNECTIONS,
+    configure: Callable[[psycopg.AsyncConnection[DictRow]], Awaitable[None]] | None = None,
+) -> AsyncPool:
+    """The same for the event loop. `configure` is called for each new connection."""
+    check_installed()
+    from psycopg_pool import AsyncConnectionPool
+
+    given = settings(address)
+    return AsyncConnectionPool(
+        given.pop("conninfo"),
+        kwargs=given,
+        min_size=0,
+        max_size=most,
+        open=False,
+        timeout=CONNECT_SECONDS,
+        configure=configure,
+    )
+
+
 def explanation(address: StoreAddress, doing: str, error: Exception) -> str:
     """What went wrong, where, and what to do, for a person."""
     said = " ".join(str(error).split()) or type(error).__name__
@@ -108,7 +131,9 @@ def _advice(error: Exception) -> str:
         case errors.InvalidPassword() | errors.InvalidAuthorizationSpecification():
             return "Check its user, and the password in ARTOO_STORE_PASSWORD or ~/.pgpass."
         case errors.InsufficientPrivilege():
-            return "The role lacks a right; its owner gives it with `artoo store init`."
+            return (
+                "The role lacks the right; docs/many-machines.md says which roles there are, and who gives rights."
+            )
         case errors.UndefinedTable() | errors.InvalidSchemaName():
             return "It has no tables of artoo yet: artoo store init"
         case errors.DiskFull() | errors.OutOfMemory():

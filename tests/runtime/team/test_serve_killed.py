@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
-import os
 import random
-import re
-import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import pytest
-from team_world import exists, plan, write
+from serving_world import Serving, script
 
 from artoo import Config
 from artoo.agents.folders import create_agent
@@ -23,85 +16,9 @@ from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TaskMoved, 
 from artoo.contracts.base import Contract
 from artoo.contracts.roles import Role
 from artoo.runtime.team.office import Office, open_office
-from artoo.testing import Asked, ScriptedServer, slow
-from artoo.testing.replies import Scripted
+from artoo.testing import ScriptedServer
 
 OVER = (BoardState.COMPLETED, BoardState.FAILED)
-
-
-@dataclass(slots=True)
-class Serving:
-    """A home that is served by one process after another."""
-
-    place: Path
-    base_url: str
-
-    @property
-    def environ(self) -> dict[str, str]:
-        return {
-            **os.environ,
-            "ARTOO_HOME": str(self.place / "home"),
-            "HOME": str(self.place),
-            "ARTOO_WORKSPACE": str(self.place / "out"),
-            "ARTOO_MEMORY__ENABLED": "false",
-            "OPENAI_BASE_URL": self.base_url,
-            "OPENAI_MODEL": "scripted",
-        }
-
-    async def start(self) -> asyncio.subprocess.Process:
-        """`artoo serve --json`, which writes to a file that outlives it."""
-        with self.output.open("ab") as output, self.errors.open("ab") as errors:
-            return await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "artoo", "serve", "--json"), env=self.environ, stdout=output, stderr=errors
-            )
-
-    async def killed_after(self, seconds: float) -> None:
-        """Starts one, and kills it without warning."""
-        process = await self.start()
-        try:
-            async with asyncio.timeout(seconds):
-                await process.wait()
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-        assert process.returncode == -9, self.errors.read_text()
-
-    @property
-    def output(self) -> Path:
-        return self.place / "told.jsonl"
-
-    @property
-    def errors(self) -> Path:
-        return self.place / "errors.txt"
-
-    def greetings(self) -> int:
-        """How many of them have begun to work."""
-        return self.errors.read_text().count("at work") if self.errors.exists() else 0
-
-    def told(self) -> set[str]:
-        """The transitions that all of them printed; a line that a kill cut is none."""
-        events: set[str] = set()
-        for line in self.output.read_bytes().split(b"\n"):
-            with contextlib.suppress(ValueError):
-                fields = cast("dict[str, str]", json.loads(line))
-                if fields["kind"] == "TaskMoved":
-                    events.add(fields["event"])
-        return events
-
-
-def script(asked: Asked) -> Scripted:
-    """Every role, slowly enough to be killed at it."""
-    found = re.search(r"(?:Request|Your subtask):\n[^\n]*?(\w+)\.txt", asked.user)
-    name = found[1] if found else ""
-    match asked.contract:
-        case "Plan":
-            return slow(plan(f"write {name}.txt", exists(f"{name}.txt")), 0.1)
-        case "ExecutorStep":
-            return slow(write(f"{name}.txt", f"{name}\n"), 0.15)
-        case "ReviewReport":
-            return slow({"verdict": "approve", "reasons": []}, 0.1)
-        case _:
-            return {"next_moves": []}
 
 
 async def settled(office: Office, amount: int) -> bool:

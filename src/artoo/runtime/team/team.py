@@ -31,7 +31,13 @@ from artoo.agents.standins import StandIns
 from artoo.contracts.agents import FOREIGN, RUNTIME, BoardState
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import CommandSucceeds, FileMatches
-from artoo.contracts.errors import ConfigurationError, GovernanceRefused, IdentityRefused, SandboxError
+from artoo.contracts.errors import (
+    ConfigurationError,
+    GovernanceRefused,
+    IdentityRefused,
+    SandboxError,
+    StoreRefused,
+)
 from artoo.contracts.roles import Role
 from artoo.llm.budget import Budget, BudgetedModel
 from artoo.loops.fast.checks import run_check
@@ -137,9 +143,9 @@ class Team:
                     f"agent {folder.name} is not accepted yet: read {folder.identity}, then"
                     f" artoo agent accept {folder.name}"
                 )
-            elif self.office.machine and not await self.office.seats.take(folder.name):
+            elif (why := await self._seat_elsewhere(folder.name)) is not None:
                 self._unseat(folder.name)
-                problems.append(f"agent {folder.name} is at work on another machine")
+                problems.append(why)
             elif folder.name not in self.heartbeats and not self._stopping.is_set():
                 self._minds.enter(folder)
                 self.heartbeats[folder.name] = heartbeat = self._heartbeat(folder)
@@ -155,6 +161,16 @@ class Team:
         if not self._worker or self.office.agent_files is None:
             return await asyncio.to_thread(self.office.folders)
         return await borrow(self.office.home, self.office.agent_files, records)
+
+    async def _seat_elsewhere(self, name: str) -> str | None:
+        """Takes the agent's seat or renews it; why not, when it may not beat here."""
+        if not self.office.machine:
+            return None
+        try:
+            taken = await self.office.seats.take(name)
+        except StoreRefused as error:
+            return f"agent {name} may not work on this machine: {error}"
+        return None if taken else f"agent {name} is at work on another machine"
 
     def _unseat(self, name: str) -> None:
         """Ends the heart of an agent that beats on another machine by now: this one was away for too long."""
