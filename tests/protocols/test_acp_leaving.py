@@ -47,6 +47,27 @@ async def test_an_editor_that_leaves(
     assert again.said(UserMessageChunk) == request_
 
 
+async def test_an_editor_that_leaves_a_command(place: Place) -> None:
+    """Gone while `/apply` asks: nobody has said yes, and what waited waits on."""
+    editor = Editor("keep")
+    async with connected(place, editor) as here:
+        session, prompt = await begun(here, place, f"run: {DELETE}")
+        await prompt
+        editor.says = None
+        asked = len(editor.asked)
+        command = asyncio.ensure_future(here.agent.prompt(prompt=[text_block("/apply")], session_id=session))
+        await editor.until(lambda: len(editor.asked) > asked)
+    with pytest.raises(ConnectionError):
+        await command
+    [task] = list_tasks(place.home)
+    assert (place.project / "gone.txt").exists()
+    again = Editor("apply")
+    async with connected(place, again) as here:
+        await here.agent.load_session(cwd=str(place.project), session_id=session)
+        await here.agent.prompt(prompt=[text_block(f"/apply {task.task_id}")], session_id=session)
+    assert not (place.project / "gone.txt").exists()
+
+
 async def test_an_editor_that_is_killed_while_it_is_told(place: Place) -> None:
     """Its end of both pipes is gone at once: the task is interrupted all the same."""
     editor = Editor()

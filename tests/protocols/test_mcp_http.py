@@ -13,6 +13,7 @@ import pytest
 from hosting import EDIT, Place
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from raw_client import INITIALIZE
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 ACCEPT = {"accept": "application/json, text/event-stream"}
@@ -69,3 +70,30 @@ async def test_who_may_not(place: Place) -> None:
     mode = stat.S_IMODE((place.home / "mcp-token").stat().st_mode)
     assert mode == 0o600
     assert not list(place.home.glob("tasks/*"))
+
+
+async def test_a_client_that_drops(place: Place) -> None:
+    """A connection that is gone while its call runs ends no task: another client finds it, and can end it."""
+    call = {"name": "run", "arguments": {"request": "run: wait"}, "_meta": {"progressToken": 1}}
+    async with served(place) as (url, token):
+        known = {"authorization": f"Bearer {token}", **ACCEPT}
+        async with httpx2.AsyncClient(headers=known, timeout=60) as http:
+            greeted = await http.post(url, json=INITIALIZE)
+            session = {"mcp-session-id": greeted.headers["mcp-session-id"]}
+            await http.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=session)
+            asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+            async with http.stream("POST", url, json=asked, headers=session) as stream:
+                async for line in stream.aiter_lines():
+                    if "notifications/progress" in line:
+                        break
+        async with (
+            httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=60) as http,
+            Client(streamable_http_client(url, http_client=http), mode="legacy") as client,
+        ):
+            known_now = await client.call_tool("status", {})
+            [task] = cast("dict[str, Any]", known_now.structured_content)["running"]
+            running = await client.call_tool("result", {"task_id": task["task_id"], "wait_seconds": 0})
+            assert cast("dict[str, Any]", running.structured_content)["status"] == "working", running.content
+            await client.call_tool("cancel", {"task_id": task["task_id"]})
+            ended = await client.call_tool("result", {"task_id": task["task_id"]})
+            assert cast("dict[str, Any]", ended.structured_content)["stopped_by"] == "interrupted", ended.content
