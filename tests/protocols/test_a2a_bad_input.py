@@ -113,8 +113,8 @@ async def test_two_hundred_that_are_none(tmp_path: Path) -> None:
 
 
 async def test_two_hundred_out_of_order(tmp_path: Path) -> None:
-    """Requests about tasks that have ended, were cancelled or never were, in any order: each has an answer or an error,
-    and nothing is begun."""
+    """Requests about tasks that have ended, were cancelled or never were, in any order, begin nothing; each has an
+    answer or an error."""
     dice = random.Random(7)
     async with hosted(tmp_path) as place, started(place) as served, served.http() as http, books(place) as office:
 
