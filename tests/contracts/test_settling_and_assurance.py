@@ -42,6 +42,17 @@ def test_the_calls_of_an_attempt_are_the_last_ones_of_the_record() -> None:
     assert result.attempt_calls == calls[1:]
 
 
+def test_a_verbatim_output_names_its_call() -> None:
+    """The last of its sources; where a log names none the last call; nothing that is not there."""
+    calls = tuple(ToolCall(tool=name, identity=(name,)) for name in ("python", "shell"))
+    result = ExecutionResult(subtask_id="s", attempt=1, status="completed", verbatim=True, tool_calls=calls)
+    assert result.put_out_by == 2
+    assert result.model_copy(update={"sources": (1,)}).put_out_by == 1
+    assert result.model_copy(update={"sources": (3,)}).put_out_by is None
+    assert result.model_copy(update={"verbatim": False}).put_out_by is None
+    assert result.model_copy(update={"tool_calls": ()}).put_out_by is None
+
+
 @pytest.mark.parametrize(("consent", "yes"), [(one, one in ("once", "task")) for one in Consent])
 def test_only_once_and_task_are_a_yes(consent: Consent, yes: bool) -> None:
     """No, keep and discard let nothing happen."""
