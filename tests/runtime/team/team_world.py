@@ -52,6 +52,21 @@ def shell(command: str) -> Reply:
     return with_body({"tool": "shell", "is_final": True}, command)
 
 
+def writing(path: str, text: str, verdict: str = "approve") -> Answering:
+    """A model that writes one file."""
+
+    def script(asked: Asked) -> Scripted:
+        match asked.contract:
+            case "Plan":
+                return plan(f"write {path}", exists(path))
+            case "ExecutorStep":
+                return write(path, text)
+            case _:
+                return {"verdict": verdict, "reasons": ["because"]}
+
+    return script
+
+
 @dataclass(slots=True)
 class Crew:
     """A home, its office, and the running team."""

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from team_world import Answering, crew, exists, plan, shell, write
+from team_world import crew, plan, shell, writing
 
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TaskChanged, TrustLevel
 from artoo.contracts.errors import ActorRefused, ClaimLost, GovernanceRefused, SandboxError
@@ -21,21 +21,6 @@ REVIEW, COMPLETED, PENDING = BoardState.REVIEW, BoardState.COMPLETED, BoardState
 SENIOR = {"cyd": TrustLevel.SENIOR}
 PAIR = {"ada": TrustLevel.PROBATION, "cyd": TrustLevel.SENIOR}
 ALONE = {"ada": TrustLevel.PROBATION}
-
-
-def writing(path: str, text: str, verdict: str = "approve") -> Answering:
-    """A model that writes one file."""
-
-    def script(asked: Asked) -> Scripted:
-        match asked.contract:
-            case "Plan":
-                return plan(f"write {path}", exists(path))
-            case "ExecutorStep":
-                return write(path, text)
-            case _:
-                return {"verdict": verdict, "reasons": ["because"]}
-
-    return script
 
 
 async def test_overwriting_waits_for_the_operator(place: Path) -> None:

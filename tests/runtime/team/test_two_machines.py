@@ -13,7 +13,7 @@ import click
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
-from team_world import Answering, Crew, crew, exists, plan, settled, shell, write
+from team_world import Answering, Crew, crew, plan, settled, shell, writing
 
 from artoo import Config
 from artoo.cli import settle_commands
@@ -47,21 +47,6 @@ def doing(command: str, verdict: str = "approve") -> Answering:
                 return shell(command)
             case _:
                 return {"verdict": verdict, "reasons": ["because"]}
-
-    return script
-
-
-def writing(path: str, text: str) -> Answering:
-    """A model that writes one new file, and approves."""
-
-    def script(asked: Asked) -> Scripted:
-        match asked.contract:
-            case "Plan":
-                return plan(f"write {path}", exists(path))
-            case "ExecutorStep":
-                return write(path, text)
-            case _:
-                return {"verdict": "approve", "reasons": ["because"]}
 
     return script
 
