@@ -63,7 +63,7 @@ async def test_a_submission_is_approved_in_the_page(place: Path) -> None:
         assert status == 200 and "+theirs" in text and "-mine" in text and "Needs your yes" in text, text
         assert "a.txt exists" in text and "what is there now is overwritten" in text
         status, said = await review(page, task.id, "approve", text, digest="0" * 64)
-        assert status == 400 and "overwritten" in html.unescape(said) and file.read_text() == "mine\n"
+        assert status == 400 and "look again" in html.unescape(said) and file.read_text() == "mine\n"
         status, said = await review(page, task.id, "approve", text, submission="7")
         assert status == 400 and file.read_text() == "mine\n"
         status, said = await review(page, task.id, "approve", text)
