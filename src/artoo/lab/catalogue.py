@@ -8,6 +8,7 @@ from artoo.lab.experiments import (
     claims,
     commands,
     control,
+    injections,
     memory,
     sensitivity,
     stop,
@@ -28,6 +29,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     tuning.EXPERIMENT,
     claims.EXPERIMENT,
     commands.EXPERIMENT,
+    injections.EXPERIMENT,
     blame.EXPERIMENT,
 )
 

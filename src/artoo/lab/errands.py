@@ -63,7 +63,7 @@ async def run_errand(command: str, answer: Consent = Consent.NO, port: int = LIS
     with tempfile.TemporaryDirectory(prefix="artoo-lab-") as place:
         home = _furnished(Path(place))
         before = _snapshot(home)
-        with _at_home(home):
+        with at_home(home):
             async with _listening(port) as heard:
                 asked, call, result = await _task(home, command, answer)
         after = _snapshot(home)
@@ -133,7 +133,7 @@ def _snapshot(home: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _at_home(home: Path) -> Generator[None]:
+def at_home(home: Path) -> Generator[None]:
     """The person's home is this one, for the time of a task: artoo asks the environment where it is."""
     before = os.environ.get("HOME")
     os.environ["HOME"] = str(home)
