@@ -69,7 +69,7 @@ def test_what_was_run_is_kept_when_another_is_run(tmp_path: Path) -> None:
     for name in ("structure", "stop"):
         keep(tmp_path, conduct(name, tasks=2, told=quiet))
     assert [each["name"] for each in json.loads((tmp_path / RESULTS).read_text())] == ["structure", "stop"]
-    waits = "Not run: control, terms, memory, team, sensitivity, tuning, claims, commands, blame."
+    waits = "Not run: control, terms, memory, team, sensitivity, tuning, claims, commands, injections, blame."
     assert waits in (tmp_path / SUMMARY).read_text()
     waiting = (tmp_path / "memory.md").read_text()
     assert "Not run yet" in waiting and all(claim.refuted_by in waiting for claim in experiment("memory").claims)
