@@ -18,8 +18,9 @@ from artoo.tools.tool import Outcome
 
 _MOST_HINTS = 2
 _MOST_ACCUSED = 20
-_LIKE_A_PATH = re.compile(r"[^\n;()\"'`$|<>]*(?:/[^\n;()\"'`$|<>]*|[^.]\.\w+)\Z")
-"""With a directory or an ending, and without what only the text of a program has."""
+_LIKE_A_PATH = re.compile(r"/|[^.]\.\w+\Z")
+_OF_A_PROGRAM = re.compile(r"[\n;()\"'`$|<>]")
+"""What stands in the text of a program, and in a name of a file only by a quirk."""
 
 
 async def with_hints(outcome: Outcome, words: Iterable[str], roots: Roots, files: Files) -> Outcome:
@@ -27,10 +28,14 @@ async def with_hints(outcome: Outcome, words: Iterable[str], roots: Roots, files
     complaint = outcome.error_output
     if outcome.status is not CallStatus.ERROR or not complaint or outcome.exit_code in (0, None):
         return outcome
-    accused = tuple(word for word in dict.fromkeys(words) if _LIKE_A_PATH.match(word) and word in complaint)
+    accused = tuple(word for word in dict.fromkeys(words) if _names_a_path(word) and word in complaint)
     hints = await in_thread(_hints, accused, roots, files)
     reason = "; ".join(filter(None, (outcome.reason, *hints)))
     return replace(outcome, reason=reason or last_line(complaint))
+
+
+def _names_a_path(word: str) -> bool:
+    return _LIKE_A_PATH.search(word) is not None and _OF_A_PROGRAM.search(word) is None
 
 
 def last_line(text: str) -> str | None:
