@@ -36,7 +36,7 @@ _HEADER = 16
 _LONGEST = 8 << 20
 _MOST = 300
 _SECONDS = 30.0
-_TOOLS = frozenset({".pytest_cache", ".mypy_cache", ".ruff_cache"})
+_TOOLS = frozenset({b".pytest_cache", b".mypy_cache", b".ruff_cache"})
 _TAG = "CACHEDIR.TAG"
 _SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
 """https://bford.info/cachedir: what a directory of a cache holds."""
@@ -85,10 +85,10 @@ def judge_caches(effects: Sequence[Effect], before: Files, after: Files) -> Cach
 
 
 def _is_compiled(effect: Effect) -> bool:
-    path = Path(os.fsdecode(effect.path))
+    if not effect.path.endswith(b".pyc") or effect.path.split(b"/")[-2:-1] != [b"__pycache__"]:
+        return False
     ordinary = effect.after is not None and effect.after.node is Node.FILE
-    was = effect.before is None or effect.before.node is Node.FILE
-    return path.parent.name == "__pycache__" and path.suffix == ".pyc" and ordinary and was
+    return ordinary and (effect.before is None or effect.before.node is Node.FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +195,11 @@ def _left_empty(effects: Sequence[Effect], left_out: set[bytes]) -> set[bytes]:
 
 def _of_tools(effect: Effect, before: Files) -> Verdict | None:
     """Data that a tool made in a directory which was marked as its cache before the task began."""
+    if _TOOLS.isdisjoint(effect.path.split(b"/")[:-1]):
+        return None
     path = Path(os.fsdecode(effect.path))
-    cache = next((above for above in path.parents if above.name in _TOOLS), None)
-    if cache is None or effect.after is None or before.at(cache) is None:
+    cache = next(above for above in path.parents if os.fsencode(above.name) in _TOOLS)
+    if effect.after is None or before.at(cache) is None:
         return None
     if path == cache / _TAG and not effect.in_place:
         return Verdict(ChangeClass.EDIT, "what is in this directory would be taken for a cache")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from artoo.contracts.changes import Conflict, Node, printable_path
 from artoo.world.base import Base
-from artoo.world.files import parent_of
+from artoo.world.files import Reach
 from artoo.world.git_index import INDEX
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import NodeState, digest_file
@@ -41,6 +41,11 @@ class Compared:
 
 def compared(effects: Iterable[Effect], bases: Mapping[str, Base]) -> Compared:
     """Reads real files where a look at their metadata does not decide. Blocking. Raises OSError."""
+    with Reach() as reach:
+        return _compared(effects, bases, reach)
+
+
+def _compared(effects: Iterable[Effect], bases: Mapping[str, Base], reach: Reach) -> Compared:
     kept: list[Effect] = []
     conflicts: list[tuple[Effect, Conflict]] = []
     going: set[bytes] = set()
@@ -52,7 +57,7 @@ def compared(effects: Iterable[Effect], bases: Mapping[str, Base]) -> Compared:
         homeless = effect.path.rpartition(b"/")[0] in going
         if _unchanged_by_the_task(effect, base, homeless):
             continue
-        reason = _conflict(effect, base)
+        reason = _conflict(effect, base, reach)
         if reason is not None and _already_as_wanted(effect):
             continue
         if reason is None:
@@ -90,7 +95,7 @@ def _already_as_wanted(effect: Effect) -> bool:
     )
 
 
-def _conflict(effect: Effect, base: Base | None) -> str | None:
+def _conflict(effect: Effect, base: Base | None, reach: Reach) -> str | None:
     real = effect.before
     if base is None:
         return None if real is None else _APPEARED
@@ -102,15 +107,15 @@ def _conflict(effect: Effect, base: Base | None) -> str | None:
         return _CHANGED_METADATA
     if base.overtaken:
         return _OVERTAKEN
-    return None if real.is_directory or _same_content(effect, real, base) else _CHANGED
+    return None if real.is_directory or _same_content(effect, real, base, reach) else _CHANGED
 
 
-def _same_content(effect: Effect, real: NodeState, base: Base) -> bool:
+def _same_content(effect: Effect, real: NodeState, base: Base, reach: Reach) -> bool:
     if real.node is not Node.FILE:
         return _same_thing(real, base.was)
     if base.sha256 is None:  # it can be read neither then nor now
         return (real.inode, real.size, real.ctime_ns) == (base.was.inode, base.was.size, base.changed_ns)
-    return (real.size == base.was.size or _is_index(effect)) and real_digest(effect) == base.sha256
+    return (real.size == base.was.size or _is_index(effect)) and _digest(effect, reach) == base.sha256
 
 
 def _is_index(effect: Effect) -> bool:
@@ -118,11 +123,10 @@ def _is_index(effect: Effect) -> bool:
     return effect.path.endswith(b"/" + INDEX.encode())
 
 
-def real_digest(effect: Effect) -> str | None:
+def _digest(effect: Effect, reach: Reach) -> str | None:
     """The sha256 of the real file of an effect; None when it cannot be read."""
     try:
-        with parent_of(_root(effect), printable_path(effect.relative)) as (directory, name):
-            return digest_file(directory, name)
+        return digest_file(*reach.parent(_root(effect), printable_path(effect.relative)))
     except OSError:
         return None
 
