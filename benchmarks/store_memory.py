@@ -34,6 +34,7 @@ from pydantic import BaseModel
 from artoo import Artoo, Config, RunOptions
 from artoo.contracts.memory import Megram, MegramState
 from artoo.contracts.tags import tool_pair
+from artoo.llm.budget import Meter
 from artoo.memory.postgres import rows
 from artoo.memory.postgres.service import PostgresMemory
 from artoo.ports.model import Answer, Question
@@ -65,10 +66,10 @@ class Slow(ScriptedModel):
 
     seconds = 0.0
 
-    async def ask(self, question: Question[T], **more: object) -> Answer[T]:
+    async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
         """After a while."""
         await asyncio.sleep(self.seconds)
-        return await super().ask(question)
+        return await super().ask(question, meter=meter)
 
 
 async def fill(memory: PostgresMemory) -> None:
