@@ -19,6 +19,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Sandbox, TierDiagnosis, TierName
 from artoo.world import bubblewrap, namespaces, seccomp, steps
 from artoo.world.bubblewrap import BubblewrapVariant
+from artoo.world.orphans import end_orphans
 from artoo.world.overlay import OverlaySandbox
 from artoo.world.readonly import ReadOnlyFirst, landlock, seatbelt
 from artoo.world.reasons import explain
@@ -112,6 +113,8 @@ async def open_sandbox(artoo_home: Path, report: Callable[[TierDiagnosis], None]
     What was proved is kept until the next boot. `report` hears of every tier that was tried, also of failures.
     """
     artoo_home = await asyncio.to_thread(_made, artoo_home)
+    if sys.platform.startswith("linux"):
+        await asyncio.to_thread(end_orphans)
     cache = artoo_home / "sandbox-tier.json"
     listed = list(candidates(artoo_home))
     known = _recall(cache)

@@ -7,6 +7,11 @@ directories and nowhere else (one that does not exist allows nothing), and close
 three. Then the command runs as a child: when it ends, the first process ends as it did, and the kernel ends all
 others with that one.
 
+bubblewrap's first process asks to die with its parent, and does not look whether that is dead already
+(containers/bubblewrap#633): killed with artoo in that moment, it would leave a command that nobody knows of. So the
+last thing before the command is to say a word to artoo, which is refused when there is none. What is killed still
+earlier waits for ever for its parent (`orphans`).
+
 `steps` does this in 0.5 ms. Where there is no machine code for the processor, `launcher.py enter` and a shell do
 the same in 20 ms. A shell also starts what the kernel itself does not: a script without a first line that says by
 what, and it says what is wrong with a program that is missing.
@@ -27,8 +32,10 @@ from artoo.ports.sandbox import Limits
 from artoo.world.limits import limited
 from artoo.world.steps import FORK, RESULT, Block, Steps, run_from_memory, supported
 
+NAME = "artoo-entry"
+"""Of the file in memory that bubblewrap starts."""
 _LAUNCHER = Path(__file__).with_name("launcher.py")
-_SIGNAL_ACTION, _EXECVE, _OPEN, _DUP, _SET_LIMIT, _CLOSE_RANGE = 13, 59, 257, 292, 302, 436
+_SAY, _SIGNAL_ACTION, _EXECVE, _OPEN, _DUP, _SET_LIMIT, _CLOSE_RANGE = 1, 13, 59, 257, 292, 302, 436
 _RULESET, _RULE, _RESTRICT = 444, 445, 446
 _WRITE, _MOVE = 1 << 1, 1 << 13
 _CHILD_ENDED, _HERE, _RULES, _ALL = 17, -100, 64, 0xFFFFFFFF
@@ -43,17 +50,31 @@ def entered(
     directories: Sequence[str], argv: tuple[str, ...], limits: Limits, env: Mapping[str, str]
 ) -> Generator[tuple[tuple[str, ...], tuple[int, ...]], None, None]:
     """What to start inside for `argv`, and the descriptors that it needs. `env`: all that the command is to see."""
-    if not supported():
-        # By descriptor, for its own file may lie where the command sees something else: below a private /tmp.
-        with run_from_memory(_LAUNCHER.read_bytes(), "artoo-entry") as descriptor:
-            before = (sys.executable, "-I", "-S", f"/proc/self/fd/{descriptor}", "enter")
-            yield (*before, *directories, "", *limited(argv, limits)), (descriptor,)
-        return
-    with run_from_memory(_steps(directories, argv, limits, env).program(), "artoo-entry") as descriptor:
-        yield (f"/proc/self/fd/{descriptor}",), (descriptor,)
+    with _heard() as here:
+        if not supported():
+            # By descriptor, for its own file may lie where the command sees something else: below a private /tmp.
+            with run_from_memory(_LAUNCHER.read_bytes(), NAME) as descriptor:
+                before = (sys.executable, "-I", "-S", f"/proc/self/fd/{descriptor}", "enter", str(here))
+                yield (*before, *directories, "", *limited(argv, limits)), (descriptor, here)
+            return
+        with run_from_memory(_steps(directories, argv, limits, env, here).program(), NAME) as descriptor:
+            yield (f"/proc/self/fd/{descriptor}",), (descriptor, here)
 
 
-def _steps(directories: Sequence[str], argv: tuple[str, ...], limits: Limits, env: Mapping[str, str]) -> Steps:
+@contextmanager
+def _heard() -> Generator[int, None, None]:
+    """A descriptor into which can be written as long as this process lives."""
+    ours, theirs = os.pipe()
+    try:
+        yield theirs
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def _steps(
+    directories: Sequence[str], argv: tuple[str, ...], limits: Limits, env: Mapping[str, str], here: int
+) -> Steps:
     steps = Steps()
     steps.call(_SIGNAL_ACTION, _CHILD_ENDED, Block(bytes(32)), 0, 8, what="signals")
     _restrict(steps, directories)
@@ -61,6 +82,7 @@ def _steps(directories: Sequence[str], argv: tuple[str, ...], limits: Limits, en
         steps.call(
             _SET_LIMIT, 0, kind, Block(struct.pack("<QQ", most, most)), 0, what="limits", allowed=(errno.EPERM,)
         )
+    steps.call(_SAY, here, b".", 1, what="who started this is gone")
     steps.call(_CLOSE_RANGE, 3, _ALL, 0, what="close descriptors")
     steps.call(FORK, what="fork")
     words = tuple(map(os.fsencode, argv))
