@@ -18,7 +18,7 @@ from chaos_network import EVERYBODY, Network, Way
 from chaos_worker import LEASE_SECONDS
 
 from artoo.store.connecting import connect
-from postgres_server import Server
+from postgres_server import Server, set_clock
 
 WORKER = Path(__file__).with_name("chaos_worker.py")
 AGENTS = ("ada", "bob", "cyd")
@@ -33,12 +33,6 @@ IMPATIENT = "sslmode=disable&connect_timeout=3&tcp_user_timeout=4000&keepalives_
 
 BLOWS = ("kill", "freeze", "server", "clock", "server_clock")
 CUTS = ("cut_out", "cut_in", "cut_both")
-SERVER_CLOCK = """
-CREATE OR REPLACE FUNCTION artoo.now_us() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
-RETURN ((extract(epoch FROM clock_timestamp()) + OFF) * 1000000)::bigint
-"""
-"""What the schema says, and OFF seconds: everything that goes by the clock of the store asks this."""
-
 BLOWS_FELL = "blows.txt"
 """One line of JSON each, in the directory of a run."""
 
@@ -153,13 +147,9 @@ class Field:
     async def _shift(self) -> None:
         """The clock of the store, which leases go by, is an hour wrong for up to four leases, then right again."""
         async with self._locks[MACHINES]:
-            await asyncio.to_thread(self._set, self._chance.choice((-3_600, 3_600)))
+            await asyncio.to_thread(set_clock, self.address, self._chance.choice((-3_600, 3_600)))
             await asyncio.sleep(LEASE_SECONDS * self._chance.uniform(0.5, 4.0))
-            await asyncio.to_thread(self._set, 0)
-
-    def _set(self, off_seconds: int) -> None:
-        with connect(self.address) as connection:
-            connection.execute(SERVER_CLOCK.replace("OFF", str(off_seconds)).encode())
+            await asyncio.to_thread(set_clock, self.address, 0)
 
     async def _cut(self, way: Way) -> None:
         """A machine's wire is cut for up to four leases, and mended."""

@@ -33,7 +33,7 @@ from artoo.runtime.system import SystemClock, UuidIds
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect
 from artoo.testing import FakeClock
-from postgres_server import Server
+from postgres_server import Server, set_clock
 
 IDS = UuidIds()
 Connection = psycopg.Connection[dict[str, Any]]
@@ -321,6 +321,43 @@ async def test_an_agents_heart_beats_on_one_machine(store: StoreAddress) -> None
         assert not await Seats(one).take("ada"), "it has come back too late"
         await Seats(other).leave()
         assert await Seats(one).take("ada")
+
+
+async def test_what_anybody_may_do_does_not_wait_for_a_machine_that_is_gone(store: StoreAddress) -> None:
+    """Once its agent's seat ran out, what it had begun is begun anew elsewhere; what is that agent's own waits, and
+    so does everything on the agent's own machine."""
+    async with machine(store, "m0") as gone, machine(store, "m1") as other:
+        await Registry(other).register("bob", OPERATOR, sha256="0" * 64, trust=TrustLevel.SENIOR)
+        board, next_of = Board(other, IDS), Allocation(other, IDS).next
+        anybodys, adas = await board.add("anybody's", OPERATOR), await board.add("ada's", OPERATOR, assignee="ada")
+        assert await Seats(gone).take("ada")
+        held, _ = [await Board(gone, IDS).work.take(one.id, "ada") for one in (anybodys, adas)]
+        await Board(gone, IDS).work.began(held, "a run")
+        set_clock(store, 120)  # claims are over, the seat is not
+        await board.work.recover()
+        assert await next_of("bob") is None
+        set_clock(store, 3_600)
+        await Board(gone, IDS).work.recover()
+        assert await next_of("bob") is None
+        await board.work.recover()
+        claim = await next_of("bob")
+        assert isinstance(claim, TaskClaim)
+        assert (claim.task.id, claim.task.run, claim.epoch) == (anybodys.id, None, 2)
+        assert await next_of("bob") is None
+        with pytest.raises(ClaimLost):
+            await Board(gone, IDS).work.submit(held, "late")
+
+
+async def test_an_interrupted_task_that_is_given_to_anybody_is_taken_by_anybody(store: StoreAddress) -> None:
+    """The operator takes it from its agent: who comes first begins it anew."""
+    async with machine(store, "m0") as database:
+        await Registry(database).register("bob", OPERATOR, sha256="0" * 64, trust=TrustLevel.SENIOR)
+        board = Board(database, IDS)
+        task = await board.add("a task", OPERATOR, assignee="ada")
+        await board.work.give_back(await board.work.take(task.id, "ada"), "stopped")
+        await board.assign(task.id, None, OPERATOR)
+        claim = await Allocation(database, IDS).next("bob")
+        assert isinstance(claim, TaskClaim) and claim.task.id == task.id
 
 
 async def test_work_on_a_project_is_taken_where_it_is(store: StoreAddress) -> None:
