@@ -243,6 +243,24 @@ async def test_a_write_that_was_given_up_comes_too_late(store: StoreAddress) -> 
         assert not (await Registry(database).get("ada")).paused
 
 
+async def test_a_write_that_is_still_being_committed_is_waited_for(store: StoreAddress) -> None:
+    """Who asks meanwhile hears nothing yet; who waits hears that it was done."""
+    token = uuid4()
+    waits = "SELECT FROM pg_locks WHERE NOT granted"
+    async with machine(store, "m0"):
+        with connect(store) as slow, connect(store) as asking, connect(store) as looking:
+            slow.execute("BEGIN; UPDATE agents SET paused = TRUE")
+            slow.execute(LEAVE, ([], token))
+            asking.execute("SET lock_timeout = '50ms'")
+            assert settle(asking, token) is None
+            asking.execute("SET lock_timeout = 0")
+            answer = asyncio.create_task(asyncio.to_thread(settle, asking, token))
+            while looking.execute(waits).fetchone() is None:  # noqa: ASYNC110 (the server's state)
+                await asyncio.sleep(0.01)
+            slow.execute("COMMIT")
+            assert await answer is True
+
+
 async def test_receipts_are_few(store: StoreAddress) -> None:
     """Each write forgets the ones before it, and who leaves forgets his own; reading leaves none."""
 
