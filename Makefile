@@ -6,13 +6,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo browser pictures test check test-quick man docs torture bench lock clean model
+.PHONY: demo browser postgres pictures test check test-quick man docs torture bench lock clean model
 
 demo: $(READY)
 	$(BIN)/artoo run "How many Python files (name ending in .py) are in the directory src and its subdirectories? Print the number, and in one line how it was found."
 
 # What fails beside other tests is run once more, alone: what fails twice, fails. Both are in the output.
-test: check model browser
+test: check model browser postgres
 	$(BIN)/pytest -n 2 --dist loadfile || { test $$? -eq 1 && \
 	$(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
@@ -24,7 +24,7 @@ check: $(READY)
 	$(BIN)/coverage run -m pytest -q tests/control tests/contracts
 	$(BIN)/coverage report
 
-test-quick: $(READY) browser
+test-quick: $(READY) browser postgres
 	$(BIN)/pytest -n 2 --dist loadfile -m "not torture and not embedded"
 
 # The man page, written from the commands: `man ./artoo.1`.
@@ -40,13 +40,19 @@ $(VENV)/.docs-ready: requirements/docs.txt $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.txt
 	touch $@
 
-torture: $(READY) model
+torture: $(READY) model postgres
 	$(BIN)/pytest -m torture
+	test ! -d .postgres/14 || ARTOO_POSTGRES=.postgres/14/pginstall/bin \
+	$(BIN)/pytest -n 2 --dist loadfile tests/store tests/memory tests/agents
 	$(BIN)/pytest --hypothesis-profile=search -n 2 --dist loadfile -m "not torture and not embedded"
 
 # A browser for the tests of the page. Where none can be had they are skipped, with the reason.
 browser: $(READY)
 	$(BIN)/python tests/web/fetch_browser.py
+
+# A PostgreSQL 14 that speaks TLS, for the store's tests. Where none can be had they are skipped, with the reason.
+postgres: $(READY)
+	$(BIN)/python tests/fetch_postgres.py
 
 # The pictures in docs/web.md, made by the tests.
 pictures: browser

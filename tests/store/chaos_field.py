@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -16,7 +18,7 @@ from chaos_network import EVERYBODY, Network, Way
 from chaos_worker import LEASE_SECONDS
 
 from artoo.store.connecting import connect
-from postgres_server import Server
+from postgres_server import Server, set_clock
 
 WORKER = Path(__file__).with_name("chaos_worker.py")
 AGENTS = ("ada", "bob", "cyd")
@@ -29,8 +31,10 @@ DEAF = ("sh", "-c", 'trap "" USR1; exec "$@"', "sh")
 IMPATIENT = "sslmode=disable&connect_timeout=3&tcp_user_timeout=4000&keepalives_idle=2&keepalives_interval=1"
 """Dead connections are noticed in seconds instead of the half minute that people have."""
 
-BLOWS = ("kill", "freeze", "server", "clock")
+BLOWS = ("kill", "freeze", "server", "clock", "server_clock")
 CUTS = ("cut_out", "cut_in", "cut_both")
+BLOWS_FELL = "blows.txt"
+"""One line of JSON each, in the directory of a run."""
 
 
 class Field:
@@ -58,13 +62,21 @@ class Field:
         """These things happen, one beginning before the other has ended; all of them have when this returns."""
         done: dict[str, Callable[[], Awaitable[None]]] = {
             "kill": self._kill, "freeze": self._freeze, "server": self._restart, "clock": self._jump,
+            "server_clock": self._shift,
         }  # fmt: skip
         for way in get_args(Way):
             done[f"cut_{way}"] = lambda way=way: self._cut(way)
         async with asyncio.TaskGroup() as group:
             for blow in blows:
                 await asyncio.sleep(self._chance.uniform(0.2, 2.0) * pause)
-                group.create_task(_awaited(done[blow]()))
+                group.create_task(self._noted(blow, done[blow]()))
+
+    async def _noted(self, blow: str, falls: Awaitable[None]) -> None:
+        began = time.time()
+        await falls
+        line = json.dumps({"blow": blow, "began": began, "ended": time.time()})
+        with (self._place / BLOWS_FELL).open("a", encoding="ascii") as file:
+            file.write(line + "\n")
 
     def stop(self) -> None:
         """Ends all."""
@@ -132,6 +144,13 @@ class Field:
             await asyncio.sleep(self._chance.uniform(0.0, 2.0))
             await asyncio.to_thread(self._server.run)
 
+    async def _shift(self) -> None:
+        """The clock of the store, which leases go by, is an hour wrong for up to four leases, then right again."""
+        async with self._locks[MACHINES]:
+            await asyncio.to_thread(set_clock, self.address, self._chance.choice((-3_600, 3_600)))
+            await asyncio.sleep(LEASE_SECONDS * self._chance.uniform(0.5, 4.0))
+            await asyncio.to_thread(set_clock, self.address, 0)
+
     async def _cut(self, way: Way) -> None:
         """A machine's wire is cut for up to four leases, and mended."""
         assert self._network is not None
@@ -140,10 +159,6 @@ class Field:
             await asyncio.to_thread(self._network.cut, machine, way)
             await asyncio.sleep(LEASE_SECONDS * self._chance.uniform(0.5, 4.0))
             await asyncio.to_thread(self._network.mend, machine, way)
-
-
-async def _awaited(what: Awaitable[None]) -> None:
-    await what
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -68,6 +68,10 @@ class History:
             found += (f"letter {name}: {what}" for what in _of_letter(letter, notes[name]))
         unknown = notes.keys() - self.tasks.keys() - self.letters.keys()
         return [*found, *(f"{about}: somebody worked on what was never accepted" for about in sorted(unknown))]
+
+    def keep(self, path: Path) -> None:
+        """Writes it down, for who wants to know why there are problems."""
+        path.write_text(json.dumps(asdict(self)), "utf-8")
 
 
 def _of_task(moves: Sequence[Move], summary: str, notes: Sequence[Note]) -> Iterable[str]:

@@ -43,6 +43,8 @@ def test_a_password_of_another_scheme_is_not_repeated() -> None:
         "postgresql://127.0.0.1,db.example.org/artoo",
         "postgresql:///artoo?host=db.example.org",
         "postgresql://[2001:db8::1]:5432/artoo",
+        "postgresql://localhost/artoo?hostaddr=192.0.2.1",
+        "postgresql:///artoo?service=team",
     ],
 )
 def test_another_machine_is_verified_by_default(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,6 +67,16 @@ def test_another_machine_is_verified_by_default(url: str, tmp_path: Path, monkey
 def test_this_machine_needs_no_certificate(url: str) -> None:
     """A socket or the loopback is reached as libpq would."""
     assert parse(url).settings({}) == {}
+
+
+@pytest.mark.parametrize("name", ["PGHOST", "PGHOSTADDR", "PGSERVICE"])
+def test_what_the_environment_says_to_libpq_counts(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An address without a host goes where the environment says, and is verified there."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    given = parse("postgresql:///artoo").settings({name: "192.0.2.1"})
+    assert given == {"sslmode": "verify-full", "sslrootcert": "system"}
 
 
 def test_the_address_may_lower_the_check_itself() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from subprocess import PIPE, Popen
@@ -111,9 +112,10 @@ def test_damage_is_found(damage: Callable[[History], None]) -> None:
 
 
 LISTENING = """
-import socket
+import socket, sys
 own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 own.bind(("0.0.0.0", 7)); own.settimeout(1.0); print("ready", flush=True)
+sys.stdin.readline()  # by now it was sent
 try: print(own.recv(9).decode())
 except TimeoutError: print("lost")
 """
@@ -122,11 +124,13 @@ SAYING = "import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).s
 
 def passes(sender: list[str], receiver: list[str], address: str) -> bool:
     """Whether a datagram arrives."""
-    with Popen([*receiver, sys.executable, "-c", LISTENING], stdout=PIPE, text=True) as listening:
+    with Popen([*receiver, sys.executable, "-c", LISTENING], stdin=PIPE, stdout=PIPE, text=True) as listening:
+        assert listening.stdin is not None
         assert listening.stdout is not None
         assert listening.stdout.readline() == "ready\n"
-        with Popen([*sender, sys.executable, "-c", SAYING, address]):
-            return listening.stdout.readline() == "came\n"
+        subprocess.run([*sender, sys.executable, "-c", SAYING, address], check=True)
+        said, _ = listening.communicate("\n")
+        return said == "came\n"
 
 
 def test_a_cut_is_of_the_way_that_it_says() -> None:

@@ -9,6 +9,7 @@ import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
@@ -19,6 +20,7 @@ from artoo.agents.board import Board
 from artoo.agents.board_rows import TaskClaim
 from artoo.agents.holders import is_dead, this_process
 from artoo.agents.mailbox import Mailbox
+from artoo.agents.receipts import LEAVE, settle
 from artoo.agents.registry import Registry
 from artoo.agents.seats import SEAT_SECONDS, Seats
 from artoo.agents.shared import SharedDatabase
@@ -31,7 +33,7 @@ from artoo.runtime.system import SystemClock, UuidIds
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect
 from artoo.testing import FakeClock
-from postgres_server import Server
+from postgres_server import Server, set_clock
 
 IDS = UuidIds()
 Connection = psycopg.Connection[dict[str, Any]]
@@ -155,15 +157,17 @@ async def test_a_commit_without_an_answer_is_asked_after(
     store: StoreAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection dies with the answer to a commit: what was written is there once, and its writer knows it."""
-    committing, lost = SharedDatabase._commit, list[str]()
+    committing, lost = SharedDatabase._commit, list[UUID]()
 
-    def cut(self: SharedDatabase, connection: Connection, engine: SharedEngine, xid: str, result: object) -> None:
+    def cut(
+        self: SharedDatabase, connection: Connection, engine: SharedEngine, token: UUID, result: object
+    ) -> None:
         if lost:
-            committing(self, connection, engine, xid, result)
+            committing(self, connection, engine, token, result)
             return
-        lost.append(xid)
-        committing(self, connection, engine, xid, result)
-        raise shared._Unanswered(xid, result)
+        lost.append(token)
+        committing(self, connection, engine, token, result)
+        raise shared._Unanswered(token, result)
 
     async with machine(store, "m0") as database:
         monkeypatch.setattr(SharedDatabase, "_commit", cut)
@@ -176,15 +180,17 @@ async def test_a_commit_that_was_not_made_is_made_again(
     store: StoreAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection dies before the commit arrives: the store says aborted, and the work is done again, once."""
-    committing, lost = SharedDatabase._commit, list[str]()
+    committing, lost = SharedDatabase._commit, list[UUID]()
 
-    def cut(self: SharedDatabase, connection: Connection, engine: SharedEngine, xid: str, result: object) -> None:
+    def cut(
+        self: SharedDatabase, connection: Connection, engine: SharedEngine, token: UUID, result: object
+    ) -> None:
         if lost:
-            committing(self, connection, engine, xid, result)
+            committing(self, connection, engine, token, result)
             return
-        lost.append(xid)
+        lost.append(token)
         connection.execute("ROLLBACK")
-        raise shared._Unanswered(xid, result)
+        raise shared._Unanswered(token, result)
 
     async with machine(store, "m0") as database:
         monkeypatch.setattr(SharedDatabase, "_commit", cut)
@@ -192,16 +198,93 @@ async def test_a_commit_that_was_not_made_is_made_again(
         assert [one.id for one in await Board(database, IDS).list()] == [task.id]
 
 
+async def test_a_write_that_a_crash_took_is_made_again_though_its_number_was_given_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing of a transaction reached the disk, and others committed under its number then: not lost."""
+    server = Server.start(fsync="on", synchronous_commit="on", wal_writer_delay="10s")
+    committing, numbers = SharedDatabase._commit, list[int]()
+    number = "SELECT pg_current_xact_id()::text::bigint AS number"
+
+    def crash(self: SharedDatabase, connection: Connection, engine: SharedEngine, token: UUID, result: Any) -> None:
+        if not numbers:
+            row = connection.execute(number).fetchone()
+            assert row is not None
+            numbers.append(row["number"])
+            server.end(signal.SIGQUIT)
+            server.run()
+            with connect(self.address) as other:
+                while numbers[-1] <= numbers[0]:
+                    again = other.execute(number).fetchone()
+                    assert again is not None
+                    numbers.append(again["number"])
+        committing(self, connection, engine, token, result)
+
+    try:
+        async with machine(server.new_database(), "m0") as database:
+            monkeypatch.setattr(SharedDatabase, "_commit", crash)
+            task = await Board(database, IDS).add("once", OPERATOR)
+            assert [one.id for one in await Board(database, IDS).list()] == [task.id]
+            assert numbers[0] in numbers[1:]  # else this has shown nothing
+    finally:
+        server.stop()
+
+
+async def test_a_write_that_was_given_up_comes_too_late(store: StoreAddress) -> None:
+    """Once its writer was told that it was not committed, it cannot be: the server refuses its receipt."""
+    token = uuid4()
+    async with machine(store, "m0") as database:
+        with connect(store) as late, connect(store) as asking:
+            late.execute("BEGIN; UPDATE agents SET paused = TRUE")
+            assert settle(asking, token) is False
+            assert settle(asking, token) is False
+            with pytest.raises(psycopg.errors.UniqueViolation):
+                late.execute(LEAVE, ([], token))
+        assert not (await Registry(database).get("ada")).paused
+
+
+async def test_a_write_that_is_still_being_committed_is_waited_for(store: StoreAddress) -> None:
+    """Who asks meanwhile hears nothing yet; who waits hears that it was done."""
+    token = uuid4()
+    waits = "SELECT FROM pg_locks WHERE NOT granted"
+    async with machine(store, "m0"):
+        with connect(store) as slow, connect(store) as asking, connect(store) as looking:
+            slow.execute("BEGIN; UPDATE agents SET paused = TRUE")
+            slow.execute(LEAVE, ([], token))
+            asking.execute("SET lock_timeout = '50ms'")
+            assert settle(asking, token) is None
+            asking.execute("SET lock_timeout = 0")
+            answer = asyncio.create_task(asyncio.to_thread(settle, asking, token))
+            while looking.execute(waits).fetchone() is None:  # noqa: ASYNC110 (the server's state)
+                await asyncio.sleep(0.01)
+            slow.execute("COMMIT")
+            assert await answer is True
+
+
+async def test_receipts_are_few(store: StoreAddress) -> None:
+    """Each write forgets the ones before it, and who leaves forgets his own; reading leaves none."""
+
+    async def count(database: SharedDatabase) -> int:
+        return await database.read(lambda reading: reading.count("SELECT count(*) FROM receipts"))
+
+    async with machine(store, "m0") as first:
+        async with machine(store, "m1") as second:
+            await asyncio.gather(*(Board(second, IDS).add(f"task {n}", OPERATOR) for n in range(40)))
+            assert 1 <= await count(first) <= 20
+            await Board(second, IDS).list()
+        assert await count(first) <= 1
+
+
 @pytest.mark.parametrize("moment", ["commit", "notify"])
 async def test_a_server_that_ends_at_the_end_of_a_write_does_not_have_it_twice(
     store: StoreAddress, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     """It says that it ends where the commit's answer was due, or is gone at the wake-up after it: done once."""
-    original: Callable[[SharedEngine], str | None] = getattr(SharedEngine, moment)
+    original: Callable[..., str | None] = getattr(SharedEngine, moment)
     ended = list[str]()
 
-    def ending(self: SharedEngine) -> str | None:
-        result = original(self)
+    def ending(self: SharedEngine, *given: object) -> str | None:
+        result = original(self, *given)
         if not ended:
             ended.append(moment)
             raise psycopg.errors.AdminShutdown("terminating connection due to administrator command")
@@ -256,6 +339,43 @@ async def test_an_agents_heart_beats_on_one_machine(store: StoreAddress) -> None
         assert not await Seats(one).take("ada"), "it has come back too late"
         await Seats(other).leave()
         assert await Seats(one).take("ada")
+
+
+async def test_what_anybody_may_do_does_not_wait_for_a_machine_that_is_gone(store: StoreAddress) -> None:
+    """Once its agent's seat ran out, what it had begun is begun anew elsewhere; what is that agent's own waits, and
+    so does everything on the agent's own machine."""
+    async with machine(store, "m0") as gone, machine(store, "m1") as other:
+        await Registry(other).register("bob", OPERATOR, sha256="0" * 64, trust=TrustLevel.SENIOR)
+        board, next_of = Board(other, IDS), Allocation(other, IDS).next
+        anybodys, adas = await board.add("anybody's", OPERATOR), await board.add("ada's", OPERATOR, assignee="ada")
+        assert await Seats(gone).take("ada")
+        held, _ = [await Board(gone, IDS).work.take(one.id, "ada") for one in (anybodys, adas)]
+        await Board(gone, IDS).work.began(held, "a run")
+        set_clock(store, 120)  # claims are over, the seat is not
+        await board.work.recover()
+        assert await next_of("bob") is None
+        set_clock(store, 3_600)
+        await Board(gone, IDS).work.recover()
+        assert await next_of("bob") is None
+        await board.work.recover()
+        claim = await next_of("bob")
+        assert isinstance(claim, TaskClaim)
+        assert (claim.task.id, claim.task.run, claim.epoch) == (anybodys.id, None, 2)
+        assert await next_of("bob") is None
+        with pytest.raises(ClaimLost):
+            await Board(gone, IDS).work.submit(held, "late")
+
+
+async def test_an_interrupted_task_that_is_given_to_anybody_is_taken_by_anybody(store: StoreAddress) -> None:
+    """The operator takes it from its agent: who comes first begins it anew."""
+    async with machine(store, "m0") as database:
+        await Registry(database).register("bob", OPERATOR, sha256="0" * 64, trust=TrustLevel.SENIOR)
+        board = Board(database, IDS)
+        task = await board.add("a task", OPERATOR, assignee="ada")
+        await board.work.give_back(await board.work.take(task.id, "ada"), "stopped")
+        await board.assign(task.id, None, OPERATOR)
+        claim = await Allocation(database, IDS).next("bob")
+        assert isinstance(claim, TaskClaim) and claim.task.id == task.id
 
 
 async def test_work_on_a_project_is_taken_where_it_is(store: StoreAddress) -> None:

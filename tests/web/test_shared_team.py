@@ -16,7 +16,7 @@ from artoo.web.books import proof_of
 from artoo.web.site import Site
 from artoo.web.starting import Starter, nobody_here
 from artoo.web.stream import signatures
-from artoo.web.team import waiting_for_operator
+from artoo.web.waiting import waiting_for_operator
 from postgres_server import Server
 
 

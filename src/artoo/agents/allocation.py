@@ -28,8 +28,8 @@ _Queue = tuple[Kind, Priority]
 _TO_READ = "recipient = :agent AND partition = 'inbox' AND claim IS NULL"
 
 _TO_WORK = (
-    "state IN ('pending', 'blocked') AND ((state = 'pending' AND (assignee = :agent OR assignee IS NULL))"
-    " OR (state = 'blocked' AND resumable AND assignee = :agent))"
+    "state IN ('pending', 'blocked') AND (state = 'pending' OR resumable)"
+    " AND (assignee = :agent OR assignee IS NULL)"
 )
 _TO_REVIEW = (
     "state = 'review' AND (claimant IS NULL OR claimant = :agent) AND claim IS NULL"

@@ -22,7 +22,7 @@ MOST_UNREAD, MOST_WAITING = 1_000, 1_000
 PICK_UP_US = 60_000_000
 """µs after a wait's end within which its owner picks up a reply; then it is a letter like any other."""
 
-_ADDRESSES = "(SELECT name FROM agents UNION ALL SELECT name FROM foreign_agents)"
+_ADDRESSES = "(SELECT name FROM agents UNION ALL SELECT name FROM foreign_agents) AS addresses"
 
 BY_RANK = "CASE priority WHEN 'critical' THEN 0 WHEN 'standard' THEN 1 ELSE 2 END, position"
 """The order of handing over before anything grows old."""

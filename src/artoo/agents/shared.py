@@ -3,7 +3,7 @@
 Transactions run in threads, as they do on SQLite, each on a connection of a pool. They run beside each other: a row
 that decides is held (`Reading.one`), and two that hold one another's are tried again. Time is the store's own. When
 the store is away, what is asked of it waits, at most `patience` seconds, and nothing is lost or done twice: of a
-commit whose answer did not come, the store is asked what became of it.
+commit whose answer did not come, the store is asked what became of it (`receipts`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID, uuid4
 
 import psycopg
 from psycopg import errors
@@ -25,6 +26,7 @@ from artoo.agents.at_once import AtOnce
 from artoo.agents.away import Away, explained, is_away
 from artoo.agents.database import Database
 from artoo.agents.listening import Listener
+from artoo.agents.receipts import Receipts, settle
 from artoo.agents.shared_claims import SharedClaims
 from artoo.agents.shared_engine import NUMBERS, SharedEngine
 from artoo.agents.transaction import Reading, Row, Writing
@@ -54,16 +56,15 @@ MOST_TRIES = 20
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 _READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT now_us() AS us"
-_WRITE = b"BEGIN; SELECT now_us() AS us, pg_current_xact_id()::text AS xid"
-_FATE = b"SELECT pg_xact_status(%s::xid8) AS fate"
+_WRITE = b"BEGIN; SELECT now_us() AS us"
 
 
 class _Unanswered(Exception):
-    """A commit was sent, and no answer came. `xid` is the transaction, `result` what it gave if it was done."""
+    """A commit was sent, and no answer came. `token` is its receipt's, `result` what it gave if it was done."""
 
-    def __init__(self, xid: str, result: object) -> None:
-        super().__init__(xid)
-        self.xid = xid
+    def __init__(self, token: UUID, result: object) -> None:
+        super().__init__(str(token))
+        self.token = token
         self.result = result
 
 
@@ -80,6 +81,7 @@ class SharedDatabase(Database):
         self._seconds = min(patience, PATIENCE_SECONDS)
         self._claims = SharedClaims(address, connections.max_size)
         self._clock = clock
+        self._receipts = Receipts()
         self._store = ""
         self._threads: ThreadPoolExecutor | None = None
         self._listener: Listener | None = None
@@ -168,7 +170,7 @@ class SharedDatabase(Database):
         if self._listener is not None:
             self._listener.stop()
         await self._claims.close()
-        await asyncio.get_running_loop().run_in_executor(threads, self._pool.close)
+        await asyncio.get_running_loop().run_in_executor(threads, self._end)
         threads.shutdown(wait=False)
 
     async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
@@ -195,7 +197,7 @@ class SharedDatabase(Database):
         """Whether a commit without an answer was done, and what it gave. Raises StoreAway when that stays open."""
         while True:
             try:
-                fate = await self._in_thread(lambda: self._fate(lost.xid))
+                done = await self._in_thread(lambda: self._settled(lost.token))
             except Away as error:
                 self._say_away(error)
                 if time.monotonic() >= until:
@@ -203,9 +205,9 @@ class SharedDatabase(Database):
                         f"{error} Whether what was being written is there is not known; look before trying again."
                     )
                     raise StoreAway(said) from error.__cause__
-                fate = "in progress"
-            if fate != "in progress":
-                return fate == "committed", lost.result
+                done = None
+            if done is not None:
+                return done, lost.result
             await asyncio.sleep(_PAUSES[1])
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
@@ -219,15 +221,22 @@ class SharedDatabase(Database):
             row = connection.execute("SELECT value FROM marks WHERE name = 'store'").fetchone()
             return "" if row is None else str(row["value"])
 
-    def _fate(self, xid: str) -> str:
-        """`committed`, `aborted` or `in progress`. A store that does not know it any more was another then."""
-        with self._connection("read") as connection:
-            row = connection.execute(_FATE, (xid,)).fetchone()
-        if row is None or row["fate"] is None:
-            raise ActivityStoreError(
-                f"{self.place} cannot say what became of transaction {xid}; look at its board."
-            )
-        return str(row["fate"])
+    def _settled(self, token: UUID) -> bool | None:
+        with self._connection("write to") as connection:
+            done = settle(connection, token)
+        if done:
+            self._receipts.answered([token])
+        return done
+
+    def _end(self) -> None:
+        """Closes the pool; what cannot be tidied up now goes when it is old."""
+        try:
+            if not self._away:
+                with self._pool.connection(timeout=1.0) as connection:
+                    self._receipts.sweep(connection)
+        except psycopg.Error as error:
+            logger.debug("receipts of writes stay in the store for a while: %s", error)
+        self._pool.close()
 
     def _read(self, work: Callable[[Reading], T]) -> T:
         with self._connection("read") as connection:
@@ -255,7 +264,7 @@ class SharedDatabase(Database):
             try:
                 now, us = self._time(begun)
                 result = work(Writing(engine, now, us, self.holder))
-                self._commit(connection, engine, str(begun["xid"]), result)
+                self._commit(connection, engine, uuid4(), result)
             finally:
                 _roll_back(connection)
             try:
@@ -264,16 +273,19 @@ class SharedDatabase(Database):
                 logger.debug("the store was not asked to wake anybody: %s", error)
             return result
 
-    def _commit(self, connection: Connection, engine: SharedEngine, xid: str, result: object) -> None:
+    def _commit(self, connection: Connection, engine: SharedEngine, token: UUID, result: object) -> None:
+        forgotten = self._receipts.to_forget()
         try:
-            ended = engine.commit()
-        except psycopg.OperationalError as error:
+            ended = engine.commit(token, forgotten)
+        except BaseException as error:
+            self._receipts.answered(forgotten)
             # A server that ends says so before the connection is gone, be the commit done or not.
-            if connection.closed or is_away(error):
-                raise _Unanswered(xid, result) from error
+            if isinstance(error, psycopg.OperationalError) and (connection.closed or is_away(error)):
+                raise _Unanswered(token, result) from error
             raise
         if ended != "COMMIT":
             raise ActivityStoreError(f"{self.place} did not commit, but said {ended}; please report this.")
+        self._receipts.answered([token])
 
     def _time(self, begun: DictRow) -> tuple[Any, int]:
         now = steady.moment(int(begun["us"])) if self._clock is None else self._clock.now()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from artoo.agents.dialect import for_psycopg
 from artoo.agents.listening import CHANNEL
+from artoo.agents.receipts import leaving
 from artoo.agents.transaction import Hold, Parameters
 
 if TYPE_CHECKING:
@@ -33,7 +36,7 @@ class SharedEngine:
         self._next = 0
         self._end = 0
         self._arrived: set[str] = set()
-        self._waiting: list[tuple[bytes, Parameters]] = []
+        self._waiting: list[tuple[bytes, Any]] = []
         self.store = store
 
     def execute(self, sql: str, parameters: Parameters) -> psycopg.Cursor[DictRow]:
@@ -73,12 +76,12 @@ class SharedEngine:
         self._send()
         self._connection.execute(b"SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"artoo {what}",))
 
-    def commit(self) -> str | None:
-        """Sends what is left and ends the transaction; what the server calls its end."""
+    def commit(self, token: UUID, forgotten: Sequence[UUID]) -> str | None:
+        """Sends what is left, leaves a receipt and ends the transaction; what the server calls its end."""
         self._waiting += [(_ARRIVED, (name,)) for name in sorted(self._arrived)]
-        return self._send((b"COMMIT", ()))
+        return self._send(leaving(token, forgotten), (b"COMMIT", ()))
 
-    def _send(self, *more: tuple[bytes, Parameters]) -> str | None:
+    def _send(self, *more: tuple[bytes, Any]) -> str | None:
         """Sends what waits, in its order, and then `more`; the server's word on the last."""
         waiting, self._waiting = [*self._waiting, *more], []
         if not waiting:

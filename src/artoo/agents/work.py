@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from artoo.agents.additions import record
 from artoo.agents.board_rows import (
     ANYBODY,
     LONGEST_SUMMARY,
@@ -29,6 +30,7 @@ from artoo.agents.board_rows import (
 from artoo.agents.database import Database
 from artoo.agents.foreign_messages import MORE_ASKED, done_again, heard_so_far, more_asked
 from artoo.agents.governance import Mover, Policies, check_holder, check_transition, check_worker
+from artoo.agents.holders import machine_of
 from artoo.agents.steady import seconds_us
 from artoo.agents.transaction import Row, Value, Writing
 from artoo.contracts.agents import POLICY, RUNTIME, BoardState, BoardTask
@@ -156,7 +158,10 @@ class Work:
         return await self._database.write(work)
 
     async def recover(self, is_dead: Callable[[str], bool] | None = None) -> Recovered:
-        """Takes back what processes held that are gone or no longer renew. Run it at start and at every pulse."""
+        """Takes back what processes held that are gone or no longer renew. Run it at start and at every pulse.
+
+        What anybody may do does not wait for an agent whose machine is gone: it begins anew elsewhere.
+        """
         is_dead = is_dead or self._database.is_dead
 
         def work(writing: Writing) -> Recovered:
@@ -176,6 +181,7 @@ class Work:
                 else:
                     _take_back(writing, row["id"], ran_out=ran_out)
                     working.append(row["id"])
+            _set_free(writing)
             return Recovered(tuple(working), tuple(reviewing))
 
         return await self._database.write(work)
@@ -269,6 +275,27 @@ def _take_back(writing: Writing, task_id: str, *, ran_out: bool) -> None:
         return
     add_note(writing, task, f"{RUNTIME}: {reason}, for the {count}th time")
     move(writing, task, BoardState.FAILED, RUNTIME, f"{reason}, for the {count}th time")
+
+
+def _set_free(writing: Writing) -> None:
+    """Interrupted tasks that anybody may do, of agents whose seats ran out on other machines.
+
+    On its own machine an agent goes on with what it began, however long that was off.
+    """
+    here = machine_of(writing.holder)
+    if not here:
+        return  # there is one machine
+    rows = writing.all(
+        "SELECT * FROM tasks WHERE state = 'blocked' AND resumable AND open_to_all AND assignee IN"
+        " (SELECT agent FROM seats WHERE lease_us <= ? AND substr(holder, 1, ?) <> ?)",
+        (writing.steady_us, len(here) + 1, f"{here}/"),
+        hold="skip",
+    )
+    for row in rows:
+        task = task_of(row)
+        writing.run("UPDATE tasks SET assignee = NULL, run = NULL WHERE id = ?", (task.id,))
+        record(writing, task, "assignee", RUNTIME, f"{task.assignee} -> anybody: its machine is gone")
+        queue(writing, task.id)
 
 
 def _no_review(submitter: Mover, task: BoardTask) -> str:

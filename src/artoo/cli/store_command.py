@@ -108,11 +108,13 @@ def _explained(address: StoreAddress, doing: str, work: Callable[[], tuple[str, 
     import psycopg
 
     from artoo.store.connecting import explanation
+    from artoo.store.opened import why_no_tls
 
     try:
         return work()
     except psycopg.Error as error:
-        raise ConfigurationError(explanation(address, doing, error)) from error
+        said = f"{explanation(address, doing, error)} {why_no_tls(address, error)}"
+        raise ConfigurationError(said.strip()) from error
 
 
 def _show(found: Mapping[str, Sequence[Counted]], as_json: bool) -> None:

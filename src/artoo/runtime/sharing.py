@@ -2,7 +2,8 @@
 
 The files of this home are what is kept until it is in the store: a store that is away costs nothing but time, and a
 process that dies leaves the rest to the next one. Pieces go in an order in which every state of the store can be
-verified: task logs, then the audit's chains that speak of them, then the anchors that speak of the chains.
+verified: task logs, then the audit's chains that speak of them, then the anchors that speak of the chains. A task's
+log that this home has forgotten is forgotten there after the chain that says so has come.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -27,7 +30,7 @@ from artoo.store import stream
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect, explanation
 from artoo.store.schema import check
-from artoo.tasklog.layout import tasks_directory
+from artoo.tasklog.layout import TASKS, tasks_directory
 
 if TYPE_CHECKING:
     from artoo.store.stream import Connection
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 EVERY_SECONDS = 2.0
 AWAY_SECONDS = 15.0
 CLOSING_SECONDS = 5.0
+LOOK_SECONDS = 600.0
+"""How often it is looked for what this home has forgotten meanwhile."""
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +58,7 @@ class Sharing:
         self._sizes: dict[str, int] | None = None
         self._unreadable: set[str] = set()
         """Files of which that was said."""
+        self._next_look = 0.0
         self._witnessed: dict[str, int] = {}
         self._away = False
         self._thread = threading.Thread(target=self._run, name="artoo-sharing", daemon=True)
@@ -136,6 +142,7 @@ class Sharing:
             self._send(connection, audit / ANCHORS, anchors, None)
             _send_anchors(connection, self._machine, audit / ANCHORS)
             self._witness(connection)
+            self._forget(connection, sizes)
         except BaseException:
             with self._lock:
                 self._grown |= grown
@@ -163,6 +170,24 @@ class Sharing:
             if name not in self._unreadable:
                 logger.warning("%s cannot be sent to the store: %s; see who may read it", path, error.strerror)
                 self._unreadable.add(name)
+
+    def _forget(self, connection: Connection, audit: Mapping[Path, int]) -> None:
+        """What artoo itself has forgotten here (`log.keep_days`, `log.keep_megabytes`) goes from the store too.
+
+        `audit`: the chains as far as they are in the store; they say what that is. What somebody has deleted by
+        hand they do not say, and it stays there.
+        """
+        if self._sizes is None or time.monotonic() < self._next_look:
+            return
+        sent = {task for name in self._sizes if (task := _task_of(name)) is not None}
+        gone = sent - set(_names(tasks_directory(self._home)))
+        self._next_look = time.monotonic() + LOOK_SECONDS
+        if gone:
+            gone &= _forgotten_in(audit)
+        for task in sorted(gone):
+            stream.forget(connection, self._machine, task)
+            for name in [name for name in self._sizes if _task_of(name) == task]:
+                del self._sizes[name]
 
     def _witness(self, connection: Connection) -> None:
         """Puts where the others' audits stand into this machine's own chain."""
@@ -207,6 +232,26 @@ def _send_anchors(connection: Connection, machine: str, path: Path) -> None:
 
 def _whole_lines(piece: bytes) -> bytes:
     return piece[: piece.rfind(b"\n") + 1]
+
+
+def _task_of(name: str) -> str | None:
+    """Whose log a file of the store belongs to; None: the audit's."""
+    folder, _, rest = name.partition("/")
+    return rest.partition("/")[0] if folder == TASKS else None
+
+
+def _forgotten_in(audit: Mapping[Path, int]) -> set[str]:
+    """The tasks of which so much of these files says that artoo removed their logs."""
+    found: set[str] = set()
+    for path, most in audit.items():
+        for line, whole in lines_of(path):
+            most -= len(line) + 1
+            if most < 0 or not whole:
+                break
+            link = link_of(line) if b"log_forgotten" in line else None
+            if link is not None and link.record.startswith(b'{"type":"log_forgotten"'):
+                found.add(str(link.fields().get("task")))
+    return found
 
 
 def _names(directory: Path) -> list[str]:

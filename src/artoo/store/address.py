@@ -30,11 +30,17 @@ class StoreAddress:
     hosts: tuple[str, ...]
     ssl_mode: str | None
     ssl_root_certificate: str | None
+    service: str | None = None
 
-    @property
-    def local(self) -> bool:
-        """Whether the connection never leaves this machine: a socket, or the loopback."""
-        return all(map(_is_local, self.hosts)) or not self.hosts
+    def is_local(self, environ: Mapping[str, str] = os.environ) -> bool:
+        """Whether the connection never leaves this machine: a socket, or the loopback.
+
+        What the address leaves open, the environment says to libpq; what a service file says is not known here.
+        """
+        if self.service or environ.get("PGSERVICE"):
+            return False
+        named = self.hosts or _listed(environ, "PGHOST", "PGHOSTADDR")
+        return all(map(_is_local, named))
 
     def settings(self, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
         """What libpq needs beside the URL: TLS, and the password where the environment has one.
@@ -42,11 +48,11 @@ class StoreAddress:
         Not local: `sslmode=verify-full`, against ~/.postgresql/root.crt where it is, else the system's authorities.
         """
         given: dict[str, str] = {}
-        if not self.local:
+        if not self.is_local(environ):
             given["sslmode"] = self.ssl_mode or "verify-full"
             own = self.ssl_root_certificate or environ.get("PGSSLROOTCERT")
             # libpq takes the system's authorities for verify-full only.
-            if given["sslmode"] == "verify-full" and not own and not _own_root_certificate().exists():
+            if given["sslmode"] == "verify-full" and not own and not own_root_certificate().exists():
                 given["sslrootcert"] = "system"
         password = next((environ[name] for name in PASSWORD_VARIABLES if environ.get(name)), None)
         if password is not None:
@@ -74,14 +80,14 @@ def parse(url: str) -> StoreAddress:
         )
     if not (parts.path.strip("/") or query.get("dbname") or query.get("service")):
         raise _wrong("names no database")
-    hosts = tuple(_host(place) for place in places.split(",") if place) or _named(query)
-    return StoreAddress(url, hosts, query.get("sslmode"), query.get("sslrootcert"))
+    hosts = tuple(_host(place) for place in places.split(",") if place) or _listed(query, "host")
+    hosts += _listed(query, "hostaddr")
+    return StoreAddress(url, hosts, query.get("sslmode"), query.get("sslrootcert"), query.get("service"))
 
 
-def _named(query: Mapping[str, str]) -> tuple[str, ...]:
-    """Hosts that the query names, as it does for a socket's directory."""
-    given = query.get("host") or query.get("hostaddr") or ""
-    return tuple(given.split(",")) if given else ()
+def _listed(given: Mapping[str, str], *names: str) -> tuple[str, ...]:
+    """Hosts that a query or an environment names; the query does so for a socket's directory."""
+    return tuple(host for name in names for host in given.get(name, "").split(",") if host)
 
 
 def _host(place: str) -> str:
@@ -100,7 +106,8 @@ def _is_local(host: str) -> bool:
         return False
 
 
-def _own_root_certificate() -> Path:
+def own_root_certificate() -> Path:
+    """Where libpq looks for authorities of its own."""
     return Path("~/.postgresql/root.crt").expanduser()
 
 

@@ -120,10 +120,10 @@ def async_pool(
 def explanation(address: StoreAddress, doing: str, error: Exception) -> str:
     """What went wrong, where, and what to do, for a person."""
     said = " ".join(str(error).split()) or type(error).__name__
-    return f"Cannot {doing} the store {address}: {said}. {_advice(error)}"
+    return f"Cannot {doing} the store {address}: {said}. {_advice(error, address)}"
 
 
-def _advice(error: Exception) -> str:
+def _advice(error: Exception, address: StoreAddress) -> str:
     import psycopg
     from psycopg import errors
 
@@ -140,6 +140,11 @@ def _advice(error: Exception) -> str:
             return "The server has no room; what was being written is not there."
         case errors.QueryCanceled() | errors.LockNotAvailable():
             return "It took too long; look at what else the server does, and try again."
+        case psycopg.OperationalError() if error.sqlstate is None and "sslmode" in address.settings():
+            return (
+                "Check that it runs, can be reached and speaks TLS with a certificate of its name (`artoo store"
+                " check` says what is wrong with that); what is under way goes on, and is written when it is back."
+            )
         case psycopg.OperationalError():
             return (
                 "Check that it runs and can be reached; what is under way goes on, and is written when it is back."

@@ -10,12 +10,20 @@ from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import check_installed, connect, explanation
 from artoo.store.schema import check
+from artoo.store.tls import refusal
 
 if TYPE_CHECKING:
     import psycopg
     from psycopg.rows import DictRow
 
     Connection = psycopg.Connection[DictRow]
+
+
+def why_no_tls(address: StoreAddress, error: psycopg.Error) -> str:
+    """When there was no connection: what TLS has to do with it. Blocks."""
+    import psycopg
+
+    return refusal(address) if isinstance(error, psycopg.OperationalError) and error.sqlstate is None else ""
 
 
 @contextmanager
@@ -34,4 +42,4 @@ def opened(
             check(connection, address)
             yield connection
     except psycopg.Error as raised:
-        raise error(explanation(address, doing, raised)) from raised
+        raise error(f"{explanation(address, doing, raised)} {why_no_tls(address, raised)}".strip()) from raised

@@ -103,6 +103,11 @@ def put(connection: Connection, machine: str, file: str, start: int, content: by
     return int(row["end_byte"]) if row is not None else 0
 
 
+def forget(connection: Connection, machine: str, task: str) -> None:
+    """Removes what this machine has sent of a task's log; copies that other machines have fetched stay."""
+    connection.execute(b"DELETE FROM stream_pieces WHERE machine = %s AND task = %s", (machine, task))
+
+
 def tasks(connection: Connection, beginning: str, limit: int) -> list[tuple[str, str]]:
     """(machine, task) of the tasks whose id begins so."""
     escaped = beginning.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

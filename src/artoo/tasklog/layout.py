@@ -36,9 +36,12 @@ class LogLimits:
     inline: int = 64 * 1024
 
 
+TASKS = "tasks"
+
+
 def tasks_directory(home: Path) -> Path:
     """Where all tasks' logs are."""
-    return home / "tasks"
+    return home / TASKS
 
 
 def task_directory(home: Path, task_id: str) -> Path:

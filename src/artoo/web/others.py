@@ -1,8 +1,8 @@
-"""What the store that several machines share has for the first page: their tasks, and what of the team waits; and
-logs of other machines, when somebody looks at one.
+"""What the first page shows beside this home's own tasks: what of the team waits and, where a store is shared, the
+tasks of other machines; and their logs, when somebody looks at one.
 
-The store is asked in a thread, at most every ten seconds, and waited for half a second: what comes later is on the
-next page. A store that is away leaves what was known.
+A store is asked in a thread, at most every ten seconds, and waited for half a second: what comes later is on the
+next page. A store that is away leaves what was known. A home's own books are read for every page.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.runtime.config import Config
 from artoo.tasklog.layout import part_path, task_directory
+from artoo.web.waiting import Waiting, waiting_for_operator
 
 if TYPE_CHECKING:
     from artoo.runtime.elsewhere import Elsewhere
-    from artoo.web.team import Waiting
 
 logger = logging.getLogger(__name__)
 
@@ -31,10 +31,10 @@ WAITED_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The latest tasks of the other machines, and what waits for the operator (None: not known yet)."""
+    """The latest tasks of the other machines, and what waits for the operator, as far as that is known yet."""
 
     tasks: tuple[Elsewhere, ...] = ()
-    team: Waiting | None = None
+    team: Waiting = field(default_factory=Waiting)
 
 
 @dataclass(slots=True)
@@ -47,9 +47,9 @@ class Others:
     _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "artoo-others"))
 
     async def seen(self, config: Config, limit: int) -> Shared:
-        """What is known now; nothing is looked for where no store is shared. `limit`: of the tasks."""
+        """What is known now. `limit`: of the tasks."""
         if config.store is None:
-            return self._known
+            return Shared(team=await waiting_for_operator(config))
         if self._looking is None and time.monotonic() - self._looked_at >= EVERY_SECONDS:
             self._looked_at = time.monotonic()
             self._looking = self._thread.submit(_look, config, limit, self._known)
@@ -72,7 +72,6 @@ class Others:
 def _look(config: Config, limit: int, known: Shared) -> Shared:
     from artoo.runtime.elsewhere import list_elsewhere  # only where a store is shared
     from artoo.store.address import parse
-    from artoo.web.team import Waiting, waiting_for_operator  # which imports the site, and that this
 
     if config.store is None:
         return Shared()

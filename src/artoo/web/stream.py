@@ -17,7 +17,7 @@ from artoo.runtime.desk import open_questions
 from artoo.tasklog.layout import parts_of, tasks_directory
 from artoo.tasklog.lock import is_running
 from artoo.web.site import Site, site_of
-from artoo.web.team import books_of
+from artoo.web.waiting import books_of
 
 LOOK_SECONDS = 0.25
 """How often a log is looked at: one read that finds nothing, some 20 µs."""

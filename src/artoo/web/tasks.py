@@ -30,7 +30,6 @@ from artoo.web.rows import Row
 from artoo.web.site import NothingHere, form_of, page, site_of, value, words_of
 from artoo.web.story import Story
 from artoo.web.stream import home_events, open_stream, running_tasks, streamed
-from artoo.web.team import Waiting, waiting_for_operator
 from artoo.words.result import result_words
 
 LISTED = 50
@@ -67,7 +66,7 @@ async def home(request: Request) -> Response:
         request,
         "home_now.html" if "part" in query else "home.html",
         tasks=rows, more=len(listed) > LISTED, listed=LISTED, asked=asked, pending=pending,
-        team=(shared.team or Waiting()) if site.config.store else await waiting_for_operator(site.config),
+        team=shared.team,
         running=() if "part" in query else await _running(request),
     )  # fmt: skip
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from artoo.agents.additions import MOST_TASKS
-from artoo.agents.database import database_path
-from artoo.agents.left import Left, left_to_operator
+from artoo.agents.left import left_to_operator
 from artoo.contracts.agents import OPERATOR, BoardState
-from artoo.contracts.errors import ArtooError, ConfigurationError, SandboxError
-from artoo.runtime.config import Config
+from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.runtime.team.by_hand import move as move_by_hand
 from artoo.runtime.team.by_hand import moves_from, read_letter
 from artoo.runtime.team.instance import serving
@@ -24,8 +20,6 @@ from artoo.web.site import form_of, page, site_of, value
 LETTERS = 50
 PULSES = 16
 """Of each agent, the latest."""
-STORE_SECONDS = 3.0
-"""How long the first page waits for the team's books, which may lie in a store far away."""
 
 
 async def team(request: Request) -> Response:
@@ -134,35 +128,3 @@ async def letter_read(request: Request) -> Response:
     async with open_office(site_of(request).config) as office:
         await read_letter(office, str(request.path_params["letter"]))
     return RedirectResponse("/team", 303)
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """What of the team waits for the operator. `why`: what keeps that from being known; empty when it is known."""
-
-    tasks: tuple[Left, ...] = ()
-    letters: int = 0
-    why: str = ""
-
-
-async def waiting_for_operator(config: Config) -> Waiting:
-    """For the first page. A home without a team stays one: no books are opened there.
-
-    A store that is away keeps nobody from the rest of the page.
-    """
-    if config.store is None and not await asyncio.to_thread(books_of(config).exists):
-        return Waiting()
-    try:
-        async with asyncio.timeout(STORE_SECONDS), open_office(config) as office:
-            return Waiting(
-                await left_to_operator(office.database, office.policies), await office.mailbox.unread(OPERATOR)
-            )
-    except ArtooError as error:
-        return Waiting(why=str(error))
-    except TimeoutError:
-        return Waiting(why=f"no answer within {STORE_SECONDS:g} s; `artoo status` says more")
-
-
-def books_of(config: Config) -> Path:
-    """The file of the team's books."""
-    return database_path(config.runtime.memory.episodic.activity_db, config.home)
