@@ -98,7 +98,7 @@ EVIDENCE = "The sky\n  is   Blue.\nexit 0"
 def test_a_pass_needs_a_quote_that_is_there(quote: str, passes: bool) -> None:
     """Spaces, case and outer quotation marks do not matter; everything else does."""
     (found,) = usable_judgements([JudgedCriterion(number=1, quote=quote, verdict="pass")], ONE, EVIDENCE)
-    assert found.passed is passes
+    assert (found.verdict == "pass") is passes
 
 
 def test_a_verdict_that_is_missing_is_no_pass() -> None:
@@ -108,7 +108,7 @@ def test_a_verdict_that_is_missing_is_no_pass() -> None:
         JudgedCriterion(number=2, quote="sky", verdict="pass"),
         JudgedCriterion(number=7, quote="sky", verdict="pass"),
     ]
-    assert [each.passed for each in usable_judgements(report, two, EVIDENCE)] == [False, True]
+    assert [each.verdict for each in usable_judgements(report, two, EVIDENCE)] == ["open", "pass"]
     assert numbered(two) == "1. a\n2. b"
 
 
@@ -118,7 +118,7 @@ def test_a_fail_needs_no_quote() -> None:
         number=1, verdict="fail", reason="not there", failure_class=FailureClass.ENVIRONMENTAL
     )
     (found,) = usable_judgements([verdict], ONE, EVIDENCE)
-    assert (found.passed, found.evidence, found.failure_class) == (False, "not there", FailureClass.ENVIRONMENTAL)
+    assert (found.verdict, found.evidence, found.failure_class) == ("fail", "not there", FailureClass.ENVIRONMENTAL)
 
 
 @given(st.text(min_size=1, max_size=40), st.text(max_size=200))
@@ -126,7 +126,7 @@ def test_a_fail_needs_no_quote() -> None:
 def test_no_quote_from_nowhere_passes(quote: str, evidence: str) -> None:
     """Whatever is quoted, a pass means that its letters are in the evidence, in order."""
     (found,) = usable_judgements([JudgedCriterion(number=1, quote=quote, verdict="pass")], ONE, evidence)
-    if found.passed:
+    if found.verdict == "pass":
         squeezed = "".join(evidence.split()).casefold()
         assert "".join(quote.split()).casefold().strip("\"'`") in squeezed
 

@@ -32,12 +32,6 @@ class ValidationReport(Contract):
     what_to_do: str = ""
 
 
-class MergeReport(Contract):
-    """R4b's single call for all task criteria that code could not decide."""
-
-    verdicts: tuple[JudgedCriterion, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """What a judge's verdict is worth: one whose quote is not in the evidence leaves its criterion open."""
@@ -45,11 +39,6 @@ class Judgement:
     verdict: Literal["pass", "fail", "open"]
     evidence: str
     failure_class: FailureClass = FailureClass.LOGICAL
-
-    @property
-    def passed(self) -> bool:
-        """Whether it is a pass that may be used."""
-        return self.verdict == "pass"
 
 
 def numbered(criteria: Sequence[Criterion]) -> str:
