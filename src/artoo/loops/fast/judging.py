@@ -125,27 +125,16 @@ def _verdict(
     failure_class: FailureClass | None = None,
     identities: tuple[str, ...] = (),
 ) -> CriterionVerdict:
-    failed_as = failure_class or FailureClass.LOGICAL
-    made = verdict_on(criterion, verdict, evidence, decided_by, failed_as, accountable(failed_as))
-    return made.model_copy(update={"identities": identities}) if verdict == "fail" and identities else made
-
-
-def verdict_on(
-    criterion: Criterion,
-    verdict: Literal["pass", "fail", "open"],
-    evidence: str | Reason,
-    decided_by: DecidedBy,
-    failure_class: FailureClass | None,
-    answers_for_it: Role,
-) -> CriterionVerdict:
     """A verdict with its evidence as models read it and, where code found it, as it was found."""
+    failed_as = failure_class or FailureClass.LOGICAL
     return CriterionVerdict(
         criterion=criterion.text,
         mode=criterion.mode,
         verdict=verdict,
-        failure_class=failure_class if verdict == "fail" else None,
+        failure_class=failed_as if verdict == "fail" else None,
         evidence=(evidence.text if isinstance(evidence, Reason) else evidence)[:EVIDENCE_KEPT],
         reason=evidence if isinstance(evidence, Reason) else None,
         decided_by=decided_by,
-        accountable=answers_for_it,
+        identities=identities if verdict == "fail" else (),
+        accountable=accountable(failed_as),
     )
