@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.execution import CriterionJudged, CriterionVerdict, ExecutionResult, SubTaskOutcome
+from artoo.contracts.execution import CriterionJudged, CriterionVerdict, SubTaskOutcome
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.request import TaskSpec
 from artoo.contracts.solution import Halt, OutcomeSummary, ReplanRequest, StoppedBy
 from artoo.loops.asking import Asker
 from artoo.loops.fast.checks import run_check
-from artoo.loops.fast.facts import floating_tokens, nothing_around, own_words_on
+from artoo.loops.fast.facts import own_knowledge, own_words_on
 from artoo.loops.fast.judging import from_check, left_open
 from artoo.loops.medium.fan_in import (
     FanIn,
@@ -149,9 +149,8 @@ class MetaValidator:
 
     async def _reply(self, reply: str, criteria: Sequence[Criterion]) -> tuple[str, tuple[CriterionVerdict, ...]]:
         """An answer for which nothing on this machine was needed. It speaks of nothing here but an image."""
-        result = ExecutionResult(subtask_id="", attempt=1, status="completed", output=reply)
         seen = self._images if self._asker.known.images else ()
-        fact = None if seen else await floating_tokens(result, (self._intent,), nothing_around, self._source)
+        fact = None if seen else await own_knowledge(reply, (self._intent,), self._source)
         if fact is not None:
             return reply, tuple(refuted(each, fact.message) for each in criteria)
         known = await self._checked(criteria, {}, None, reply)
