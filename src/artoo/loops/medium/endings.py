@@ -74,15 +74,20 @@ class Endings:
         self._shaper = Shaper(asker)
         self._ask_for_moves = ask_for_moves
 
-    def delivered(self, standing: Standing, summary: OutcomeSummary, *, accepted: bool) -> FinalResult:
-        """Nothing is unmet; `accepted` when nothing is open either."""
+    def delivered(self, standing: Standing, end: OutcomeSummary | ReplanRequest, *, accepted: bool) -> FinalResult:
+        """What was reached, and what of it is unmet or open; `accepted` when nothing is."""
+        opened = open_criteria(end.outcomes, end.task_verdicts)
+        assurance = assurance_of(last_verdicts(end.outcomes, end.task_verdicts))
+        looked = any(outcome.tool_calls for outcome in end.outcomes)
+        facts: list[ResultFact] = []
+        if assurance is Assurance.UNVERIFIED:
+            facts.append(Unconfirmed(looked=looked, images=standing.images))
+        facts += (LeftOpen(criterion=criterion) for criterion in opened if criterion != standing.request)
+        facts += (FailedLast(command=command) for command in _failing(end.outcomes))
+        known = {"assurance": assurance, "open": opened, "facts": tuple(facts)}
         directive = Directive.ACCEPT if accepted else Directive.SUCCESS
-        return _delivered(standing, directive, summary.merged_output, summary.outcomes, summary.task_verdicts, ())
-
-    def success(self, standing: Standing, request: ReplanRequest) -> FinalResult:
-        """Near enough: says what is not met."""
-        output, unmet = request.merged_output, unmet_of(request, standing.failed)
-        return _delivered(standing, Directive.SUCCESS, output, request.outcomes, request.task_verdicts, unmet)
+        unmet = unmet_of(end, standing.failed)
+        return _result(standing, directive, end.merged_output, end.outcomes, unmet, known)
 
     async def formed(self, standing: Standing, result: FinalResult, schema: Schema, cause: Envelope) -> FinalResult:
         """The same result with its output as a value of the schema, or with the reason why there is none."""
@@ -131,7 +136,9 @@ class Endings:
         return tuple(move.strip() for move in report.next_moves if move.strip())
 
 
-def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> tuple[UnmetCriterion, ...]:
+def unmet_of(
+    request: OutcomeSummary | ReplanRequest, failed: Sequence[SubTaskOutcome] = ()
+) -> tuple[UnmetCriterion, ...]:
     """Every unmet criterion once, with its reason and the role that answers for it.
 
     `failed`: outcomes of all rounds. Where all calls of the last round were turned away because they had failed
@@ -178,26 +185,6 @@ def open_criteria(outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[Cr
     """The criteria that nothing decided, each once."""
     verdicts = last_verdicts(outcomes, task_verdicts)
     return tuple(dict.fromkeys(verdict.criterion for verdict in verdicts if verdict.verdict == "open"))
-
-
-def _delivered(
-    standing: Standing,
-    directive: Directive,
-    output: str,
-    outcomes: Sequence[SubTaskOutcome],
-    task_verdicts: Sequence[CriterionVerdict],
-    unmet: tuple[UnmetCriterion, ...],
-) -> FinalResult:
-    opened = open_criteria(outcomes, task_verdicts)
-    assurance = assurance_of(last_verdicts(outcomes, task_verdicts))
-    looked = any(outcome.tool_calls for outcome in outcomes)
-    facts: list[ResultFact] = []
-    if assurance is Assurance.UNVERIFIED:
-        facts.append(Unconfirmed(looked=looked, images=standing.images))
-    facts += (LeftOpen(criterion=criterion) for criterion in opened if criterion != standing.request)
-    facts += (FailedLast(command=command) for command in _failing(outcomes))
-    known = {"assurance": assurance, "open": opened, "facts": tuple(facts)}
-    return _result(standing, directive, output, outcomes, unmet, known)
 
 
 def _result(

@@ -206,7 +206,7 @@ class Solver:
             await self._abandon(task, decision, measured, cause)
         elif decision.state is MacroState.SUCCESS:
             standing = self._standing(task, measured)
-            result = self._endings.success(standing, task.last)
+            result = self._endings.delivered(standing, task.last, accepted=False)
             result = await self._formed(task, standing, result, cause)
             self._finish(task, result, cause, self._delivered(task, MegramState.SUCCESS, task.last.outcomes))
         else:
