@@ -92,8 +92,7 @@ class Asker:
 
         Raises ModelError, BudgetExhausted or IdentityRefused.
         """
-        if self._standing.check is not unchecked:
-            await self._standing.check()
+        await self._standing.check()
         own = procedural(self._port.role, contract, simple=simple)
         told = with_images(segments, images, shown=self.known.images)
         system, user = assemble({**own, **together(self._standing.segments, told)})

@@ -227,8 +227,7 @@ def test_failures_are_counted_over_attempts() -> None:
     failures: dict[str, int] = {}
     fails, passes = judging.from_fact(ONE[0], Fact("no")), judging.from_check(ONE[0], CheckResult(True, ""))
     counted = [
-        judging.Attempts(number, failures).counted(verdict)
-        for number, verdict in enumerate((fails, passes, fails), 1)
+        judging.counted(verdict, number, failures) for number, verdict in enumerate((fails, passes, fails), 1)
     ]
     assert [(each.failed_attempts, each.attempts) for each in counted] == [(1, 1), (1, 2), (2, 3)]
 

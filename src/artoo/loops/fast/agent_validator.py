@@ -103,8 +103,8 @@ class AgentValidator:
     async def _judge_attempt(self, record: _Record, result: ExecutionResult, cause: Envelope) -> None:
         record.calls.extend(result.attempt_calls)
         judged = await self._judge(record, result, cause)
-        attempts = judging.Attempts(result.attempt, record.failures)
-        judged = replace(judged, verdicts=tuple(map(attempts.counted, judged.verdicts)))
+        counted = (judging.counted(verdict, result.attempt, record.failures) for verdict in judged.verdicts)
+        judged = replace(judged, verdicts=tuple(counted))
         if result.stuck or any(call.withheld_by == "person" for call in result.attempt_calls):
             judged = replace(judged, final=True)  # a person's no is not tried again
         for verdict in judged.verdicts:

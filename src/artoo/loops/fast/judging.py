@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, TWO_WAYS_AGREE, Criterion, Mode
@@ -24,20 +23,11 @@ from artoo.loops.fast.failure import failure_class_of
 from artoo.loops.fast.report import Judgement
 
 
-@dataclass(frozen=True, slots=True)
-class Attempts:
-    """How often each criterion has failed so far, counting this attempt: the paper's k and N."""
-
-    number: int
-    failures: dict[str, int]
-
-    def counted(self, verdict: CriterionVerdict) -> CriterionVerdict:
-        """The verdict with its k of N."""
-        failed = self.failures.get(verdict.criterion, 0) + (verdict.verdict == "fail")
-        self.failures[verdict.criterion] = failed
-        if (failed, self.number) == (verdict.failed_attempts, verdict.attempts):
-            return verdict
-        return verdict.model_copy(update={"failed_attempts": failed, "attempts": self.number})
+def counted(verdict: CriterionVerdict, attempt: int, failures: dict[str, int]) -> CriterionVerdict:
+    """The verdict with the paper's k of N: of this many attempts, in how many its criterion failed (`failures`)."""
+    failed = failures.get(verdict.criterion, 0) + (verdict.verdict == "fail")
+    failures[verdict.criterion] = failed
+    return verdict.model_copy(update={"failed_attempts": failed, "attempts": attempt})
 
 
 def accountable(failure_class: FailureClass) -> Role:
@@ -66,7 +56,7 @@ def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> l
     """All criteria unmet, because the executor or the infrastructure gave up."""
     reason = result.infrastructure or result.output or "the executor reported failure"
     fact = Fact(reason, class_of_failure(result), failing_identities(result.attempt_calls), contradicts=False)
-    return [from_fact(criterion, fact) for criterion in criteria or (_implied(AGREES_WITH_EVIDENCE),)]
+    return against(criteria, fact)
 
 
 def from_check(criterion: Criterion, check: CheckResult) -> CriterionVerdict:
