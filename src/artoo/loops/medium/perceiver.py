@@ -11,10 +11,10 @@ from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.tags import slug
 from artoo.loops.asking import Asker
 from artoo.loops.attachments import with_images
-from artoo.loops.medium.language import language_of
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.prompts.segments import Segment
+from artoo.words.language import language_of
 
 SESSION_TURNS = 5
 """Earlier turns that R1 sees (v0.8, R1 input contract)."""

@@ -36,7 +36,6 @@ from artoo.loops.medium.endings import Endings, Standing, open_criteria
 from artoo.loops.medium.equipping import Equipping
 from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
-from artoo.loops.medium.language import language_of
 from artoo.loops.medium.lessons import Lesson, Lessons, doubted, found_things
 from artoo.loops.medium.shaping import Schema
 from artoo.loops.medium.stopwatch import Stopwatch
@@ -45,6 +44,7 @@ from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.tools import Offered
+from artoo.words.language import language_of
 
 _HALT_GRACE = 2.0
 """Seconds in which R4b answers a Halt, before R7 delivers without it."""
