@@ -22,8 +22,7 @@ from artoo.contracts.solution import Directive, ReplanRequest, UnmetCriterion
 from artoo.control.decision import MacroState
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.fast.checks import CheckResult
-from artoo.loops.fast.judging import from_check, left_open
-from artoo.loops.fast.report import Judgement
+from artoo.loops.fast.judging import from_check, left_open, verdict_on
 from artoo.loops.medium.blocking import still_open, targets_to_block, tools_to_block
 from artoo.loops.medium.endings import unmet_of
 from artoo.loops.medium.fan_in import (
@@ -177,10 +176,10 @@ def test_what_is_missing_because_a_subtask_is_has_no_class() -> None:
 
 def test_what_nobody_decided_is_open() -> None:
     """A judge without a quote, and every judgement of a small model, leave a criterion open."""
-    passed = Judgement("pass", "seen")
+    passed = verdict_on(CRITERION, "pass", "seen", DecidedBy.JUDGEMENT)
     assert judged(CRITERION, passed, trusted=True).verdict == "pass"
     assert judged(CRITERION, passed, trusted=False).verdict == "open"
-    assert judged(CRITERION, Judgement("open", "no quote"), trusted=True).decided_by is DecidedBy.NOBODY
+    assert judged(CRITERION, left_open(CRITERION, "no quote"), trusted=True).decided_by is DecidedBy.NOBODY
 
 
 def test_the_last_subtask_concludes_what_it_knew() -> None:

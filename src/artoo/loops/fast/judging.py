@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, TWO_WAYS_AGREE, Criterion, Mode
@@ -20,7 +21,24 @@ from artoo.contracts.roles import Role
 from artoo.loops.fast.checks import CheckResult
 from artoo.loops.fast.facts import Fact
 from artoo.loops.fast.failure import failure_class_of
-from artoo.loops.fast.report import Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was decided about an attempt. `advice`: the judge's, for the next. `final`: no correction can help.
+    `hopeless`: no other plan can. `output`: delivered instead.
+    """
+
+    verdicts: tuple[CriterionVerdict, ...]
+    advice: str = ""
+    final: bool = False
+    hopeless: bool = False
+    output: str = ""
+
+    @property
+    def failed(self) -> tuple[CriterionVerdict, ...]:
+        """The verdicts that stand against it."""
+        return tuple(verdict for verdict in self.verdicts if verdict.verdict == "fail")
 
 
 def counted(verdict: CriterionVerdict, attempt: int, failures: dict[str, int]) -> CriterionVerdict:
@@ -62,7 +80,7 @@ def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> l
 def from_check(criterion: Criterion, check: CheckResult) -> CriterionVerdict:
     """A criterion that its check alone decides."""
     verdict = "pass" if check.passed else "fail"
-    return _verdict(criterion, verdict, check.evidence, DecidedBy.CHECK, check.failure_class, check.identities)
+    return verdict_on(criterion, verdict, check.evidence, DecidedBy.CHECK, check.failure_class, check.identities)
 
 
 def missed_by(verdict: CriterionVerdict, fact: Fact) -> CriterionVerdict:
@@ -83,31 +101,25 @@ def against(criteria: Sequence[Criterion], fact: Fact) -> list[CriterionVerdict]
 
 def from_fact(criterion: Criterion, fact: Fact) -> CriterionVerdict:
     """A criterion that a fact fails."""
-    verdict = _verdict(criterion, "fail", fact.message, DecidedBy.FACT, fact.failure_class, fact.identities)
+    verdict = verdict_on(criterion, "fail", fact.message, DecidedBy.FACT, fact.failure_class, fact.identities)
     return verdict.model_copy(update={"contradicted": fact.contradicts})
 
 
 def from_agreement(criterion: Criterion | None, evidence: str) -> CriterionVerdict:
     """A criterion that two ways decide."""
-    return _verdict(criterion or _implied(TWO_WAYS_AGREE), "pass", evidence, DecidedBy.AGREEMENT)
-
-
-def from_judge(criterion: Criterion, judgement: Judgement) -> CriterionVerdict:
-    """A criterion that only a model could decide."""
-    by = DecidedBy.NOBODY if judgement.verdict == "open" else DecidedBy.JUDGEMENT
-    return _verdict(criterion, judgement.verdict, judgement.evidence, by, judgement.failure_class)
+    return verdict_on(criterion or _implied(TWO_WAYS_AGREE), "pass", evidence, DecidedBy.AGREEMENT)
 
 
 def left_open(criterion: Criterion | None, reason: str) -> CriterionVerdict:
     """A criterion that nothing decided."""
-    return _verdict(criterion or _implied(TWO_WAYS_AGREE), "open", reason, DecidedBy.NOBODY)
+    return verdict_on(criterion or _implied(TWO_WAYS_AGREE), "open", reason, DecidedBy.NOBODY)
 
 
 def _implied(text: str) -> Criterion:
     return Criterion(text=text, mode=Mode.VERIFIABLE)
 
 
-def _verdict(
+def verdict_on(
     criterion: Criterion,
     verdict: Literal["pass", "fail", "open"],
     evidence: str | Reason,

@@ -12,8 +12,7 @@ from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.roles import Role
 from artoo.loops.fast.facts import Fact
-from artoo.loops.fast.judging import from_fact, from_judge, left_open
-from artoo.loops.fast.report import Judgement
+from artoo.loops.fast.judging import from_fact, left_open
 
 
 @dataclass(slots=True)
@@ -114,10 +113,10 @@ def unfinished(verdict: CriterionVerdict) -> CriterionVerdict:
     return verdict.model_copy(update={"failure_class": None})
 
 
-def judged(criterion: Criterion, judgement: Judgement, *, trusted: bool) -> CriterionVerdict:
+def judged(criterion: Criterion, verdict: CriterionVerdict, *, trusted: bool) -> CriterionVerdict:
     """What the writer of the answer says about a criterion; of a small model it decides nothing."""
     untrusted = left_open(criterion, "the judgement of a small model decides nothing")
-    return of_the_whole(from_judge(criterion, judgement) if trusted else untrusted)
+    return of_the_whole(verdict if trusted else untrusted)
 
 
 def not_judged(criterion: Criterion) -> CriterionVerdict:

@@ -180,8 +180,8 @@ class MetaValidator:
     def _read(self, criteria: Sequence[Criterion], merged: Merged) -> dict[str, CriterionVerdict]:
         trusted = not self._asker.known.small
         return {
-            each.text: judged(each, judgement, trusted=trusted)
-            for each, judgement in zip(criteria, merged.judgements, strict=True)
+            each.text: judged(each, verdict, trusted=trusted)
+            for each, verdict in zip(criteria, merged.verdicts, strict=True)
         }
 
     async def _checked(
