@@ -175,8 +175,8 @@ async def _still_missing(
     changed = any(call.changes for call in result.tool_calls)
     wider = seen.wider(await source.difference() if changed else "", await around())
     missing = ungrounded(result.output, wider)
-    gone = [each for each in missing if each.token.kind == "path" and not await _is_there(each.token.text, source)]
-    return tuple(each for each in missing if each.token.kind != "path" or each in gone)
+    left = [each for each in missing if each.token.kind != "path" or not await _is_there(each.token.text, source)]
+    return tuple(left)
 
 
 async def _on_disk(names: Iterable[str], source: EvidenceSource) -> str | None:

@@ -26,6 +26,7 @@ from artoo.contracts.solution import (
     UnmetCriterion,
 )
 from artoo.loops.asking import Asker
+from artoo.loops.medium.gaps import verdicts_of
 from artoo.loops.medium.shaping import Schema, Shaper
 from artoo.prompts.segments import Segment
 
@@ -77,7 +78,7 @@ class Endings:
     def delivered(self, standing: Standing, end: OutcomeSummary | ReplanRequest, *, accepted: bool) -> FinalResult:
         """What was reached, and what of it is unmet or open; `accepted` when nothing is."""
         opened = open_criteria(end.outcomes, end.task_verdicts)
-        assurance = assurance_of(last_verdicts(end.outcomes, end.task_verdicts))
+        assurance = assurance_of(verdicts_of(end.outcomes, end.task_verdicts))
         looked = any(outcome.tool_calls for outcome in end.outcomes)
         facts: list[ResultFact] = []
         if assurance is Assurance.UNVERIFIED:
@@ -158,7 +159,7 @@ def unmet_of(
         for verdict in outcome.criteria_verdicts
     }
     unmet: dict[str, UnmetCriterion] = {}
-    for verdict in last_verdicts(request.outcomes, request.task_verdicts):
+    for verdict in verdicts_of(request.outcomes, request.task_verdicts):
         if verdict.verdict == "fail":
             said = known.get(verdict.criterion, verdict) if verdict.criterion in turned_away else verdict
             unmet.setdefault(
@@ -174,16 +175,9 @@ def unmet_of(
     return tuple(unmet.values())
 
 
-def last_verdicts(
-    outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[CriterionVerdict]
-) -> tuple[CriterionVerdict, ...]:
-    """Every verdict that an ending rests on: those of the subtasks, then those of the task."""
-    return (*(verdict for outcome in outcomes for verdict in outcome.criteria_verdicts), *task_verdicts)
-
-
 def open_criteria(outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[CriterionVerdict]) -> tuple[str, ...]:
     """The criteria that nothing decided, each once."""
-    verdicts = last_verdicts(outcomes, task_verdicts)
+    verdicts = verdicts_of(outcomes, task_verdicts)
     return tuple(dict.fromkeys(verdict.criterion for verdict in verdicts if verdict.verdict == "open"))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from pydantic import Field
 
 from artoo.contracts.base import Contract
@@ -48,11 +50,9 @@ class Perceiver:
     async def _perceive(self, envelope: Envelope, request: UserRequest) -> TaskSpec:
         answer: TaskSpecAnswer | None = None
         if request.history or self._always_ask:
-            try:
+            # Without a usable answer the person's own words are a faithful restatement, if a less convenient one.
+            with suppress(ModelAnswerInvalid):
                 answer = await self._ask(envelope, request)
-            except ModelAnswerInvalid:
-                # The person's own words are a faithful restatement, if a less convenient one.
-                answer = None
         intent = request.text if answer is None else answer.intent
         return TaskSpec(
             task_id=slug(intent),

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, cast
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.criteria import CheckAmended
@@ -35,7 +34,7 @@ from artoo.loops.medium.blocking import still_open, targets_to_block, tools_to_b
 from artoo.loops.medium.endings import Endings, Standing, open_criteria
 from artoo.loops.medium.equipping import Equipping
 from artoo.loops.medium.experience import Experience
-from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
+from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure, verdicts_of
 from artoo.loops.medium.lessons import Lesson, Lessons, doubted, found_things
 from artoo.loops.medium.shaping import Schema
 from artoo.loops.medium.stopwatch import Stopwatch
@@ -234,7 +233,7 @@ class Solver:
             blocked_tools=task.blocked_tools,
             blocked_targets=task.blocked_targets,
             failed_criterion=_first_unmet(task.last),
-            failure_class=cast('Literal["logical", "environmental", "mixed"]', measured.gap.failure_class),
+            failure_class=measured.gap.failure_class,
             budget_pressure=measured.terms.cost,
             grad_l=measured.gradient,
             urgency=self._trajectory.urgency(measured).value,
@@ -389,6 +388,6 @@ def _ending(result: FinalResult, task: _Task, *, may_ask: bool) -> Ending:
 
 
 def _first_unmet(request: ReplanRequest) -> str:
-    verdicts = [*(v for outcome in request.outcomes for v in outcome.criteria_verdicts), *request.task_verdicts]
+    verdicts = verdicts_of(request.outcomes, request.task_verdicts)
     unmet = (verdict.criterion for verdict in verdicts if verdict.verdict == "fail")
     return next(unmet, request.gap_summary[:200])
