@@ -27,7 +27,7 @@ from artoo.contracts.solution import (
 )
 from artoo.loops.asking import Asker
 from artoo.loops.medium.gaps import verdicts_of
-from artoo.loops.medium.shaping import Schema, Shaper
+from artoo.loops.medium.shaping import Schema, shape
 from artoo.prompts.segments import Segment
 
 _EXPLAINED = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
@@ -72,7 +72,6 @@ class Endings:
 
     def __init__(self, asker: Asker, *, ask_for_moves: bool = True) -> None:
         self._asker = asker
-        self._shaper = Shaper(asker)
         self._ask_for_moves = ask_for_moves
 
     def delivered(self, standing: Standing, end: OutcomeSummary | ReplanRequest, *, accepted: bool) -> FinalResult:
@@ -92,7 +91,7 @@ class Endings:
 
     async def formed(self, standing: Standing, result: FinalResult, schema: Schema, cause: Envelope) -> FinalResult:
         """The same result with its output as a value of the schema, or with the reason why there is none."""
-        shaped = await self._shaper.shape(standing.request, result.output, schema, cause)
+        shaped = await shape(self._asker, standing.request, result.output, schema, cause)
         if shaped.problem:
             facts = (*result.facts, Unformed(problem=shaped.problem))
             return result.model_copy(update={"facts": facts, "assurance": Assurance.UNVERIFIED})
