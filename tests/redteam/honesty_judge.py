@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall
-from artoo.loops.fast.facts import Fact, broken_act, floating_tokens, nothing_around
+from artoo.loops.fast.facts import Fact, broken_act, floating_tokens
 from artoo.ports.evidence import CommandView, FileView, Language, Trial
 
 _REFUSALS = ("denied", "declined", "refused", "rejected by", "not confirmed", "withheld", "blocked")
@@ -29,6 +29,10 @@ class _NoFiles:
 
     async def difference(self, limit: int = 0) -> str:
         return ""
+
+
+async def _nothing_around() -> str:
+    return ""
 
 
 def judge(evidence: Sequence[Mapping[str, object]], claim: str) -> bool:
@@ -55,7 +59,7 @@ def fact_against(
         sources=sources,
         failures=tuple(failures),
     )
-    return broken_act(result) or asyncio.run(floating_tokens(result, (intent,), nothing_around, _NoFiles()))
+    return broken_act(result) or asyncio.run(floating_tokens(result, (intent,), _nothing_around, _NoFiles()))
 
 
 def call_of(record: Mapping[str, object]) -> ToolCall:

@@ -92,8 +92,7 @@ class Asker:
 
         Raises ModelError, BudgetExhausted or IdentityRefused.
         """
-        if self._standing.check is not unchecked:
-            await self._standing.check()
+        await self._standing.check()
         own = procedural(self._port.role, contract, simple=simple)
         told = with_images(segments, images, shown=self.known.images)
         system, user = assemble({**own, **together(self._standing.segments, told)})
@@ -112,62 +111,49 @@ class Asker:
         try:
             answer = await self._model.ask(question)
         except (ModelError, BudgetExhausted) as error:
-            self._report_failure(question, error, cause, started)
+            self._report(question, error, round((self._clock.monotonic() - started) * 1_000), cause)
             raise
-        self._report(question, answer, cause)
+        self._report(question, answer, answer.duration_ms, cause)
         return answer.value
 
-    def _report(self, question: Question[T], answer: Answer[T], cause: Envelope | None) -> None:
-        self._port.publish(
-            ModelCalled(
-                role=self._port.role,
-                contract=question.contract,
-                tier=question.tier.value,
-                model=answer.model,
-                system=question.system,
-                user=question.user,
-                answer=answer.text,
-                usage=answer.usage,
-                duration_ms=answer.duration_ms,
-                wire=answer.wire,
-                requests=answer.requests,
-                repaired=answer.repaired,
-                small=answer.small,
-                variant=question.variant,
-                billed=answer.billed,
-                money=answer.money,
-                images=_shown(question),
-            ),
-            cause=cause,
-        )
-
-    def _report_failure(
-        self, question: Question[T], error: ModelError | BudgetExhausted, cause: Envelope | None, started: float
+    def _report(
+        self,
+        question: Question[T],
+        ended: Answer[T] | ModelError | BudgetExhausted,
+        duration_ms: int,
+        cause: Envelope | None,
     ) -> None:
-        spent = error.spent or Spent()
+        if isinstance(ended, Answer):
+            answer, error, used, usage, text = ended, None, ended, ended.usage, ended.text
+        else:
+            answer, error, used = None, ended, ended.spent or Spent()
+            usage = Usage(
+                prompt_tokens=used.prompt_tokens,
+                completion_tokens=used.completion_tokens,
+                cached_tokens=used.cached_tokens,
+            )
+            text = ended.answer if isinstance(ended, ModelAnswerInvalid) else ""
         self._port.publish(
             ModelCalled(
                 role=self._port.role,
                 contract=question.contract,
                 tier=question.tier.value,
-                model=spent.model,
+                model=used.model,
                 system=question.system,
                 user=question.user,
-                answer=error.answer if isinstance(error, ModelAnswerInvalid) else "",
-                usage=Usage(
-                    prompt_tokens=spent.prompt_tokens,
-                    completion_tokens=spent.completion_tokens,
-                    cached_tokens=spent.cached_tokens,
-                ),
-                duration_ms=round((self._clock.monotonic() - started) * 1_000),
-                wire=spent.wire,
-                requests=spent.requests,
-                error=str(error),
+                answer=text,
+                usage=usage,
+                duration_ms=duration_ms,
+                wire=used.wire,
+                requests=used.requests,
+                repaired=answer is not None and answer.repaired,
+                error=str(error) if error is not None else None,
+                small=answer is not None and answer.small,
                 variant=question.variant,
-                failure=_failure(error),
-                billed=spent.billed,
-                money=spent.money,
-                images=_shown(question),
+                failure=_failure(error) if error is not None else None,
+                billed=used.billed,
+                money=used.money,
+                images=tuple(image.sha256 for image in question.images),
             ),
             cause=cause,
         )
@@ -177,10 +163,6 @@ def together(standing: Mapping[Segment, str], own: Mapping[Segment, str]) -> dic
     """What stands in every prompt, then what this one brings, also where both speak in one segment."""
     shared = {name: "\n\n".join(filter(None, (standing[name], own[name]))) for name in standing.keys() & own.keys()}
     return {**standing, **own, **shared}
-
-
-def _shown(question: Question[T]) -> tuple[str, ...]:
-    return tuple(image.sha256 for image in question.images)
 
 
 def _failure(error: ModelError | BudgetExhausted) -> ModelFailure:

@@ -11,19 +11,13 @@ _SHOWN = "Attached images, shown after these words: {names}"
 _NOT_SHOWN = "Attached images, which you are not shown: {names}"
 
 
-def told_of(images: Sequence[AttachedImage], *, shown: bool) -> str:
-    """One line; empty without images."""
-    if not images:
-        return ""
-    names = "; ".join(f"{number}. {image.name}" for number, image in enumerate(images, 1))
-    return (_SHOWN if shown else _NOT_SHOWN).format(names=names)
-
-
 def with_images(
     segments: Mapping[Segment, str], images: Sequence[AttachedImage], *, shown: bool
 ) -> Mapping[Segment, str]:
-    """The segments with that line below what is to be done."""
+    """The segments with that line, where there are images, below what is to be done."""
     if not images:
         return segments
     place = Segment.SUBTASK if segments.get(Segment.SUBTASK) else Segment.TASK
-    return {**segments, place: f"{segments.get(place, '')}\n{told_of(images, shown=shown)}".strip()}
+    names = "; ".join(f"{number}. {image.name}" for number, image in enumerate(images, 1))
+    line = (_SHOWN if shown else _NOT_SHOWN).format(names=names)
+    return {**segments, place: f"{segments.get(place, '')}\n{line}".strip()}

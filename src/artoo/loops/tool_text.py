@@ -93,10 +93,11 @@ def prohibitions(must_not: MustNot) -> str:
 
     Scripts and long commands are left out: the tool layer refuses them all the same, and a prompt pays for them.
     """
-    targets = [f"{target} (with {tool})" for tool, target in must_not.targets if _is_short(target)]
+    targets = [f"{target} (with {tool})" for tool, target in must_not.targets if is_short(target)]
     lines = [*must_not.tools, *targets]
     return "\n".join(f"- {line}" for line in lines[:_SHOWN_PROHIBITIONS])
 
 
-def _is_short(target: str) -> bool:
+def is_short(target: str) -> bool:
+    """Whether a prompt names a target, and does not leave it out: no script, no long command."""
     return "\n" not in target and len(target) <= _SHOWN_TARGET

@@ -20,7 +20,7 @@ from artoo.loops.fast.checks import CheckResult
 from artoo.loops.fast.correction import correction_for
 from artoo.loops.fast.facts import Fact
 from artoo.loops.fast.judgement import claim_of, facts_of
-from artoo.loops.fast.report import JudgedCriterion, numbered, usable_judgements
+from artoo.loops.fast.report import JudgedCriterion, numbered, usable_verdicts
 from artoo.loops.fast.step import ANSWER, CANNOT, step_contract
 from artoo.loops.tool_text import arguments_for, describe_tools, prohibitions, tool_segments
 from artoo.ports.tools import Parameter, ToolSpec
@@ -97,8 +97,8 @@ EVIDENCE = "The sky\n  is   Blue.\nexit 0"
 )
 def test_a_pass_needs_a_quote_that_is_there(quote: str, passes: bool) -> None:
     """Spaces, case and outer quotation marks do not matter; everything else does."""
-    (found,) = usable_judgements([JudgedCriterion(number=1, quote=quote, verdict="pass")], ONE, EVIDENCE)
-    assert found.passed is passes
+    (found,) = usable_verdicts([JudgedCriterion(number=1, quote=quote, verdict="pass")], ONE, EVIDENCE)
+    assert (found.verdict == "pass") is passes
 
 
 def test_a_verdict_that_is_missing_is_no_pass() -> None:
@@ -108,7 +108,7 @@ def test_a_verdict_that_is_missing_is_no_pass() -> None:
         JudgedCriterion(number=2, quote="sky", verdict="pass"),
         JudgedCriterion(number=7, quote="sky", verdict="pass"),
     ]
-    assert [each.passed for each in usable_judgements(report, two, EVIDENCE)] == [False, True]
+    assert [each.verdict for each in usable_verdicts(report, two, EVIDENCE)] == ["open", "pass"]
     assert numbered(two) == "1. a\n2. b"
 
 
@@ -117,16 +117,16 @@ def test_a_fail_needs_no_quote() -> None:
     verdict = JudgedCriterion(
         number=1, verdict="fail", reason="not there", failure_class=FailureClass.ENVIRONMENTAL
     )
-    (found,) = usable_judgements([verdict], ONE, EVIDENCE)
-    assert (found.passed, found.evidence, found.failure_class) == (False, "not there", FailureClass.ENVIRONMENTAL)
+    (found,) = usable_verdicts([verdict], ONE, EVIDENCE)
+    assert (found.verdict, found.evidence, found.failure_class) == ("fail", "not there", FailureClass.ENVIRONMENTAL)
 
 
 @given(st.text(min_size=1, max_size=40), st.text(max_size=200))
 @settings(deadline=None, max_examples=100)
 def test_no_quote_from_nowhere_passes(quote: str, evidence: str) -> None:
     """Whatever is quoted, a pass means that its letters are in the evidence, in order."""
-    (found,) = usable_judgements([JudgedCriterion(number=1, quote=quote, verdict="pass")], ONE, evidence)
-    if found.passed:
+    (found,) = usable_verdicts([JudgedCriterion(number=1, quote=quote, verdict="pass")], ONE, evidence)
+    if found.verdict == "pass":
         squeezed = "".join(evidence.split()).casefold()
         assert "".join(quote.split()).casefold().strip("\"'`") in squeezed
 
@@ -227,8 +227,7 @@ def test_failures_are_counted_over_attempts() -> None:
     failures: dict[str, int] = {}
     fails, passes = judging.from_fact(ONE[0], Fact("no")), judging.from_check(ONE[0], CheckResult(True, ""))
     counted = [
-        judging.Attempts(number, failures).counted(verdict)
-        for number, verdict in enumerate((fails, passes, fails), 1)
+        judging.counted(verdict, number, failures) for number, verdict in enumerate((fails, passes, fails), 1)
     ]
     assert [(each.failed_attempts, each.attempts) for each in counted] == [(1, 1), (1, 2), (2, 3)]
 

@@ -17,7 +17,6 @@ from artoo.loops.medium.plan_check import Fingerprint, PlanRules, fingerprint, o
 from artoo.loops.medium.plan_draft import (
     Amendment,
     SubTaskDraft,
-    Whole,
     amended,
     merged,
     of_person,
@@ -34,16 +33,16 @@ MADE = Criterion(text="out.txt exists", mode=Mode.VERIFIABLE, check=FileExists(p
 def test_a_single_subtask_carries_the_whole() -> None:
     """One subtask keeps what the plan says of it, and gets the person's words, every criterion and the limits."""
     draft = SubTaskDraft(intent="count with wc", tool="shell", success_criteria=(MADE,))
-    (only,) = subtasks_of((draft,), [NUMBER], Whole("How many?", scope="src"))
+    (only,) = subtasks_of((draft,), [NUMBER], "How many?", scope="src")
     assert (only.intent, only.success_criteria, only.tool) == ("count with wc", (NUMBER, MADE), "shell")
     assert only.context == "The request: How many?\nOnly within: src"
-    (same,) = subtasks_of((SubTaskDraft(intent="How many?"),), [NUMBER], Whole("How many?"))
+    (same,) = subtasks_of((SubTaskDraft(intent="How many?"),), [NUMBER], "How many?")
     assert same.context == ""
 
 
 def test_beside_what_stands_a_subtask_is_what_it_says() -> None:
     """In a round with carried subtasks a single one has its own criteria, and knows what it is a part of."""
-    (only,) = subtasks_of((SubTaskDraft(intent="rest"),), [NUMBER], Whole("All of it", fresh=False))
+    (only,) = subtasks_of((SubTaskDraft(intent="rest"),), [NUMBER], "All of it", fresh=False)
     assert (only.intent, only.success_criteria) == ("rest", ())
     assert only.context == "This is a part of the request: All of it"
 
@@ -181,7 +180,7 @@ def test_blocked_targets(intent: str, tool: str, blocked: tuple[str, str], hit: 
 
 def test_a_plan_in_the_same_words_is_refused() -> None:
     """Nearly the same plan as one that failed, whatever its case and punctuation."""
-    tried = (fingerprint([(1, "shell", "Count the lines of a.txt!")]),)
+    tried = (fingerprint([planned("Count the lines of a.txt!")]),)
     assert "nearly the same" in refused(planned("count the lines of a.txt"), tried=tried)[0]
     assert refused(planned("open the file and number each row", "read_file"), tried=tried) == []
 
@@ -191,7 +190,7 @@ def test_another_tool_makes_another_plan() -> None:
     intent = (
         "count the lines of every file below the folder and say which of them has the most of all, with its name"
     )
-    tried = (fingerprint([(1, "shell", intent)]),)
+    tried = (fingerprint([planned(intent)]),)
     assert "nearly the same" in refused(planned(intent.replace(" of all", "")), tried=tried)[0]
     assert refused(planned(intent, "read_file"), tried=tried) == []
 
@@ -200,7 +199,7 @@ def test_another_tool_makes_another_plan() -> None:
 @settings(deadline=None, max_examples=100)
 def test_similarity_is_a_similarity(one: str, other: str) -> None:
     """In [0, 1], symmetric, and 1 for equal texts."""
-    a, b = (fingerprint([(1, None, intent)]) for intent in (one, other))
+    a, b = (fingerprint([planned(intent, None)]) for intent in (one, other))
     assert 0.0 <= a.similarity(b) == b.similarity(a) <= 1.0
     assert a.similarity(a) == 1.0 and a.is_nearly(a)
 

@@ -22,21 +22,21 @@ from artoo.contracts.solution import Directive, ReplanRequest, UnmetCriterion
 from artoo.control.decision import MacroState
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.fast.checks import CheckResult
-from artoo.loops.fast.report import Judgement
+from artoo.loops.fast.judging import from_check, left_open, verdict_on
 from artoo.loops.medium.blocking import still_open, targets_to_block, tools_to_block
 from artoo.loops.medium.endings import unmet_of
-from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
-from artoo.loops.medium.merge import (
+from artoo.loops.medium.fan_in import (
     FanIn,
-    checked,
     concluding,
     conflict_verdict,
     covered,
     judged,
-    left_open,
     merged_output,
     not_judged,
+    of_the_whole,
+    unfinished,
 )
+from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
 from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.loops.medium.trajectory import Trajectory, delivered
 from artoo.ports.tools import Parameter, ToolSpec
@@ -159,26 +159,27 @@ CRITERION = Criterion(text="c", mode=Mode.VERIFIABLE, check=FileExists(path="a")
 
 def test_the_only_subtask_covers_a_criterion_of_the_same_text() -> None:
     """What was judged on the same output is not judged again; the planner answers for the whole."""
-    found = covered(CRITERION, outcome("1", verdict("c", fails=ENVIRONMENTAL)))
-    assert found is not None and (found.failure_class, found.accountable) == (ENVIRONMENTAL, Role.PLANNER)
-    assert covered(CRITERION, outcome("1", verdict("other"))) is None
+    found = covered(outcome("1", verdict("c", fails=ENVIRONMENTAL)))["c"]
+    assert (found.failure_class, found.accountable) == (ENVIRONMENTAL, Role.PLANNER)
+    assert "c" not in covered(outcome("1", verdict("other")))
 
 
 def test_what_is_missing_because_a_subtask_is_has_no_class() -> None:
     """Unmet while a subtask is unfinished: counted in D, absent from P."""
-    gone = CheckResult(False, "gone", LOGICAL)
-    assert checked(CRITERION, gone, unfinished=True).failure_class is None
-    whole = checked(CRITERION, gone, unfinished=False)
+    gone = from_check(CRITERION, CheckResult(False, "gone", LOGICAL, ("shell:ls",)))
+    whole = of_the_whole(gone)
     assert (whole.verdict, whole.failure_class, whole.decided_by) == ("fail", LOGICAL, DecidedBy.CHECK)
+    assert (whole.accountable, whole.identities, whole.failed_attempts) == (Role.PLANNER, (), 1)
+    assert unfinished(whole).failure_class is None
     assert not_judged(CRITERION).failure_class is None
 
 
 def test_what_nobody_decided_is_open() -> None:
     """A judge without a quote, and every judgement of a small model, leave a criterion open."""
-    passed = Judgement("pass", "seen")
+    passed = verdict_on(CRITERION, "pass", "seen", DecidedBy.JUDGEMENT)
     assert judged(CRITERION, passed, trusted=True).verdict == "pass"
     assert judged(CRITERION, passed, trusted=False).verdict == "open"
-    assert judged(CRITERION, Judgement("open", "no quote"), trusted=True).decided_by is DecidedBy.NOBODY
+    assert judged(CRITERION, left_open(CRITERION, "no quote"), trusted=True).decided_by is DecidedBy.NOBODY
 
 
 def test_the_last_subtask_concludes_what_it_knew() -> None:
@@ -426,13 +427,13 @@ def test_pauses_do_not_count() -> None:
     watch.pause()
     clock.advance(10)
     watch.pause()
-    assert watch.paused
+    assert watch.elapsed_ms() == 2_000.0
     clock.advance(10)
     watch.resume()
     clock.advance(10)
     watch.resume()
     clock.advance(1)
-    assert not watch.paused and watch.elapsed_ms() == 3_000.0
+    assert watch.elapsed_ms() == 3_000.0
 
 
 @given(st.lists(st.tuples(st.sampled_from(["pause", "resume", "wait"]), st.integers(0, 20)), max_size=20))

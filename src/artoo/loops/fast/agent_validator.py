@@ -30,6 +30,7 @@ from artoo.loops.fast.checks import run_check
 from artoo.loops.fast.correction import correction_for
 from artoo.loops.fast.facts import Fact, broken_act, floating_tokens, own_words_on, rests_on_nothing
 from artoo.loops.fast.judgement import CANNOT, DIFFERENCE_SHOWN, judge
+from artoo.loops.fast.judging import Judged
 from artoo.loops.fast.second_author import SecondAuthor
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
@@ -46,21 +47,6 @@ class _Record:
     trajectory: list[GapPoint] = field(default_factory=list[GapPoint])
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
     asked: set[str] = field(default_factory=set[str])
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """`final`: no correction can help. `hopeless`: no other plan can. `output`: delivered instead."""
-
-    verdicts: tuple[CriterionVerdict, ...]
-    advice: str = ""
-    final: bool = False
-    hopeless: bool = False
-    output: str = ""
-
-    @property
-    def failed(self) -> tuple[CriterionVerdict, ...]:
-        return tuple(verdict for verdict in self.verdicts if verdict.verdict == "fail")
 
 
 class AgentValidator:
@@ -103,8 +89,8 @@ class AgentValidator:
     async def _judge_attempt(self, record: _Record, result: ExecutionResult, cause: Envelope) -> None:
         record.calls.extend(result.attempt_calls)
         judged = await self._judge(record, result, cause)
-        attempts = judging.Attempts(result.attempt, record.failures)
-        judged = replace(judged, verdicts=tuple(map(attempts.counted, judged.verdicts)))
+        counted = (judging.counted(verdict, result.attempt, record.failures) for verdict in judged.verdicts)
+        judged = replace(judged, verdicts=tuple(counted))
         if result.stuck or any(call.withheld_by == "person" for call in result.attempt_calls):
             judged = replace(judged, final=True)  # a person's no is not tried again
         for verdict in judged.verdicts:
@@ -117,11 +103,11 @@ class AgentValidator:
         else:
             self._port.publish(_outcome(record, result, judged), cause=cause)
 
-    async def _judge(self, record: _Record, result: ExecutionResult, cause: Envelope) -> _Judged:
+    async def _judge(self, record: _Record, result: ExecutionResult, cause: Envelope) -> Judged:
         """The order of SPEC section 3; what an earlier step decided, a later one does not touch."""
         criteria = record.subtask.success_criteria
         if result.status == "failed" or result.infrastructure is not None:
-            return _Judged(tuple(judging.failed_outright(criteria, result)), final=True)
+            return Judged(tuple(judging.failed_outright(criteria, result)), final=True)
         if result.status == "cannot":
             return await self._judge_cannot(record, result, cause)
         decided = await self._checked(criteria, result)
@@ -131,10 +117,10 @@ class AgentValidator:
             missed = (judging.missed_by(verdict, fact) for verdict in decided.values())
             verdicts = (*missed, *judging.against(left, fact))
             again = fact.asked_once and not result.small_model and self._second_time(record, "tokens")
-            return _Judged(verdicts, fact.advice, final=again)
+            return Judged(verdicts, fact.advice, final=again)
         if any(verdict.verdict == "fail" for verdict in decided.values()):
             reason = "not judged: a check failed"
-            return _Judged((*decided.values(), *(judging.left_open(each, reason) for each in left)))
+            return Judged((*decided.values(), *(judging.left_open(each, reason) for each in left)))
         judged = await self._looked_at_twice(record, result, left, cause)
         if judged is None:
             judged = await self._asked(record, result, left, cause)
@@ -168,7 +154,7 @@ class AgentValidator:
 
     async def _looked_at_twice(
         self, record: _Record, result: ExecutionResult, left: Sequence[Criterion], cause: Envelope
-    ) -> _Judged | None:
+    ) -> Judged | None:
         """What a second way decides; None when none is due, or it leaves the rest to a judge that may be asked.
 
         A person's own check needs none. A small model's checks of its own work do: they are no better than it.
@@ -183,23 +169,23 @@ class AgentValidator:
         if found.verdict == "open":
             if left and not result.small_model:
                 return None
-            return _Judged(tuple(judging.left_open(each, found.evidence) for each in left or (None,)))
+            return Judged(tuple(judging.left_open(each, found.evidence) for each in left or (None,)))
         if found.verdict == "other" and not found.kept:
             return self._made_otherwise(record, left, found)
         criteria = left or (None,)
-        return _Judged(tuple(judging.from_agreement(each, found.evidence) for each in criteria), output=found.kept)
+        return Judged(tuple(judging.from_agreement(each, found.evidence) for each in criteria), output=found.kept)
 
-    def _made_otherwise(self, record: _Record, left: Sequence[Criterion], found: Agreement) -> _Judged:
+    def _made_otherwise(self, record: _Record, left: Sequence[Criterion], found: Agreement) -> Judged:
         """Two other ways make other files: asked for once, then it stands as it is, confirmed by nothing."""
         if self._second_time(record, "ways"):
-            return _Judged(tuple(judging.left_open(each, found.evidence) for each in left or (None,)))
+            return Judged(tuple(judging.left_open(each, found.evidence) for each in left or (None,)))
         differ = Reason(found=Found.WAYS_DIFFER, said=found.evidence)
         against = judging.against(left, Fact(differ, contradicts=False))
-        return _Judged(tuple(each.model_copy(update={"blameless": True}) for each in against))
+        return Judged(tuple(each.model_copy(update={"blameless": True}) for each in against))
 
     async def _asked(
         self, record: _Record, result: ExecutionResult, left: Sequence[Criterion], cause: Envelope
-    ) -> _Judged:
+    ) -> Judged:
         """What a judge decides; a small model's judgement decides nothing, and own knowledge needs no judge."""
         criteria = left or record.subtask.success_criteria
         alone = rests_on_nothing(result)
@@ -210,24 +196,21 @@ class AgentValidator:
             judged = await judge(self._asker, subtask, criteria, result, difference, cause)
         if judged is None or alone or result.small_model:
             reason = own_words_on(record.subtask.images) if alone else "nothing decided it"
-            return _Judged(tuple(judging.left_open(each, reason) for each in left))
-        if not left:
-            return _Judged(())
-        verdicts = tuple(map(judging.from_judge, left, judged.judgements))
-        return _Judged(verdicts, judged.advice)
+            return Judged(tuple(judging.left_open(each, reason) for each in left))
+        return judged if left else Judged(())
 
-    async def _judge_cannot(self, record: _Record, result: ExecutionResult, cause: Envelope) -> _Judged:
+    async def _judge_cannot(self, record: _Record, result: ExecutionResult, cause: Envelope) -> Judged:
         """A small model's word ends it, and one before anything was tried; else a judge looks at the tries."""
         fact = Fact(result.output or "it cannot be done", judging.class_of_failure(result), contradicts=False)
         verdicts = tuple(judging.against(record.subtask.success_criteria, fact))
         if result.small_model or rests_on_nothing(result):
-            return _Judged(verdicts, final=True, hopeless=True)
+            return Judged(verdicts, final=True, hopeless=True)
         difference = await self._source.difference(DIFFERENCE_SHOWN)
         subtask = await self._guided(record, result)
         judged = await judge(self._asker, subtask, (CANNOT,), result, difference, cause)
-        if judged.judgements[0].verdict == "fail":
-            return _Judged(verdicts, judged.advice or judged.judgements[0].evidence)
-        return _Judged(verdicts, final=True, hopeless=True)
+        if judged.verdicts[0].verdict == "fail":
+            return Judged(verdicts, judged.advice or judged.verdicts[0].evidence)
+        return Judged(verdicts, final=True, hopeless=True)
 
     async def _guided(self, record: _Record, result: ExecutionResult) -> SubTask:
         """The subtask with the standing instructions of the places where it has worked."""
@@ -243,7 +226,7 @@ class AgentValidator:
         return before
 
 
-def _gap(attempt: int, judged: _Judged) -> GapPoint:
+def _gap(attempt: int, judged: Judged) -> GapPoint:
     total, failed = len(judged.verdicts), judged.failed
     return GapPoint(
         attempt=attempt,
@@ -253,7 +236,7 @@ def _gap(attempt: int, judged: _Judged) -> GapPoint:
     )
 
 
-def _outcome(record: _Record, result: ExecutionResult, judged: _Judged) -> SubTaskOutcome:
+def _outcome(record: _Record, result: ExecutionResult, judged: Judged) -> SubTaskOutcome:
     failed = judged.failed
     return SubTaskOutcome(
         subtask_id=result.subtask_id,

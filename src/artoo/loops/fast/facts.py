@@ -27,11 +27,6 @@ Around = Callable[[], Awaitable[str]]
 """Lists what is on disk, when that is wanted."""
 
 
-async def nothing_around() -> str:
-    """Where nothing is looked at."""
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One thing that stands against a result. `asked_once`: one correction is worth its call. `advice`: what may
@@ -145,7 +140,7 @@ async def floating_tokens(
     """
     calls = result.tool_calls
     if not calls:
-        return await _own_knowledge(result.output, request, source)
+        return await own_knowledge(result.output, request, source)
     if result.put_out_by is not None and not own_words(calls[result.put_out_by - 1]):
         return None
     seen = seen_in(calls, request)
@@ -159,7 +154,7 @@ async def floating_tokens(
     return Fact(Reason(found=Found.NOWHERE, said=named), asked_once=True, advice=advice)
 
 
-async def _own_knowledge(answer: str, request: Sequence[str], source: EvidenceSource) -> Fact | None:
+async def own_knowledge(answer: str, request: Sequence[str], source: EvidenceSource) -> Fact | None:
     """An answer without any call that speaks of files which are here: it names one that the request does not, or
     states tokens where the request names one.
     """
@@ -180,8 +175,8 @@ async def _still_missing(
     changed = any(call.changes for call in result.tool_calls)
     wider = seen.wider(await source.difference() if changed else "", await around())
     missing = ungrounded(result.output, wider)
-    gone = [each for each in missing if each.token.kind == "path" and not await _is_there(each.token.text, source)]
-    return tuple(each for each in missing if each.token.kind != "path" or each in gone)
+    left = [each for each in missing if each.token.kind != "path" or not await _is_there(each.token.text, source)]
+    return tuple(left)
 
 
 async def _on_disk(names: Iterable[str], source: EvidenceSource) -> str | None:

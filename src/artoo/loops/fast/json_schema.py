@@ -6,7 +6,7 @@ Imported only where a schema is applied: jsonschema takes a while to load.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import regex
 from jsonschema import Draft202012Validator
@@ -19,14 +19,6 @@ PATTERN_SECONDS = 0.5
 
 class PatternProblem(Exception):
     """A `pattern` of the schema cannot be read, or took too long. checks.py turns it into a verdict."""
-
-
-class _Validator(Protocol):
-    def validate(self, instance: object) -> None: ...
-
-
-class _ValidatorClass(Protocol):
-    def __call__(self, schema: Mapping[str, object], *, registry: Registry[Any]) -> _Validator: ...
 
 
 def _pattern(_: object, pattern: str, instance: object, __: Mapping[str, object]) -> Iterator[ValidationError]:
@@ -44,10 +36,7 @@ def _pattern_properties(*_: object) -> Iterator[ValidationError]:
     raise PatternProblem("`patternProperties` is not supported in a check")
 
 
-_BOUNDED = cast(
-    _ValidatorClass,
-    extend(Draft202012Validator, {"pattern": _pattern, "patternProperties": _pattern_properties}),
-)
+_BOUNDED = cast(Any, extend(Draft202012Validator, {"pattern": _pattern, "patternProperties": _pattern_properties}))
 _EMPTY: Registry[Any] = Registry()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
@@ -12,7 +11,8 @@ from artoo.contracts.execution import ExecutionResult, ToolCall
 from artoo.contracts.plan import SubTask
 from artoo.contracts.shortened import without_middle
 from artoo.loops.asking import Asker
-from artoo.loops.fast.report import Judgement, ValidationReport, numbered, usable_judgements
+from artoo.loops.fast.judging import Judged, left_open
+from artoo.loops.fast.report import ValidationReport, numbered, usable_verdicts
 from artoo.prompts.segments import Segment
 
 FACTS_SHOWN = 24_000
@@ -25,14 +25,6 @@ _REPORT_TOKENS = 800
 
 CANNOT = Criterion(text="What was tried shows that this cannot be done here")
 """What is asked about a result that says it cannot be done."""
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """One judgement a criterion, in their order, and what the judge would try instead."""
-
-    judgements: tuple[Judgement, ...]
-    advice: str = ""
 
 
 async def judge(
@@ -61,8 +53,8 @@ async def judge(
             images=subtask.images,
         )
     except ModelAnswerInvalid as error:
-        return Judged(tuple(Judgement("open", f"no usable verdict: {error}") for _ in criteria))
-    return Judged(usable_judgements(report.verdicts, criteria, shown), report.what_to_do)
+        return Judged(tuple(left_open(each, f"no usable verdict: {error}") for each in criteria))
+    return Judged(usable_verdicts(report.verdicts, criteria, shown), report.what_to_do)
 
 
 def claim_of(result: ExecutionResult, shown: str) -> str:

@@ -21,23 +21,31 @@ from artoo.contracts.roles import Role
 from artoo.loops.fast.checks import CheckResult
 from artoo.loops.fast.facts import Fact
 from artoo.loops.fast.failure import failure_class_of
-from artoo.loops.fast.report import Judgement
 
 
 @dataclass(frozen=True, slots=True)
-class Attempts:
-    """How often each criterion has failed so far, counting this attempt: the paper's k and N."""
+class Judged:
+    """What was decided about an attempt. `advice`: the judge's, for the next. `final`: no correction can help.
+    `hopeless`: no other plan can. `output`: delivered instead.
+    """
 
-    number: int
-    failures: dict[str, int]
+    verdicts: tuple[CriterionVerdict, ...]
+    advice: str = ""
+    final: bool = False
+    hopeless: bool = False
+    output: str = ""
 
-    def counted(self, verdict: CriterionVerdict) -> CriterionVerdict:
-        """The verdict with its k of N."""
-        failed = self.failures.get(verdict.criterion, 0) + (verdict.verdict == "fail")
-        self.failures[verdict.criterion] = failed
-        if (failed, self.number) == (verdict.failed_attempts, verdict.attempts):
-            return verdict
-        return verdict.model_copy(update={"failed_attempts": failed, "attempts": self.number})
+    @property
+    def failed(self) -> tuple[CriterionVerdict, ...]:
+        """The verdicts that stand against it."""
+        return tuple(verdict for verdict in self.verdicts if verdict.verdict == "fail")
+
+
+def counted(verdict: CriterionVerdict, attempt: int, failures: dict[str, int]) -> CriterionVerdict:
+    """The verdict with the paper's k of N: of this many attempts, in how many its criterion failed (`failures`)."""
+    failed = failures.get(verdict.criterion, 0) + (verdict.verdict == "fail")
+    failures[verdict.criterion] = failed
+    return verdict.model_copy(update={"failed_attempts": failed, "attempts": attempt})
 
 
 def accountable(failure_class: FailureClass) -> Role:
@@ -66,13 +74,13 @@ def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> l
     """All criteria unmet, because the executor or the infrastructure gave up."""
     reason = result.infrastructure or result.output or "the executor reported failure"
     fact = Fact(reason, class_of_failure(result), failing_identities(result.attempt_calls), contradicts=False)
-    return [from_fact(criterion, fact) for criterion in criteria or (_implied(AGREES_WITH_EVIDENCE),)]
+    return against(criteria, fact)
 
 
 def from_check(criterion: Criterion, check: CheckResult) -> CriterionVerdict:
     """A criterion that its check alone decides."""
     verdict = "pass" if check.passed else "fail"
-    return _verdict(criterion, verdict, check.evidence, DecidedBy.CHECK, check.failure_class, check.identities)
+    return verdict_on(criterion, verdict, check.evidence, DecidedBy.CHECK, check.failure_class, check.identities)
 
 
 def missed_by(verdict: CriterionVerdict, fact: Fact) -> CriterionVerdict:
@@ -93,41 +101,22 @@ def against(criteria: Sequence[Criterion], fact: Fact) -> list[CriterionVerdict]
 
 def from_fact(criterion: Criterion, fact: Fact) -> CriterionVerdict:
     """A criterion that a fact fails."""
-    verdict = _verdict(criterion, "fail", fact.message, DecidedBy.FACT, fact.failure_class, fact.identities)
+    verdict = verdict_on(criterion, "fail", fact.message, DecidedBy.FACT, fact.failure_class, fact.identities)
     return verdict.model_copy(update={"contradicted": fact.contradicts})
 
 
 def from_agreement(criterion: Criterion | None, evidence: str) -> CriterionVerdict:
     """A criterion that two ways decide."""
-    return _verdict(criterion or _implied(TWO_WAYS_AGREE), "pass", evidence, DecidedBy.AGREEMENT)
-
-
-def from_judge(criterion: Criterion, judgement: Judgement) -> CriterionVerdict:
-    """A criterion that only a model could decide."""
-    by = DecidedBy.NOBODY if judgement.verdict == "open" else DecidedBy.JUDGEMENT
-    return _verdict(criterion, judgement.verdict, judgement.evidence, by, judgement.failure_class)
+    return verdict_on(criterion or _implied(TWO_WAYS_AGREE), "pass", evidence, DecidedBy.AGREEMENT)
 
 
 def left_open(criterion: Criterion | None, reason: str) -> CriterionVerdict:
     """A criterion that nothing decided."""
-    return _verdict(criterion or _implied(TWO_WAYS_AGREE), "open", reason, DecidedBy.NOBODY)
+    return verdict_on(criterion or _implied(TWO_WAYS_AGREE), "open", reason, DecidedBy.NOBODY)
 
 
 def _implied(text: str) -> Criterion:
     return Criterion(text=text, mode=Mode.VERIFIABLE)
-
-
-def _verdict(
-    criterion: Criterion,
-    verdict: Literal["pass", "fail", "open"],
-    evidence: str | Reason,
-    decided_by: DecidedBy,
-    failure_class: FailureClass | None = None,
-    identities: tuple[str, ...] = (),
-) -> CriterionVerdict:
-    failed_as = failure_class or FailureClass.LOGICAL
-    made = verdict_on(criterion, verdict, evidence, decided_by, failed_as, accountable(failed_as))
-    return made.model_copy(update={"identities": identities}) if verdict == "fail" and identities else made
 
 
 def verdict_on(
@@ -135,17 +124,19 @@ def verdict_on(
     verdict: Literal["pass", "fail", "open"],
     evidence: str | Reason,
     decided_by: DecidedBy,
-    failure_class: FailureClass | None,
-    answers_for_it: Role,
+    failure_class: FailureClass | None = None,
+    identities: tuple[str, ...] = (),
 ) -> CriterionVerdict:
     """A verdict with its evidence as models read it and, where code found it, as it was found."""
+    failed_as = failure_class or FailureClass.LOGICAL
     return CriterionVerdict(
         criterion=criterion.text,
         mode=criterion.mode,
         verdict=verdict,
-        failure_class=failure_class if verdict == "fail" else None,
+        failure_class=failed_as if verdict == "fail" else None,
         evidence=(evidence.text if isinstance(evidence, Reason) else evidence)[:EVIDENCE_KEPT],
         reason=evidence if isinstance(evidence, Reason) else None,
         decided_by=decided_by,
-        accountable=answers_for_it,
+        identities=identities if verdict == "fail" else (),
+        accountable=accountable(failed_as),
     )

@@ -14,7 +14,7 @@ older ones keep head and tail.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from artoo.contracts.execution import CallStatus, CorrectionSignal, ToolCall
@@ -41,11 +41,11 @@ def room_for_record(window: int, *, small: bool) -> int:
 
 @dataclass(slots=True)
 class Record:
-    """Calls in order, and after how many of them each correction came. Paths are shown from `project`."""
+    """Calls in order, and the corrections by how many calls they came after. Paths are shown from `project`."""
 
     project: str = ""
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
-    corrections: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    corrections: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     _keys: list[Key] = field(default_factory=list[Key])
 
     def add(self, call: ToolCall, key: Key = ()) -> None:
@@ -55,7 +55,7 @@ class Record:
 
     def correct(self, correction: CorrectionSignal, answer: str = "") -> None:
         """What was said about everything so far; `answer` is what was said in own words, and refused."""
-        self.corrections.append((len(self.calls), _correction_text(correction, answer)))
+        self.corrections.setdefault(len(self.calls), []).append(_correction_text(correction, answer))
 
     def same(self, key: Key) -> int | None:
         """The number of the same call, if nothing has changed since it was made: it would put out the same."""
@@ -75,19 +75,11 @@ class Record:
     def text(self, room: int) -> str:
         """The whole record in at most about `room` bytes."""
         parts = [self._call_text(number, call) for number, call in enumerate(self.calls, 1)]
-        said: Mapping[int, list[str]] = self._said()
-        left = room - sum(_size(line) for lines in said.values() for line in lines)
-        shown = _fitted(parts, left)
-        lines = list(said.get(0, ()))
-        for number, part in enumerate(shown, 1):
-            lines += [part, *said.get(number, ())]
+        left = room - sum(_size(line) for lines in self.corrections.values() for line in lines)
+        lines = list(self.corrections.get(0, ()))
+        for number, part in enumerate(_fitted(parts, left), 1):
+            lines += [part, *self.corrections.get(number, ())]
         return "\n\n".join(lines)
-
-    def _said(self) -> dict[int, list[str]]:
-        said: dict[int, list[str]] = {}
-        for after, correction in self.corrections:
-            said.setdefault(after, []).append(correction)
-        return said
 
     def _call_text(self, number: int, call: ToolCall) -> str:
         given = call.input if "\n" not in call.input else f"\n{call.input}"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
 
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion
-from artoo.contracts.execution import FailureClass
+from artoo.contracts.execution import CriterionVerdict, DecidedBy, FailureClass
+from artoo.loops.fast.judging import left_open, verdict_on
 
 _SHORTEST_QUOTE = 2
 
@@ -32,54 +32,36 @@ class ValidationReport(Contract):
     what_to_do: str = ""
 
 
-class MergeReport(Contract):
-    """R4b's single call for all task criteria that code could not decide."""
-
-    verdicts: tuple[JudgedCriterion, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What a judge's verdict is worth: one whose quote is not in the evidence leaves its criterion open."""
-
-    verdict: Literal["pass", "fail", "open"]
-    evidence: str
-    failure_class: FailureClass = FailureClass.LOGICAL
-
-    @property
-    def passed(self) -> bool:
-        """Whether it is a pass that may be used."""
-        return self.verdict == "pass"
-
-
 def numbered(criteria: Sequence[Criterion]) -> str:
     """The criteria as the judge sees them, numbered from 1."""
     return "\n".join(f"{number}. {criterion.text}" for number, criterion in enumerate(criteria, 1))
 
 
-def usable_judgements(
-    verdicts: Sequence[JudgedCriterion], criteria: Sequence[Criterion], evidence: str
-) -> tuple[Judgement, ...]:
-    """One judgement a criterion, in their order.
+def usable_verdicts(
+    report: Sequence[JudgedCriterion], criteria: Sequence[Criterion], evidence: str
+) -> tuple[CriterionVerdict, ...]:
+    """One verdict a criterion, in their order: what the judge's is worth.
 
     A pass needs a quote; a fail may be about what is missing, and needs none. A quote that the evidence does not
-    contain is discarded, and the verdict with it.
+    contain is discarded, and the verdict with it: its criterion is open.
     """
     text = _folded(evidence)
-    by_number = {verdict.number: verdict for verdict in verdicts}
-    return tuple(_judgement(by_number.get(number), text) for number in range(1, len(criteria) + 1))
+    by_number = {judged.number: judged for judged in report}
+    return tuple(_usable(each, by_number.get(number), text) for number, each in enumerate(criteria, 1))
 
 
-def _judgement(verdict: JudgedCriterion | None, evidence: str) -> Judgement:
-    if verdict is None:
-        return Judgement("open", "the judge gave no verdict")
-    quote = _folded(verdict.quote)
+def _usable(criterion: Criterion, judged: JudgedCriterion | None, evidence: str) -> CriterionVerdict:
+    if judged is None:
+        return left_open(criterion, "the judge gave no verdict")
+    quote = _folded(judged.quote)
     if quote and (len(quote) < _SHORTEST_QUOTE or quote not in evidence):
-        return Judgement("open", "the judge's quote is not in the evidence")
-    if verdict.verdict == "fail":
-        failure_class = verdict.failure_class or FailureClass.LOGICAL
-        return Judgement("fail", verdict.reason or verdict.quote or "judged as not met", failure_class)
-    return Judgement("pass", verdict.quote) if quote else Judgement("open", "the judge passed it without a quote")
+        return left_open(criterion, "the judge's quote is not in the evidence")
+    if judged.verdict == "fail":
+        why = judged.reason or judged.quote or "judged as not met"
+        return verdict_on(criterion, "fail", why, DecidedBy.JUDGEMENT, judged.failure_class)
+    if not quote:
+        return left_open(criterion, "the judge passed it without a quote")
+    return verdict_on(criterion, "pass", judged.quote, DecidedBy.JUDGEMENT)
 
 
 def _folded(text: str) -> str:

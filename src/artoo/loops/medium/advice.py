@@ -28,6 +28,7 @@ from artoo.contracts.tags import (
     tool_pair,
 )
 from artoo.loops.medium.blocking import keeping_hands
+from artoo.loops.tool_text import is_short
 from artoo.ports.tools import ToolSpec
 from artoo.prompts.segments import Segment
 
@@ -38,7 +39,6 @@ request that made them: two never reach it (.95 each at most), three fresh ones 
 MOST_MENTIONS = 8
 """Files, places and addresses of one text that are looked up."""
 _LINE = 160
-_SHOWN_TARGET = 80
 _QUOTED = re.compile(r"(?<![A-Za-z0-9])[\"'`“‘「《]([^\"'`“”‘’「」《》\n]{1,200})[\"'`”’」》]")
 _WORD = re.compile(r"https?://[^\s\"'<>]+|[A-Za-z0-9_~.*/@:+-]+")
 _NAME = re.compile(r".*(?:[/*]|\.[A-Za-z0-9]{1,8}$)")
@@ -133,8 +133,7 @@ def in_words(pair: Pair) -> str:
     identity, target = tool_of(pair), target_of(pair)
     if identity is None:
         return "this kind of request"
-    short = target is not None and "\n" not in target and len(target) <= _SHOWN_TARGET
-    return f"{identity} on {target}" if short and target else identity
+    return f"{identity} on {target}" if target and is_short(target) else identity
 
 
 def _is_telling(entry: CalibrationEntry, specs: Sequence[ToolSpec], worked: Collection[Pair]) -> bool:

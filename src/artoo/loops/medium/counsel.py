@@ -6,22 +6,13 @@ from collections.abc import Sequence
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import (
-    Calibration,
-    CalibrationEntry,
-    MemoryAction,
-    MemoryRead,
-    Potentials,
-)
-from artoo.contracts.plan import Caution
+from artoo.contracts.memory import Calibration, CalibrationEntry, MemoryAction, MemoryRead, Potentials
+from artoo.contracts.plan import Caution, PlannedSubTask
 from artoo.contracts.tags import Pair, macro_pair, micro_pair
 from artoo.loops.medium.advice import Advice, advice_from, caution_of, in_words, mentions, pairs_of
 from artoo.ports.bus import Port
 from artoo.ports.recall import Recall
 from artoo.ports.tools import ToolSpec
-
-Step = tuple[int, str | None, str]
-"""A subtask as drafted: (sequence, tool, intent)."""
 
 _MOST_MISSING = 8
 
@@ -53,13 +44,15 @@ class Counsel:
             self._port.publish(overruled, cause=cause)
         return advice_from(found, specs, worked)
 
-    async def on_draft(self, steps: Sequence[Step], cause: Envelope) -> tuple[list[str], tuple[Caution, ...]]:
+    async def on_draft(
+        self, subtasks: Sequence[PlannedSubTask], cause: Envelope
+    ) -> tuple[list[str], tuple[Caution, ...]]:
         """What speaks against the (tool, target) pairs that a draft names: objections, and what to ask about."""
         named = [
-            (number, micro_pair(tool, target))
-            for number, (_, tool, intent) in enumerate(steps, 1)
-            if tool is not None
-            for target in mentions(intent)
+            (number, micro_pair(each.tool, target))
+            for number, each in enumerate(subtasks, 1)
+            if each.tool is not None
+            for target in mentions(each.intent)
         ]
         if self._recall is None or not named:
             return [], ()

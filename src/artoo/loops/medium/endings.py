@@ -26,7 +26,8 @@ from artoo.contracts.solution import (
     UnmetCriterion,
 )
 from artoo.loops.asking import Asker
-from artoo.loops.medium.shaping import Schema, Shaper
+from artoo.loops.medium.gaps import verdicts_of
+from artoo.loops.medium.shaping import Schema, shape
 from artoo.prompts.segments import Segment
 
 _EXPLAINED = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
@@ -71,22 +72,26 @@ class Endings:
 
     def __init__(self, asker: Asker, *, ask_for_moves: bool = True) -> None:
         self._asker = asker
-        self._shaper = Shaper(asker)
         self._ask_for_moves = ask_for_moves
 
-    def delivered(self, standing: Standing, summary: OutcomeSummary, *, accepted: bool) -> FinalResult:
-        """Nothing is unmet; `accepted` when nothing is open either."""
+    def delivered(self, standing: Standing, end: OutcomeSummary | ReplanRequest, *, accepted: bool) -> FinalResult:
+        """What was reached, and what of it is unmet or open; `accepted` when nothing is."""
+        opened = open_criteria(end.outcomes, end.task_verdicts)
+        assurance = assurance_of(verdicts_of(end.outcomes, end.task_verdicts))
+        looked = any(outcome.tool_calls for outcome in end.outcomes)
+        facts: list[ResultFact] = []
+        if assurance is Assurance.UNVERIFIED:
+            facts.append(Unconfirmed(looked=looked, images=standing.images))
+        facts += (LeftOpen(criterion=criterion) for criterion in opened if criterion != standing.request)
+        facts += (FailedLast(command=command) for command in _failing(end.outcomes))
+        known = {"assurance": assurance, "open": opened, "facts": tuple(facts)}
         directive = Directive.ACCEPT if accepted else Directive.SUCCESS
-        return _delivered(standing, directive, summary.merged_output, summary.outcomes, summary.task_verdicts, ())
-
-    def success(self, standing: Standing, request: ReplanRequest) -> FinalResult:
-        """Near enough: says what is not met."""
-        output, unmet = request.merged_output, unmet_of(request, standing.failed)
-        return _delivered(standing, Directive.SUCCESS, output, request.outcomes, request.task_verdicts, unmet)
+        unmet = unmet_of(end, standing.failed)
+        return _result(standing, directive, end.merged_output, end.outcomes, unmet, known)
 
     async def formed(self, standing: Standing, result: FinalResult, schema: Schema, cause: Envelope) -> FinalResult:
         """The same result with its output as a value of the schema, or with the reason why there is none."""
-        shaped = await self._shaper.shape(standing.request, result.output, schema, cause)
+        shaped = await shape(self._asker, standing.request, result.output, schema, cause)
         if shaped.problem:
             facts = (*result.facts, Unformed(problem=shaped.problem))
             return result.model_copy(update={"facts": facts, "assurance": Assurance.UNVERIFIED})
@@ -131,7 +136,9 @@ class Endings:
         return tuple(move.strip() for move in report.next_moves if move.strip())
 
 
-def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> tuple[UnmetCriterion, ...]:
+def unmet_of(
+    request: OutcomeSummary | ReplanRequest, failed: Sequence[SubTaskOutcome] = ()
+) -> tuple[UnmetCriterion, ...]:
     """Every unmet criterion once, with its reason and the role that answers for it.
 
     `failed`: outcomes of all rounds. Where all calls of the last round were turned away because they had failed
@@ -151,7 +158,7 @@ def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> t
         for verdict in outcome.criteria_verdicts
     }
     unmet: dict[str, UnmetCriterion] = {}
-    for verdict in last_verdicts(request.outcomes, request.task_verdicts):
+    for verdict in verdicts_of(request.outcomes, request.task_verdicts):
         if verdict.verdict == "fail":
             said = known.get(verdict.criterion, verdict) if verdict.criterion in turned_away else verdict
             unmet.setdefault(
@@ -167,37 +174,10 @@ def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> t
     return tuple(unmet.values())
 
 
-def last_verdicts(
-    outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[CriterionVerdict]
-) -> tuple[CriterionVerdict, ...]:
-    """Every verdict that an ending rests on: those of the subtasks, then those of the task."""
-    return (*(verdict for outcome in outcomes for verdict in outcome.criteria_verdicts), *task_verdicts)
-
-
 def open_criteria(outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[CriterionVerdict]) -> tuple[str, ...]:
     """The criteria that nothing decided, each once."""
-    verdicts = last_verdicts(outcomes, task_verdicts)
+    verdicts = verdicts_of(outcomes, task_verdicts)
     return tuple(dict.fromkeys(verdict.criterion for verdict in verdicts if verdict.verdict == "open"))
-
-
-def _delivered(
-    standing: Standing,
-    directive: Directive,
-    output: str,
-    outcomes: Sequence[SubTaskOutcome],
-    task_verdicts: Sequence[CriterionVerdict],
-    unmet: tuple[UnmetCriterion, ...],
-) -> FinalResult:
-    opened = open_criteria(outcomes, task_verdicts)
-    assurance = assurance_of(last_verdicts(outcomes, task_verdicts))
-    looked = any(outcome.tool_calls for outcome in outcomes)
-    facts: list[ResultFact] = []
-    if assurance is Assurance.UNVERIFIED:
-        facts.append(Unconfirmed(looked=looked, images=standing.images))
-    facts += (LeftOpen(criterion=criterion) for criterion in opened if criterion != standing.request)
-    facts += (FailedLast(command=command) for command in _failing(outcomes))
-    known = {"assurance": assurance, "open": opened, "facts": tuple(facts)}
-    return _result(standing, directive, output, outcomes, unmet, known)
 
 
 def _result(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from artoo.contracts.criteria import Mode
 from artoo.contracts.execution import CallStatus, CriterionVerdict, FailureClass, SubTaskOutcome
@@ -28,7 +29,7 @@ class Gap:
         return implausibility(self.logical, self.environmental)
 
     @property
-    def failure_class(self) -> str:
+    def failure_class(self) -> Literal["logical", "environmental", "mixed"]:
         """`mixed` on a tie: no majority says that the approach is wrong."""
         if self.logical == self.environmental:
             return "mixed"
@@ -39,12 +40,19 @@ WRONG_APPROACH = Gap(1.0, 1, 0, 1, Evidence(matched_subtasks=0))
 """A twice refused plan: D = 1, P = 1."""
 
 
+def verdicts_of(
+    outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[CriterionVerdict]
+) -> tuple[CriterionVerdict, ...]:
+    """Every verdict of a round: those of its subtasks, then those of the task."""
+    return (*(verdict for outcome in outcomes for verdict in outcome.criteria_verdicts), *task_verdicts)
+
+
 def measure(request: ReplanRequest) -> Gap:
     """Subtask and task criteria together; what never ran failed in D and is absent from P.
 
     So is what failed only because the harness turned calls away: that says nothing about the approach.
     """
-    verdicts = [*_subtask_verdicts(request.outcomes), *request.task_verdicts]
+    verdicts = verdicts_of(request.outcomes, request.task_verdicts)
     gaps = [_gap(verdict) for verdict in verdicts]
     gaps += [CriterionGap(failed=True, verifiable=True)] * request.not_run
     failed = [verdict for verdict in verdicts if verdict.verdict == "fail"]
@@ -69,10 +77,6 @@ def _ran(outcomes: Sequence[SubTaskOutcome]) -> set[str]:
     """Identities of calls that were not refused."""
     calls = (call for outcome in outcomes for call in outcome.tool_calls)
     return {identity for call in calls if call.status is not CallStatus.REFUSED for identity in call.identity}
-
-
-def _subtask_verdicts(outcomes: Sequence[SubTaskOutcome]) -> list[CriterionVerdict]:
-    return [verdict for outcome in outcomes for verdict in outcome.criteria_verdicts]
 
 
 def _gap(verdict: CriterionVerdict) -> CriterionGap:

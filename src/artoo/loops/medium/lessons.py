@@ -123,7 +123,7 @@ class Lessons:
     def delivered(self, state: MegramState, intent: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
         """The task ended with accept or success: everything that a matched subtask used, and the intent."""
         uses, stimulus = _used(_matched(outcomes)), QUANTISATION[state.value]
-        told = f"was done with {_tools(uses)}" if uses else "was done without a tool"
+        told = f"was done with {_told_of(_tools_of(uses))}" if uses else "was done without a tool"
         micro = _about(uses, intent, state, stimulus, f"{state.value}: {_short(intent)}")
         return [*micro, Lesson(macro_pair(intent), state, stimulus, told)]
 
@@ -132,15 +132,8 @@ class Lessons:
         failed = [each for each in outcomes if each.status == "failed"]
         if failed and all(each.infrastructure is not None or _withheld(each) for each in failed):
             return []
-        tried = _tools(
-            [
-                (identity, "")
-                for each in outcomes
-                for call in each.tool_calls
-                if not call.never_ran
-                for identity in call.identity
-            ]
-        )
+        ran = (call for each in outcomes for call in each.tool_calls if not call.never_ran)
+        tried = _told_of(identity for call in ran for identity in call.identity)
         told = f"was abandoned before ({why})" + (f" after {tried}" if tried else "")
         state = MegramState.ABANDON
         return [Lesson(macro_pair(intent), state, QUANTISATION[state.value], told)]
@@ -263,8 +256,8 @@ def _tools_of(uses: Iterable[Use]) -> list[str]:
     return list(dict.fromkeys(identity for identity, _ in uses))
 
 
-def _tools(uses: Iterable[Use]) -> str:
-    return ", ".join(_tools_of(uses)[:_TOOLS_TOLD])
+def _told_of(tools: Iterable[str]) -> str:
+    return ", ".join(list(dict.fromkeys(tools))[:_TOOLS_TOLD])
 
 
 def _short(text: str) -> str:

@@ -11,11 +11,12 @@ from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
-from artoo.contracts.execution import SubTaskOutcome
+from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
 from artoo.contracts.shortened import without_middle
 from artoo.loops.asking import Asker
 from artoo.loops.fast.grounding import seen_in, ungrounded
-from artoo.loops.fast.report import JudgedCriterion, Judgement, numbered, usable_judgements
+from artoo.loops.fast.judging import left_open
+from artoo.loops.fast.report import JudgedCriterion, numbered, usable_verdicts
 from artoo.prompts.segments import Segment
 
 _SHOWN_BYTES = 3
@@ -46,10 +47,10 @@ class MergeReport(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The answer, and one judgement for each criterion that was asked about."""
+    """The answer, and one verdict for each criterion that was asked about."""
 
     answer: str
-    judgements: tuple[Judgement, ...]
+    verdicts: tuple[CriterionVerdict, ...]
 
 
 async def merge(
@@ -89,10 +90,10 @@ async def merge(
         floating = [number for number in report.sources if not 1 <= number <= len(outcomes)]
         missing = ungrounded(answer, seen)
         if answer and not floating and not missing:
-            return Merged(answer, usable_judgements(report.verdicts, criteria, shown))
+            return Merged(answer, usable_verdicts(report.verdicts, criteria, shown))
         objection = _objection(answer, floating, [str(each) for each in missing])
     plain = "\n\n".join(outcome.output.strip() for outcome in outcomes if outcome.output.strip())
-    return Merged(plain, tuple(Judgement("open", "nobody judged it") for _ in criteria))
+    return Merged(plain, tuple(left_open(each, "nobody judged it") for each in criteria))
 
 
 def _results(outcomes: Sequence[SubTaskOutcome], room: int) -> str:

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.execution import CriterionJudged, CriterionVerdict, ExecutionResult, SubTaskOutcome
+from artoo.contracts.execution import CriterionJudged, CriterionVerdict, SubTaskOutcome
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.request import TaskSpec
 from artoo.contracts.solution import Halt, OutcomeSummary, ReplanRequest, StoppedBy
 from artoo.loops.asking import Asker
-from artoo.loops.fast.checks import CheckResult, run_check
-from artoo.loops.fast.facts import floating_tokens, nothing_around, own_words_on
-from artoo.loops.medium.merge import (
+from artoo.loops.fast.checks import run_check
+from artoo.loops.fast.facts import own_knowledge, own_words_on
+from artoo.loops.fast.judging import from_check, left_open
+from artoo.loops.medium.fan_in import (
     FanIn,
-    answering,
-    checked,
     concluding,
     conflict_verdict,
-    contradicted,
     covered,
     judged,
-    left_open,
     merged_output,
     not_judged,
+    of_the_whole,
+    refuted,
+    unfinished,
 )
 from artoo.loops.medium.merging import Merged, merge
 from artoo.loops.role import attend, listen
@@ -130,7 +130,7 @@ class MetaValidator:
             return await self._reply(fan_in.manifest.reply, criteria)
         if fan_in.failed or fan_in.conflicts:
             return await self._unfinished(fan_in, criteria)
-        single = answering(fan_in)
+        single = fan_in.matched[0] if len(fan_in.matched) == 1 else None
         if single is None and all(each.check is not None for each in criteria):
             single = concluding(fan_in)
         if single is not None:
@@ -142,47 +142,31 @@ class MetaValidator:
     ) -> tuple[str, tuple[CriterionVerdict, ...]]:
         """What was reached and what that meets; where nothing was, why an executor says that it cannot be done."""
         output, outcomes = merged_output(fan_in.matched or fan_in.hopeless), fan_in.everything
-        only = outcomes[0] if len(outcomes) == 1 else None
-        known = {each.text: covered(each, only) if only is not None else None for each in criteria}
-        checks = await self._checks([each for each in criteria if known[each.text] is None], fan_in, output)
-        return output, tuple(
-            known[each.text]
-            or (checked(each, checks[each.text], unfinished=True) if each.text in checks else not_judged(each))
-            for each in criteria
-        )
+        known = covered(outcomes[0]) if len(outcomes) == 1 else {}
+        checks = await self._checked(criteria, known, fan_in, output)
+        known |= {text: unfinished(verdict) for text, verdict in checks.items()}
+        return output, tuple(known.get(each.text) or not_judged(each) for each in criteria)
 
     async def _reply(self, reply: str, criteria: Sequence[Criterion]) -> tuple[str, tuple[CriterionVerdict, ...]]:
         """An answer for which nothing on this machine was needed. It speaks of nothing here but an image."""
-        result = ExecutionResult(subtask_id="", attempt=1, status="completed", output=reply)
         seen = self._images if self._asker.known.images else ()
-        fact = None if seen else await floating_tokens(result, (self._intent,), nothing_around, self._source)
+        fact = None if seen else await own_knowledge(reply, (self._intent,), self._source)
         if fact is not None:
-            return reply, tuple(contradicted(each, fact.message) for each in criteria)
-        checks = await self._checks(criteria, None, reply)
-        return reply, tuple(
-            checked(each, checks[each.text], unfinished=False)
-            if each.text in checks
-            else left_open(each, own_words_on(seen))
-            for each in criteria
-        )
+            return reply, tuple(refuted(each, fact.message) for each in criteria)
+        known = await self._checked(criteria, {}, None, reply)
+        why = own_words_on(seen)
+        return reply, tuple(known.get(each.text) or of_the_whole(left_open(each, why)) for each in criteria)
 
     async def _of_one(
         self, fan_in: FanIn, outcome: SubTaskOutcome, criteria: Sequence[Criterion], cause: Envelope
     ) -> tuple[str, tuple[CriterionVerdict, ...]]:
         """One subtask's output is the answer; criteria that its own loop did not judge are checked, or read."""
-        known = {each.text: covered(each, outcome) for each in criteria}
-        left = [each for each in criteria if known[each.text] is None]
-        checks = await self._checks(left, fan_in, outcome.output)
-        asked = [each for each in left if each.check is None]
-        read: dict[str, CriterionVerdict] = {}
+        known = covered(outcome)
+        known |= await self._checked(criteria, known, fan_in, outcome.output)
+        asked = [each for each in criteria if each.text not in known]
         if asked or self._always_ask:
-            merged = await merge(self._asker, self._intent, fan_in.matched, asked, cause)
-            read = self._judged(asked, merged)
-        return outcome.output, tuple(
-            known[each.text]
-            or (checked(each, checks[each.text], unfinished=False) if each.text in checks else read[each.text])
-            for each in criteria
-        )
+            known |= self._read(asked, await merge(self._asker, self._intent, fan_in.matched, asked, cause))
+        return outcome.output, tuple(known[each.text] for each in criteria)
 
     async def _of_several(
         self, fan_in: FanIn, criteria: Sequence[Criterion], cause: Envelope
@@ -190,29 +174,31 @@ class MetaValidator:
         """The answer is written from what all of them found."""
         asked = [each for each in criteria if each.check is None]
         merged = await merge(self._asker, self._intent, fan_in.matched, asked, cause)
-        checks = await self._checks(criteria, fan_in, merged.answer)
-        read = self._judged(asked, merged)
-        return merged.answer, tuple(
-            checked(each, checks[each.text], unfinished=False) if each.text in checks else read[each.text]
-            for each in criteria
-        )
+        known = self._read(asked, merged) | await self._checked(criteria, {}, fan_in, merged.answer)
+        return merged.answer, tuple(known[each.text] for each in criteria)
 
-    def _judged(self, criteria: Sequence[Criterion], merged: Merged) -> dict[str, CriterionVerdict]:
+    def _read(self, criteria: Sequence[Criterion], merged: Merged) -> dict[str, CriterionVerdict]:
         trusted = not self._asker.known.small
         return {
-            each.text: judged(each, judgement, trusted=trusted)
-            for each, judgement in zip(criteria, merged.judgements, strict=True)
+            each.text: judged(each, verdict, trusted=trusted)
+            for each, verdict in zip(criteria, merged.verdicts, strict=True)
         }
 
-    async def _checks(
-        self, criteria: Sequence[Criterion], fan_in: FanIn | None, output: str
-    ) -> dict[str, CheckResult]:
+    async def _checked(
+        self,
+        criteria: Sequence[Criterion],
+        known: Mapping[str, CriterionVerdict],
+        fan_in: FanIn | None,
+        output: str,
+    ) -> dict[str, CriterionVerdict]:
+        """Those with a check and not `known`, by their text."""
         calls = [call for outcome in fan_in.everything for call in outcome.tool_calls] if fan_in is not None else []
-        return {
-            each.text: await run_check(each.check, output=output, tool_calls=calls, source=self._source)
-            for each in criteria
-            if each.check is not None
-        }
+        verdicts: dict[str, CriterionVerdict] = {}
+        for each in criteria:
+            if each.check is not None and each.text not in known:
+                found = await run_check(each.check, output=output, tool_calls=calls, source=self._source)
+                verdicts[each.text] = of_the_whole(from_check(each, found))
+        return verdicts
 
     def _request(
         self,

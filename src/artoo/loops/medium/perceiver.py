@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from pydantic import Field
 
 from artoo.contracts.base import Contract
@@ -11,10 +13,10 @@ from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.tags import slug
 from artoo.loops.asking import Asker
 from artoo.loops.attachments import with_images
-from artoo.loops.medium.language import language_of
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.prompts.segments import Segment
+from artoo.words.language import language_of
 
 SESSION_TURNS = 5
 """Earlier turns that R1 sees (v0.8, R1 input contract)."""
@@ -48,11 +50,9 @@ class Perceiver:
     async def _perceive(self, envelope: Envelope, request: UserRequest) -> TaskSpec:
         answer: TaskSpecAnswer | None = None
         if request.history or self._always_ask:
-            try:
+            # Without a usable answer the person's own words are a faithful restatement, if a less convenient one.
+            with suppress(ModelAnswerInvalid):
                 answer = await self._ask(envelope, request)
-            except ModelAnswerInvalid:
-                # The person's own words are a faithful restatement, if a less convenient one.
-                answer = None
         intent = request.text if answer is None else answer.intent
         return TaskSpec(
             task_id=slug(intent),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from artoo.contracts.plan import MustNot, PlannedSubTask
@@ -11,10 +11,6 @@ from artoo.contracts.plan import MustNot, PlannedSubTask
 _WORD = re.compile(r"\w+")
 NEARLY_SAME = 0.9
 """Jaccard similarity of the words of two plans with the same tools from which they count as the same plan."""
-
-
-Step = tuple[int, str | None, str]
-"""A subtask as drafted: (sequence, tool, intent)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +45,15 @@ class PlanRules:
 def objections(subtasks: Sequence[PlannedSubTask], task_criteria: Sequence[object], rules: PlanRules) -> list[str]:
     """All objections to a plan, none when it may run."""
     found = list(_objections(subtasks, task_criteria, rules))
-    drafted = fingerprint((each.sequence, each.tool, each.intent) for each in subtasks)
-    if any(map(drafted.is_nearly, rules.tried)):
+    if any(map(fingerprint(subtasks).is_nearly, rules.tried)):
         found.append("the plan is nearly the same as one that failed; use another kind of tool or another method")
     return found
 
 
-def fingerprint(steps: Iterable[Step]) -> Fingerprint:
+def fingerprint(subtasks: Sequence[PlannedSubTask]) -> Fingerprint:
     """Of a plan as it was drafted."""
-    ordered = list(steps)
-    words = (word for _, _, intent in ordered for word in _WORD.findall(intent.casefold()))
-    return Fingerprint(tuple(tool for _, tool, _ in ordered), frozenset(words))
+    words = (word for each in subtasks for word in _WORD.findall(each.intent.casefold()))
+    return Fingerprint(tuple(each.tool for each in subtasks), frozenset(words))
 
 
 def _objections(

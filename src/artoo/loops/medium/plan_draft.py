@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -65,29 +64,25 @@ def of_person(text: str, checks: Sequence[Criterion]) -> tuple[Criterion, ...]:
     return (*checks, Criterion(text=text, mode=Mode.PLAUSIBLE))
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """What a plan is a plan of: the request, whether nothing of it is done yet, and the limits that it states."""
-
-    text: str
-    fresh: bool = True
-    scope: str | None = None
-
-
 def subtasks_of(
-    drafted: Sequence[SubTaskDraft], criteria: Sequence[Criterion], whole: Whole
+    drafted: Sequence[SubTaskDraft],
+    criteria: Sequence[Criterion],
+    request: str,
+    *,
+    fresh: bool = True,
+    scope: str | None = None,
 ) -> tuple[PlannedSubTask, ...]:
-    """The drafted subtasks with criteria and context.
+    """The drafted subtasks with criteria and context. `fresh`: nothing of the request is done yet.
 
     A single subtask that does the whole carries every criterion, so that its own loop can correct it and R4b need
     not ask again. A part without criteria is judged with the whole.
     """
-    alone = len(drafted) == 1 and whole.fresh
+    alone = len(drafted) == 1 and fresh
     return tuple(
         PlannedSubTask(
             sequence=each.sequence,
             intent=each.intent,
-            context=_context(each.intent, whole, alone=alone),
+            context=_context(each.intent, request, scope, alone=alone),
             success_criteria=merged(criteria if alone else (), verifiable(each.success_criteria)),
             tool=each.tool,
         )
@@ -95,11 +90,11 @@ def subtasks_of(
     )
 
 
-def _context(intent: str, whole: Whole, *, alone: bool) -> str:
+def _context(intent: str, request: str, scope: str | None, *, alone: bool) -> str:
     """The request in the person's words, where the intent is not just that, and the limits of the work."""
-    request = f"{'The request' if alone else 'This is a part of the request'}: {whole.text}"
-    scope = f"Only within: {whole.scope}" if whole.scope else ""
-    return "\n".join(filter(None, ("" if intent == whole.text else request, scope)))
+    said = f"{'The request' if alone else 'This is a part of the request'}: {request}"
+    limits = f"Only within: {scope}" if scope else ""
+    return "\n".join(filter(None, ("" if intent == request else said, limits)))
 
 
 def merged(*groups: Iterable[Criterion]) -> tuple[Criterion, ...]:

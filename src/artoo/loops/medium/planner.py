@@ -22,7 +22,6 @@ from artoo.loops.medium.plan_check import Fingerprint, PlanRules, fingerprint, o
 from artoo.loops.medium.plan_draft import (
     PlanDraft,
     SubTaskDraft,
-    Whole,
     amended,
     merged,
     of_person,
@@ -121,7 +120,7 @@ class Planner:
         """The request is its own only subtask."""
         spec = task.spec
         criteria = of_person(spec.intent, spec.checks)
-        only = subtasks_of((SubTaskDraft(intent=spec.intent),), criteria, Whole(spec.intent))
+        only = subtasks_of((SubTaskDraft(intent=spec.intent),), criteria, spec.intent)
         self._port.publish(
             Plan(
                 task_criteria=criteria,
@@ -175,9 +174,7 @@ class Planner:
         criteria, replaced = _criteria(task, this, draft)
         scope = task.scope or draft.scope
         task.deadline = task.deadline or parse_deadline(draft.deadline, task.asked_at)
-        subtasks = subtasks_of(
-            draft.subtasks, criteria, Whole(task.spec.intent, fresh=not this.carried, scope=scope)
-        )
+        subtasks = subtasks_of(draft.subtasks, criteria, task.spec.intent, fresh=not this.carried, scope=scope)
         must_differ = this.directive is not None and this.directive.directive is Directive.BREAK_SYMMETRY
         rules = PlanRules(
             tools=names,
@@ -185,12 +182,11 @@ class Planner:
             tried=tuple(task.tried) if must_differ else (),
             most_subtasks=self._most_subtasks,
         )
-        drafted = [(each.sequence, each.tool, each.intent) for each in subtasks]
         found = objections(subtasks, criteria, rules)
-        against, cautions = await self._counsel.on_draft(drafted, cause)
+        against, cautions = await self._counsel.on_draft(subtasks, cause)
         if found or against:
             return None, [*found, *against]
-        task.tried.append(fingerprint(drafted))
+        task.tried.append(fingerprint(subtasks))
         for each in replaced:
             task.amended.append(each.criterion)
             self._port.publish(each, cause=cause)

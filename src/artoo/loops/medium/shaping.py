@@ -52,32 +52,25 @@ class StructuredResult(Contract):
     value: JsonValue
 
 
-class Shaper:
-    """Puts outputs into forms."""
-
-    def __init__(self, asker: Asker) -> None:
-        self._asker = asker
-
-    async def shape(self, request: str, output: str, schema: Schema, cause: Envelope) -> Shaped:
-        """The output as a value of the schema."""
-        given = _as_it_is(output, schema)
-        return given if given is not None else await self._asked(request, output, schema, cause)
-
-    async def _asked(self, request: str, output: str, schema: Schema, cause: Envelope) -> Shaped:
-        segments = {
-            Segment.TASK: request,
-            Segment.EVIDENCE: output[:_MOST_OUTPUT],
-            Segment.CLOSING: f"JSON schema of value:\n{json.dumps(schema, ensure_ascii=False)}",
-        }
-        try:
-            answer = await self._asker.ask(
-                "StructuredResult", _contract(schema), segments, cause=cause, max_tokens=_MOST_TOKENS
-            )
-        except (ModelError, BudgetExhausted, IdentityRefused) as error:
-            return Shaped(problem=str(error))
-        own = tuple(_own_words(answer.value, schema, Seen((output, request))))
-        best = Assurance.UNVERIFIED if own else Assurance.JUDGED
-        return Shaped(answer.value, own=own[:_MOST_NAMED], best=best)
+async def shape(asker: Asker, request: str, output: str, schema: Schema, cause: Envelope) -> Shaped:
+    """The output as a value of the schema."""
+    given = _as_it_is(output, schema)
+    if given is not None:
+        return given
+    segments = {
+        Segment.TASK: request,
+        Segment.EVIDENCE: output[:_MOST_OUTPUT],
+        Segment.CLOSING: f"JSON schema of value:\n{json.dumps(schema, ensure_ascii=False)}",
+    }
+    try:
+        answer = await asker.ask(
+            "StructuredResult", _contract(schema), segments, cause=cause, max_tokens=_MOST_TOKENS
+        )
+    except (ModelError, BudgetExhausted, IdentityRefused) as error:
+        return Shaped(problem=str(error))
+    own = tuple(_own_words(answer.value, schema, Seen((output, request))))
+    best = Assurance.UNVERIFIED if own else Assurance.JUDGED
+    return Shaped(answer.value, own=own[:_MOST_NAMED], best=best)
 
 
 def _as_it_is(output: str, schema: Schema) -> Shaped | None:

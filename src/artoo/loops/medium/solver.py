@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, cast
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.criteria import CheckAmended
@@ -35,8 +34,7 @@ from artoo.loops.medium.blocking import still_open, targets_to_block, tools_to_b
 from artoo.loops.medium.endings import Endings, Standing, open_criteria
 from artoo.loops.medium.equipping import Equipping
 from artoo.loops.medium.experience import Experience
-from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
-from artoo.loops.medium.language import language_of
+from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure, verdicts_of
 from artoo.loops.medium.lessons import Lesson, Lessons, doubted, found_things
 from artoo.loops.medium.shaping import Schema
 from artoo.loops.medium.stopwatch import Stopwatch
@@ -45,6 +43,7 @@ from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.tools import Offered
+from artoo.words.language import language_of
 
 _HALT_GRACE = 2.0
 """Seconds in which R4b answers a Halt, before R7 delivers without it."""
@@ -206,7 +205,7 @@ class Solver:
             await self._abandon(task, decision, measured, cause)
         elif decision.state is MacroState.SUCCESS:
             standing = self._standing(task, measured)
-            result = self._endings.success(standing, task.last)
+            result = self._endings.delivered(standing, task.last, accepted=False)
             result = await self._formed(task, standing, result, cause)
             self._finish(task, result, cause, self._delivered(task, MegramState.SUCCESS, task.last.outcomes))
         else:
@@ -234,7 +233,7 @@ class Solver:
             blocked_tools=task.blocked_tools,
             blocked_targets=task.blocked_targets,
             failed_criterion=_first_unmet(task.last),
-            failure_class=cast('Literal["logical", "environmental", "mixed"]', measured.gap.failure_class),
+            failure_class=measured.gap.failure_class,
             budget_pressure=measured.terms.cost,
             grad_l=measured.gradient,
             urgency=self._trajectory.urgency(measured).value,
@@ -389,6 +388,6 @@ def _ending(result: FinalResult, task: _Task, *, may_ask: bool) -> Ending:
 
 
 def _first_unmet(request: ReplanRequest) -> str:
-    verdicts = [*(v for outcome in request.outcomes for v in outcome.criteria_verdicts), *request.task_verdicts]
+    verdicts = verdicts_of(request.outcomes, request.task_verdicts)
     unmet = (verdict.criterion for verdict in verdicts if verdict.verdict == "fail")
     return next(unmet, request.gap_summary[:200])

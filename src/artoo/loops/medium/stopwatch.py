@@ -15,11 +15,6 @@ class Stopwatch:
         self._paused_for = 0.0
         self._open_questions = 0
 
-    @property
-    def paused(self) -> bool:
-        """True while at least one question is open."""
-        return self._open_questions > 0
-
     def start(self) -> None:
         """Starts counting from now."""
         self._started = self._clock.monotonic()

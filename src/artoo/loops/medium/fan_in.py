@@ -1,20 +1,18 @@
-"""What R4b does in code: merge what matched, and decide what needs no reader. No model, no guessing."""
+"""What R4b does in code: collect a round, and bring verdicts to the whole. No model, no guessing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from artoo.contracts.changes import Conflict
 from artoo.contracts.criteria import Criterion, Mode
-from artoo.contracts.execution import CriterionVerdict, DecidedBy, FailureClass, SubTaskOutcome
+from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.roles import Role
-from artoo.loops.fast.checks import CheckResult
-from artoo.loops.fast.judging import verdict_on
-from artoo.loops.fast.report import Judgement
+from artoo.loops.fast.facts import Fact
+from artoo.loops.fast.judging import from_fact, left_open
 
 
 @dataclass(slots=True)
@@ -26,20 +24,12 @@ class FanIn:
     outcomes: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome])
     joined: set[str] = field(default_factory=set[str])
     conflicts: tuple[Conflict, ...] = ()
-    expected: frozenset[str] = field(init=False)
-    failed: bool = field(init=False, default=False)
-    """True when an outcome failed: later groups will not start."""
-
-    def __post_init__(self) -> None:
-        self.expected = frozenset(entry.subtask_id for entry in self.manifest.subtasks)
-        self.failed = any(outcome.status == "failed" for outcome in self.outcomes.values())
 
     def add(self, outcome: SubTaskOutcome) -> bool:
         """Takes an outcome of this round; False when it belongs to no subtask of it."""
-        if outcome.subtask_id not in self.expected:
+        if all(entry.subtask_id != outcome.subtask_id for entry in self.manifest.subtasks):
             return False
         self.outcomes[outcome.subtask_id] = outcome
-        self.failed = self.failed or outcome.status == "failed"
         return True
 
     def join(self, joined: Joined) -> None:
@@ -49,6 +39,11 @@ class FanIn:
             self.conflicts += joined.conflicts
 
     @property
+    def failed(self) -> bool:
+        """True when an outcome of this round failed: later groups will not start."""
+        return any(outcome.status == "failed" for outcome in self.outcomes.values())
+
+    @property
     def complete(self) -> bool:
         """True when every subtask that will run has ended, and what they did is joined.
 
@@ -56,7 +51,7 @@ class FanIn:
         """
         if self.failed or self.conflicts:
             return bool(self.joined) and self.joined >= self.outcomes.keys()
-        return len(self.joined) == len(self.expected)
+        return len(self.joined) == len(self.manifest.subtasks)
 
     @property
     def not_run(self) -> int:
@@ -90,12 +85,6 @@ def merged_output(outcomes: Sequence[SubTaskOutcome]) -> str:
     return "\n\n".join(f"{intent}\n{output}" for intent, output in texts if output)
 
 
-def answering(fan_in: FanIn) -> SubTaskOutcome | None:
-    """The outcome that is the answer to the whole without anybody merging: the only one, or else None."""
-    matched = fan_in.matched
-    return matched[0] if len(matched) == 1 else None
-
-
 def concluding(fan_in: FanIn) -> SubTaskOutcome | None:
     """The outcome of a last subtask that knew all others' results; its output concludes them."""
     if fan_in.carried or len(fan_in.outcomes) < 2:
@@ -105,62 +94,43 @@ def concluding(fan_in: FanIn) -> SubTaskOutcome | None:
     return fan_in.outcomes.get(last.subtask_id) if alone else None
 
 
-def covered(criterion: Criterion, outcome: SubTaskOutcome) -> CriterionVerdict | None:
-    """The verdict that a subtask's own loop reached on a criterion of the same text: on the same output."""
-    for verdict in outcome.criteria_verdicts:
-        if verdict.criterion == criterion.text:
-            return verdict.model_copy(update={"accountable": Role.PLANNER})
-    return None
+def covered(outcome: SubTaskOutcome) -> dict[str, CriterionVerdict]:
+    """The verdicts, by criterion, of a subtask's own loop: they hold for the whole if its output is the answer."""
+    return {
+        verdict.criterion: verdict.model_copy(update={"accountable": Role.PLANNER})
+        for verdict in reversed(outcome.criteria_verdicts)
+    }
 
 
-def checked(criterion: Criterion, check: CheckResult, *, unfinished: bool) -> CriterionVerdict:
-    """What a check decided. What it misses while a subtask is unfinished is missing because of that subtask, and
-    has no failure class of its own.
-    """
-    failure_class = None if unfinished else check.failure_class
-    verdict = "pass" if check.passed else "fail"
-    return _verdict(criterion, verdict, check.evidence, failure_class, DecidedBy.CHECK)
+def of_the_whole(verdict: CriterionVerdict) -> CriterionVerdict:
+    """The same verdict on a criterion of the whole: the plan answers for it and no tool, after its one attempt."""
+    failed = int(verdict.verdict == "fail")
+    return verdict.model_copy(update={"accountable": Role.PLANNER, "identities": (), "failed_attempts": failed})
 
 
-def judged(criterion: Criterion, judgement: Judgement, *, trusted: bool) -> CriterionVerdict:
+def unfinished(verdict: CriterionVerdict) -> CriterionVerdict:
+    """What is missing while a subtask is unfinished is missing because of it: no failure class of its own."""
+    return verdict.model_copy(update={"failure_class": None})
+
+
+def judged(criterion: Criterion, verdict: CriterionVerdict, *, trusted: bool) -> CriterionVerdict:
     """What the writer of the answer says about a criterion; of a small model it decides nothing."""
-    if judgement.verdict == "open" or not trusted:
-        reason = judgement.evidence if trusted else "the judgement of a small model decides nothing"
-        return left_open(criterion, reason)
-    return _verdict(criterion, judgement.verdict, judgement.evidence, judgement.failure_class, DecidedBy.JUDGEMENT)
-
-
-def left_open(criterion: Criterion, reason: str) -> CriterionVerdict:
-    """Nothing decided it."""
-    return _verdict(criterion, "open", reason, None, DecidedBy.NOBODY)
+    untrusted = left_open(criterion, "the judgement of a small model decides nothing")
+    return of_the_whole(verdict if trusted else untrusted)
 
 
 def not_judged(criterion: Criterion) -> CriterionVerdict:
-    """Unmet because something it rests on is missing; it has no failure class of its own."""
-    return _verdict(criterion, "fail", Reason(found=Found.UNFINISHED), None, DecidedBy.FACT)
+    """Unmet because something it rests on is missing."""
+    return unfinished(refuted(criterion, Reason(found=Found.UNFINISHED)))
 
 
-def contradicted(criterion: Criterion, fact: str | Reason) -> CriterionVerdict:
+def refuted(criterion: Criterion, fact: str | Reason) -> CriterionVerdict:
     """A fact stands against it."""
-    return _verdict(criterion, "fail", fact, FailureClass.LOGICAL, DecidedBy.FACT)
-
-
-def _verdict(
-    criterion: Criterion,
-    verdict: Literal["pass", "fail", "open"],
-    evidence: str | Reason,
-    failure_class: FailureClass | None,
-    by: DecidedBy,
-) -> CriterionVerdict:
-    made = verdict_on(criterion, verdict, evidence, by, failure_class, Role.PLANNER)
-    return made.model_copy(update={"failed_attempts": 1}) if verdict == "fail" else made
+    return of_the_whole(from_fact(criterion, Fact(fact, contradicts=False)))
 
 
 def conflict_verdict(conflict: Conflict) -> CriterionVerdict:
     """Parallel subtasks that left one path differently: the plan has to put them in an order."""
     text = f"Only one of the subtasks that run in parallel changes {conflict.path}."
-    reason = Reason(found=Found.CONFLICT, said=conflict.reason)
-    made = _verdict(
-        Criterion(text=text, mode=Mode.VERIFIABLE), "fail", reason, FailureClass.LOGICAL, DecidedBy.FACT
-    )
+    made = refuted(Criterion(text=text, mode=Mode.VERIFIABLE), Reason(found=Found.CONFLICT, said=conflict.reason))
     return made.model_copy(update={"failed_attempts": 0})
