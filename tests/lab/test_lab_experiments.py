@@ -9,7 +9,8 @@ import pytest
 
 from artoo.cli.main import main
 from artoo.lab.catalogue import EXPERIMENTS, experiment
-from artoo.lab.conducting import Piece, conduct, run_piece
+from artoo.lab.conducting import Piece, Ran, conduct, run_piece
+from artoo.lab.experiment import Claim, Finding, Outcome
 from artoo.lab.report import RESULTS, SUMMARY, keep, page
 from artoo.lab.teams import Learnt
 
@@ -101,6 +102,26 @@ def test_the_pages_are_of_the_experiments_that_there_are() -> None:
     for each in EXPERIMENTS:
         text = (ROOT / "docs" / "lab" / f"{each.name}.md").read_text()
         assert all(claim.text in text and claim.refuted_by in text for claim in each.claims)
+
+
+def test_no_refuted_claim_stands_without_what_followed() -> None:
+    """A default that changed, or a claim that is withdrawn: in the code, on the page and in the summary."""
+    folder = ROOT / "docs" / "lab"
+    for kept in json.loads((folder / RESULTS).read_text()):
+        followed = {claim.text: claim.followed for claim in experiment(kept["name"]).claims}
+        for text in (claim["text"] for claim in kept["claims"] if not claim["holds"]):
+            assert followed.get(text), f"{kept['name']}: nothing followed from the refutation of: {text}"
+            assert f"what followed: {followed[text]}" in (folder / f"{kept['name']}.md").read_text()
+            assert followed[text][1:] in (folder / SUMMARY).read_text()
+
+
+def test_a_page_says_where_nothing_followed_yet() -> None:
+    """A fresh refutation is not hidden behind an old sentence, nor a claim that holds behind any."""
+    fresh, mended = Claim("a", "b"), Claim("c", "d", "e")
+    found = (Finding(fresh, False, "x"), Finding(mended, False, "y"), Finding(mended, True, "z"))
+    text = page(Ran("stop", 1, 1, 0.0, Outcome(found, ())))
+    assert "- seen: x\n- what followed: nothing yet" in text and "- seen: y\n- what followed: e" in text
+    assert text.count("what followed") == 2
 
 
 def test_a_page_says_what_is_real() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -52,6 +53,16 @@ def test_a_job_that_is_easy_costs_two_calls() -> None:
     assert (trace.directive, trace.solved, trace.calls, trace.steps) == ("accept", True, 2, 1)
     assert trace.seconds == pytest.approx(SURE.think * 2 + SURE.act)  # pyright: ignore[reportUnknownMemberType]
     assert trace.decided[-1].state == "accept"
+
+
+def test_a_task_ends_where_no_other_approach_is_left_if_that_is_set() -> None:
+    """Of two tools neither can do it: the second that failed is the last. By the defaults every replan is used."""
+    hopeless = World(parts=1, hopeless=1.0, tools=2, big=0.0, fluke=0.0)
+    patient = Hyperparameters(max_replans=6, time_budget_ms=10_000_000, delta=0.0)
+    (ended,) = traces(hopeless, Arm("ends", Law, replace(patient, exhausted_after=1)), 1)
+    (went_on,) = traces(hopeless, Arm("goes on", Law, patient), 1)
+    assert ended.directive == went_on.directive == "abandon"
+    assert ended.calls < went_on.calls
 
 
 def test_the_same_seed_makes_the_same_run() -> None:

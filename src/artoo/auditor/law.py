@@ -6,7 +6,7 @@ Sources: SPEC section 4; paper, sections 5.1 to 5.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -34,6 +34,7 @@ class Law:
     max_replans: int = 3
     max_retries: int = 2
     kill_after: int = 2
+    exhausted_after: int = 0
     paper_gradient: bool = False
     most_calls: int | None = 100
     most_tokens: int | None = 1_000_000
@@ -97,18 +98,32 @@ def counted(request: ReplanRequest) -> Counted:
         *request.task_verdicts,
     ]
     failing = [verdict for verdict in verdicts if verdict.verdict == "fail"]
-    calls = [call for outcome in request.outcomes for call in outcome.tool_calls]
-    ran = {each for call in calls if call.status is not CallStatus.REFUSED for each in call.identity}
-    blaming = [each for each in failing if not each.identities or ran & set(each.identities)]
+    missed = list(_misses(request))
     bare = sum(outcome.status == "failed" and not outcome.criteria_verdicts for outcome in request.outcomes)
     missing = request.not_run + bare
     total = len(verdicts) + missing
     return Counted(
         distance=(sum(map(_weight, failing)) + missing) / total if total else 1.0,
         criteria=total,
-        logical=sum(verdict.failure_class is FailureClass.LOGICAL for verdict in blaming),
-        environmental=sum(verdict.failure_class is FailureClass.ENVIRONMENTAL for verdict in blaming),
+        logical=missed.count(FailureClass.LOGICAL),
+        environmental=missed.count(FailureClass.ENVIRONMENTAL),
     )
+
+
+def _misses(request: ReplanRequest) -> Iterator[FailureClass | None]:
+    """The class of each attempt that missed what is unmet at last, but for those whose calls were turned away."""
+    calls = [call for outcome in request.outcomes for call in outcome.tool_calls]
+    ran = {each for call in calls if call.status is not CallStatus.REFUSED for each in call.identity}
+    judged = [(each, outcome.gap_trajectory) for outcome in request.outcomes for each in outcome.criteria_verdicts]
+    failing = [(verdict, trajectory) for verdict, trajectory in judged if verdict.verdict == "fail"]
+    texts = {verdict.criterion for verdict, _ in failing}
+    failing += [
+        (each, ()) for each in request.task_verdicts if each.verdict == "fail" and each.criterion not in texts
+    ]
+    for verdict, trajectory in failing:
+        if not verdict.identities or ran & set(verdict.identities):
+            yield verdict.failure_class
+            yield from (each.failure_class for each in trajectory[:-1] if verdict.criterion in each.unmet_criteria)
 
 
 def _weight(failing: CriterionVerdict) -> float:

@@ -91,7 +91,8 @@ class Decided(Contract):
     """One decision of the control law, with everything that it was computed from. R7's record.
 
     `grad_l` is the gradient that decided; the other of the two definitions stands beside it. `elapsed_ms` is the
-    time that counted when it was measured, unrounded: Ω follows from it.
+    time that counted when it was measured, unrounded: Ω follows from it. `exhausted`: it ended because another
+    approach was demanded and none was left.
     """
 
     round: int
@@ -107,6 +108,7 @@ class Decided(Contract):
     suspicious: bool = False
     reason: str = ""
     elapsed_ms: float | None = None
+    exhausted: bool = False
 
 
 class PlanDirective(Contract):

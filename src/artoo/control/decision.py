@@ -52,7 +52,8 @@ class Evidence:
 class Decision:
     """A macro-state and why. `worsening_rounds` is carried into the next round.
 
-    `cause` names what ended a task: `cost` (Ω ≥ θ), `divergence` (Law 2) or `replans`; empty otherwise.
+    `cause` names what ended a task: `cost` (Ω ≥ θ), `divergence` (Law 2), `replans` or `exhausted` (nothing
+    else is left to try); empty otherwise.
     """
 
     state: MacroState

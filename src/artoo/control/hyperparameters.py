@@ -16,6 +16,8 @@ class Hyperparameters:
     rho: P above this is a wrong approach. theta: Ω at or above this ends the task.
     time_budget_ms: milliseconds. max_replans, max_retries: counts (retries 2 = 3 attempts).
     kill_after: consecutive worsening rounds that end the task (Law 2).
+    exhausted_after: consecutive rounds that demand another approach where none is left, which end the task; 0, as
+    in the paper: such rounds end nothing.
     gradient: `equal_cost` (SPEC's) or `paper` (L_t − L_{t−1}), which one decides.
     """
 
@@ -32,6 +34,7 @@ class Hyperparameters:
     max_replans: int = 3
     max_retries: int = 2
     kill_after: int = 2
+    exhausted_after: int = 0
     gradient: Literal["equal_cost", "paper"] = "equal_cost"
 
     def __post_init__(self) -> None:
@@ -42,7 +45,7 @@ class Hyperparameters:
                 raise ValueError(f"{name.rstrip('_')} must be between 0 and 1, not {value}")
         if self.time_budget_ms <= 0:
             raise ValueError(f"time_budget_ms must be positive, not {self.time_budget_ms}")
-        for name in ("max_replans", "max_retries"):
+        for name in ("max_replans", "max_retries", "exhausted_after"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative, not {getattr(self, name)}")
         if self.kill_after < 1:

@@ -10,10 +10,15 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence that a run can refute, and by what."""
+    """A sentence that a run can refute, and by what.
+
+    `followed`: what followed when a run refuted it: which default changed, or that the claim is withdrawn and what
+    the documents say instead. Written after that run, and shown only beside a refutation.
+    """
 
     text: str
     refuted_by: str
+    followed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

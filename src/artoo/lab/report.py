@@ -13,10 +13,11 @@ from typing import cast
 from artoo.contracts.base import Contract
 from artoo.lab.catalogue import EXPERIMENTS, experiment
 from artoo.lab.conducting import Ran
-from artoo.lab.experiment import Experiment, Table
+from artoo.lab.experiment import Experiment, Finding, Table
 
 RESULTS = "results.json"
 SUMMARY = "README.md"
+NOTHING_YET = "nothing yet"
 
 
 class Claimed(Contract):
@@ -76,7 +77,7 @@ def page(ran: Ran) -> str:
         "What would refute a claim stood in the code before the run.",
         *(
             f"**{'Holds' if each.holds else 'Refuted'}.** {each.claim.text}\n\n"
-            f"- refuted if: {each.claim.refuted_by}\n- seen: {each.seen}"
+            f"- refuted if: {each.claim.refuted_by}\n- seen: {each.seen}{_followed(each)}"
             for each in outcome.findings
         ),
         *(f"![{picture.title}]({picture.name}.svg)" for picture in outcome.pictures),
@@ -85,6 +86,10 @@ def page(ran: Ran) -> str:
         "In brackets: 95 % intervals, by bootstrap over jobs (of lives, where jobs depend on each other).",
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _followed(finding: Finding) -> str:
+    return "" if finding.holds else f"\n- what followed: {finding.claim.followed or NOTHING_YET}"
 
 
 def _given(about: Experiment) -> str:
@@ -123,17 +128,24 @@ def summary(kept: dict[str, Kept]) -> str:
     """The first page: every claim of every experiment that was run, in one table."""
     rows = list[tuple[str, ...]]()
     for each in EXPERIMENTS:
+        followed = {claim.text: claim.followed for claim in each.claims}
         for claim in kept[each.name].claims if each.name in kept else ():
             name = f"[{each.name}]({each.name}.md)"
-            rows.append((name, claim.text, "holds" if claim.holds else "**refuted**", claim.seen))
+            after = followed.get(claim.text) or NOTHING_YET
+            out = "holds" if claim.holds else f"**refuted**. {after[0].upper()}{after[1:]}"
+            rows.append((name, claim.text, out, claim.seen))
     missing = [each.name for each in EXPERIMENTS if each.name not in kept]
-    table = markdown(Table("", ("experiment", "claim", "came out", "seen"), tuple(rows))) if rows else ""
+    table = (
+        markdown(Table("", ("experiment", "claim", "came out, and what followed", "seen"), tuple(rows)))
+        if rows
+        else ""
+    )
     seconds = sum(each.seconds for each in kept.values())
     parts = [
         "# The paper's claims, run",
         "What `artoo lab report` found: artoo's own parts in a simulated world, against baselines and against the "
         "law without each of its terms; and on public data. A claim that is refuted is a result, and stays here "
-        "until the default has changed or the claim is gone. Nothing here says how good a language model is: "
+        "with what followed from it. Nothing here says how good a language model is: "
         "models are simulated. How, and what is real: [the lab's design](../design/lab.md).",
         table,
         f"All of it took {seconds / 60:.0f} minutes." if kept else "",

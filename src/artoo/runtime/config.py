@@ -112,6 +112,7 @@ class Control(Section):
     max_replans: Whole = Field(default=3, ge=1, le=20)
     max_retries: Whole = Field(default=2, ge=0, le=10)
     kill_after: Whole = Field(default=2, ge=1, le=10)
+    exhausted_after: Whole = Field(default=0, ge=0, le=10)
     gradient: Literal["equal_cost", "paper"] = "equal_cost"
     without: Annotated[tuple[str, ...], BeforeValidator(_lines)] = ()
     by_type: dict[str, Tuned] = Field(default_factory=dict[str, Tuned], max_length=MOST_TYPES)
@@ -158,6 +159,7 @@ class Control(Section):
             max_replans=self.max_replans,
             max_retries=self.max_retries,
             kill_after=self.kill_after,
+            exhausted_after=self.exhausted_after,
             gradient=self.gradient,
         )
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from artoo.auditor.law import counted as audited
 from artoo.contracts.changes import Conflict
 from artoo.contracts.criteria import Criterion, FileExists, Mode
 from artoo.contracts.execution import (
@@ -13,6 +14,7 @@ from artoo.contracts.execution import (
     CriterionVerdict,
     DecidedBy,
     FailureClass,
+    GapPoint,
     SubTaskOutcome,
     ToolCall,
 )
@@ -23,7 +25,7 @@ from artoo.control.decision import MacroState
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.fast.checks import CheckResult
 from artoo.loops.fast.judging import from_check, left_open, verdict_on
-from artoo.loops.medium.blocking import still_open, targets_to_block, tools_to_block
+from artoo.loops.medium.blocking import another_left, still_open, targets_to_block, tools_to_block
 from artoo.loops.medium.endings import unmet_of
 from artoo.loops.medium.fan_in import (
     FanIn,
@@ -250,6 +252,51 @@ def test_a_refused_call_is_no_wrong_approach() -> None:
     assert measure(request(outcome("1", blames, calls=(call("shell:rm"),)))).logical == 1
 
 
+def after(*missed: FailureClass | None, text: str = "c") -> SubTaskOutcome:
+    """An outcome whose attempts missed a criterion for these reasons; None: an attempt that met it."""
+    trajectory = tuple(
+        GapPoint(attempt=number, score=each is None, unmet_criteria=(text,) if each else (), failure_class=each)
+        for number, each in enumerate(missed, 1)
+    )
+    made = outcome("1", verdict(text, fails=missed[-1], k=len(missed), n=len(missed)))
+    return made.model_copy(update={"gap_trajectory": trajectory})
+
+
+def test_p_is_of_all_attempts_and_not_of_the_last() -> None:
+    """Two attempts that the world refused outweigh a last one that ended well and did not help."""
+    gap = measure(request(after(ENVIRONMENTAL, ENVIRONMENTAL, LOGICAL)))
+    assert (gap.logical, gap.environmental, gap.failure_class) == (1, 2, "environmental")
+    assert measure(request(after(ENVIRONMENTAL, None, LOGICAL))).implausibility == 0.5
+    assert measure(request(after(LOGICAL, None))).logical == 0, "what was met at last is no failure"
+
+
+def test_one_miss_counts_once() -> None:
+    """A task's criterion that an only subtask carries is the same miss in both verdicts."""
+    only = after(LOGICAL, ENVIRONMENTAL)
+    whole = request(only, task=(*only.criteria_verdicts, verdict("d", fails=LOGICAL)))
+    assert (measure(whole).logical, measure(whole).environmental) == (2, 1)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([None, LOGICAL, ENVIRONMENTAL]), min_size=1, max_size=3), max_size=3),
+    st.lists(st.sampled_from([None, LOGICAL, ENVIRONMENTAL]), max_size=3),
+)
+@settings(deadline=None, max_examples=80)
+def test_the_auditor_counts_the_same(
+    subtasks: list[list[FailureClass | None]], task: list[FailureClass | None]
+) -> None:
+    """Written twice, from the definition: for any attempts both come to the same D, P and counts."""
+    outcomes = (after(*missed, text=f"c{number}") for number, missed in enumerate(subtasks))
+    whole = request(*outcomes, task=tuple(verdict(f"c{at}", fails=each) for at, each in enumerate(task)))
+    ours, theirs = measure(whole), audited(whole)
+    assert (ours.logical, ours.environmental, ours.criteria) == (
+        theirs.logical,
+        theirs.environmental,
+        theirs.criteria,
+    )
+    assert (ours.distance, ours.implausibility) == (theirs.distance, theirs.implausibility)
+
+
 @given(st.lists(st.sampled_from([None, LOGICAL, ENVIRONMENTAL]), max_size=6), st.integers(0, 4))
 @settings(deadline=None, max_examples=80)
 def test_the_gap_is_a_share(classes: list[FailureClass | None], not_run: int) -> None:
@@ -324,6 +371,16 @@ def test_hands_are_left_whatever_failed(names: list[str]) -> None:
     blocked = tools_to_block([outcome("1", verdict(fails=LOGICAL), calls=tuple(map(call, names)))], SPECS)
     left = [each for each in SPECS if each.name not in blocked]
     assert any(each.reads for each in left) and any(each.writes for each in left)
+
+
+def test_nothing_else_is_left_when_the_last_hands_failed() -> None:
+    """Others are blocked, and what failed cannot be: another plan could only do the same again."""
+    names = ("read_file", "glob", "write_file")
+    failed = [outcome("1", verdict(fails=LOGICAL), calls=(call("shell"),))]
+    assert not another_left(failed, SPECS, names)
+    assert another_left(failed, SPECS, ()), "a single tool that failed once may be used in another way"
+    assert another_left([outcome("1", verdict(fails=LOGICAL), calls=(call("glob"),))], SPECS, ("write_file",))
+    assert another_left([], SPECS, names), "of nothing that was done nothing is said"
 
 
 @pytest.mark.parametrize(
@@ -404,6 +461,27 @@ def test_worsening_is_counted_and_forgiven() -> None:
 
     assert states(0.4, 0.6, 0.8)[-1] is MacroState.ABANDON
     assert states(0.4, 0.6, 0.6, 0.8)[-1] is MacroState.CHANGE_APPROACH
+
+
+def test_a_demand_that_cannot_be_met_ends_a_task_where_that_is_set() -> None:
+    """So many rounds in a row as are set; never by the defaults, and never where only the place has to change."""
+
+    def states(after: int, *rounds: tuple[int, bool]) -> list[MacroState]:
+        trajectory = Trajectory(Hyperparameters(exhausted_after=after))
+        found: list[MacroState] = []
+        for logical, left in rounds:
+            measured = trajectory.measure(gap(1.0, logical, 1 - logical), 0, 100_000)
+            decision = trajectory.decide(measured, may_replan=True)
+            decision = trajectory.unless_exhausted(decision, another_left=left)
+            assert trajectory.record(decision, measured).exhausted == (decision.state is MacroState.ABANDON)
+            found.append(decision.state)
+        return found
+
+    wrong, worldly = (1, False), (0, False)
+    assert MacroState.ABANDON not in states(0, wrong, wrong, wrong)
+    assert states(1, (1, True), wrong) == [MacroState.BREAK_SYMMETRY, MacroState.ABANDON]
+    assert states(2, wrong, (1, True), wrong, wrong)[2:] == [MacroState.BREAK_SYMMETRY, MacroState.ABANDON]
+    assert states(1, worldly) == [MacroState.CHANGE_PATH]
 
 
 def test_a_deadline_makes_time_dearer() -> None:

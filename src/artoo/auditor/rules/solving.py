@@ -118,10 +118,19 @@ def _directive_due(task: TaskNotes, decided: Decided, envelope: Envelope) -> Dir
         terms, stopped = terms_of(decided), _stopped_before(task)
         if stopped:
             return Directive.ABANDON
-        may = len(task.directives) < task.law.max_replans
+        may = len(task.directives) < task.law.max_replans and not _exhausted(task, decided)
         ruled = control.ruling(task.law, terms, decided.grad_l, request, task.worsening)
         return ruled.directive if may or ruled.directive in _ENDS else Directive.ABANDON
     return Directive.ABANDON
+
+
+def _exhausted(task: TaskNotes, decided: Decided) -> bool:
+    """Whether a task may have ended for want of another approach: where that is set, and something is blocked.
+
+    Which tools are the last that may not be blocked, the Auditor does not know.
+    """
+    blocked = bool(task.directives and task.directives[-1].blocked_tools)
+    return decided.exhausted and blocked and task.law.exhausted_after > 0
 
 
 def _stopped_before(task: TaskNotes) -> bool:

@@ -38,7 +38,8 @@ MOST = 6
 """Replans of a baseline; where fewer are better for it, it is read at fewer."""
 AIM_POINTS, AIM_CALLS = 0.10, 0.25
 
-LAW, PATIENT_LAW = "artoo's law", "the law, δ = 0, six replans"
+LAW, PATIENT_LAW, THOROUGH = "artoo's law", "the law, δ = 0, six replans", "the thorough law"
+PATIENT = replace(rounds(MOST), delta=0.0)
 BASELINES: tuple[Arm, ...] = (
     Arm("naive retry", Retry, rounds(MOST)),
     Arm("replan from scratch", Anew, rounds(MOST)),
@@ -53,7 +54,8 @@ BOUND = Arm("oracle", Oracle, rounds(MOST))
 OLD = Arm("v0.7's table", Version07)
 ARMS: tuple[Arm, ...] = (
     Arm(LAW, Law),
-    Arm(PATIENT_LAW, Law, replace(rounds(MOST), delta=0.0)),
+    Arm(PATIENT_LAW, Law, PATIENT),
+    Arm(THOROUGH, Law, replace(PATIENT, exhausted_after=1)),
     OLD,
     *BASELINES,
     BOUND,
@@ -66,6 +68,8 @@ AHEAD = Claim(
 AIM = Claim(
     "Somewhere the law is at least 10 points ahead of the best baseline at equal calls, or needs 25 % fewer calls.",
     "in both worlds the best baseline is less than 10 points behind and needs less than a third more calls",
+    "P counts every attempt since, and a thorough setting is offered, whose claims stand below. No document says "
+    "that the law reaches this at its defaults.",
 )
 NOWHERE_WORSE = Claim(
     "Nowhere is the law significantly worse than a practical baseline at equal calls.",
@@ -75,6 +79,17 @@ PATIENCE = Claim(
     "The paper's three replans and its D ≤ δ stop too early: with six and δ = 0 the law solves more than every "
     "practical baseline at equal calls in the faulty world, and in the calm one not significantly less than any.",
     "for some baseline the interval reaches down to 0 in the faulty world, or is all below 0 in the calm one",
+    "the defaults stay the paper's. The thorough setting also ends where no other approach is left; that is what "
+    "going on cost in the calm world.",
+)
+BY_POINTS = Claim(
+    "The thorough law (six replans, δ = 0, an end where no other approach is left) is at least 10 points ahead of "
+    "every practical baseline at equal calls in the faulty world.",
+    "for some baseline the law is less than 10 points ahead, or the interval reaches down to 0",
+)
+NEVER_WORSE = Claim(
+    "The thorough law is nowhere significantly worse than a practical baseline at equal calls.",
+    "for some baseline in some world the whole interval of (law − baseline) is below 0",
 )
 BETTER_THAN_OLD = Claim(
     "Taking the size of the gradient and P, and not its sign, is better: v0.8 solves at least as much as v0.7's "
@@ -113,7 +128,7 @@ def cells() -> dict[str, Jobs]:
 def judge(rows: Rows) -> Outcome:
     """Compares every arm with the law, at its defaults and with more patience."""
     tables, pictures = list[Table](), list[Picture]()
-    compared = {LAW: dict[Key, Compared](), PATIENT_LAW: dict[Key, Compared]()}
+    compared = {law: dict[Key, Compared]() for law in (LAW, PATIENT_LAW, THOROUGH)}
     for world in WORLDS:
         tables.append(_overview(world, rows))
         for law in compared:
@@ -123,7 +138,7 @@ def judge(rows: Rows) -> Outcome:
                 compared[law][world, arm.name] = _ahead(ours, points), _saved(ours, points)
             tables.append(_equal_table(world, law, ours, compared[law]))
         pictures.append(_picture(world, rows))
-    findings = (*_findings(compared[LAW]), _patience(compared[PATIENT_LAW]))
+    findings = (*_findings(compared[LAW]), _patience(compared[PATIENT_LAW]), *_thorough(compared[THOROUGH]))
     return Outcome(findings, tuple(tables), tuple(pictures))
 
 
@@ -173,6 +188,19 @@ def _patience(compared: Comparisons) -> Finding:
         for world, name in lowest.items()
     )
     return Finding(PATIENCE, faulty.above and not any(each.below for each in calm), said)
+
+
+def _thorough(compared: Comparisons) -> tuple[Finding, ...]:
+    practical = [arm.name for arm in BASELINES]
+    least = {world: min(practical, key=lambda name: compared[world, name][0].value) for world in WORLDS}
+    faulty = [compared["faulty", name][0] for name in practical]
+    worse = [key for key, (ahead, _) in compared.items() if key[1] in practical and ahead.below]
+    said = {
+        world: f"{world}: least ahead of {name}, {compared[world, name][0].text(1, 100)} points"
+        for world, name in least.items()
+    }
+    ahead = all(each.above and each.value >= AIM_POINTS for each in faulty)
+    return Finding(BY_POINTS, ahead, said["faulty"]), Finding(NEVER_WORSE, not worse, "; ".join(said.values()))
 
 
 def _reach(arm: Arm, found: Sequence[Trace]) -> Frontier:
@@ -230,7 +258,7 @@ def _equal_table(world: str, name: str, law: Sequence[Trace], compared: Comparis
 
 
 def _picture(world: str, rows: Rows) -> Picture:
-    series = [_point(name, traces(rows, named(world, name))) for name in (LAW, PATIENT_LAW, OLD.name)]
+    series = [_point(name, traces(rows, named(world, name))) for name in (LAW, PATIENT_LAW, THOROUGH, OLD.name)]
     for arm in (*BASELINES, BOUND):
         found = traces(rows, named(world, arm.name))
         points = frontier(found, MOST).points(range(len(found)))
@@ -249,9 +277,10 @@ EXPERIMENT = Experiment(
     name="control",
     title="The control law against baselines",
     question="Is it worth anything to choose the next plan by loss, gradient and kind of failure?",
-    claims=(AHEAD, AIM, NOWHERE_WORSE, BETTER_THAN_OLD, PATIENCE),
+    claims=(AHEAD, AIM, NOWHERE_WORSE, BETTER_THAN_OLD, PATIENCE, BY_POINTS, NEVER_WORSE),
     cells=cells,
     judge=judge,
+    seed=20_263,
     real="bus and routes, R1 to R4b with their checks, facts and plan rules, the dispatcher, R7 with its law",
     simulated="models, tools, the person, time",
 )

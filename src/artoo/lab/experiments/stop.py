@@ -21,6 +21,7 @@ WORTH = Claim(
 RARE_LOSS = Claim(
     "What the stop gives up is noise: at most one criterion in a hundred that could have been met.",
     "in some world the loss by stopping at the default δ, less that at δ = 0, is above 1 point",
+    "withdrawn: docs/design/control-law.md says what δ gives up; `--strict` and the thorough setting have δ = 0.",
 )
 SUSPICIOUS = Claim(
     "Cell 6 (nearer, by a wrong approach) tells of trouble: jobs with such a round are solved less often than "

@@ -31,6 +31,7 @@ NO_TIME = Claim(
 NO_TIME_UNEVEN = Claim(
     "N subtasks in parallel add no time, when calls take unequally long.",
     f"the interval of the ratio of 32 subtasks to 2 is above {MOST_GROWTH}",
+    "withdrawn: a round waits for its slowest subtask, and no document says that parallel work is free in time.",
 )
 
 

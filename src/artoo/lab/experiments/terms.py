@@ -43,6 +43,8 @@ EARNS = Claim(
 USED = Claim(
     "Every term of the law changes something: taking it out costs solved jobs or calls in at least one world.",
     "for some term all intervals, solved and calls, in both worlds contain 0",
+    "withdrawn. θ and the kill switch stay as bounds, which these worlds do not reach; blocked tools stay because "
+    "the specification has them, and docs/design/lab.md says that they were not seen to help.",
 )
 EQUAL_COST = Claim(
     "Taking the gradient at equal cost is no worse than the paper's L_t − L_{t−1}.",

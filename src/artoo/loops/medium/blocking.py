@@ -32,6 +32,14 @@ def tools_to_block(
     return keeping_hands((*before, *_cited(outcomes)), specs)
 
 
+def another_left(outcomes: Iterable[SubTaskOutcome], specs: Sequence[ToolSpec], before: Sequence[str]) -> bool:
+    """Whether another plan could do otherwise than these outcomes: False where something was blocked `before`, and
+    of what they cite nothing can be blocked any more. Where they cite nothing, nothing speaks against another plan.
+    """
+    cited = tuple(_cited(outcomes))
+    return not before or not cited or keeping_hands((*before, *cited), specs) != tuple(before)
+
+
 def keeping_hands(identities: Iterable[str], specs: Sequence[ToolSpec]) -> tuple[str, ...]:
     """Those identities, in order, that can be taken away while something is left that reads, and that writes."""
     blocked: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -50,20 +51,20 @@ def verdicts_of(
 def measure(request: ReplanRequest) -> Gap:
     """Subtask and task criteria together; what never ran failed in D and is absent from P.
 
-    So is what failed only because the harness turned calls away: that says nothing about the approach.
+    So is what failed only because the harness turned calls away: that says nothing about the approach. P counts
+    every attempt that missed a criterion which is unmet at last, not the last attempt alone.
     """
     verdicts = verdicts_of(request.outcomes, request.task_verdicts)
     gaps = [_gap(verdict) for verdict in verdicts]
     gaps += [CriterionGap(failed=True, verifiable=True)] * request.not_run
     failed = [verdict for verdict in verdicts if verdict.verdict == "fail"]
-    ran = _ran(request.outcomes)
-    blaming = [verdict for verdict in failed if not verdict.identities or ran & set(verdict.identities)]
+    classes = _classes(request)
     bare = sum(outcome.status == "failed" and not outcome.criteria_verdicts for outcome in request.outcomes)
     gaps += [CriterionGap(failed=True, verifiable=True)] * bare
     return Gap(
         distance=distance(gaps) if gaps else 1.0,
-        logical=sum(verdict.failure_class is FailureClass.LOGICAL for verdict in blaming),
-        environmental=sum(verdict.failure_class is FailureClass.ENVIRONMENTAL for verdict in blaming),
+        logical=classes[FailureClass.LOGICAL],
+        environmental=classes[FailureClass.ENVIRONMENTAL],
         criteria=len(gaps),
         evidence=Evidence(
             matched_subtasks=sum(outcome.status == "matched" for outcome in request.outcomes),
@@ -71,6 +72,23 @@ def measure(request: ReplanRequest) -> Gap:
             contradicted=any(verdict.contradicted for verdict in failed),
         ),
     )
+
+
+def _classes(request: ReplanRequest) -> Counter[FailureClass | None]:
+    """How often what is unmet was missed, by the class of each miss. The task's verdict on what a subtask's own
+    loop has missed already is the same miss.
+    """
+    ran = _ran(request.outcomes)
+    found = Counter[FailureClass | None]()
+    own = {each.criterion for each in _subtask_verdicts(request.outcomes) if each.verdict == "fail"}
+    whole = [verdict for verdict in request.task_verdicts if verdict.criterion not in own]
+    judged = [(outcome.gap_trajectory, outcome.criteria_verdicts) for outcome in request.outcomes]
+    for trajectory, verdicts in (*judged, ((), whole)):
+        for verdict in verdicts:
+            if verdict.verdict == "fail" and (not verdict.identities or ran & set(verdict.identities)):
+                earlier = (point for point in trajectory[:-1] if verdict.criterion in point.unmet_criteria)
+                found.update((*(point.failure_class for point in earlier), verdict.failure_class))
+    return found
 
 
 def _ran(outcomes: Sequence[SubTaskOutcome]) -> set[str]:

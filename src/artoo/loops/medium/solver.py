@@ -30,7 +30,7 @@ from artoo.contracts.solution import (
 from artoo.control.decision import Decision, Evidence, MacroState
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.medium.advice import mentions
-from artoo.loops.medium.blocking import still_open, targets_to_block, tools_to_block
+from artoo.loops.medium.blocking import another_left, still_open, targets_to_block, tools_to_block
 from artoo.loops.medium.endings import Endings, Standing, open_criteria
 from artoo.loops.medium.equipping import Equipping
 from artoo.loops.medium.experience import Experience
@@ -200,6 +200,9 @@ class Solver:
             decision = Decision(MacroState.ABANDON, f"stopped: {task.last.stopped_by}")
         else:
             decision = self._trajectory.decide(measured, may_replan=may_replan)
+            tried = () if task.refusal else task.last.outcomes
+            left = another_left(tried, self._offered(), task.blocked_tools)
+            decision = self._trajectory.unless_exhausted(decision, another_left=left)
         self._port.publish(self._trajectory.record(decision, measured), cause=cause)
         if decision.state is MacroState.ABANDON:
             await self._abandon(task, decision, measured, cause)

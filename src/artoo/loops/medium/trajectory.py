@@ -43,6 +43,7 @@ class Trajectory:
         self._h = hyperparameters
         self._previous: LossTerms | None = None
         self._worsening = 0
+        self._exhausted = 0
         self.round = 1
         self.directive = Directive.INIT
 
@@ -79,6 +80,18 @@ class Trajectory:
         self._worsening = decision.worsening_rounds
         return decision
 
+    def unless_exhausted(self, decision: Decision, *, another_left: bool) -> Decision:
+        """The decision, or the end where it demands what there is not: for `exhausted_after` rounds in a row.
+
+        `another_left` False: others are forbidden already, and of what failed nothing can be forbidden any more, so
+        that another plan could only do the same again.
+        """
+        demanded = not decision.state.ends and self.blocks_tools(Directive(decision.state.value))
+        self._exhausted = self._exhausted + 1 if demanded and not another_left else 0
+        if not 0 < self._h.exhausted_after <= self._exhausted:
+            return decision
+        return replace(decision, state=MacroState.ABANDON, reason="no other approach is left", cause="exhausted")
+
     def advance(self, measured: Measurement, directive: Directive) -> None:
         """Begins the next round under `directive`."""
         self._previous = measured.terms
@@ -109,6 +122,7 @@ class Trajectory:
             suspicious=self.suspicious(measured),
             reason=decision.reason,
             elapsed_ms=measured.elapsed_ms,
+            exhausted=decision.cause == "exhausted",
         )
 
     def urgency(self, measured: Measurement) -> Urgency:

@@ -35,8 +35,8 @@ NAMES = {
     "w₁": "w1",
     "w₂": "w2",
 }
-_UNUSED = ("max_retries",)
-"""The fast loop's, not the decision's."""
+_UNUSED = ("max_retries", "exhausted_after")
+"""The fast loop's; and what a log does not say: in which rounds no other approach was left."""
 
 _KINDS: dict[str, Callable[[str], float | int | str]] = {"float": float, "int": int}
 """How a value is read, by the type that its field is annotated with; words are taken as they are."""
@@ -113,6 +113,8 @@ def _recomputed(then: Decided, cause: Envelope | None, trajectory: Trajectory, b
         return Recomputed(then, then)
     measured = trajectory.measure(_gap(payload), elapsed, budget_ms)
     decision = _decision(payload, stopped, measured, trajectory, budget_ms)
+    if then.exhausted and not decision.state.ends:
+        decision = replace(decision, state=MacroState.ABANDON, reason=then.reason, cause="exhausted")
     now = trajectory.record(decision, measured)
     if now.directive is then.directive and not decision.state.ends:
         trajectory.advance(measured, Directive(decision.state.value))

@@ -131,7 +131,7 @@ def _step(decided: Decided, cause: object, budget_ms: float, calls: int) -> Step
         case OutcomeSummary(task_verdicts=verdicts):
             return Step(Gap(0.0, 0, 0, len(verdicts), Evidence()), elapsed, budget_ms, taken, calls, by_law=False)
         case ReplanRequest() as request:
-            may = request.recommendation == "replan"
+            may = request.recommendation == "replan" and not decided.exhausted
             free = request.stopped_by is None
             return Step(measure(request), elapsed, budget_ms, taken, calls, by_law=free, may_replan=may)
         case PlanRefused():
