@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import Context
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import ParamSpec, TypeVar, TypeVarTuple, Unpack
 
 P = ParamSpec("P")
@@ -76,12 +77,18 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return super().call_soon_threadsafe(callback, *args, context=context)
 
 
+@lru_cache(maxsize=16)
+def _moment(seconds: float) -> datetime:
+    """Most messages are said in the same moment as the one before."""
+    return _START + timedelta(seconds=seconds)
+
+
 class LabClock:
     """The running virtual loop's time. Implements `ports.clock.Clock`."""
 
     def now(self) -> datetime:
         """See Clock."""
-        return _START + timedelta(seconds=self.monotonic())
+        return _moment(self.monotonic())
 
     def monotonic(self) -> float:
         """See Clock."""
