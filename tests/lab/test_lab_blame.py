@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from artoo.lab.conducting import conduct
+from artoo.lab.conducting import Order, conduct
 from artoo.lab.experiments.blame import BOTH, EXPERIMENT, FACTS, GROUNDING, Said, Trace, blamed
 
 
@@ -36,6 +36,6 @@ def test_traces_are_judged_from_a_folder(tmp_path: Path) -> None:
     for number in range(12):
         text = trace(("Manager", "count"), ("Solver", f"it is {number}415")).model_dump_json()
         (tmp_path / f"{number}.json").write_text(text.replace('"mistake_step":1', '"mistake_step":"1"'))
-    ran = conduct("blame", data=tmp_path, told=lambda _: None)
+    ran = conduct(Order("blame", data=tmp_path), told=lambda _: None)
     assert tuple(each.claim for each in ran.outcome.findings) == EXPERIMENT.claims
     assert all(each.holds for each in ran.outcome.findings)

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from artoo.cli.main import main
-from artoo.lab.conducting import conduct
+from artoo.lab.conducting import Order, conduct
 from artoo.lab.experiments.claims import ASIDE, BUILT, EXPERIMENT, Half, Trajectory, cells, judged
 from artoo.lab.statistics import auroc
 
@@ -85,7 +85,7 @@ def test_the_experiment_says_what_it_needs(tmp_path: Path, capsys: pytest.Captur
             ]
         )
     )
-    ran = conduct("claims", data=file, told=lambda _: None)
+    ran = conduct(Order("claims", data=file), told=lambda _: None)
     assert tuple(each.claim for each in ran.outcome.findings) == EXPERIMENT.claims
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from artoo.cli.main import main
+from artoo.lab import conducting
 from artoo.lab.catalogue import EXPERIMENTS, experiment
-from artoo.lab.conducting import Piece, Ran, conduct, run_piece
+from artoo.lab.cells import in_both_worlds
+from artoo.lab.conducting import Order, Piece, Ran, conduct, conduct_all, run_piece
 from artoo.lab.experiment import Claim, Finding, Outcome
-from artoo.lab.report import RESULTS, SUMMARY, keep, page
+from artoo.lab.laws import Arm, Law
+from artoo.lab.report import RESULTS, SUMMARY, keep, page, state_claims
 from artoo.lab.teams import Learnt
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +42,7 @@ LONG = ("control", "terms")
 )
 def test_an_experiment_judges_every_claim(name: str, tmp_path: Path) -> None:
     """From a handful of jobs: one finding a claim, tables, pictures, a page that links them, and the summary."""
-    ran = conduct(name, tasks=3, told=quiet)
+    ran = conduct(Order(name, tasks=3), told=quiet)
     assert {each.claim for each in ran.outcome.findings} == set(experiment(name).claims)
     written = {path.name for path in keep(tmp_path, ran)}
     assert {f"{name}.md", RESULTS, SUMMARY} < written
@@ -68,12 +72,51 @@ def test_a_team_learns_a_trap_once() -> None:
 def test_what_was_run_is_kept_when_another_is_run(tmp_path: Path) -> None:
     """The summary has both; the second run does not need the first one's rows."""
     for name in ("structure", "stop"):
-        keep(tmp_path, conduct(name, tasks=2, told=quiet))
+        keep(tmp_path, conduct(Order(name, tasks=2), told=quiet))
     assert [each["name"] for each in json.loads((tmp_path / RESULTS).read_text())] == ["structure", "stop"]
     waits = "Not run: control, terms, memory, team, sensitivity, tuning, claims, commands, injections, blame."
     assert waits in (tmp_path / SUMMARY).read_text()
     waiting = (tmp_path / "memory.md").read_text()
     assert "Not run yet" in waiting and all(claim.refuted_by in waiting for claim in experiment("memory").claims)
+
+
+def test_what_two_experiments_share_is_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal cells of any name are run for the first that needs them; everybody gets the rows."""
+    run, asked = conducting.run_piece, list[Piece]()
+
+    def counted(piece: Piece) -> list[object]:
+        asked.append(piece)
+        return run(piece)
+
+    monkeypatch.setattr(conducting, "run_piece", counted)
+    first, second = conduct_all([Order("stop", tasks=2), Order("stop", tasks=2)], told=quiet)
+    assert first.outcome == second.outcome
+    assert len(asked) == len(experiment("stop").cells())
+    named = (in_both_worlds([Arm(name, Law)])[f"calm: {name}"] for name in ("one", "other"))
+    assert len({each.alike for each in named}) == 1
+
+
+def test_two_processes_find_the_same_as_one() -> None:
+    """And say how long processors have worked for it."""
+    orders = [Order("stop", tasks=2)]
+    (one,), (two,) = (conduct_all(orders, jobs=jobs, told=quiet) for jobs in (1, 2))
+    assert one.outcome == two.outcome
+    assert one.processor_seconds > 0 and two.processor_seconds > 0
+
+
+def test_the_summary_says_what_it_took(tmp_path: Path) -> None:
+    """On the clock and of processor time; of a run whose processor time was not measured, on the clock alone."""
+    ran = replace(conduct(Order("stop", tasks=2), told=quiet), seconds=600.0, processor_seconds=960.0)
+    keep(tmp_path, ran)
+    said = (
+        "What needs no data took 10 minutes on the clock and 16 of processor time, so on two processors at least 8."
+    )
+    assert said in (tmp_path / SUMMARY).read_text()
+    (old,) = json.loads((tmp_path / RESULTS).read_text())
+    del old["processor_seconds"]
+    (tmp_path / RESULTS).write_text(json.dumps([old]))
+    state_claims(tmp_path)
+    assert "What needs no data took 10 minutes on the clock." in (tmp_path / SUMMARY).read_text()
 
 
 def test_pieces_make_the_same_as_the_whole() -> None:
@@ -119,12 +162,12 @@ def test_a_page_says_where_nothing_followed_yet() -> None:
     """A fresh refutation is not hidden behind an old sentence, nor a claim that holds behind any."""
     fresh, mended = Claim("a", "b"), Claim("c", "d", "e")
     found = (Finding(fresh, False, "x"), Finding(mended, False, "y"), Finding(mended, True, "z"))
-    text = page(Ran("stop", 1, 1, 0.0, Outcome(found, ())))
+    text = page(Ran("stop", 1, 1, 0.0, 0.0, Outcome(found, ())))
     assert "- seen: x\n- what followed: nothing yet" in text and "- seen: y\n- what followed: e" in text
     assert text.count("what followed") == 2
 
 
 def test_a_page_says_what_is_real() -> None:
     """Nobody takes a simulated world for the real one."""
-    text = page(conduct("structure", tasks=2, told=quiet))
+    text = page(conduct(Order("structure", tasks=2), told=quiet))
     assert "Simulated: models, tools" in text and "design/lab.md" in text

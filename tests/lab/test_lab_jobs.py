@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
 
@@ -45,6 +47,20 @@ def test_time_passes_only_while_everybody_waits() -> None:
     started = time.monotonic()
     assert play(sleep()) == (pytest.approx(3_600.0), 7)  # pyright: ignore[reportUnknownMemberType]
     assert time.monotonic() - started < 60.0
+
+
+def test_a_thread_wakes_virtual_time() -> None:
+    """Where there is no timer, a real thread's result is waited for, and arrives."""
+    go = threading.Event()
+
+    async def wait() -> int:
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(1) as threads:
+            found = loop.run_in_executor(threads, lambda: go.wait(60.0) and 7)
+            loop.call_soon(go.set)
+            return int(await found)
+
+    assert play(wait()) == 7
 
 
 def test_a_job_that_is_easy_costs_two_calls() -> None:

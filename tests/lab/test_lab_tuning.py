@@ -11,7 +11,7 @@ import pytest
 
 from artoo.contracts.envelope import Envelope
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.lab.conducting import conduct
+from artoo.lab.conducting import Order, conduct
 from artoo.lab.experiments.tuning import EXPERIMENT, WORTH
 from artoo.lab.laws import Arm, Law
 from artoo.lab.running import run_job
@@ -95,5 +95,5 @@ def test_where_everything_is_met_at_once_no_number_matters() -> None:
 @pytest.mark.torture
 def test_the_experiment_judges_itself() -> None:
     """Every claim has its finding, from a handful of jobs."""
-    ran = conduct("tuning", tasks=44, told=lambda _: None)
+    ran = conduct(Order("tuning", tasks=44), told=lambda _: None)
     assert tuple(each.claim for each in ran.outcome.findings) == EXPERIMENT.claims

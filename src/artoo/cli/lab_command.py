@@ -43,14 +43,14 @@ data_option = click.option(
 def run(name: str, tasks: int | None, seed: int | None, jobs: int | None, data: Path | None) -> None:
     """Run experiment NAME and print its page."""
     from artoo.lab.catalogue import EXPERIMENTS
-    from artoo.lab.conducting import conduct
+    from artoo.lab.conducting import Order, conduct
     from artoo.lab.report import page
 
     names = [each.name for each in EXPERIMENTS]
     if name not in names:
         raise click.BadParameter(f"there is no experiment {name!r}; there are: {', '.join(names)}")
     try:
-        ran = conduct(name, tasks=tasks, seed=seed, jobs=jobs or os.cpu_count() or 1, data=data, told=_told)
+        ran = conduct(Order(name, tasks, seed, data), jobs=jobs or os.cpu_count() or 1, told=_told)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     click.echo(page(ran), nl=False)
@@ -74,7 +74,7 @@ def report(
 ) -> None:
     """Run all experiments that need no data (or NAMES) and write their pages and the summary."""
     from artoo.lab.catalogue import EXPERIMENTS
-    from artoo.lab.conducting import conduct
+    from artoo.lab.conducting import Order, conduct_all
     from artoo.lab.report import keep, state_claims
 
     known = [each.name for each in EXPERIMENTS]
@@ -83,11 +83,14 @@ def report(
     if claims:
         click.echo("\n".join(map(str, state_claims(out))))
         return
-    for name in names or [each.name for each in EXPERIMENTS if each.data is None]:
-        try:
-            ran = conduct(name, tasks=tasks, jobs=jobs or os.cpu_count() or 1, data=data, told=_told)
-        except ValueError as error:
-            raise click.UsageError(str(error)) from error
+    orders = [
+        Order(name, tasks, data=data) for name in names or [each.name for each in EXPERIMENTS if each.data is None]
+    ]
+    try:
+        runs = conduct_all(orders, jobs=jobs or os.cpu_count() or 1, told=_told)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    for ran in runs:
         for path in keep(out, ran):
             click.echo(path)
 

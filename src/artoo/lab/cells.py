@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -17,11 +17,16 @@ WORLDS: Mapping[str, World] = {"calm": CALM, "faulty": FAULTY}
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """Implements `experiment.Cell`: an arm in a world. `parts` fixes how many parts each job has."""
+    """Implements `experiment.Cell` and `Alike`: an arm in a world. `parts` fixes how many parts each job has."""
 
     world: World
     arm: Arm
     parts: int | None = None
+
+    @property
+    def alike(self) -> Hashable:
+        """What an arm is called changes nothing."""
+        return self.world, self.arm.make, self.arm.hyperparameters, self.parts
 
     async def run(self, seed: int, numbers: range) -> list[object]:
         """A Trace a job."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,16 @@ class Cell(Protocol):
 
     async def run(self, seed: int, numbers: range) -> list[object]:
         """The rows of the jobs with these numbers. Runs inside a VirtualLoop."""
+        ...
+
+
+@runtime_checkable
+class Alike(Protocol):
+    """A cell of which another experiment may have the same under another name."""
+
+    @property
+    def alike(self) -> Hashable:
+        """Everything that its rows depend on besides seed and numbers: equal for cells that have the same rows."""
         ...
 
 

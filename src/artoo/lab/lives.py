@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from artoo.control import potentials
 from artoo.control.potentials import Advice, Sums
 from artoo.lab.laws import Arm, Law, Oracle
 from artoo.lab.running import Trace, run_job
+from artoo.lab.scratch import scratch
 from artoo.lab.time import LabClock
 from artoo.lab.world import PLACES, Job, Part, World, draw, pick
 from artoo.loops.slow import consolidate
@@ -117,8 +117,8 @@ class Lives:
         """A Lived for each job of each life."""
         found: list[object] = []
         for life in numbers:
-            with tempfile.TemporaryDirectory(prefix="artoo-lab-") as place, _classified(self.memory):
-                found += await self._live(seed, life, Path(place))
+            with scratch() as place, _classified(self.memory):
+                found += await self._live(seed, life, place)
         return found
 
     async def _live(self, seed: int, life: int, place: Path) -> list[Lived]:

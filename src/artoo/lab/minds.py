@@ -113,7 +113,7 @@ class Minds:
 
     def plan(self, question: Question[T]) -> dict[str, object]:
         """A plan of what is missing."""
-        tools = [name for name in self.world.names if f"\n- {name}: " in f"\n{question.system}"]
+        tools = list(_offered(self.world, question.system))
         standing = self._directive.standing if self._directive is not None else ()
         met = met_in(standing)
         preferred = [name for name in _preferred(question.user) if name in tools]
@@ -269,8 +269,7 @@ class LabModel:
             case "Plan":
                 return self.minds.plan(question)
             case "ExecutorStep" if self.subtask_id is not None:
-                names = tuple(name for name in self.minds.world.names if f"\n- {name}: " in f"\n{question.system}")
-                return self.minds.step(self.subtask_id, names)
+                return self.minds.step(self.subtask_id, _offered(self.minds.world, question.system))
             case "MergeReport":
                 found = dict.fromkeys(_TOKEN.findall(question.user.partition("Evidence:")[2]))
                 return {"answer": " ".join(found), "sources": [1]}
@@ -289,6 +288,12 @@ def met_in(outcomes: tuple[SubTaskOutcome, ...]) -> frozenset[str]:
     matched = (each for each in outcomes if each.status == "matched")
     verdicts = (verdict for each in matched for verdict in each.criteria_verdicts if verdict.verdict == "pass")
     return frozenset(verdict.criterion for verdict in verdicts if _TOKEN.fullmatch(verdict.criterion))
+
+
+def _offered(world: World, system: str) -> tuple[str, ...]:
+    """The tools that a prompt lists, each on a line of its own."""
+    text = f"\n{system}"
+    return tuple(name for name in world.names if f"\n- {name}: " in text)
 
 
 def _any_place(*key: object) -> int:

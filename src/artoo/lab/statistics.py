@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 RESAMPLES = 400
 LEVEL = 0.95
@@ -41,10 +42,16 @@ def bootstrap(count: int, statistic: Callable[[Sequence[int]], float], seed: int
     """
     if count < 1:
         raise ValueError("an interval needs at least one job")
-    chance, everybody = random.Random(seed), range(count)
-    found = sorted(statistic(chance.choices(everybody, k=count)) for _ in range(RESAMPLES))
+    found, everybody = sorted(map(statistic, _resamples(count, seed))), range(count)
     tail = round((1 - LEVEL) / 2 * (RESAMPLES - 1))
     return Estimate(statistic(everybody), found[tail], found[-1 - tail])
+
+
+@lru_cache(maxsize=4)
+def _resamples(count: int, seed: int) -> tuple[tuple[int, ...], ...]:
+    """What every interval of as many jobs is made from: drawing it took longer than the means over it."""
+    chance, everybody = random.Random(seed), tuple(range(count))
+    return tuple(tuple(chance.choices(everybody, k=count)) for _ in range(RESAMPLES))
 
 
 def mean(values: Sequence[float], at: Sequence[int]) -> float:

@@ -6,13 +6,13 @@ potentials are the same after the same operations (tests/memory/test_memory_two_
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.lab.laws import Arm, Law
 from artoo.lab.running import run_job
+from artoo.lab.scratch import scratch
 from artoo.lab.time import LabClock
 from artoo.lab.world import PLACES, Job, Part, World, draw, pick
 from artoo.memory.service import SharedMemory
@@ -52,8 +52,8 @@ class Team:
         """A Learnt for each trap."""
         found: list[object] = []
         for number in numbers:
-            with tempfile.TemporaryDirectory(prefix="artoo-lab-") as place:
-                found.append(await self._learn(seed, number, Path(place)))
+            with scratch() as place:
+                found.append(await self._learn(seed, number, place))
         return found
 
     async def _learn(self, seed: int, number: int, place: Path) -> Learnt:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 PLACES = 4
 """Places (files, pages, hosts) where a part could be done; which are broken is hidden."""
@@ -68,7 +69,12 @@ class World:
     @property
     def names(self) -> tuple[str, ...]:
         """The tools, two of each kind one after the other."""
-        return tuple(f"tool_{letter}" for letter in "abcdefghijkl"[: self.tools])
+        return _names(self.tools)
+
+
+@lru_cache
+def _names(count: int) -> tuple[str, ...]:
+    return tuple(f"tool_{letter}" for letter in "abcdefghijkl"[:count])
 
 
 CALM = World()

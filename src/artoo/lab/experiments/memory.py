@@ -204,7 +204,7 @@ EXPERIMENT = Experiment(
     cells=cells,
     judge=judge,
     tasks=12,
-    piece=3,
+    piece=1,
     real="bus and routes, all roles, R7's lessons, the LMDB store with writer and sums, calibration, the Dreamer",
     simulated="models (the Dreamer's too), tools, the person, time",
 )

@@ -81,7 +81,7 @@ EXPERIMENT = Experiment(
     cells=cells,
     judge=judge,
     tasks=12,
-    piece=3,
+    piece=1,
     real="bus and routes, all roles, R7's lessons, calibration; LMDB stores, of which one stands for PostgreSQL's",
     simulated="models, tools, the person, time, machines; the Dreamer does not run",
 )

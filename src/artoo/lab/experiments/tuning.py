@@ -78,16 +78,18 @@ class Jobs:
         return [await self._job(seed, number) for number in numbers]
 
     async def _job(self, seed: int, number: int) -> Job:
-        scene = self.scene
-        present = await self._record(seed, number, scene.present)
-        sometimes = present
-        if scene.sometimes != scene.present:
-            sometimes = await self._record(seed, number, scene.sometimes)
-        under = dict[Number, Record]()
-        for name, value, h in others(scene.present):
-            same = decisions(present, h) == decisions(present, scene.present)
-            under[name, value] = present if same else await self._record(seed, number, h)
-        return Job(present, sometimes, under)
+        """Under numbers that decide at each step as was decided, a job goes as it went: it is not run again."""
+        scene, known = self.scene, dict[Hyperparameters, Record]()
+
+        async def under(h: Hyperparameters) -> Record:
+            for other, record in known.items():
+                if decisions(record, h) == decisions(record, other):
+                    return record
+            known[h] = await self._record(seed, number, h)
+            return known[h]
+
+        present, sometimes = await under(scene.present), await under(scene.sometimes)
+        return Job(present, sometimes, {(name, value): await under(h) for name, value, h in others(scene.present)})
 
     async def _record(self, seed: int, number: int, h: Hyperparameters) -> Record:
         stream = list[Envelope]()

@@ -80,7 +80,7 @@ def _classes(request: ReplanRequest) -> Counter[FailureClass | None]:
     """
     ran = _ran(request.outcomes)
     found = Counter[FailureClass | None]()
-    own = {each.criterion for each in _subtask_verdicts(request.outcomes) if each.verdict == "fail"}
+    own = {each.criterion for each in verdicts_of(request.outcomes, ()) if each.verdict == "fail"}
     whole = [verdict for verdict in request.task_verdicts if verdict.criterion not in own]
     judged = [(outcome.gap_trajectory, outcome.criteria_verdicts) for outcome in request.outcomes]
     for trajectory, verdicts in (*judged, ((), whole)):
