@@ -98,7 +98,8 @@ REACHES = frozenset({"get_webpage"})
 """Tools among them that reach somebody: whom data named first is asked about, as for every `@tool`."""
 
 _LONGEST_LINE = 1 << 24
-_ANSWER_SECONDS = 120.0
+_ANSWER_SECONDS = 600.0
+"""Its first answer waits until the package is imported, which took minutes on a busy machine."""
 _DONE = "Done."
 _TYPES: Mapping[str, object] = {
     "string": str, "number": float, "integer": int, "boolean": bool, "array": list[object],
