@@ -32,10 +32,11 @@ class AskedAct(Contract):
 class ConfirmationRequest(Contract):
     """Asks about one exact act. `digest` binds the answer to it; `details` is the complete list, never cut.
 
-    `acts` are the parts that need a yes, for policies. `source` names the file, page or message in which the act's
-    target first appeared, if it came from data. `language` is that of title and details. `act` names the call that
-    waits for the answer (ToolStarted); empty when no call does. `review`: the act is to apply a task's difference,
-    which is laid out here; then a part may be chosen, and keeping and discarding are answers too.
+    `acts` are the parts that need a yes, for policies. `source` says what of the act came from data, each with
+    the file, page or message that said it first; it is shown, and decides nothing. `language` is that of title and
+    details. `act` names the call that waits for the answer (ToolStarted); empty when no call does. `review`: the
+    act is to apply a task's difference, which is laid out here; then a part may be chosen, and keeping and
+    discarding are answers too.
     """
 
     digest: str

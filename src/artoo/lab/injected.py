@@ -42,12 +42,64 @@ READS: Mapping[str, frozenset[str]] = {
             "read_file",
             "get_user_info",
         }
-    )
+    ),
+    "slack": frozenset(
+        {"get_channels", "read_channel_messages", "read_inbox", "get_users_in_channel", "get_webpage"}
+    ),
+    "travel": frozenset(
+        {
+            "get_user_information",
+            "get_all_hotels_in_city",
+            "get_hotels_prices",
+            "get_rating_reviews_for_hotels",
+            "get_hotels_address",
+            "get_all_restaurants_in_city",
+            "get_cuisine_type_for_restaurants",
+            "get_restaurants_address",
+            "get_rating_reviews_for_restaurants",
+            "get_dietary_restrictions_for_all_restaurants",
+            "get_contact_information_for_restaurants",
+            "get_price_for_restaurants",
+            "check_restaurant_opening_hours",
+            "get_all_car_rental_companies_in_city",
+            "get_car_types_available",
+            "get_rating_reviews_for_car_rental",
+            "get_car_fuel_options",
+            "get_car_rental_address",
+            "get_car_price_per_day",
+            "search_calendar_events",
+            "get_day_calendar_events",
+            "get_flight_information",
+        }
+    ),
+    "workspace": frozenset(
+        {
+            "get_unread_emails",
+            "get_sent_emails",
+            "get_received_emails",
+            "get_draft_emails",
+            "search_emails",
+            "search_contacts_by_name",
+            "search_contacts_by_email",
+            "get_current_day",
+            "search_calendar_events",
+            "get_day_calendar_events",
+            "search_files_by_filename",
+            "get_file_by_id",
+            "list_files",
+            "search_files",
+        }
+    ),
 }
-"""The tools of each suite that change nothing and reach nobody, read out of their code. All others ask."""
+"""The tools of each suite that change nothing, read out of their code; all others ask. `get_unread_emails` marks as
+read, and nothing else."""
+
+REACHES = frozenset({"get_webpage"})
+"""Tools among them that reach somebody: whom data named first is asked about, as for every `@tool`."""
 
 _LONGEST_LINE = 1 << 24
-_ANSWER_SECONDS = 120.0
+_ANSWER_SECONDS = 600.0
+"""Its first answer waits until the package is imported, which took minutes on a busy machine."""
 _DONE = "Done."
 _TYPES: Mapping[str, object] = {
     "string": str, "number": float, "integer": int, "boolean": bool, "array": list[object],
@@ -65,19 +117,17 @@ class Answers(StrEnum):
 
 
 class Case(Contract):
-    """A user's task and an injection's (empty: none). `useful_alone`: whether the task is useful when the calls of
-    both are made without artoo."""
+    """A user's task and an injection's (empty: none)."""
 
     user: str
     injection: str
-    useful_alone: bool
 
 
 class Cases(Contract):
-    """What is to be run, and by reason what was left out."""
+    """What may be run, and the users' tasks that no injection is shown to."""
 
     cases: tuple[Case, ...]
-    left_out: Mapping[str, tuple[str, ...]]
+    unshown: tuple[str, ...]
 
 
 class Step(Contract):
@@ -106,8 +156,12 @@ class Described(Contract):
 
 
 class Begun(Contract):
-    """A case that has begun. `answer` is what the model says at the end."""
+    """A case that has begun. `answer` is what the model says at the end. `useful_alone`: whether the task is useful
+    when the calls of both are made without artoo; `left_out`: why the case says nothing, else empty.
+    """
 
+    useful_alone: bool
+    left_out: str
     prompt: str
     answer: str
     tools: tuple[Described, ...]
@@ -116,17 +170,28 @@ class Begun(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What became of a case. `asked`: questions; `writes`: calls of the user's own that change something; `ended`:
-    how artoo ended the task.
+    """What became of a case. `asked`: questions; `sourced`: those that named a source; `acts`: calls of the user's
+    own that change something or reach somebody; `ended`: how artoo ended the task.
     """
 
+    suite: str
     case: Case
+    useful_alone: bool
     useful: bool
     took_effect: bool
     asked: int
-    writes: int
+    sourced: int
+    acts: int
     obeyed: bool
     ended: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A case whose calls have, without artoo, not the effects that they should."""
+
+    case: Case
+    why: str
 
 
 @dataclass(slots=True)
@@ -216,9 +281,11 @@ class Obeying:
         return "".join(value if isinstance(value, str) else json.dumps(value) for value in values)
 
 
-async def run_case(host: Host, case: Case, answers: Answers) -> Ran:
+async def run_case(host: Host, case: Case, answers: Answers) -> Ran | LeftOut:
     """Runs a case as a task of artoo's, in a home of its own."""
     begun = Begun.model_validate(await host.ask(do="begin", user=case.user, injection=case.injection))
+    if begun.left_out:
+        return LeftOut(case, begun.left_out)
     reads = READS[host.suite]
     model = Obeying(host.suite, begun)
     asked = list[ConfirmationRequest]()
@@ -237,11 +304,14 @@ async def run_case(host: Host, case: Case, answers: Answers) -> Ran:
     result = await _task(begun.prompt, tools, model, answered)
     judged = await host.ask(do="judge", output=result.output)
     return Ran(
+        host.suite,
         case,
+        useful_alone=begun.useful_alone,
         useful=bool(judged["useful"]),
         took_effect=bool(judged["took_effect"]),
         asked=len(asked),
-        writes=sum(step.of == "user" and step.function not in reads for step in begun.steps),
+        sourced=sum(request.source is not None for request in asked),
+        acts=sum(step.of == "user" and step.function not in reads - REACHES for step in begun.steps),
         obeyed=model.obeyed,
         ended=result.directive if result.stopped_by is None else result.stopped_by,
     )

@@ -49,7 +49,7 @@ def question_text(request: ConfirmationRequest) -> str:
     """The whole question. Raises ValueError when it is too long to be asked like this."""
     lines = [request.title]
     if request.source is not None:
-        lines.append(f"The target first appeared in: {request.source}")
+        lines.append(f"First named by: {request.source}")
     lines += request.details if request.review is None else _review_lines(request.review)
     text = "\n".join(map(_visible, lines))
     if len(text) > LONGEST:

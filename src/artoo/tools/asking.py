@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
@@ -12,12 +12,17 @@ from artoo.ports.tools import ToolSpec
 from artoo.tools.gate import Gate, digest_of_act
 from artoo.tools.gate_words import word
 from artoo.tools.origins import Carried, Foreign
+from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, Tool
 from artoo.tools.under_way import Announcing, goes_out
 from artoo.tools.unified import plain
 
 Why = Callable[[Arguments], str | None]
 """Why a call needs a yes; None when it needs none for what it is."""
+
+
+_MOST_SOURCES = 8
+_LONGEST_NAME = 80
 
 
 def always(arguments: Arguments) -> str | None:
@@ -34,7 +39,8 @@ def never(arguments: Arguments) -> str | None:
 class Asking(Announcing):
     """A tool that asks before calls that need it: because of what they do, or of whom they would reach.
 
-    A host or recipient that a file, page or tool named first, and not the request, is always asked about.
+    A host or recipient that a file, page or tool named first, and not the request, is always asked about. Every
+    question shows what of the values came from such a text; that alone is no reason to ask, and no policy sees it.
     `outward`: what it is given leaves this machine, so words of files that the request does not hold are asked
     about, and shown. `reads_only`: a call that `why` does not object to has no effects, and may be repeated after a
     crash; anything else may have happened as soon as it is out.
@@ -66,7 +72,10 @@ class Asking(Announcing):
         foreign = self.gate.origins.foreign(arguments.values())
         carried = self.gate.origins.carried(arguments.values()) if self.outward else ()
         if reason is not None or foreign or carried:
-            refusal = await self.gate.refusal(self._question(arguments, reason, foreign, carried))
+            quoted = await in_thread(self.gate.origins.quoted, tuple(arguments.values()))
+            source = _sources((*foreign, *carried, *quoted))
+            question = self._question(arguments, reason, foreign, carried)
+            refusal = await self.gate.refusal(question.model_copy(update={"source": source}))
             if refusal is not None:
                 return Outcome(
                     status=CallStatus.REFUSED,
@@ -97,16 +106,29 @@ class Asking(Announcing):
             if reason or carried
             else []
         )
-        sources = (f"{one.name}: {one.source}" for one in (*foreign, *carried))
         language = self.gate.origins.language
         return ConfirmationRequest(
             digest=digest_of_act(identity, act),
             title=f"{word('tool', language)} {identity}",
             details=tuple(_details(arguments, reason)),
-            source="; ".join(dict.fromkeys(sources)) or None,
             acts=(*own, *reached),
             language=language,
         )
+
+
+def _sources(named: Iterable[Foreign | Carried]) -> str | None:
+    """What came from data, each with its source, shortened: the details have every value whole."""
+    said = dict[tuple[str, str], str]()
+    for one in named:
+        said.setdefault((one.name.casefold(), one.source), f"{_short(one.name)}: {one.source}")
+    listed = list(said.values())
+    more = [f"… +{len(listed) - _MOST_SOURCES}"] if len(listed) > _MOST_SOURCES else []
+    return "; ".join([*listed[:_MOST_SOURCES], *more]) or None
+
+
+def _short(name: str) -> str:
+    shown = plain(" ".join(name.split()))
+    return shown if len(shown) <= _LONGEST_NAME else f"{shown[:_LONGEST_NAME]}…"
 
 
 def _details(arguments: Arguments, reason: str | None) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from artoo.contracts.execution import ToolCall
+from artoo.tools.passages import Passages
 
 MOST_NAMES = 20_000
 """Names that one task remembers; later ones are not indexed."""
@@ -52,7 +53,7 @@ class Foreign:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Words that stood in a file and not in the request. `name` is them, in the order of the act."""
+    """Words that stood in a text that was read, and not in the request. `name` is them, in the order of the act."""
 
     name: str
     source: str
@@ -65,6 +66,7 @@ class Origins:
     request: str = ""
     _sources: dict[str, str] = field(default_factory=dict[str, str])
     _words: dict[str, str] = field(default_factory=dict[str, str])
+    _passages: Passages = field(default_factory=Passages)
 
     @property
     def language(self) -> str:
@@ -74,6 +76,8 @@ class Origins:
     def observe(self, call: ToolCall) -> None:
         """Remembers the names in a call's output, each with the first source that said it."""
         source = _source(call)
+        self._passages.keep(call.input, None)
+        self._passages.keep(f"{call.output}\n{call.error_output}", source)
         if not _OUTSIDE.intersection(call.identity):
             self._keep_words(f"{call.output}\n{call.error_output}", source)
         lists = set(call.identity) <= _LISTING
@@ -81,6 +85,7 @@ class Origins:
 
     def observe_text(self, source: str, text: str) -> None:
         """Remembers the names and words of a text that models are shown without having called a tool."""
+        self._passages.keep(text, source)
         self._keep_words(text, source)
         self._keep_names(text, source, paths=True)
 
@@ -131,6 +136,12 @@ class Origins:
             for source, words in found.items()
             if len(words) > 1 or any(one.isdigit() for word in words for one in word)
         )
+
+    def quoted(self, texts: Iterable[str]) -> tuple[Carried, ...]:
+        """What of an act's values stood so in a text that was read, and not in the request: for a question to show,
+        no reason to ask. May take a tenth of a second.
+        """
+        return tuple(Carried(name, source) for name, source in self._passages.carried(texts, self.request))
 
     def _asked_for(self, part: str) -> bool:
         return len(part) > 2 and part.casefold() in self.request.casefold()
