@@ -1,0 +1,17 @@
+"""Benchmarks are scripts and no modules of a package: tests import them from their folder."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+def script(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The script of this name; what it imports from its own folder is found, as when it is run."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return importlib.import_module(name)
