@@ -43,6 +43,9 @@ code=${{PIPESTATUS[0]}}; cd / && mv {place}/work {{work}}; exit "$code"
 """
 """The runner's folder has another name each time, and a program may print where it is."""
 
+_REFUSED = "exit2"
+"""How the runner calls an end with the exit code for usage or configuration."""
+
 ALL_ON = "(all on)"
 
 
@@ -80,7 +83,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Series:
-    """The runs of some tasks. `off` is always off, besides what is switched off for a run."""
+    """The runs of some tasks."""
 
     folder: Path
     place: Place
@@ -89,7 +92,6 @@ class Series:
     calls: int
     wall: int
     one_home: bool
-    off: tuple[str, ...] = ()
 
     def run(self, name: str, recorder: Recorder) -> list[Ran]:
         """All tasks with one heuristic off (ALL_ON: with none off); those that are recorded are not run again.
@@ -115,14 +117,13 @@ class Series:
         home = place / "home"
         said = place / "said"
         said.unlink(missing_ok=True)
-        off = [*self.off, *(() if name == ALL_ON else (name,))]
         environment = {
             **os.environ,
             **_PATIENCE,
             "HOME": str(home),
             "ARTOO_HOME": str(home / ".artoo"),
             "EVAL_UPSTREAM": server,
-            **({"ARTOO_CONTROL__WITHOUT": json.dumps(off)} if off else {}),
+            **({} if name == ALL_ON else {"ARTOO_CONTROL__WITHOUT": name}),
         }
         command = _AT_THE_SAME_PLACE.format(place=place, artoo=self.artoo)
         one = place / "one.jsonl"
@@ -136,6 +137,8 @@ class Series:
             stdout=subprocess.DEVNULL,
         )
         row = {**json.loads(one.read_text()), "assurance": assurance(said)}
+        if row.get("end") == _REFUSED:
+            raise SystemExit(f"artoo refused to begin {task} in the run {name}: {row.get('stderr_tail')}")
         with out.open("a") as records:
             records.write(json.dumps(row) + "\n")
 
@@ -219,7 +222,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", nargs="*", default=list(NAMES), choices=list(NAMES))
-    parser.add_argument("--off", nargs="*", default=[], choices=list(NAMES), help="off in all runs")
     parser.add_argument("--tasks", nargs="*", default=["all"], help="ids, or the part before the first _")
     parser.add_argument("--apart", nargs="*", default=[])
     parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()) / "artoo-ablate")
@@ -237,7 +239,7 @@ def main() -> int:
     place = cast("Path", given.place).absolute()
     place.mkdir(parents=True, exist_ok=True)
     artoo = Path(sys.executable).parent / "artoo"
-    series = Series(folder, Place(place), artoo, tasks, given.calls, given.wall, given.one_home, tuple(given.off))
+    series = Series(folder, Place(place), artoo, tasks, given.calls, given.wall, given.one_home)
     found: dict[str, list[Ran]] = {}
     with recording(place / "replies.sqlite", os.environ.get("EVAL_UPSTREAM", "127.0.0.1:8091")) as recorder:
         for name in (ALL_ON, *cast("list[str]", given.only)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -13,5 +14,5 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 def script(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script of this name; what it imports from its own folder is found, as when it is run."""
-    monkeypatch.syspath_prepend(BENCHMARKS)
+    monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
     return importlib.import_module(name)

@@ -26,13 +26,14 @@ reply = json.loads(said)["answer"]
 made = pathlib.Path(work, "made.txt").exists()
 row = {"task": given.tasks, "pass": made, "calls": 1, "completion_tokens": reply}
 row["false_success"] = "wrong" in given.tasks
+row["end"] = "exit2" if "refused" in given.tasks else "ok"
 pathlib.Path(given.out).write_text(json.dumps(row) + "\\n")
 """
 
 ARTOO = """#!{python}
 import http.client, json, os, pathlib, sys
 task, off = sys.argv[-1], os.environ.get("ARTOO_CONTROL__WITHOUT", "")
-heuristic = off if "warmer" in off and "touched" in task else ""
+heuristic = off if "second_way" in off and "touched" in task else ""
 place = [os.getcwd(), os.environ["HOME"], os.environ["ARTOO_HOME"], os.listdir(os.environ["HOME"])]
 pathlib.Path(os.environ["HOME"], "memory").touch()
 pathlib.Path("made.txt").touch()
@@ -96,8 +97,8 @@ def test_only_what_a_heuristic_touches_is_asked_anew(
     both = series(ablate, folder, "a1_plain", "b1_touched", one_home=one_home)
     with ablate.recording(folder / "replies.sqlite", model) as recorder:
         plain, touched = both.run(ablate.ALL_ON, recorder)
-        same, differs = both.run("warmer", recorder)
-        assert recorder.replies.made_for("warmer") == 1
+        same, differs = both.run("second_way", recorder)
+        assert recorder.replies.made_for("second_way") == 1
     assert same == plain and plain.right and differs.written != touched.written
 
 
@@ -111,6 +112,16 @@ def test_a_run_that_was_cut_off_goes_on(ablate: ModuleType, folder: Path, model:
     assert not ran[0].false and ran[1].false and ran[1].sure
 
 
+def test_a_run_that_artoo_refuses_is_no_result(ablate: ModuleType, folder: Path, model: str) -> None:
+    """Settings that artoo does not take end the series: such a run would look like a heuristic that earns all."""
+    with (
+        ablate.recording(folder / "replies.sqlite", model) as recorder,
+        pytest.raises(SystemExit, match="refused to begin a1_refused in the run second_way"),
+    ):
+        series(ablate, folder, "a1_refused").run("second_way", recorder)
+    assert not (folder / "place" / "second_way.jsonl").exists()
+
+
 def test_the_table_counts_what_was_won_and_lost_and_the_tasks_apart(ablate: ModuleType) -> None:
     """A heuristic that wins one task and loses another earns nothing: the table shows both."""
 
@@ -119,7 +130,7 @@ def test_the_table_counts_what_was_won_and_lost_and_the_tasks_apart(ablate: Modu
 
     with_all = [ran("a1_x", True), ran("a2_x", False), ran("b1_x", True)]
     without = [ran("a1_x", False), ran("a2_x", True), ran("b1_x", True)]
-    everything, rest, apart = ablate.table({ablate.ALL_ON: with_all, "warmer": without}, ["b1"]).split("\n\n")
-    assert everything.splitlines()[-1].split()[:5] == ["warmer", "2/3", "+1", "-1", "1"]
-    assert rest.splitlines()[-1].split()[:4] == ["warmer", "1/2", "+1", "-1"]
-    assert apart.splitlines()[-1].split()[:4] == ["warmer", "1/1", "+0", "-0"]
+    everything, rest, apart = ablate.table({ablate.ALL_ON: with_all, "second_way": without}, ["b1"]).split("\n\n")
+    assert everything.splitlines()[-1].split()[:5] == ["second_way", "2/3", "+1", "-1", "1"]
+    assert rest.splitlines()[-1].split()[:4] == ["second_way", "1/2", "+1", "-1"]
+    assert apart.splitlines()[-1].split()[:4] == ["second_way", "1/1", "+0", "-0"]

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
+from typing import cast
 
 import pytest
 from scripts import script
@@ -31,8 +32,6 @@ class Model(ThreadingHTTPServer):
 
 
 class _Answering(BaseHTTPRequestHandler):
-    server: Model
-
     def log_message(self, *told: object, **more: object) -> None:
         """Says nothing."""
 
@@ -40,15 +39,15 @@ class _Answering(BaseHTTPRequestHandler):
         self._answer(200, "application/json", [b'{"data": []}'])
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.questions.append(body)
-        number = len(self.server.questions)
-        match self.server.mode:
+        model = cast("Model", self.server)
+        model.questions.append(self.rfile.read(int(self.headers["Content-Length"])))
+        number = len(model.questions)
+        match model.mode:
             case "stream":
                 self._answer(200, "text/event-stream", [b'data: {"n": %d}\n\n' % number, b"data: [DONE]\n\n"])
             case "waiting stream":
                 self._answer(200, "text/event-stream", [b'data: {"n": %d}\n\n' % number])
-                self.server.go_on.wait(30)
+                model.go_on.wait(30)
                 self.wfile.write(b"data: [DONE]\n\n")
             case "cut stream":
                 self._answer(200, "text/event-stream", [b'data: {"n": %d}\n\n' % number])
