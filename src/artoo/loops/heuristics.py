@@ -17,9 +17,6 @@ class Heuristics:
     programs: a small model is asked for one whole program, and not to choose among forms of a step.
     unplanned: a small model's request is its own only subtask; R2's model is not asked, and nothing is replanned.
     other_language: a small model whose program did not end well is asked for the other of Python and bash at once.
-    mending: a small model's program that failed by itself is written anew, before the attempt ends.
-    warmer: each repeated call makes the next step sample more freely.
-    short_work: a small model has few steps for a subtask, all attempts together.
     lessons: what memory says about tools and requests stands in R2's prompt.
     second_way: a small model's answer is worked out a second time, and has to agree.
     """
@@ -28,9 +25,6 @@ class Heuristics:
     programs: bool = True
     unplanned: bool = True
     other_language: bool = True
-    mending: bool = True
-    warmer: bool = True
-    short_work: bool = True
     lessons: bool = True
     second_way: bool = True
 

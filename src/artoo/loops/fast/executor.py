@@ -19,7 +19,6 @@ from artoo.contracts.execution import (
 from artoo.contracts.plan import SubTask
 from artoo.contracts.settling import ApplyMode
 from artoo.loops.asking import Asker
-from artoo.loops.fast.failure import failed_by_itself
 from artoo.loops.fast.record import Key, Record, room_for_record
 from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
 from artoo.loops.heuristics import Heuristics
@@ -42,8 +41,6 @@ _STEP_TOKENS = 4_000
 _SMALL_STEP_TOKENS = 700
 _MOST_REPEATS = 2
 """Repeated calls of one attempt that are answered from the record, before the attempt ends."""
-_SMALL_STEPS = 6
-"""Steps of a small model for a subtask, all attempts together: what it has not done by then it will not do."""
 
 _PREPARED = "What is {kinds} here takes effect only when the person agrees after the task: say that it is prepared."
 _WAITING = {
@@ -81,7 +78,6 @@ class _Work:
     first: int = 0
     repeats: int = 0
     circled: bool = False
-    mended: bool = False
     note: str = ""
     said: str = ""
     stale: bool = False
@@ -151,7 +147,6 @@ class Executor:
         self._interrupted = 0
         self._acts = 0
         self._seconds = self._seconds_left = limits.seconds
-        self._steps_left = _SMALL_STEPS if asker.known.small and self._heuristics.short_work else None
 
     async def run(self) -> None:
         """Works until the port closes."""
@@ -169,7 +164,6 @@ class Executor:
                 self._work.attempt = correction.attempt + 1
                 self._work.first = len(self._work.record.calls)
                 self._work.repeats = 0
-                self._work.mended = False
                 self._work.record.correct(correction, self._work.said)
             case _:
                 return
@@ -202,8 +196,6 @@ class Executor:
         specs = self._toolbox.specs
         by_name = {spec.name: spec for spec in specs}
         for _ in range(self._limits.steps):
-            if self._steps_left == 0:
-                break
             step = await self._ask(work, specs, cause)
             if step.tool == ANSWER:
                 return work.result("completed" if step.words else "uncertain", step.words, told=step)
@@ -219,10 +211,7 @@ class Executor:
             if step.is_final and call.withheld_by is not None:
                 return work.result("uncertain", call.reason or "")  # a no is not worked around
             if step.is_final and self._asker.known.small and self._heuristics.other_language:
-                mended = work.mended or not self._heuristics.mending
-                if mended or not failed_by_itself(call):
-                    return work.result("uncertain", "the program did not end well")
-                work.mended = True
+                return work.result("uncertain", "the program did not end well")
         return work.result("uncertain", "no answer within the steps that a subtask has")
 
     async def _made(self, work: _Work, spec: ToolSpec, step: ExecutorStep, cause: Envelope) -> int:
@@ -271,8 +260,6 @@ class Executor:
         return Ticket(act, announce)
 
     async def _ask(self, work: _Work, specs: tuple[ToolSpec, ...], cause: Envelope) -> ExecutorStep:
-        if self._steps_left is not None:
-            self._steps_left -= 1
         small = self._asker.known.small
         simple = small and self._heuristics.programs
         listing = await self._listing(work)
@@ -286,14 +273,13 @@ class Executor:
             Segment.EVIDENCE: work.record.text(room_for_record(self._asker.known.window, small=small)),
             Segment.CLOSING: self._closing(work, specs),
         }
-        warmth = work.repeats if self._heuristics.warmer else 0
         return await self._asker.ask(
             "ExecutorStep",
             step_contract(specs),
             segments,
             cause=cause,
             max_tokens=_SMALL_STEP_TOKENS if small else _STEP_TOKENS,
-            variant=work.attempt - 1 + warmth,
+            variant=work.attempt - 1,
             body_field="body",
             simple=simple,
             images=work.subtask.images,
@@ -317,9 +303,7 @@ class Executor:
     def _closing(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
         note, work.note = work.note, ""
         way = ""
-        if self._asker.known.small and work.mended:
-            way = "Write the whole program again, with what broke it mended."
-        elif self._asker.known.small and self._heuristics.other_language and work.attempt > 1:
+        if self._asker.known.small and self._heuristics.other_language and work.attempt > 1:
             calls = work.record.calls
             other = other_language(specs, calls[-1].tool if calls else "shell")
             way = program_in(other) if other else ""

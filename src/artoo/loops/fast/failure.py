@@ -57,15 +57,3 @@ def failure_class_of(call: ToolCall) -> FailureClass:
     if (call.reason or "").startswith(_OWN_ABSENCE):
         return FailureClass.ENVIRONMENTAL
     return failure_class("\n".join((call.reason or "", call.error_output, call.output)))
-
-
-def failed_by_itself(call: ToolCall) -> bool:
-    """Whether a program gave nothing by a fault of its own, so that writing it anew may help.
-
-    One that met something missing, or says on its standard output why it ends, has done its work.
-    """
-    if call.status is CallStatus.OK:
-        return True
-    if call.status is not CallStatus.ERROR or failure_class_of(call) is FailureClass.ENVIRONMENTAL:
-        return False
-    return bool(call.error_output.strip()) or not call.output.strip()
