@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import psycopg
@@ -18,9 +19,11 @@ from artoo.contracts.agents import OPERATOR, BoardState, Priority, TrustLevel
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.team.borrowed import BORROWED, lend
 from artoo.runtime.team.office import open_office
-from artoo.store.address import StoreAddress
+from artoo.store.address import StoreAddress, parse
+from artoo.store.schema import migrate
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
+from tls_server import HOST, tls_server
 
 REVIEW, COMPLETED = BoardState.REVIEW, BoardState.COMPLETED
 ADA = {"ada": TrustLevel.PROBATION}
@@ -50,6 +53,16 @@ class Model:
                 return write("new.txt", "n\n")
             case _:
                 return {"verdict": "approve", "reasons": ["because"]}
+
+
+@pytest.fixture
+def secure(tmp_path: Path) -> Generator[StoreAddress]:
+    """A store that is reached by TLS alone, its certificate verified."""
+    with tls_server(tmp_path) as server:
+        server.present(server.ours.server(HOST))
+        address = parse(server.url())
+        migrate(address)
+        yield address
 
 
 async def test_it_works_without_the_folder(place: Path, store: StoreAddress) -> None:
@@ -125,8 +138,12 @@ async def test_it_needs_a_store(place: Path) -> None:
             pass
 
 
-async def test_the_command_works_until_it_is_stopped(place: Path, store: StoreAddress) -> None:
-    """`artoo worker` says for whom it works, and ends well when it is asked to."""
+@pytest.mark.parametrize("reached", ["store", "secure"])
+async def test_the_command_works_until_it_is_stopped(
+    place: Path, request: pytest.FixtureRequest, reached: str
+) -> None:
+    """`artoo worker` says for whom it works, and ends well when it is asked to; by TLS as well."""
+    store: StoreAddress = request.getfixturevalue(reached)
     laptop = machine(place, store, "laptop")
     async with crew(place / "laptop", Model(), trust=ADA, config=laptop):
         pass
