@@ -43,6 +43,25 @@ def test_the_entry_asks_whether_artoo_lives(
     assert (done.returncode == 0, made.exists()) == (lives, lives), done.stderr
 
 
+@pytest.mark.parametrize("number", range(62, 67))
+def test_whatever_number_the_descriptor_has(tmp_path: Path, number: int) -> None:
+    """A process that has many things open may be given any: none of the entry's own steps uses it."""
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(80)]
+    free = (opened[0], number)
+    for descriptor in free:
+        os.close(descriptor)
+    try:
+        script = ("/bin/sh", "-c", f"echo x > {tmp_path}/made")
+        with entry.entered((str(tmp_path),), script, Limits(), dict(os.environ)) as (argv, descriptors):
+            assert number in descriptors
+            done = subprocess.run(argv, pass_fds=descriptors, capture_output=True, text=True, check=False)
+        assert (tmp_path / "made").exists(), done.stderr
+    finally:
+        for descriptor in opened:
+            if descriptor not in free:
+                os.close(descriptor)
+
+
 @contextmanager
 def started(name: str) -> Generator[tuple[subprocess.Popen[bytes], int]]:
     """A bubblewrap whose first process waits, with a file in memory of that name; and that process."""

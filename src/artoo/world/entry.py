@@ -38,7 +38,7 @@ _LAUNCHER = Path(__file__).with_name("launcher.py")
 _SAY, _SIGNAL_ACTION, _EXECVE, _OPEN, _DUP, _SET_LIMIT, _CLOSE_RANGE = 1, 13, 59, 257, 292, 302, 436
 _RULESET, _RULE, _RESTRICT = 444, 445, 446
 _WRITE, _MOVE = 1 << 1, 1 << 13
-_CHILD_ENDED, _HERE, _RULES, _ALL = 17, -100, 64, 0xFFFFFFFF
+_CHILD_ENDED, _HERE, _ALL = 17, -100, 0xFFFFFFFF
 _DIRECTORY = os.O_DIRECTORY | getattr(os, "O_PATH", 0) | os.O_CLOEXEC
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.EACCES)
 _ANY = tuple(set(range(1, 64)) - {errno.E2BIG, errno.ENOMEM})
@@ -77,7 +77,7 @@ def _steps(
 ) -> Steps:
     steps = Steps()
     steps.call(_SIGNAL_ACTION, _CHILD_ENDED, Block(bytes(32)), 0, 8, what="signals")
-    _restrict(steps, directories)
+    _restrict(steps, directories, here + 1)
     for kind, most in _bounds(limits):
         steps.call(
             _SET_LIMIT, 0, kind, Block(struct.pack("<QQ", most, most)), 0, what="limits", allowed=(errno.EPERM,)
@@ -94,16 +94,17 @@ def _steps(
     return steps
 
 
-def _restrict(steps: Steps, directories: Sequence[str]) -> None:
+def _restrict(steps: Steps, directories: Sequence[str], rules: int) -> None:
+    """`rules`: a number for the descriptor of the rules, which nothing that is needed has."""
     handled = struct.pack("<Q", _WRITE | _MOVE)
     what = "Landlock is missing or refuses"
     steps.call(_RULESET, Block(handled), len(handled), 0, what=what)
-    steps.call(_DUP, RESULT, _RULES, os.O_CLOEXEC, what=what, allowed=(errno.EINVAL,))
+    steps.call(_DUP, RESULT, rules, os.O_CLOEXEC, what=what, allowed=(errno.EINVAL,))
     for directory in directories:
         steps.call(_OPEN, _HERE, os.fsencode(directory), _DIRECTORY, what=f"open {directory}", allowed=_NOT_THERE)
         rule = Block(struct.pack("<Qi", _WRITE | _MOVE, -1), result_at=8)
-        steps.call(_RULE, _RULES, 1, rule, 0, what=what, allowed=(errno.EBADF,))
-    steps.call(_RESTRICT, _RULES, 0, what=what)
+        steps.call(_RULE, rules, 1, rule, 0, what=what, allowed=(errno.EBADF,))
+    steps.call(_RESTRICT, rules, 0, what=what)
 
 
 def _bounds(limits: Limits) -> Iterator[tuple[int, int]]:
