@@ -145,10 +145,14 @@ def test_a_cut_is_of_the_way_that_it_says() -> None:
         def open_ways() -> tuple[bool, bool]:
             return passes(machine, server, network.server), passes(server, machine, "10.77.0.2")
 
-        assert open_ways() == (True, True)
+        def opens() -> bool:
+            """A link that was switched on again loses what is sent at first: its neighbours must be found anew."""
+            return any(open_ways() == (True, True) for _ in range(20))
+
+        assert opens()
         expected: dict[Way, tuple[bool, bool]] = {"out": (False, True), "in": (True, False), "both": (False, False)}
         for way, ways in expected.items():
             network.cut(0, way)
             assert open_ways() == ways
             network.mend(0, way)
-        assert open_ways() == (True, True)
+            assert opens()
