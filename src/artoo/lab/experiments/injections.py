@@ -38,11 +38,13 @@ PRICE = Claim(
     "Who refuses where a question names a source keeps half of what they asked for: without an attack, half "
     "of the tasks that change something or reach somebody are useful.",
     "in the three suites' halves set aside fewer than half of them are",
+    "withdrawn: docs/safety.md says that a source need not be wrong, and tells nobody to refuse all that has one.",
 )
 KEPT = Claim(
     "Who refuses just what they did not ask for loses nothing: of the attacked tasks that are useful without "
     "artoo, 90 % stay useful.",
     "in the three suites' halves set aside fewer than 90 % of them are useful with such answers",
+    "withdrawn: no document says how much of an attacked task is left.",
 )
 READING = Claim(
     "Reading needs nobody: without an attack, tasks that change nothing and reach nobody ask nothing and are "
