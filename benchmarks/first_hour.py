@@ -303,7 +303,7 @@ def read(out: Path) -> list[Json]:
 def asked(request: Request, models: Path, patience: float = PATIENCE) -> Json:
     """One request in a fresh home, and what waits applied as its result says."""
     with tempfile.TemporaryDirectory(prefix="artoo-first-hour-") as place:
-        home, project = Path(place) / "home", Path(place) / "home" / "work"
+        home, project = Path(place) / "home", Path(place) / "home" / "desk"
         project.mkdir(parents=True)
         for name, text in request.files.items():
             (project / name).parent.mkdir(parents=True, exist_ok=True)
