@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from review_cases import change, review
+from review_cases import PROJECT, change, review
 
 from artoo.cli.paint import Paint
 from artoo.cli.places import Here, holds
@@ -82,6 +82,17 @@ def test_a_conflict_shows_both_versions_and_is_not_among_what_a_yes_applies() ->
     assert "a.txt: it was changed since" in overview
     assert [one.path for one in shown.applicable] == ["/home/me/project/b.txt"]
     assert shown.whole()[-3:] == ["      - yours now, + the task's", "      -mine", "      +its"]
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "is moved to new/b.txt"), ("zh", "将被移动到 new/b.txt")])
+def test_where_a_file_went_is_shown_from_where_the_person_stands(language: str, said: str) -> None:
+    """The path in a reason is as short as the path of the line."""
+    moved = change(ChangeClass.EDIT, "a.txt", reason="is moved to").model_copy(
+        update={"moved_to": f"{PROJECT}/new/b.txt"}
+    )
+    (line,) = layout(review(moved), language).diffs()[:1]
+    assert said in line
+    assert "/home/me" not in line
 
 
 def test_reasons_are_in_the_persons_language() -> None:

@@ -114,6 +114,14 @@ def test_classes(world: World, change: Change, expected: dict[str, str]) -> None
     assert found.conflicts == ()
 
 
+def test_a_moved_file_says_where_it_is_now(world: World) -> None:
+    """The path is a field of its own: whoever shows it shortens it."""
+    found = look(view_of(world, in_project(lambda p: (p / "a.txt").rename(p / "c.txt"))), world)
+    moved = {one.path: (one.reason, one.moved_to) for one in found.classes}
+    assert moved[f"{world.project}/a.txt"] == ("is moved to", f"{world.project}/c.txt")
+    assert moved[f"{world.project}/c.txt"] == ("", None)
+
+
 def test_what_is_unchanged_in_the_end_is_no_change(world: World) -> None:
     """A file that was edited and edited back is in the layer, and not in the difference."""
 

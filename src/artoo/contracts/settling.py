@@ -52,7 +52,8 @@ class ApplyMode(StrEnum):
 class ClassifiedChange(BaseModel):
     """One path of a difference. Sizes in bytes (None where there is no file).
 
-    `reason` says why it needs consent, in English (`tools.gate_words` translates); empty for a silent one. `detail`
+    `reason` says why it needs consent, in English (`tools.gate_words.why` translates); empty for a silent one.
+    `moved_to`: the absolute printable path at which its old content stands now, and which ends the reason. `detail`
     is what no other field can say: a link's target, the old and the new mode. `diff` is filled in reviews only.
     """
 
@@ -62,6 +63,7 @@ class ClassifiedChange(BaseModel):
     change_class: ChangeClass
     kind: ChangeKind
     reason: str = ""
+    moved_to: str | None = None
     detail: str = ""
     size_before: int | None = Field(default=None, ge=0)
     size_after: int | None = Field(default=None, ge=0)

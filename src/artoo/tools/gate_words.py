@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+
+from artoo.contracts.settling import ClassifiedChange
 
 _CHINESE: Mapping[str, str] = {
     "create": "新建",
@@ -18,6 +20,7 @@ _CHINESE: Mapping[str, str] = {
     "is created": "将被创建",
     "what is there now is overwritten": "现有内容将被覆盖",
     "is deleted": "将被删除",
+    "is moved to": "将被移动到",
     "mode, owner or attributes change": "权限、属主或属性将被更改",
     "what is there now is replaced by a link": "现有内容将被链接取代",
     "the directory is deleted and made again": "目录将被删除并重建",
@@ -61,3 +64,9 @@ _CHINESE: Mapping[str, str] = {
 def word(text: str, language: str) -> str:
     """`text` in the language, as it is where there is no translation."""
     return _CHINESE.get(text, text) if language.startswith("zh") else text
+
+
+def why(change: ClassifiedChange, language: str, shown: Callable[[str], str] = str) -> str:
+    """Why a change needs consent; empty for a silent one. `shown` words the path that a file is moved to."""
+    reason = word(change.reason, language)
+    return reason if change.moved_to is None else f"{reason} {shown(change.moved_to)}"

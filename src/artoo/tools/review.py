@@ -16,7 +16,7 @@ from artoo.contracts.settling import (
     in_order_of_danger,
 )
 from artoo.ports.world import Files
-from artoo.tools.gate_words import word
+from artoo.tools.gate_words import why, word
 from artoo.tools.paths import size_text
 from artoo.tools.settling_words import counted, title
 from artoo.tools.text_file import NotPlainFile, read_limited
@@ -147,7 +147,7 @@ def line_of(change: ClassifiedChange, language: str = "en") -> str:
     """One change in one line: its class, where, with which sizes, and why it needs consent."""
     what = word(change.change_class.value, language)
     head = " ".join(filter(None, (what, change.path, _sizes(change), plain(change.detail))))
-    return f"{head}: {word(change.reason, language)}" if change.reason else head
+    return f"{head}: {why(change, language)}" if change.reason else head
 
 
 def _sizes(change: ClassifiedChange) -> str:

@@ -28,6 +28,7 @@ _SENSITIVE = {
     PathClass.SECRET: "the closed part of the home",
     PathClass.PERSISTENCE: "runs or configures programs later",
 }
+_MOVED = "is moved to"
 _ELSEWHERE = "outside project and workspace"
 
 
@@ -47,6 +48,7 @@ def classified(
         change_class=meaning,
         kind=change.kind,
         reason=reason,
+        moved_to=moved_to if reason == _MOVED else None,
         detail=change.detail,
         size_before=change.size_before,
         size_after=change.size_after,
@@ -71,7 +73,7 @@ def _within(change: Change, moved_to: str | None) -> Meaning:
     """Ordinary files of project and workspace."""
     match change.kind:
         case ChangeKind.DELETED if moved_to is not None:
-            return ChangeClass.EDIT, f"is moved to {moved_to}"
+            return ChangeClass.EDIT, _MOVED
         case ChangeKind.DELETED:
             return ChangeClass.DELETION, "is deleted"
         case ChangeKind.CREATED:

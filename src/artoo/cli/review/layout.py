@@ -13,7 +13,7 @@ from artoo.cli.review.words import ReviewWords, review_words
 from artoo.cli.wrapping import rows_of
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.settling import BY_NAME, ChangeClass, ClassCount, ClassifiedChange, Review, in_order_of_danger
-from artoo.tools.gate_words import word
+from artoo.tools.gate_words import why, word
 from artoo.tools.unified import plain
 
 MOST_NAMED = 12
@@ -132,7 +132,7 @@ class Layout:
         where = self.here.short(change.path)
         named = plain(meaning(change, self.words))
         about = [part for part in (named, self._sizes(change), plain(change.detail)) if part]
-        about += [plain(word(change.reason, self.language))] if change.reason else []
+        about += [plain(why(change, self.language, self.here.short))] if change.reason else []
         rest = f" ({'; '.join(about)})" if about else ""
         count = f"{number:>4} " if number is not None else ""
         return f"  {count}{self.paint(head, tone)}  {where}{rest}"
