@@ -36,7 +36,7 @@ LAWS: tuple[Law, ...] = (
             "artoo.tools.settler: what a task changed is applied as a whole, bound to the digest of what was shown",
             "artoo.tools.gate: an act that cannot be staged is asked about before it happens",
             "artoo.tools.asking: MCP tools, AppleScript, Shortcuts and writing functions ask before they run",
-            "artoo.tools.origins: hosts and recipients that data named first are shown with their source",
+            "artoo.tools.origins: hosts, recipients and values that data named first are shown with their source",
             "artoo.runtime.answers: without a person or a policy that names the act, the answer is no",
         ),
     ),
