@@ -6,7 +6,6 @@ Whoever asks is looked at before a byte of the body is read.
 from __future__ import annotations
 
 import hmac
-import os
 import secrets
 import socket
 from collections.abc import Collection, Generator, Mapping
@@ -19,6 +18,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.made_once import made_once
 
 HOST = "127.0.0.1"
 LARGEST_BODY = 4 << 20
@@ -36,17 +36,15 @@ def own_token(home: Path, name: str) -> str:
     Raises ConfigurationError.
     """
     file = home / name
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "w", encoding="ascii") as made:  # noqa: PTH123 (of a descriptor)
-            made.write(secrets.token_urlsafe(32) + "\n")
-    except FileExistsError:
-        pass
-    token = file.read_text(encoding="ascii", errors="replace").strip()
+    made = made_once(file, _new_token)
+    token = made.decode("ascii", errors="replace").strip()
     if len(token) < _SHORTEST_TOKEN or file.stat().st_mode & 0o077:
         raise ConfigurationError(f"{file} is too short or open to others; remove it, and a new one is made")
     return token
+
+
+def _new_token() -> bytes:
+    return f"{secrets.token_urlsafe(32)}\n".encode()
 
 
 class TokenRequired:

@@ -8,6 +8,7 @@ import socket
 from pathlib import Path
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.made_once import made_once
 
 FILE = "machine"
 
@@ -21,13 +22,7 @@ def machine_name(home: Path) -> str:
     """
     path = home / FILE
     try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            with path.open("x", encoding="ascii") as file:
-                file.write(secrets.token_hex(4))
-        except FileExistsError:
-            pass
-        key = path.read_text(encoding="ascii").strip()
+        key = made_once(path, _new_key).decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(
             f"{path} cannot be read: {error}; it holds this machine's name in the store"
@@ -36,3 +31,7 @@ def machine_name(home: Path) -> str:
         raise ConfigurationError(f"{path} holds no key of a machine; remove it, and a new one is made")
     host = re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname())[:48] or "host"
     return f"{host}-{key}"
+
+
+def _new_key() -> bytes:
+    return secrets.token_hex(4).encode()

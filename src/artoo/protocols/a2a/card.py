@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from artoo.agents.identity import Identity
 from artoo.contracts.errors import ConfigurationError
 from artoo.protocols.a2a.asked import MODES
 from artoo.runtime.config_foreign import Peer
+from artoo.runtime.made_once import made_once
 from artoo.runtime.opening import own_version
 
 ALGORITHM = "ES256"
@@ -58,14 +58,7 @@ class Signer:
 def own_signer(home: Path) -> Signer:
     """With the key in artoo's home, made the first time, for its owner only. Raises ConfigurationError."""
     file = home / KEY_FILE
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "wb") as made:  # noqa: PTH123 (of a descriptor)
-            made.write(_new_key())
-    except FileExistsError:
-        pass
-    pem = file.read_bytes()
+    pem = made_once(file, _new_key)
     try:
         key = serialization.load_pem_private_key(pem, None)
     except ValueError as error:
