@@ -285,11 +285,6 @@ class Shown:
         return self._rounded[key]
 
 
-def same(said: Number, shown: Number) -> bool:
-    """Whether what is said is what was shown."""
-    return Shown((shown,)).has(said)
-
-
 def _places(said: Decimal) -> tuple[int, ...]:
     """The places that a number may have been rounded to: its decimals, or its zeros at the end."""
     short = said.normalize()
