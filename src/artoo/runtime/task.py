@@ -222,11 +222,11 @@ class TaskRun:
             Endings(asker, ask_for_moves=settings.ask_for_moves and not settings.brain.small),
             self._offered,
             stage.clock,
-            settings.hyperparameters,
+            float(settings.hyperparameters.time_budget_ms),
             self._spent,
+            stage.watch(),
+            self._trajectory or Trajectory(settings.hyperparameters),
             memory=self._experience(port),
-            watch=stage.watch(),
-            trajectory=self._trajectory,
             tuned=settings.tuned,
         )
 
