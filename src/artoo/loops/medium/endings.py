@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from artoo.contracts.base import Contract
-from artoo.contracts.criteria import Assurance, weakest
+from artoo.contracts.criteria import Assurance
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
 from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, ToolCall, assurance_of
-from artoo.contracts.findings import FailedLast, LeftOpen, OwnValues, ResultFact, Unconfirmed, Unformed
+from artoo.contracts.findings import FailedLast, LeftOpen, ResultFact, Unconfirmed
 from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import (
     Cost,
@@ -25,7 +25,6 @@ from artoo.contracts.solution import (
 )
 from artoo.loops.asking import Asker
 from artoo.loops.medium.gaps import verdicts_of
-from artoo.loops.medium.shaping import Schema, shape
 from artoo.prompts.segments import Segment
 
 _EXPLAINED = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
@@ -77,21 +76,6 @@ class Endings:
         facts += (FailedLast(command=command) for command in _failing(end.outcomes))
         known = {"assurance": assurance, "open": opened, "facts": tuple(facts)}
         return _result(standing, directive, end, unmet_of(end, standing.failed), known)
-
-    async def formed(self, standing: Standing, result: FinalResult, schema: Schema, cause: Envelope) -> FinalResult:
-        """The same result with its output as a value of the schema, or with the reason why there is none."""
-        shaped = await shape(self.asker, standing.request, result.output, schema, cause)
-        if shaped.problem:
-            facts = (*result.facts, Unformed(problem=shaped.problem))
-            return result.model_copy(update={"facts": facts, "assurance": Assurance.UNVERIFIED})
-        own = (OwnValues(places=shaped.own),) if shaped.own else ()
-        return result.model_copy(
-            update={
-                "value": shaped.value,
-                "facts": (*result.facts, *own),
-                "assurance": weakest((result.assurance, shaped.best)),
-            }
-        )
 
     async def abandon(
         self, standing: Standing, request: ReplanRequest, why: StoppedBy, detail: str, cause: Envelope

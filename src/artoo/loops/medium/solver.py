@@ -36,7 +36,7 @@ from artoo.loops.medium.endings import Endings, Standing, open_criteria
 from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure, verdicts_of
 from artoo.loops.medium.lessons import Lessons, doubted, found_things
-from artoo.loops.medium.shaping import Schema
+from artoo.loops.medium.shaping import Schema, formed
 from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.loops.medium.trajectory import Measurement, Trajectory, delivered
 from artoo.loops.role import listen
@@ -264,7 +264,7 @@ class Solver:
         standing = self._standing(task, measured)
         result = self.endings.delivered(standing, task.last, directive)
         if task.returns is not None:
-            result = await self.endings.formed(standing, result, task.returns, cause)
+            result = await formed(self.endings.asker, task.spec.intent, result, task.returns, cause)
         self._finish(task, result, cause, self._delivered(task, MegramState(directive.value), task.last.outcomes))
 
     async def _abandon(self, task: _Task, decision: Decision, measured: Measurement, cause: Envelope) -> None:
