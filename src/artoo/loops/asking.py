@@ -19,7 +19,6 @@ from artoo.contracts.errors import (
 )
 from artoo.contracts.events import ModelCalled, ModelFailure, Usage
 from artoo.contracts.images import AttachedImage
-from artoo.loops.attachments import with_images
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.model import Answer, Known, Model, Question, Tier
@@ -27,6 +26,10 @@ from artoo.prompts.library import procedural
 from artoo.prompts.segments import Segment, assemble
 
 T = TypeVar("T", bound=BaseModel)
+
+
+_SHOWN = "Attached images, shown after these words: {names}"
+_NOT_SHOWN = "Attached images, which you are not shown: {names}"
 
 
 async def unchecked() -> None:
@@ -51,28 +54,19 @@ class Standing:
         return Standing({**self.segments, Segment.AGENT_PERSONA: together}, self.check)
 
 
-_NOBODY = Standing()
-
-
+@dataclass(frozen=True, slots=True)
 class Asker:
-    """One role's way to a model. Every call, failed ones too, is published as ModelCalled."""
+    """One role's way to a model. Every call, failed ones too, is published as ModelCalled.
 
-    def __init__(
-        self,
-        port: Port,
-        model: Model,
-        clock: Clock,
-        tier: Tier,
-        standing: Standing | None = None,
-        known: Known | None = None,
-    ) -> None:
-        """`standing`: whom the task is done for. `known`: what is known of the model of this tier."""
-        self.known = known or Known()
-        self._standing = standing or _NOBODY
-        self._port = port
-        self._model = model
-        self._clock = clock
-        self._tier = tier
+    `standing`: whom the task is done for. `known`: what is known of the model of this tier.
+    """
+
+    port: Port
+    model: Model
+    clock: Clock
+    tier: Tier
+    standing: Standing = field(default_factory=Standing)
+    known: Known = field(default_factory=Known)
 
     async def ask(
         self,
@@ -92,26 +86,26 @@ class Asker:
 
         Raises ModelError, BudgetExhausted or IdentityRefused.
         """
-        await self._standing.check()
-        own = procedural(self._port.role, contract, simple=simple)
+        await self.standing.check()
+        own = procedural(self.port.role, contract, simple=simple)
         told = with_images(segments, images, shown=self.known.images)
-        system, user = assemble({**own, **together(self._standing.segments, told)})
+        system, user = assemble({**own, **together(self.standing.segments, told)})
         question = Question(
             contract=contract,
             schema=schema,
             system=system,
             user=user,
-            tier=self._tier,
+            tier=self.tier,
             body_field=body_field,
             max_tokens=max_tokens,
             variant=variant,
             images=tuple(images) if self.known.images else (),
         )
-        started = self._clock.monotonic()
+        started = self.clock.monotonic()
         try:
-            answer = await self._model.ask(question)
+            answer = await self.model.ask(question)
         except (ModelError, BudgetExhausted) as error:
-            self._report(question, error, round((self._clock.monotonic() - started) * 1_000), cause)
+            self._report(question, error, round((self.clock.monotonic() - started) * 1_000), cause)
             raise
         self._report(question, answer, answer.duration_ms, cause)
         return answer.value
@@ -133,9 +127,9 @@ class Asker:
                 cached_tokens=used.cached_tokens,
             )
             text = ended.answer if isinstance(ended, ModelAnswerInvalid) else ""
-        self._port.publish(
+        self.port.publish(
             ModelCalled(
-                role=self._port.role,
+                role=self.port.role,
                 contract=question.contract,
                 tier=question.tier.value,
                 model=used.model,
@@ -157,6 +151,18 @@ class Asker:
             ),
             cause=cause,
         )
+
+
+def with_images(
+    segments: Mapping[Segment, str], images: Sequence[AttachedImage], *, shown: bool
+) -> Mapping[Segment, str]:
+    """The segments with a line that names attached images, if any, below what is to be done."""
+    if not images:
+        return segments
+    place = Segment.SUBTASK if segments.get(Segment.SUBTASK) else Segment.TASK
+    names = "; ".join(f"{number}. {image.name}" for number, image in enumerate(images, 1))
+    line = (_SHOWN if shown else _NOT_SHOWN).format(names=names)
+    return {**segments, place: f"{segments.get(place, '')}\n{line}".strip()}
 
 
 def together(standing: Mapping[Segment, str], own: Mapping[Segment, str]) -> dict[Segment, str]:

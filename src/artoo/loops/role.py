@@ -10,13 +10,6 @@ from artoo.contracts.errors import BudgetExhausted, InboxOverflow, ModelRefused,
 from artoo.contracts.solution import RoleFailure, StoppedBy
 from artoo.ports.bus import Port
 
-_STOPPED_BY_BUDGET = {
-    "time": StoppedBy.TIME,
-    "calls": StoppedBy.CALLS,
-    "tokens": StoppedBy.TOKENS,
-    "money": StoppedBy.MONEY,
-}
-
 
 async def listen(port: Port, handle: Callable[[Envelope], Awaitable[None]]) -> None:
     """Handles each message of the inbox in order until the port is closed.
@@ -43,9 +36,7 @@ def _failure(port: Port, error: Exception) -> RoleFailure:
     if isinstance(error, (ModelUnreachable, ModelRefused)):
         return RoleFailure(role=port.role, stopped_by=StoppedBy.NO_MODEL, reason=str(error))
     if isinstance(error, BudgetExhausted):
-        return RoleFailure(
-            role=port.role, stopped_by=_STOPPED_BY_BUDGET.get(error.budget, StoppedBy.CALLS), reason=str(error)
-        )
+        return RoleFailure(role=port.role, stopped_by=StoppedBy(error.budget), reason=str(error))
     return RoleFailure(
         role=port.role,
         stopped_by=StoppedBy.INTERNAL,

@@ -66,26 +66,20 @@ def _line(spec: ToolSpec) -> str:
     return "; ".join(parts)
 
 
-def arguments_for(spec: ToolSpec, inline: str, body: str) -> dict[str, str]:
-    """A step's input and body as this tool's named arguments.
+def arguments_for(spec: ToolSpec, inline: str, body: str, more: Mapping[str, str]) -> dict[str, str]:
+    """A step's input and body as this tool's named arguments, and those of its further ones that the tool has.
 
     Models put code into `input` now and then, and a path into the block: whichever is empty lends itself to
     the parameter that is required.
     """
     names = [parameter.name for parameter in spec.parameters]
-    if spec.body is None:
-        return {names[0]: inline or body.strip()} if names else {}
-    inline_name = next((name for name in names if name != spec.body), None)
-    arguments = {spec.body: body if body or inline_name else inline}
-    if inline_name is not None:
-        arguments[inline_name] = inline
-    return arguments
-
-
-def known_arguments(spec: ToolSpec, more: Mapping[str, str]) -> dict[str, str]:
-    """Those of a step's further arguments that this tool has."""
-    names = {parameter.name for parameter in spec.parameters}
-    return {name: value for name, value in more.items() if name in names}
+    first = next((name for name in names if name != spec.body), None)
+    arguments = dict[str, str]()
+    if spec.body is not None:
+        arguments[spec.body] = body if body or first else inline
+    if first is not None:
+        arguments[first] = inline or ("" if spec.body is not None else body.strip())
+    return arguments | {name: value for name, value in more.items() if name in names}
 
 
 def prohibitions(must_not: MustNot) -> str:

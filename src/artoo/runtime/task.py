@@ -21,6 +21,7 @@ from artoo.loops.fast.agent_validator import AgentValidator
 from artoo.loops.fast.agreement import SecondLook
 from artoo.loops.fast.executor import Executor, ExecutorLimits
 from artoo.loops.heuristics import Heuristics
+from artoo.loops.medium.counsel import Counsel
 from artoo.loops.medium.dispatcher import Dispatcher
 from artoo.loops.medium.endings import Endings
 from artoo.loops.medium.experience import Experience
@@ -204,12 +205,13 @@ class TaskRun:
     def _planner(self, surroundings: SurroundingsSource) -> Planner:
         stage = self._stage
         port, asker = self._speaker(Role.PLANNER, Tier.BRAIN)
+        recall = WatchedRecall(stage.memory.recall, stage.eyes(port)) if stage.memory is not None else None
         return Planner(
             port,
             asker,
             self._offered,
             WatchedSurroundings(surroundings, stage.eyes(port)),
-            recall=WatchedRecall(stage.memory.recall, stage.eyes(port)) if stage.memory is not None else None,
+            Counsel(port, recall),
             most_subtasks=self._settings.most_subtasks,
             heuristics=self._settings.heuristics,
         )
@@ -222,11 +224,11 @@ class TaskRun:
             Endings(asker, ask_for_moves=settings.ask_for_moves and not settings.brain.small),
             self._offered,
             stage.clock,
-            settings.hyperparameters,
+            float(settings.hyperparameters.time_budget_ms),
             self._spent,
+            stage.watch(),
+            self._trajectory or Trajectory(settings.hyperparameters),
             memory=self._experience(port),
-            watch=stage.watch(),
-            trajectory=self._trajectory,
             tuned=settings.tuned,
         )
 

@@ -10,17 +10,16 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from artoo.contracts.criteria import Criterion, Mode
-from artoo.contracts.execution import CallStatus, DecidedBy, ExecutionResult, FailureClass, ToolCall
+from artoo.contracts.execution import CallStatus, DecidedBy, ExecutionResult, FailureClass, GapPoint, ToolCall
 from artoo.contracts.plan import MustNot
 from artoo.contracts.roles import Role
 from artoo.llm.reading import read_answer
 from artoo.loops.asking import together
 from artoo.loops.fast import judging
 from artoo.loops.fast.checks import CheckResult
-from artoo.loops.fast.correction import correction_for
 from artoo.loops.fast.facts import Fact
-from artoo.loops.fast.judgement import claim_of, facts_of
-from artoo.loops.fast.report import JudgedCriterion, numbered, usable_verdicts
+from artoo.loops.fast.judgement import JudgedCriterion, claim_of, facts_of, numbered, usable_verdicts
+from artoo.loops.fast.judging import correction_for
 from artoo.loops.fast.step import ANSWER, CANNOT, step_contract
 from artoo.loops.tool_text import arguments_for, describe_tools, prohibitions, tool_segments
 from artoo.ports.tools import Parameter, ToolSpec
@@ -224,10 +223,11 @@ def test_a_check_decides_alone() -> None:
 
 def test_failures_are_counted_over_attempts() -> None:
     """k of N: failures so far of attempts so far, also for a verdict that passes at last."""
-    failures: dict[str, int] = {}
     fails, passes = judging.from_fact(ONE[0], Fact("no")), judging.from_check(ONE[0], CheckResult(True, ""))
+    missed, met = (GapPoint(attempt=1, score=0, unmet_criteria=texts) for texts in ((ONE[0].text,), ()))
     counted = [
-        judging.counted(verdict, number, failures) for number, verdict in enumerate((fails, passes, fails), 1)
+        judging.counted(verdict, len(before) + 1, before)
+        for verdict, before in ((fails, []), (passes, [missed]), (fails, [missed, met]))
     ]
     assert [(each.failed_attempts, each.attempts) for each in counted] == [(1, 1), (1, 2), (2, 3)]
 
@@ -302,7 +302,7 @@ def test_what_a_tool_offers_has_a_segment_of_its_own() -> None:
 )
 def test_arguments(spec: ToolSpec, inline: str, body: str, arguments: dict[str, str]) -> None:
     """Input and block become the tool's arguments; a single argument takes whichever is there."""
-    assert arguments_for(spec, inline, body) == arguments
+    assert arguments_for(spec, inline, body, {"no": "such"}) == arguments
 
 
 def test_prohibitions_are_short() -> None:

@@ -7,18 +7,12 @@ from datetime import UTC, datetime
 import pytest
 
 from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall
-from artoo.contracts.memory import Level, MegramState, MemoryWritten, RuleContradicted
+from artoo.contracts.memory import Level, MegramState, MemoryWritten, Origin
 from artoo.contracts.solution import Directive, Loss, PlanDirective
 from artoo.contracts.tags import LOCAL, Pair, kind_pair, macro_pair, micro_pair, thing_pair, tool_pair
-from artoo.control.potentials import QUANTISATION
-from artoo.loops.medium.lessons import (
-    MOST_PAIRS,
-    Lesson,
-    Lessons,
-    dissonant,
-    found_things,
-    opposed,
-)
+from artoo.control.potentials import QUANTISATION, dissonance
+from artoo.loops.lesson import Lesson
+from artoo.loops.medium.lessons import MOST_PAIRS, Lessons, found_things, opposing
 
 
 def call(identity: str, target: str, status: CallStatus = CallStatus.OK, **more: object) -> ToolCall:
@@ -225,19 +219,15 @@ def test_a_named_thing_found_elsewhere_is_knowledge(made: ToolCall, place: str |
 def test_a_megram_carries_its_origin_and_the_stream_hears_it() -> None:
     """Task and intent are on every megram; what is published is what is stored."""
     (lesson,) = Lessons().abandoned("Find x now please", "replans", [])
-    megram = lesson.megram("m1", datetime(2026, 1, 1, tzinfo=UTC), "task", "Find x now please")
-    assert (megram.origin.task_id, megram.origin.intent) == ("task", "find_x_now")
+    megram = lesson.megram("m1", datetime(2026, 1, 1, tzinfo=UTC), Origin(task_id="task"))
+    assert megram.origin.task_id == "task"
     heard = MemoryWritten.of(megram)
     assert (heard.megram_id, heard.space, heard.entity) == ("m1", "intent:find_x_now", LOCAL)
     assert (heard.level, heard.state, heard.f, heard.sigma, heard.k) == ("M", "abandon", 0.95, -1.0, 0.05)
 
 
 def test_feedback_and_dissonance_are_announced_as_memory_writes_them() -> None:
-    """The mirror image of what was taught; against a rule .9 of the opposite sign."""
-    (lesson,) = Lessons().abandoned("Find x", "replans", [])
-    taught = lesson.megram("m1", datetime(2026, 1, 1, tzinfo=UTC), "task", "Find x")
-    feedback = opposed("m2", taught)
-    assert (feedback.state, feedback.f, feedback.sigma, feedback.k) == ("feedback", 0.95, 1.0, 0.05)
-    rule = RuleContradicted(rule_id="r", space="tool:glob", entity=LOCAL, rule_sigma=1.0, decision=-2.0)
-    against = dissonant("m3", rule)
-    assert (against.state, against.f, against.sigma, against.k) == ("dissonance", 0.9, -1.0, 0.05)
+    """The same values of opposite sign, at level M."""
+    against = opposing("m2", MegramState.DISSONANCE, tool_pair("glob"), dissonance(1.0))
+    assert (against.level, against.state, against.space) == ("M", "dissonance", "tool:glob")
+    assert (against.f, against.sigma, against.k) == (0.9, -1.0, 0.05)

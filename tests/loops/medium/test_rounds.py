@@ -24,7 +24,7 @@ from artoo.contracts.solution import Directive, ReplanRequest, UnmetCriterion
 from artoo.control.decision import MacroState
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.fast.checks import CheckResult
-from artoo.loops.fast.judging import from_check, left_open, verdict_on
+from artoo.loops.fast.judging import from_check, left_open
 from artoo.loops.medium.blocking import another_left, still_open, targets_to_block, tools_to_block
 from artoo.loops.medium.endings import unmet_of
 from artoo.loops.medium.fan_in import (
@@ -32,9 +32,7 @@ from artoo.loops.medium.fan_in import (
     concluding,
     conflict_verdict,
     covered,
-    judged,
     merged_output,
-    not_judged,
     of_the_whole,
     unfinished,
 )
@@ -172,16 +170,10 @@ def test_what_is_missing_because_a_subtask_is_has_no_class() -> None:
     whole = of_the_whole(gone)
     assert (whole.verdict, whole.failure_class, whole.decided_by) == ("fail", LOGICAL, DecidedBy.CHECK)
     assert (whole.accountable, whole.identities, whole.failed_attempts) == (Role.PLANNER, (), 1)
-    assert unfinished(whole).failure_class is None
-    assert not_judged(CRITERION).failure_class is None
-
-
-def test_what_nobody_decided_is_open() -> None:
-    """A judge without a quote, and every judgement of a small model, leave a criterion open."""
-    passed = verdict_on(CRITERION, "pass", "seen", DecidedBy.JUDGEMENT)
-    assert judged(CRITERION, passed, trusted=True).verdict == "pass"
-    assert judged(CRITERION, passed, trusted=False).verdict == "open"
-    assert judged(CRITERION, left_open(CRITERION, "no quote"), trusted=True).decided_by is DecidedBy.NOBODY
+    other = Criterion(text="d")
+    missing = unfinished((CRITERION, other), {"c": whole})
+    assert [missing[text].failure_class for text in "cd"] == [None, None]
+    assert (missing["c"].evidence, missing["d"].verdict) == ("gone", "fail")
 
 
 def test_the_last_subtask_concludes_what_it_knew() -> None:

@@ -13,16 +13,26 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, Protocol
+from functools import cache
+from typing import Literal
 
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall
-from artoo.loops.fast.numerals import Number, numbers_in, same
+from artoo.contracts.plan import SubTask
+from artoo.loops.asking import Asker
+from artoo.loops.fast.numerals import Number, Shown, numbers_in
+from artoo.loops.fast.step import ExecutorStep
 from artoo.loops.fast.tokens import words_of
+from artoo.loops.tool_text import program_in
 from artoo.ports.evidence import EvidenceSource, Language, Trial
+from artoo.prompts.library import procedural
+from artoo.prompts.segments import Segment
 
 _LONGEST_MARK = 3
 """How many times more tokens one answer may have than the other; two more are always allowed."""
 _MOST_FILES = 20
+_TOKENS = 700
 _SHOW = {
     "bash": "\nfor made in {paths}; do printf '\\n\\036'; cat -- \"$made\"; done\n",
     "python": "\nfor made in [{paths}]:\n    print('\\n\\x1e', end='')\n    print(open(made).read(), end='')\n",
@@ -42,12 +52,62 @@ class SecondLook(StrEnum):
         return self is SecondLook.ALWAYS or (self is SecondLook.AUTO and small_model)
 
 
-class Author(Protocol):
-    """Who writes another way: a model that sees the request and the listing, and nothing of the first way."""
+class _Program(ExecutorStep):
+    """A step that is one program; its line of JSON may be left out."""
 
-    async def program(self, language: Language, variant: int) -> str | None:
-        """A whole program; None when there is no usable one."""
-        ...
+    tool: str = ""
+    is_final: bool = True
+
+    @classmethod
+    def from_bare_body(cls, info: str, body: str) -> ExecutorStep | None:
+        """Any block is the program: its language is the one that was asked for."""
+        return cls(body=body)
+
+    @classmethod
+    def from_words(cls, text: str) -> ExecutorStep | None:
+        """Words are no program."""
+        return None
+
+
+@cache
+def _executors_role() -> str:
+    """The executor's own words: the prompt then begins as that of the first way, which a server has cached."""
+    return procedural("executor", "ExecutorStep", simple=True)[Segment.ROLE]
+
+
+@dataclass(frozen=True, slots=True)
+class SecondAuthor:
+    """Who writes another way: the same model, shown the request and the listing and nothing of the first way."""
+
+    asker: Asker
+    subtask: SubTask
+    cause: Envelope
+
+    async def program(self, language: Language, variant: int) -> str:
+        """A whole program in this language; empty when the model gives none."""
+        segments = {
+            Segment.ROLE: _executors_role(),
+            Segment.PROJECT_GUIDE: self.subtask.guide,
+            Segment.SURROUNDINGS: self.subtask.surroundings,
+            Segment.CONTEXT: self.subtask.context,
+            Segment.SUBTASK: self.subtask.intent,
+            Segment.CLOSING: program_in(language),
+        }
+        try:
+            step = await self.asker.ask(
+                "ExecutorStep",
+                _Program,
+                segments,
+                cause=self.cause,
+                max_tokens=_TOKENS,
+                variant=variant,
+                body_field="body",
+                simple=True,
+                images=self.subtask.images,
+            )
+        except ModelAnswerInvalid:
+            return ""
+        return step.body
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +119,9 @@ class Agreement:
     kept: str = ""
 
 
-async def second_way(result: ExecutionResult, request: str, author: Author, source: EvidenceSource) -> Agreement:
+async def second_way(
+    result: ExecutionResult, request: str, author: SecondAuthor, source: EvidenceSource
+) -> Agreement:
     """Tries another way, and a third when the two differ."""
     first = _Made(result.output, await _files_of(result, source))
     language = _other_language(result.tool_calls)
@@ -99,11 +161,11 @@ async def _files_of(result: ExecutionResult, source: EvidenceSource) -> dict[str
 
 
 async def _way(
-    language: Language, variant: int, first: _Made, author: Author, source: EvidenceSource
+    language: Language, variant: int, first: _Made, author: SecondAuthor, source: EvidenceSource
 ) -> _Made | None:
     """One more way, run; None when there is no program, or it fails, or it gives nothing."""
     program = await author.program(language, variant)
-    if program is None:
+    if not program.strip():
         return None
     trial = await source.trial(language, program)
     if trial.view.exit_code != 0:
@@ -144,14 +206,14 @@ def same_answer(one: str, other: str, request: str = "") -> bool:
     """
     numbers = [_numbers(text) for text in (one, other)]
     names = [
-        set(words_of(text)) - set(words_of(request)) - _numerals(found)
+        set(words_of(text)) - set(words_of(request)) - {word for number in found for word in words_of(number.text)}
         for text, found in zip((one, other), numbers, strict=True)
     ]
+    nested = names[0] <= names[1] or names[1] <= names[0]
     if all(numbers):
-        if not _covers(*numbers) or all(each.is_zero for found in numbers for each in found):
-            return False
-        return not all(names) or names[0] <= names[1] or names[1] <= names[0]
-    return all(names) and _near(*map(len, names)) and (names[0] <= names[1] or names[1] <= names[0])
+        zero = all(each.is_zero for found in numbers for each in found)
+        return _covers(*numbers) and not zero and (nested or not all(names))
+    return all(names) and _near(*map(len, names)) and nested
 
 
 def _numbers(text: str) -> list[Number]:
@@ -162,14 +224,14 @@ def _numbers(text: str) -> list[Number]:
     return found
 
 
-def _numerals(numbers: Sequence[Number]) -> set[str]:
-    return {word for number in numbers for word in words_of(number.text)}
-
-
 def _covers(one: Sequence[Number], other: Sequence[Number]) -> bool:
     """Whether every number of the shorter answer is in the longer one, which says not much more."""
     shorter, longer = sorted((one, other), key=len)
-    return _near(len(one), len(other)) and all(any(same(a, b) or same(b, a) for b in longer) for a in shorter)
+    return _near(len(one), len(other)) and all(any(_same(a, b) for b in longer) for a in shorter)
+
+
+def _same(one: Number, other: Number) -> bool:
+    return Shown((one,)).has(other) or Shown((other,)).has(one)
 
 
 def _near(one: int, other: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from artoo.contracts.envelope import Envelope
@@ -25,7 +25,6 @@ from artoo.loops.heuristics import Heuristics
 from artoo.loops.role import listen
 from artoo.loops.tool_text import (
     arguments_for,
-    known_arguments,
     other_language,
     program_in,
     prohibitions,
@@ -117,45 +116,39 @@ class _Work:
         return self.result("uncertain", said).model_copy(update={"stuck": stuck})
 
 
+@dataclass(slots=True, eq=False)
 class Executor:
-    """Lives for one subtask: answers the SubTask, and each CorrectionSignal, with an ExecutionResult."""
+    """Lives for one subtask: answers the SubTask, and each CorrectionSignal, with an ExecutionResult.
 
-    def __init__(
-        self,
-        port: Port,
-        asker: Asker,
-        toolbox: Toolbox,
-        limits: ExecutorLimits,
-        surroundings: SurroundingsSource,
-        heuristics: Heuristics | None = None,
-        *,
-        project: str = "",
-        apply: ApplyMode = ApplyMode.NEW,
-    ) -> None:
-        """`surroundings` look through the subtask's view; paths are shown from `project`. `apply`: what takes
-        effect unasked after the task.
-        """
-        self._apply = apply
-        self._project = project
-        self._port = port
-        self._asker = asker
-        self._toolbox = toolbox
-        self._limits = limits
-        self._surroundings = surroundings
-        self._heuristics = heuristics or Heuristics()
-        self._work: _Work | None = None
-        self._interrupted = 0
-        self._acts = 0
-        self._seconds = self._seconds_left = limits.seconds
+    `surroundings` look through the subtask's view; paths are shown from `project`. `apply`: what takes effect
+    unasked after the task.
+    """
+
+    port: Port
+    asker: Asker
+    toolbox: Toolbox
+    limits: ExecutorLimits
+    surroundings: SurroundingsSource
+    heuristics: Heuristics = field(default_factory=Heuristics)
+    project: str = ""
+    apply: ApplyMode = ApplyMode.NEW
+    _work: _Work | None = field(default=None, init=False)
+    _interrupted: int = field(default=0, init=False)
+    _acts: int = field(default=0, init=False)
+    _seconds: float = field(init=False)
+    _seconds_left: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._seconds = self._seconds_left = self.limits.seconds
 
     async def run(self) -> None:
         """Works until the port closes."""
-        await listen(self._port, self._handle)
+        await listen(self.port, self._handle)
 
     async def _handle(self, envelope: Envelope) -> None:
         match envelope.payload:
             case SubTask() as subtask:
-                record = Record(self._project)
+                record = Record(self.project)
                 if subtask.deadline is not None:  # by the time of the message: a replay comes to the same
                     self._seconds = max(0.0, min(self._seconds, (subtask.deadline - envelope.at).total_seconds()))
                     self._seconds_left = self._seconds
@@ -168,7 +161,7 @@ class Executor:
             case _:
                 return
         result = await self._bounded(self._work, envelope)
-        self._port.publish(result.model_copy(update={"small_model": self._asker.known.small}), cause=envelope)
+        self.port.publish(result.model_copy(update={"small_model": self.asker.known.small}), cause=envelope)
 
     async def _bounded(self, work: _Work, cause: Envelope) -> ExecutionResult:
         try:
@@ -187,15 +180,15 @@ class Executor:
 
     def _add_interrupted(self, work: _Work, cause: Envelope) -> None:
         """A call that the time limit cut off could not return its record; it happened all the same."""
-        for call in self._toolbox.interrupted[self._interrupted :]:
+        for call in self.toolbox.interrupted[self._interrupted :]:
             work.record.add(call)
             self._publish_call(work, call, cause)
-        self._interrupted = len(self._toolbox.interrupted)
+        self._interrupted = len(self.toolbox.interrupted)
 
     async def _attempt(self, work: _Work, cause: Envelope) -> ExecutionResult:
-        specs = self._toolbox.specs
+        specs = self.toolbox.specs
         by_name = {spec.name: spec for spec in specs}
-        for _ in range(self._limits.steps):
+        for _ in range(self.limits.steps):
             step = await self._ask(work, specs, cause)
             if step.tool == ANSWER:
                 return work.result("completed" if step.words else "uncertain", step.words, told=step)
@@ -206,11 +199,11 @@ class Executor:
             answer = work.record.answer_of(call) if step.is_final else ""
             if answer:
                 return work.result("completed", answer, put_out_by=number)
-            if work.goes_round(call, small=self._asker.known.small):
+            if work.goes_round(call, small=self.asker.known.small):
                 return work.gone_round(call)
             if step.is_final and call.withheld_by is not None:
                 return work.result("uncertain", call.reason or "")  # a no is not worked around
-            if step.is_final and self._asker.known.small and self._heuristics.other_language:
+            if step.is_final and self.asker.known.small and self.heuristics.other_language:
                 return work.result("uncertain", "the program did not end well")
         return work.result("uncertain", "no answer within the steps that a subtask has")
 
@@ -223,8 +216,8 @@ class Executor:
             work.note = f"That is call [{number}]; nothing has changed since, so it was not made again."
             return number
         self._acts += 1
-        arguments = arguments_for(spec, step.input, step.body) | known_arguments(spec, step.more)
-        call = await self._toolbox.call(spec.name, arguments, self._ticket(work, step.tool, cause))
+        arguments = arguments_for(spec, step.input, step.body, step.more)
+        call = await self.toolbox.call(spec.name, arguments, self._ticket(work, step.tool, cause))
         work.record.add(call, key)
         work.stale = work.stale or bool(call.changes)
         self._publish_call(work, call, cause)
@@ -232,7 +225,7 @@ class Executor:
 
     def _publish_call(self, work: _Work, call: ToolCall, cause: Envelope) -> None:
         subtask_id = work.subtask.subtask_id
-        self._port.publish(
+        self.port.publish(
             ToolCalled(subtask_id=subtask_id, attempt=work.attempt, call=call, act=self._act(work)), cause=cause
         )
 
@@ -244,7 +237,7 @@ class Executor:
         act = self._act(work)
 
         def announce(departure: Departure) -> None:
-            self._port.publish(
+            self.port.publish(
                 ToolStarted(
                     subtask_id=work.subtask.subtask_id,
                     attempt=work.attempt,
@@ -260,8 +253,8 @@ class Executor:
         return Ticket(act, announce)
 
     async def _ask(self, work: _Work, specs: tuple[ToolSpec, ...], cause: Envelope) -> ExecutorStep:
-        small = self._asker.known.small
-        simple = small and self._heuristics.programs
+        small = self.asker.known.small
+        simple = small and self.heuristics.programs
         listing = await self._listing(work)
         segments = {
             **tool_segments(specs, programs_apart=simple),
@@ -270,10 +263,10 @@ class Executor:
             Segment.SURROUNDINGS: listing,
             Segment.CONTEXT: work.subtask.context,
             Segment.SUBTASK: _assignment(work.subtask),
-            Segment.EVIDENCE: work.record.text(room_for_record(self._asker.known.window, small=small)),
+            Segment.EVIDENCE: work.record.text(room_for_record(self.asker.known.window, small=small)),
             Segment.CLOSING: self._closing(work, specs),
         }
-        return await self._asker.ask(
+        return await self.asker.ask(
             "ExecutorStep",
             step_contract(specs),
             segments,
@@ -287,14 +280,14 @@ class Executor:
 
     async def _listing(self, work: _Work) -> str:
         """What is on disk, looked at again when a call has changed something."""
-        if not self._heuristics.listing:
+        if not self.heuristics.listing:
             return ""
         if work.stale:
             work.stale = False
-            seen = await self._surroundings.look(work.subtask.intent)
+            seen = await self.surroundings.look(work.subtask.intent)
             done = f"Done in this task so far:\n{seen.changed}" if seen.changed else ""
             made = {line.partition(":")[0] for line in seen.changed.splitlines()}
-            kinds = " or ".join(kind for kind in _WAITING[self._apply] if kind in made)
+            kinds = " or ".join(kind for kind in _WAITING[self.apply] if kind in made)
             waits = _PREPARED.format(kinds=kinds) if kinds else ""
             work.guide = seen.guide
             work.listing = "\n".join(filter(None, (seen.listing, done, waits)))
@@ -303,7 +296,7 @@ class Executor:
     def _closing(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
         note, work.note = work.note, ""
         way = ""
-        if self._asker.known.small and self._heuristics.other_language and work.attempt > 1:
+        if self.asker.known.small and self.heuristics.other_language and work.attempt > 1:
             calls = work.record.calls
             other = other_language(specs, calls[-1].tool if calls else "shell")
             way = program_in(other) if other else ""

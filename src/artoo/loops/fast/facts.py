@@ -175,17 +175,15 @@ async def _still_missing(
     changed = any(call.changes for call in result.tool_calls)
     wider = seen.wider(await source.difference() if changed else "", await around())
     missing = ungrounded(result.output, wider)
-    left = [each for each in missing if each.token.kind != "path" or not await _is_there(each.token.text, source)]
+    left = [
+        each for each in missing if each.token.kind != "path" or not (await source.file(each.token.text)).exists
+    ]
     return tuple(left)
 
 
 async def _on_disk(names: Iterable[str], source: EvidenceSource) -> str | None:
     """The first of these names that is a file or directory here."""
     for name in list(dict.fromkeys(names))[:_LOOKED_FOR]:
-        if await _is_there(name, source):
+        if (await source.file(name)).exists:
             return name
     return None
-
-
-async def _is_there(path: str, source: EvidenceSource) -> bool:
-    return (await source.file(path)).exists

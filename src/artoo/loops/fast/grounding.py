@@ -152,19 +152,14 @@ def _like_lines(text: str) -> Iterable[int]:
 
 def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:
     """The tokens of the answer that stand nowhere, each once, in order."""
-    tokens = tokens_of(answer)
-    each = {token.text: token for token in reversed(tokens)}
-    missing = {text: token for text, token in each.items() if not _stands(token, answer, seen)}
-    said = (number for number in numbers_in(answer[:LONGEST]) if _number_stands(number, answer, seen))
-    worked_out = _worked_out(list(said), seen)
-    missing = {
-        text: token
-        for text, token in missing.items()
-        if token.number is None or not worked_out.equals(token.number)
-    }
+    first = {token.text: token for token in reversed(tokens_of(answer))}
+    missing = [token for token in first.values() if not _stands(token, answer, seen)]
+    if any(token.number is not None for token in missing):
+        said = (number for number in numbers_in(answer[:LONGEST]) if _number_stands(number, answer, seen))
+        follows = _worked_out(list(said), seen)
+        missing = [token for token in missing if token.number is None or not follows.equals(token.number)]
     return tuple(
-        Ungrounded(token, _nearest(token, answer, seen))
-        for token in sorted(missing.values(), key=lambda token: token.start)
+        Ungrounded(token, _nearest(token, answer, seen)) for token in sorted(missing, key=lambda token: token.start)
     )
 
 
@@ -195,10 +190,8 @@ def _stands(token: Token, answer: str, seen: Seen) -> bool:
             return token.number is not None and _number_stands(token.number, answer, seen)
         case "quote":
             return all(folded(part) in seen.folded for part in _ELLIPSIS.split(token.text))
-        case "path":
+        case "path" | "url":
             return token.text.rstrip("/").removeprefix("./").casefold() in seen.whole
-        case "url":
-            return token.text.rstrip("/").casefold() in seen.whole
         case "id":
             text = plain_digits(token.text).casefold()
             return text in seen.whole or all(int(run) in seen.digits for run in _DIGITS.findall(text)[:8])

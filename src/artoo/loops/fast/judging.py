@@ -1,4 +1,4 @@
-"""Verdicts and what follows from them: who decided, k of N, who answers for it."""
+"""Verdicts and what follows from them: who decided, k of N, who answers for it, what is to be corrected."""
 
 from __future__ import annotations
 
@@ -6,21 +6,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, TWO_WAYS_AGREE, Criterion, Mode
+from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, Criterion, Mode
 from artoo.contracts.execution import (
     EVIDENCE_KEPT,
     CallStatus,
+    CorrectionSignal,
     CriterionVerdict,
     DecidedBy,
     ExecutionResult,
     FailureClass,
+    GapPoint,
     ToolCall,
 )
 from artoo.contracts.findings import Reason
 from artoo.contracts.roles import Role
-from artoo.loops.fast.checks import CheckResult
+from artoo.loops.fast.checks import CheckResult, run_check
 from artoo.loops.fast.facts import Fact
 from artoo.loops.fast.failure import failure_class_of
+from artoo.ports.evidence import EvidenceSource
+
+_CORRECTED = 400
+"""Characters of a reason, and of a judge's advice, in a correction."""
+_NAMED = 2
+_LAW_0 = Criterion(text=AGREES_WITH_EVIDENCE, mode=Mode.VERIFIABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +43,20 @@ class Judged:
     hopeless: bool = False
     output: str = ""
 
+    @classmethod
+    def open(cls, criteria: Sequence[Criterion], reason: str) -> Judged:
+        """Nothing decided these criteria."""
+        return cls(tuple(left_open(each, reason) for each in criteria))
+
     @property
     def failed(self) -> tuple[CriterionVerdict, ...]:
         """The verdicts that stand against it."""
         return tuple(verdict for verdict in self.verdicts if verdict.verdict == "fail")
 
 
-def counted(verdict: CriterionVerdict, attempt: int, failures: dict[str, int]) -> CriterionVerdict:
-    """The verdict with the paper's k of N: of this many attempts, in how many its criterion failed (`failures`)."""
-    failed = failures.get(verdict.criterion, 0) + (verdict.verdict == "fail")
-    failures[verdict.criterion] = failed
+def counted(verdict: CriterionVerdict, attempt: int, before: Sequence[GapPoint]) -> CriterionVerdict:
+    """The verdict with the paper's k of N: of this many attempts, in how many its criterion failed (`before`)."""
+    failed = sum(verdict.criterion in point.unmet_criteria for point in before) + (verdict.verdict == "fail")
     return verdict.model_copy(update={"failed_attempts": failed, "attempts": attempt})
 
 
@@ -70,11 +82,22 @@ def class_of_failure(result: ExecutionResult) -> FailureClass:
     return FailureClass.ENVIRONMENTAL if environmental else FailureClass.LOGICAL
 
 
-def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> list[CriterionVerdict]:
+def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> tuple[CriterionVerdict, ...]:
     """All criteria unmet, because the executor or the infrastructure gave up."""
     reason = result.infrastructure or result.output or "the executor reported failure"
     fact = Fact(reason, class_of_failure(result), failing_identities(result.attempt_calls), contradicts=False)
     return against(criteria, fact)
+
+
+async def checked(
+    criteria: Sequence[Criterion], output: str, calls: Sequence[ToolCall], source: EvidenceSource
+) -> dict[str, CriterionVerdict]:
+    """Those that have a check, by their text: it alone decides them."""
+    return {
+        each.text: from_check(each, await run_check(each.check, output=output, tool_calls=calls, source=source))
+        for each in criteria
+        if each.check is not None
+    }
 
 
 def from_check(criterion: Criterion, check: CheckResult) -> CriterionVerdict:
@@ -94,9 +117,9 @@ def missed_by(verdict: CriterionVerdict, fact: Fact) -> CriterionVerdict:
     return verdict.model_copy(update={**worldly, "identities": verdict.identities or fact.identities})
 
 
-def against(criteria: Sequence[Criterion], fact: Fact) -> list[CriterionVerdict]:
+def against(criteria: Sequence[Criterion], fact: Fact) -> tuple[CriterionVerdict, ...]:
     """A fact against a result fails every criterion that is not decided; Law 0's own when all are."""
-    return [from_fact(each, fact) for each in criteria or (_implied(AGREES_WITH_EVIDENCE),)]
+    return tuple(from_fact(each, fact) for each in criteria or (_LAW_0,))
 
 
 def from_fact(criterion: Criterion, fact: Fact) -> CriterionVerdict:
@@ -105,18 +128,9 @@ def from_fact(criterion: Criterion, fact: Fact) -> CriterionVerdict:
     return verdict.model_copy(update={"contradicted": fact.contradicts})
 
 
-def from_agreement(criterion: Criterion | None, evidence: str) -> CriterionVerdict:
-    """A criterion that two ways decide."""
-    return verdict_on(criterion or _implied(TWO_WAYS_AGREE), "pass", evidence, DecidedBy.AGREEMENT)
-
-
-def left_open(criterion: Criterion | None, reason: str) -> CriterionVerdict:
+def left_open(criterion: Criterion, reason: str) -> CriterionVerdict:
     """A criterion that nothing decided."""
-    return verdict_on(criterion or _implied(TWO_WAYS_AGREE), "open", reason, DecidedBy.NOBODY)
-
-
-def _implied(text: str) -> Criterion:
-    return Criterion(text=text, mode=Mode.VERIFIABLE)
+    return verdict_on(criterion, "open", reason, DecidedBy.NOBODY)
 
 
 def verdict_on(
@@ -140,3 +154,28 @@ def verdict_on(
         identities=identities if verdict == "fail" else (),
         accountable=accountable(failed_as),
     )
+
+
+def correction_for(
+    result: ExecutionResult, failed: Sequence[CriterionVerdict], advice: str = ""
+) -> CorrectionSignal:
+    """One correction of a few lines for failed verdicts: each fact once, and the judge's `advice` if there is any.
+
+    The record of the calls stays in the executor's prompt, so none of them is repeated here.
+    """
+    logical = sum(verdict.failure_class is not FailureClass.ENVIRONMENTAL for verdict in failed)
+    reasons = dict.fromkeys(reason_of(verdict, _CORRECTED) for verdict in failed)
+    return CorrectionSignal(
+        subtask_id=result.subtask_id,
+        attempt=result.attempt,
+        what_was_wrong="; ".join(list(reasons)[:_NAMED]),
+        what_to_do=advice.strip()[:_CORRECTED],
+        failed_criterion=failed[0].criterion,
+        failure_class=FailureClass.LOGICAL if logical * 2 >= len(failed) else FailureClass.ENVIRONMENTAL,
+    )
+
+
+def reason_of(verdict: CriterionVerdict, most: int = EVIDENCE_KEPT) -> str:
+    """Why it failed. A fact speaks for itself; a check or a judge speaks about a criterion."""
+    said = verdict.evidence.strip()[:most]
+    return said if verdict.decided_by is DecidedBy.FACT else f"{verdict.criterion}: {said}"

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from functools import cache
 
 _LONGEST = 24
 """Digits of a literal beyond which it is no quantity."""
@@ -73,38 +74,25 @@ class Number:
 
 def plain_digits(text: str) -> str:
     """The text with every script's digits as 0 to 9 and every number separator as ASCII; as long as before."""
-    return text if text.isascii() else text.translate(_PLAIN)
+    return text if text.isascii() else "".join(map(_plain, text))
 
 
 def parted(text: str) -> str:
     """The text with a bar for every letter of a script without capitals: such scripts need no space between a word
     and a number. As long as before.
     """
-    return text if text.isascii() else text.translate(_PARTED)
+    return text if text.isascii() else "".join(map(_bar, text))
 
 
-class _Signs(dict[int, str]):
-    """A table for `str.translate` that fills itself with what `read` says of each sign."""
-
-    def __init__(self, read: Callable[[str], str]) -> None:
-        super().__init__()
-        self._read = read
-
-    def __missing__(self, code: int) -> str:
-        self[code] = self._read(chr(code))
-        return self[code]
-
-
+@cache
 def _plain(character: str) -> str:
     digit = None if character.isascii() else unicodedata.decimal(character, None)
     return _SEPARATORS.get(character, character) if digit is None else str(digit)
 
 
+@cache
 def _bar(character: str) -> str:
     return "|" if unicodedata.category(character) == "Lo" else character
-
-
-_PLAIN, _PARTED = _Signs(_plain), _Signs(_bar)
 
 
 def numbers_in(text: str) -> Iterator[Number]:
@@ -283,11 +271,6 @@ class Shown:
         if key not in self._rounded:
             self._rounded[key] = frozenset(one for value in shown for one in _rounded(value / scale, place))
         return self._rounded[key]
-
-
-def same(said: Number, shown: Number) -> bool:
-    """Whether what is said is what was shown."""
-    return Shown((shown,)).has(said)
 
 
 def _places(said: Decimal) -> tuple[int, ...]:

@@ -96,26 +96,25 @@ def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collectio
     reads anything says nothing about the next use; for the same kind of request it is a warning, and several bind.
     Something that reads and something that writes always stays.
     """
-    telling = frozenset(worked)
-    wide = [entry for entry in found.must_not if target_of(entry.pair) is None and _binds(entry, specs)]
-    blocked = keeping_hands([tool_of(entry.pair) or "" for entry in wide], specs)
-    targets = [
-        (tool_of(entry.pair) or "", target)
-        for entry in found.must_not
-        if entry.enforced and (target := target_of(entry.pair)) is not None
+    own = frozenset(spec.name for spec in specs if spec.special)
+    bad = [(entry, tool_of(entry.pair) or "", target_of(entry.pair)) for entry in found.must_not]
+    targets = tuple((tool, target) for entry, tool, target in bad if target is not None and entry.enforced)
+    wide = [tool for entry, tool, target in bad if target is None and _binds(entry, own)]
+    blocked = keeping_hands(wide, specs)
+    bound = [
+        entry
+        for entry, tool, target in bad
+        if (tool, target) in targets
+        or (target is None and tool in blocked and _binds(entry, own))
+        or (entry.rule_id is not None and not tool)
     ]
-    bound = {entry.pair for entry in wide if tool_of(entry.pair) in blocked}
-    bound |= {micro_pair(*target) for target in targets}
-    binding = [
-        entry for entry in found.must_not if entry.rule_id and (entry.pair in bound or not tool_of(entry.pair))
-    ]
-    loose = [entry for entry in found.must_not if entry.pair not in bound and entry not in binding]
+    loose = [entry for entry in found.must_not if entry not in bound]
     return Advice(
-        must_not=MustNot(tools=blocked, targets=tuple(targets)),
+        must_not=MustNot(tools=blocked, targets=targets),
         cautions=tuple(caution for entry in found.caution if (caution := caution_of(entry.pair)) is not None),
-        prefer=_lines(_said(found.should_prefer, specs, telling, good=True), found.hypotheses),
-        forbid=_lines(entry.content for entry in binding),
-        care=_lines(_said([*loose, *found.caution], specs, telling)),
+        prefer=_lines(_said(found.should_prefer, own, worked, good=True), found.hypotheses),
+        forbid=_lines(entry.content for entry in bound if entry.rule_id is not None),
+        care=_lines(_said([*loose, *found.caution], own, worked)),
         known=_lines(f"{place} (remembered; check it first)" for place in found.known),
     )
 
@@ -136,35 +135,25 @@ def in_words(pair: Pair) -> str:
     return f"{identity} on {target}" if target and is_short(target) else identity
 
 
-def _is_telling(entry: CalibrationEntry, specs: Sequence[ToolSpec], worked: Collection[Pair]) -> bool:
-    """Whether a lesson is about this request: a rule, its kind or target, or a tool made for one purpose."""
-    if entry.rule_id is not None or not is_wide(entry.pair) or entry.pair in worked:
-        return True
-    return _is_special(entry, specs)
-
-
-def _binds(entry: CalibrationEntry, specs: Sequence[ToolSpec]) -> bool:
-    """Whether what is avoided, whatever its target, is forbidden and not only warned of."""
+def _binds(entry: CalibrationEntry, own: Collection[str]) -> bool:
+    """Whether what is avoided, whatever its target, is forbidden, not only warned of. `own`: the person's tools."""
     if not entry.enforced:
         return False
-    if entry.rule_id is not None or _is_special(entry, specs):
-        return True
-    return is_kind(entry.pair) and (entry.attention - entry.decision) / 2 >= BINDING_WEIGHT
-
-
-def _is_special(entry: CalibrationEntry, specs: Sequence[ToolSpec]) -> bool:
-    return any(spec.name == tool_of(entry.pair) and spec.special for spec in specs)
+    often = is_kind(entry.pair) and (entry.attention - entry.decision) / 2 >= BINDING_WEIGHT
+    return entry.rule_id is not None or tool_of(entry.pair) in own or often
 
 
 def _said(
-    entries: Iterable[CalibrationEntry], specs: Sequence[ToolSpec], worked: Collection[Pair], *, good: bool = False
+    entries: Iterable[CalibrationEntry], own: Collection[str], worked: Collection[Pair], *, good: bool = False
 ) -> Iterable[str]:
-    """Lessons with what was seen then; a bad one of which nothing more is known says nothing."""
+    """Lessons about this request (a rule, its kind or target, what `worked`, a tool made for one purpose) with what
+    was seen then; a bad one of which nothing more is known says nothing.
+    """
     for entry in entries:
-        if not _is_telling(entry, specs, worked):
-            continue
         if entry.rule_id is not None:
             yield entry.content
+        elif is_wide(entry.pair) and entry.pair not in worked and tool_of(entry.pair) not in own:
+            continue
         elif entry.content:
             yield f"{in_words(entry.pair)}: {entry.content}"
         elif good:

@@ -84,18 +84,14 @@ def still_open(
 
 def _cited(outcomes: Iterable[SubTaskOutcome]) -> Iterable[str]:
     for outcome in outcomes:
-        if outcome.status != "failed" or _only_unconfirmed(outcome):
+        failed = [each for each in outcome.criteria_verdicts if each.verdict == "fail"]
+        blaming = [each for each in failed if not each.blameless]
+        if outcome.status != "failed" or (failed and not blaming):
             continue
-        blaming = [each for each in outcome.criteria_verdicts if each.verdict == "fail" and not each.blameless]
         ran = dict.fromkeys(each for call in outcome.tool_calls if not call.never_ran for each in call.identity)
         turned_away = {each for call in outcome.tool_calls if call.never_ran for each in call.identity} - ran.keys()
         cited = [identity for verdict in blaming for identity in verdict.identities]
         yield from (identity for identity in cited or ran if identity not in turned_away)
-
-
-def _only_unconfirmed(outcome: SubTaskOutcome) -> bool:
-    failed = [verdict for verdict in outcome.criteria_verdicts if verdict.verdict == "fail"]
-    return bool(failed) and all(verdict.blameless for verdict in failed)
 
 
 def _failed_for_good(call: ToolCall) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import Calibration, CalibrationEntry, MemoryAction, MemoryRead, Potentials
+from artoo.contracts.memory import Calibration, MemoryAction, MemoryRead, Potentials
 from artoo.contracts.plan import Caution, PlannedSubTask
 from artoo.contracts.tags import Pair, macro_pair, micro_pair
 from artoo.loops.medium.advice import Advice, advice_from, caution_of, in_words, mentions, pairs_of
@@ -17,31 +18,33 @@ from artoo.ports.tools import ToolSpec
 _MOST_MISSING = 8
 
 
+@dataclass(slots=True)
 class Counsel:
-    """Memory's part in planning one task. A store that fails is reported once, and not asked again."""
+    """Memory's part in planning one task. A store that fails is reported once, and not asked again.
 
-    def __init__(self, port: Port, recall: Recall | None) -> None:
-        """`recall` None: memory is off, and nothing is read or reported."""
-        self._port = port
-        self._recall = recall
+    `recall` None: memory is off, and nothing is read or reported.
+    """
+
+    port: Port
+    recall: Recall | None
 
     async def before(
         self, intent: str, specs: Sequence[ToolSpec], missing: Sequence[str], cause: Envelope
     ) -> Advice:
         """The advice for planning `intent`. Publishes MemoryRead, and RuleContradicted for overruled rules."""
-        if self._recall is None:
+        if self.recall is None:
             return Advice()
         macro = macro_pair(intent)
         try:
-            worked = [entry.pair for entry in await self._recall.alternatives(intent)]
-            pairs = pairs_of(specs, await self._recall.tool_pairs(), worked, intent, missing[:_MOST_MISSING])
-            found = await self._recall.calibrate(intent, pairs)
+            worked = [entry.pair for entry in await self.recall.alternatives(intent)]
+            pairs = pairs_of(specs, await self.recall.tool_pairs(), worked, intent, missing[:_MOST_MISSING])
+            found = await self.recall.calibrate(intent, pairs)
         except MemoryStoreError as error:
             self._give_up(macro, error, cause)
             return Advice()
-        self._port.publish(_read(macro, len(pairs) + 1, found), cause=cause)
+        self.port.publish(_read(macro, len(pairs) + 1, found), cause=cause)
         for overruled in found.contradicted:
-            self._port.publish(overruled, cause=cause)
+            self.port.publish(overruled, cause=cause)
         return advice_from(found, specs, worked)
 
     async def on_draft(
@@ -54,16 +57,16 @@ class Counsel:
             if each.tool is not None
             for target in mentions(each.intent)
         ]
-        if self._recall is None or not named:
+        if self.recall is None or not named:
             return [], ()
         first = named[0][1]
         try:
-            live = await self._recall.potentials_of([pair for _, pair in named])
+            live = await self.recall.potentials_of([pair for _, pair in named])
         except MemoryStoreError as error:
             self._give_up(first, error, cause)
             return [], ()
         telling = tuple(entry for entry in live if entry.action is not MemoryAction.IGNORE)
-        self._port.publish(
+        self.port.publish(
             MemoryRead(space=first.space, entity=first.entity, pairs=len(named), potentials=telling), cause=cause
         )
         refused = [
@@ -75,8 +78,8 @@ class Counsel:
         return refused, tuple(dict.fromkeys(caution for caution in asked if caution is not None))
 
     def _give_up(self, pair: Pair, error: MemoryStoreError, cause: Envelope) -> None:
-        self._recall = None
-        self._port.publish(MemoryRead(space=pair.space, entity=pair.entity, error=str(error)), cause=cause)
+        self.recall = None
+        self.port.publish(MemoryRead(space=pair.space, entity=pair.entity, error=str(error)), cause=cause)
 
 
 def _read(macro: Pair, pairs: int, found: Calibration) -> MemoryRead:
@@ -85,17 +88,17 @@ def _read(macro: Pair, pairs: int, found: Calibration) -> MemoryRead:
         (MemoryAction.AVOID, found.must_not),
         (MemoryAction.CAUTION, found.caution),
     )
-    entries = [(action, entry) for action, group in groups for entry in group]
-    return MemoryRead(
-        space=macro.space,
-        entity=macro.entity,
-        pairs=pairs,
-        sops=sum(entry.rule_id is not None for _, entry in entries) + len(found.contradicted),
-        potentials=tuple(_potentials(entry, action) for action, entry in entries if entry.rule_id is None),
+    entries = [(entry, action) for action, group in groups for entry in group]
+    live = tuple(
+        Potentials(
+            space=entry.space,
+            entity=entry.entity,
+            attention=entry.attention,
+            decision=entry.decision,
+            action=action,
+        )
+        for entry, action in entries
+        if entry.rule_id is None
     )
-
-
-def _potentials(entry: CalibrationEntry, action: MemoryAction) -> Potentials:
-    return Potentials(
-        space=entry.space, entity=entry.entity, attention=entry.attention, decision=entry.decision, action=action
-    )
+    sops = len(entries) - len(live) + len(found.contradicted)
+    return MemoryRead(space=macro.space, entity=macro.entity, pairs=pairs, sops=sops, potentials=live)

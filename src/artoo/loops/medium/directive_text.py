@@ -25,10 +25,16 @@ _EXCERPT = 300
 
 def directive_text(directive: PlanDirective) -> str:
     """The text of the DIRECTIVE segment."""
-    lines = [_UNCONFIRMED if _only_unconfirmed(directive) else _WHAT_TO_DO[directive.directive]]
-    lines.append(_urgency(directive))
-    lines += [f"Not met: {verdict.criterion}: {verdict.evidence[:_EXCERPT]}" for verdict in _unmet(directive)[:4]]
-    if not _unmet(directive) and directive.rationale:
+    unmet = _unmet(directive)
+    # Where nothing was shown to be wrong, what is missing is a second way that agrees.
+    unconfirmed = bool(unmet) and all(verdict.blameless for verdict in unmet)
+    lines = [_UNCONFIRMED if unconfirmed else _WHAT_TO_DO[directive.directive]]
+    # The sign of the gradient says how strongly to apply a directive (paper, section 5.2); a plateau has none.
+    lines.append(
+        {"worsening": _WORSE, "improving": _BETTER}.get(directive.urgency, {}).get(directive.directive, "")
+    )
+    lines += [f"Not met: {verdict.criterion}: {verdict.evidence[:_EXCERPT]}" for verdict in unmet[:4]]
+    if not unmet and directive.rationale:
         lines.append(f"What is missing: {directive.rationale[:_EXCERPT]}")
     lines += [f"What worked for this request before: {each}" for each in directive.suggested_alternatives[:3]]
     if directive.standing:
@@ -47,15 +53,3 @@ def _unmet(directive: PlanDirective) -> list[CriterionVerdict]:
     verdicts = [verdict for outcome in directive.failed for verdict in outcome.criteria_verdicts]
     failed = (verdict for verdict in (*verdicts, *directive.unmet) if verdict.verdict == "fail")
     return list({verdict.criterion: verdict for verdict in failed}.values())
-
-
-def _only_unconfirmed(directive: PlanDirective) -> bool:
-    """Nothing was shown to be wrong: what is missing is a second way that agrees."""
-    unmet = _unmet(directive)
-    return bool(unmet) and all(verdict.blameless for verdict in unmet)
-
-
-def _urgency(directive: PlanDirective) -> str:
-    """The sign of ∇L says how strongly to apply a directive (paper, section 5.2); a plateau has none."""
-    words = {"worsening": _WORSE, "improving": _BETTER}.get(directive.urgency, {})
-    return words.get(directive.directive, "")

@@ -42,6 +42,7 @@ class _Round:
         return now + (self.deadline - now) * SHARE / (len(self.waiting) + 1)
 
 
+@dataclass(slots=True, eq=False)
 class Dispatcher:
     """Groups with equal `sequence` run in parallel; a failing group ends its round once its siblings are done.
 
@@ -49,16 +50,15 @@ class Dispatcher:
     what the next round builds on. Later groups see it; two that left one path differently end the round.
     """
 
-    def __init__(self, port: Port, ids: Ids, joining: Joining) -> None:
-        self._port = port
-        self._ids = ids
-        self._joining = joining
-        self._round = _Round()
-        self._finished: dict[str, SubTaskOutcome] = {}
+    port: Port
+    ids: Ids
+    joining: Joining
+    _round: _Round = field(default_factory=_Round, init=False)
+    _finished: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome], init=False)
 
     async def run(self) -> None:
         """Dispatches until the port closes."""
-        await listen(self._port, self._handle)
+        await listen(self.port, self._handle)
 
     async def _handle(self, envelope: Envelope) -> None:
         match envelope.payload:
@@ -72,9 +72,9 @@ class Dispatcher:
     def _begin(self, plan: Plan, cause: Envelope) -> None:
         self._finished = {key: self._finished[key] for key in plan.carried if key in self._finished}
         subtasks = sorted(self._with_ids(plan), key=lambda subtask: subtask.sequence)
-        self._port.publish(
+        self.port.publish(
             DispatchManifest(
-                task_id=self._port.task_id,
+                task_id=self.port.task_id,
                 round=plan.round,
                 subtasks=tuple(_entry(subtask) for subtask in subtasks),
                 carried=plan.carried,
@@ -92,8 +92,8 @@ class Dispatcher:
     def _with_ids(self, plan: Plan) -> Iterable[SubTask]:
         return [
             SubTask(
-                subtask_id=self._ids.new(),
-                parent_task_id=self._port.task_id,
+                subtask_id=self.ids.new(),
+                parent_task_id=self.port.task_id,
                 sequence=planned.sequence,
                 intent=planned.intent,
                 context=planned.context,
@@ -122,8 +122,8 @@ class Dispatcher:
     async def _join(self, cause: Envelope) -> None:
         under_way = self._round
         order = tuple(sorted(under_way.group, key=lambda key: key not in self._finished))
-        conflicts = await self._joining.join(order)
-        self._port.publish(Joined(round=under_way.number, subtask_ids=order, conflicts=conflicts), cause=cause)
+        conflicts = await self.joining.join(order)
+        self.port.publish(Joined(round=under_way.number, subtask_ids=order, conflicts=conflicts), cause=cause)
         if not under_way.failed and not conflicts:
             self._start_next(cause)
 
@@ -137,7 +137,7 @@ class Dispatcher:
         for subtask in group:
             context = "\n\n".join(part for part in (subtask.context, known) if part)
             subtask = subtask.model_copy(update={"context": context, "deadline": deadline})
-            self._port.publish(subtask, cause=cause, subtask_id=subtask.subtask_id)
+            self.port.publish(subtask, cause=cause, subtask_id=subtask.subtask_id)
 
 
 def _entry(subtask: SubTask) -> ManifestEntry:

@@ -8,18 +8,16 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from artoo.contracts.base import Contract
-from artoo.contracts.criteria import Assurance, CheckAmended, weakest
+from artoo.contracts.criteria import Assurance
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
 from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, ToolCall, assurance_of
-from artoo.contracts.findings import FailedLast, LeftOpen, OwnValues, ResultFact, Unconfirmed, Unformed
+from artoo.contracts.findings import FailedLast, LeftOpen, ResultFact, Unconfirmed
 from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import (
     Cost,
     Directive,
     FinalResult,
-    Loss,
-    OutcomeSummary,
     ReplanRequest,
     RoleFailure,
     StoppedBy,
@@ -27,7 +25,6 @@ from artoo.contracts.solution import (
 )
 from artoo.loops.asking import Asker
 from artoo.loops.medium.gaps import verdicts_of
-from artoo.loops.medium.shaping import Schema, shape
 from artoo.prompts.segments import Segment
 
 _EXPLAINED = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
@@ -50,32 +47,25 @@ class FailureReport(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a task stands when it ends: what every ending reports. `failed`: outcomes of all rounds that failed;
-    `images`: the request had some.
+    """Where a task stands when it ends. `result`: what every ending reports alike; `failed`: outcomes of all rounds
+    that failed; `images`: the request had some.
     """
 
-    task_id: str
-    language: str
+    result: FinalResult
     request: str
-    loss: Loss
-    grad_l: float
-    replans: int
-    prev_directive: Directive
-    cost: Cost
     failed: tuple[SubTaskOutcome, ...] = ()
-    amended: tuple[CheckAmended, ...] = ()
     images: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class Endings:
     """Writes FinalResults. Everything in them comes from outcomes; a model adds suggestions at most."""
 
-    def __init__(self, asker: Asker, *, ask_for_moves: bool = True) -> None:
-        self._asker = asker
-        self._ask_for_moves = ask_for_moves
+    asker: Asker
+    ask_for_moves: bool = True
 
-    def delivered(self, standing: Standing, end: OutcomeSummary | ReplanRequest, *, accepted: bool) -> FinalResult:
-        """What was reached, and what of it is unmet or open; `accepted` when nothing is."""
+    def delivered(self, standing: Standing, end: ReplanRequest, directive: Directive) -> FinalResult:
+        """What was reached, and what of it is unmet or open."""
         opened = open_criteria(end.outcomes, end.task_verdicts)
         assurance = assurance_of(verdicts_of(end.outcomes, end.task_verdicts))
         looked = any(outcome.tool_calls for outcome in end.outcomes)
@@ -85,24 +75,7 @@ class Endings:
         facts += (LeftOpen(criterion=criterion) for criterion in opened if criterion != standing.request)
         facts += (FailedLast(command=command) for command in _failing(end.outcomes))
         known = {"assurance": assurance, "open": opened, "facts": tuple(facts)}
-        directive = Directive.ACCEPT if accepted else Directive.SUCCESS
-        unmet = unmet_of(end, standing.failed)
-        return _result(standing, directive, end.merged_output, end.outcomes, unmet, known)
-
-    async def formed(self, standing: Standing, result: FinalResult, schema: Schema, cause: Envelope) -> FinalResult:
-        """The same result with its output as a value of the schema, or with the reason why there is none."""
-        shaped = await shape(self._asker, standing.request, result.output, schema, cause)
-        if shaped.problem:
-            facts = (*result.facts, Unformed(problem=shaped.problem))
-            return result.model_copy(update={"facts": facts, "assurance": Assurance.UNVERIFIED})
-        own = (OwnValues(places=shaped.own),) if shaped.own else ()
-        return result.model_copy(
-            update={
-                "value": shaped.value,
-                "facts": (*result.facts, *own),
-                "assurance": weakest((result.assurance, shaped.best)),
-            }
-        )
+        return _result(standing, directive, end, unmet_of(end, standing.failed), known)
 
     async def abandon(
         self, standing: Standing, request: ReplanRequest, why: StoppedBy, detail: str, cause: Envelope
@@ -112,33 +85,32 @@ class Endings:
         tried = _tried(standing.failed, " ".join(each.reason for each in unmet))
         moves = await self._moves(standing, request, why, cause)
         stopped = {"stopped_by": why, "detail": detail, "tried": tried, "next_moves": moves}
-        return _result(standing, Directive.ABANDON, request.merged_output, request.outcomes, unmet, stopped)
+        return _result(standing, Directive.ABANDON, request, unmet, stopped)
 
     def bare(self, standing: Standing, failure: RoleFailure) -> FinalResult:
         """When even the ending failed: that it did, and nothing else."""
         stopped = {"stopped_by": failure.stopped_by, "detail": failure.reason}
-        return _result(standing, Directive.ABANDON, "", (), (), stopped)
+        nothing = ReplanRequest(task_id=standing.result.task_id)
+        return _result(standing, Directive.ABANDON, nothing, (), stopped)
 
     async def _moves(
         self, standing: Standing, request: ReplanRequest, why: StoppedBy, cause: Envelope
     ) -> tuple[str, ...]:
-        if not self._ask_for_moves or why not in _EXPLAINED:
+        if not self.ask_for_moves or why not in _EXPLAINED:
             return ()
         segments = {
             Segment.TASK: standing.request,
             Segment.EVIDENCE: "\n".join((request.gap_summary, *_tried(standing.failed)))[:2_000],
         }
         try:
-            report = await self._asker.ask("FailureReport", FailureReport, segments, cause=cause, max_tokens=200)
+            report = await self.asker.ask("FailureReport", FailureReport, segments, cause=cause, max_tokens=200)
         except (ModelError, BudgetExhausted, IdentityRefused):
             # The template says the same with fewer words; the failed call is on the stream.
             return ()
         return tuple(move.strip() for move in report.next_moves if move.strip())
 
 
-def unmet_of(
-    request: OutcomeSummary | ReplanRequest, failed: Sequence[SubTaskOutcome] = ()
-) -> tuple[UnmetCriterion, ...]:
+def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> tuple[UnmetCriterion, ...]:
     """Every unmet criterion once, with its reason and the role that answers for it.
 
     `failed`: outcomes of all rounds. Where all calls of the last round were turned away because they had failed
@@ -183,34 +155,23 @@ def open_criteria(outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[Cr
 def _result(
     standing: Standing,
     directive: Directive,
-    output: str,
-    outcomes: Sequence[SubTaskOutcome],
+    end: ReplanRequest,
     unmet: tuple[UnmetCriterion, ...],
     more: Mapping[str, object],
 ) -> FinalResult:
     """`more`: the fields that only this kind of ending has."""
-    withheld = _withheld(outcomes)
-    every = {outcome.subtask_id: outcome for outcome in (*standing.failed, *outcomes)}
-    calls = sum(len(outcome.tool_calls) for outcome in every.values())
-    return FinalResult.model_validate(
-        {
-            "task_id": standing.task_id,
-            "summary": _summary(output, unmet, withheld, more),
-            "output": output,
-            "loss": standing.loss,
-            "grad_l": standing.grad_l,
-            "replans": standing.replans,
-            "prev_directive": standing.prev_directive,
-            "directive": directive,
-            "unmet": unmet,
-            "done": tuple(outcome.intent for outcome in outcomes if outcome.status == "matched"),
-            "withheld": withheld,
-            "amended": standing.amended,
-            "cost": standing.cost.model_copy(update={"tool_calls": calls}),
-            "language": standing.language,
-            **more,
-        }
-    )
+    withheld = _withheld(end.outcomes)
+    every = {outcome.subtask_id: outcome for outcome in (*standing.failed, *end.outcomes)}
+    ended = {
+        "directive": directive,
+        "summary": _summary(end.merged_output, unmet, withheld, more),
+        "output": end.merged_output,
+        "unmet": unmet,
+        "done": tuple(outcome.intent for outcome in end.outcomes if outcome.status == "matched"),
+        "withheld": withheld,
+        "cost": Cost(tool_calls=sum(len(outcome.tool_calls) for outcome in every.values())),
+    }
+    return standing.result.model_copy(update={**ended, **more})
 
 
 def _summary(

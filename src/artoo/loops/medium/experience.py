@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import MemoryRead, MemoryWritten, RuleContradicted
+from artoo.contracts.memory import MegramState, MemoryRead, MemoryWritten, Origin, RuleContradicted
 from artoo.contracts.request import TaskSpec
-from artoo.contracts.tags import macro_pair
+from artoo.contracts.tags import Pair, macro_pair, slug
+from artoo.control.potentials import DEMOTED_DECAY, Stimulus, dissonance
+from artoo.loops.lesson import Lesson
 from artoo.loops.medium.advice import in_words
-from artoo.loops.medium.lessons import Lesson, dissonant, opposed
+from artoo.loops.medium.lessons import opposing
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
@@ -32,7 +34,8 @@ class Experience:
     def teach(self, lessons: Iterable[Lesson], intent: str, cause: Envelope) -> None:
         """Queues each lesson as a megram and publishes it; never waits."""
         for lesson in lessons:
-            megram = lesson.megram(self.ids.new(), self.clock.now(), self.port.task_id, intent)
+            origin = Origin(task_id=self.port.task_id, intent=slug(intent))
+            megram = lesson.megram(self.ids.new(), self.clock.now(), origin)
             self.remember.write(megram)
             self.port.publish(MemoryWritten.of(megram), cause=cause)
 
@@ -54,12 +57,14 @@ class Experience:
         for megram in taught:
             if megram.sigma > 0:
                 against = self.remember.record_negative_feedback(megram.id, f"the person: {spec.raw_input[:200]}")
-                self.port.publish(opposed(against, megram), cause=cause)
+                worth = Stimulus(megram.f, -megram.sigma, megram.k or DEMOTED_DECAY)
+                self.port.publish(opposing(against, MegramState.FEEDBACK, megram.pair, worth), cause=cause)
 
     def overrule(self, rule: RuleContradicted, cause: Envelope) -> None:
         """Fresh evidence contradicts a rule: dissonance against it."""
         against = self.remember.record_negative_feedback(rule.rule_id, rule.reason)
-        self.port.publish(dissonant(against, rule), cause=cause)
+        pair, worth = Pair(rule.space, rule.entity), dissonance(rule.rule_sigma)
+        self.port.publish(opposing(against, MegramState.DISSONANCE, pair, worth), cause=cause)
 
     def _report(self, intent: str, error: MemoryStoreError, cause: Envelope) -> None:
         pair = macro_pair(intent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from artoo.contracts.changes import Conflict
@@ -12,7 +12,7 @@ from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.roles import Role
 from artoo.loops.fast.facts import Fact
-from artoo.loops.fast.judging import from_fact, left_open
+from artoo.loops.fast.judging import from_fact
 
 
 @dataclass(slots=True)
@@ -108,20 +108,12 @@ def of_the_whole(verdict: CriterionVerdict) -> CriterionVerdict:
     return verdict.model_copy(update={"accountable": Role.PLANNER, "identities": (), "failed_attempts": failed})
 
 
-def unfinished(verdict: CriterionVerdict) -> CriterionVerdict:
+def unfinished(
+    criteria: Sequence[Criterion], checks: Mapping[str, CriterionVerdict]
+) -> dict[str, CriterionVerdict]:
     """What is missing while a subtask is unfinished is missing because of it: no failure class of its own."""
-    return verdict.model_copy(update={"failure_class": None})
-
-
-def judged(criterion: Criterion, verdict: CriterionVerdict, *, trusted: bool) -> CriterionVerdict:
-    """What the writer of the answer says about a criterion; of a small model it decides nothing."""
-    untrusted = left_open(criterion, "the judgement of a small model decides nothing")
-    return of_the_whole(verdict if trusted else untrusted)
-
-
-def not_judged(criterion: Criterion) -> CriterionVerdict:
-    """Unmet because something it rests on is missing."""
-    return unfinished(refuted(criterion, Reason(found=Found.UNFINISHED)))
+    found = (checks.get(each.text) or refuted(each, Reason(found=Found.UNFINISHED)) for each in criteria)
+    return {verdict.criterion: verdict.model_copy(update={"failure_class": None}) for verdict in found}
 
 
 def refuted(criterion: Criterion, fact: str | Reason) -> CriterionVerdict:

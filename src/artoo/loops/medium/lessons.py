@@ -15,19 +15,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
 from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall
-from artoo.contracts.memory import (
-    Level,
-    Megram,
-    MegramState,
-    MemoryWritten,
-    Origin,
-    RuleContradicted,
-    StoredLevel,
-)
+from artoo.contracts.memory import Level, MegramState, MemoryWritten
 from artoo.contracts.solution import Directive, PlanDirective
 from artoo.contracts.tags import (
     Pair,
@@ -35,19 +25,11 @@ from artoo.contracts.tags import (
     kind_pair,
     macro_pair,
     micro_pair,
-    slug,
     thing_pair,
     tool_pair,
 )
-from artoo.control.potentials import (
-    DEMOTED_DECAY,
-    KNOWLEDGE,
-    QUANTISATION,
-    SUSPICION,
-    Stimulus,
-    dissonance,
-    failure_stimulus,
-)
+from artoo.control.potentials import KNOWLEDGE, QUANTISATION, SUSPICION, Stimulus, failure_stimulus
+from artoo.loops.lesson import Lesson
 from artoo.loops.medium.trajectory import WRONG_WAYS
 
 MOST_PAIRS = 32
@@ -57,33 +39,6 @@ _TOOLS_TOLD = 6
 
 Use = tuple[str, str]
 """A tool identity and its target."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """One megram to be: what it is about, what it is worth, and why."""
-
-    pair: Pair
-    state: MegramState
-    stimulus: Stimulus
-    content: str
-    level: StoredLevel = Level.MEGRAM
-
-    def megram(self, megram_id: str, at: datetime, task_id: str, intent: str) -> Megram:
-        """The megram, with its origin."""
-        return Megram(
-            id=megram_id,
-            level=self.level,
-            created_at=at,
-            space=self.pair.space,
-            entity=self.pair.entity,
-            content=self.content,
-            state=self.state,
-            f=self.stimulus.f,
-            sigma=self.stimulus.sigma,
-            k=self.stimulus.k,
-            origin=Origin(task_id=task_id, intent=slug(intent)),
-        )
 
 
 class Lessons:
@@ -102,13 +57,13 @@ class Lessons:
         self._blamed.update(uses)
         reason = "; ".join(each.failure_reason or each.intent for each in failed)
         stimulus, told = failure_stimulus(state.value), f"{state.value}: {reason}"
-        places = _about_places(uses, state, stimulus, told)
-        if directive.directive not in WRONG_WAYS:
-            return places  # what a place refused says nothing of the tool
-        # Rounds of one task are one experience of a tool: another place was tried, not another request.
-        tools = [tool for tool in _tools_of(uses) if tool not in self._blamed_tools]
-        self._blamed_tools.update(tools)
-        return [*places, *_about_tools(tools, intent, state, stimulus, told)]
+        pairs = _places(uses)
+        if directive.directive in WRONG_WAYS:  # what a place refused says nothing of the tool
+            # Rounds of one task are one experience of a tool: another place was tried, not another request.
+            tools = [tool for tool in _tools_of(uses) if tool not in self._blamed_tools]
+            self._blamed_tools.update(tools)
+            pairs += _of_tools(tools, intent)
+        return _lessons(pairs, state, stimulus, told)
 
     def after_break(self, obeyed: Directive, intent: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
         """A round ended that obeyed `obeyed`: the deferred credit for what matched in it and not before."""
@@ -118,13 +73,13 @@ class Lessons:
             return []
         state = MegramState.BREAK_SYMMETRY
         told = "matched after everything else had failed"
-        return _about(_used(fresh), intent, state, QUANTISATION[state.value], told)
+        return _lessons(_about(_used(fresh), intent), state, QUANTISATION[state.value], told)
 
     def delivered(self, state: MegramState, intent: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
         """The task ended with accept or success: everything that a matched subtask used, and the intent."""
         uses, stimulus = _used(_matched(outcomes)), QUANTISATION[state.value]
         told = f"was done with {_told_of(_tools_of(uses))}" if uses else "was done without a tool"
-        micro = _about(uses, intent, state, stimulus, f"{state.value}: {_short(intent)}")
+        micro = _lessons(_about(uses, intent), state, stimulus, f"{state.value}: {_short(intent)}")
         return [*micro, Lesson(macro_pair(intent), state, stimulus, told)]
 
     def abandoned(self, intent: str, why: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
@@ -161,53 +116,37 @@ def found_things(names: Iterable[str], outcomes: Sequence[SubTaskOutcome], proje
     return lessons
 
 
-def opposed(megram_id: str, taught: Megram) -> MemoryWritten:
-    """What the stream hears of the feedback `megram_id` against something that a task has taught."""
+def opposing(megram_id: str, state: MegramState, pair: Pair, worth: Stimulus) -> MemoryWritten:
+    """What the stream hears of the megram that memory writes against a rule, or against what a task has taught."""
     return MemoryWritten(
         megram_id=megram_id,
         level=Level.MEGRAM,
-        state=MegramState.FEEDBACK,
-        space=taught.space,
-        entity=taught.entity,
-        f=taught.f,
-        sigma=-taught.sigma,
-        k=taught.k or DEMOTED_DECAY,
+        state=state,
+        space=pair.space,
+        entity=pair.entity,
+        f=worth.f,
+        sigma=worth.sigma,
+        k=worth.k,
     )
 
 
-def dissonant(megram_id: str, rule: RuleContradicted) -> MemoryWritten:
-    """What the stream hears of the dissonance `megram_id` against a rule."""
-    against = dissonance(rule.rule_sigma)
-    return MemoryWritten(
-        megram_id=megram_id,
-        level=Level.MEGRAM,
-        state=MegramState.DISSONANCE,
-        space=rule.space,
-        entity=rule.entity,
-        f=against.f,
-        sigma=against.sigma,
-        k=against.k,
-    )
-
-
-def _about(uses: Sequence[Use], intent: str, state: MegramState, stimulus: Stimulus, told: str) -> list[Lesson]:
-    """A micro lesson for each use, and what it says of each tool."""
-    of_tools = _about_tools(_tools_of(uses), intent, state, stimulus, told)
-    return [*_about_places(uses, state, stimulus, told), *of_tools]
-
-
-def _about_tools(
-    tools: Iterable[str], intent: str, state: MegramState, stimulus: Stimulus, told: str
-) -> list[Lesson]:
-    """Two lessons for each tool: for this kind of request, and as such."""
-    pairs = (pair for tool in tools for pair in (kind_pair(tool, intent), tool_pair(tool)))
+def _lessons(pairs: Iterable[Pair], state: MegramState, stimulus: Stimulus, told: str) -> list[Lesson]:
     return [Lesson(pair, state, stimulus, _short(told)) for pair in pairs]
 
 
-def _about_places(uses: Sequence[Use], state: MegramState, stimulus: Stimulus, told: str) -> list[Lesson]:
-    """A micro lesson for each use that had a target."""
-    content = _short(told)
-    return [Lesson(micro_pair(identity, target), state, stimulus, content) for identity, target in uses if target]
+def _about(uses: Sequence[Use], intent: str) -> list[Pair]:
+    """Each use, and each of their tools."""
+    return [*_places(uses), *_of_tools(_tools_of(uses), intent)]
+
+
+def _places(uses: Sequence[Use]) -> list[Pair]:
+    """Each use that had a target."""
+    return [micro_pair(identity, target) for identity, target in uses if target]
+
+
+def _of_tools(tools: Iterable[str], intent: str) -> list[Pair]:
+    """Each tool twice: for this kind of request, and as such."""
+    return [pair for tool in tools for pair in (kind_pair(tool, intent), tool_pair(tool))]
 
 
 def _blocked(directive: PlanDirective, failed: Sequence[SubTaskOutcome]) -> list[Use]:

@@ -15,8 +15,9 @@ from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
 from artoo.contracts.shortened import without_middle
 from artoo.loops.asking import Asker
 from artoo.loops.fast.grounding import seen_in, ungrounded
+from artoo.loops.fast.judgement import JudgedCriterion, numbered, usable_verdicts
 from artoo.loops.fast.judging import left_open
-from artoo.loops.fast.report import JudgedCriterion, numbered, usable_verdicts
+from artoo.loops.medium.fan_in import of_the_whole
 from artoo.prompts.segments import Segment
 
 _SHOWN_BYTES = 3
@@ -47,10 +48,10 @@ class MergeReport(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The answer, and one verdict for each criterion that was asked about."""
+    """The answer, and its writer's verdict on each criterion that was asked about, by its text."""
 
     answer: str
-    verdicts: tuple[CriterionVerdict, ...]
+    verdicts: dict[str, CriterionVerdict]
 
 
 async def merge(
@@ -62,7 +63,8 @@ async def merge(
 ) -> Merged:
     """The answer to `request` from these outcomes; what is in it and in none of them is asked about once.
 
-    Where no grounded answer comes, the results stand for themselves: they are true, if they read badly.
+    Where no grounded answer comes, the results stand for themselves: they are true, if they read badly. The
+    judgement of a small model decides nothing.
     """
     shown = _results(outcomes, max(_LEAST_SHOWN, asker.known.window * _SHOWN_BYTES // 2))
     seen = seen_in([call for each in outcomes for call in each.tool_calls], (request, shown))
@@ -90,10 +92,20 @@ async def merge(
         floating = [number for number in report.sources if not 1 <= number <= len(outcomes)]
         missing = ungrounded(answer, seen)
         if answer and not floating and not missing:
-            return Merged(answer, usable_verdicts(report.verdicts, criteria, shown))
+            return Merged(answer, _verdicts(report, criteria, shown, small=asker.known.small))
         objection = _objection(answer, floating, [str(each) for each in missing])
     plain = "\n\n".join(outcome.output.strip() for outcome in outcomes if outcome.output.strip())
-    return Merged(plain, tuple(left_open(each, "nobody judged it") for each in criteria))
+    return Merged(plain, {each.text: of_the_whole(left_open(each, "nobody judged it")) for each in criteria})
+
+
+def _verdicts(
+    report: MergeReport, criteria: Sequence[Criterion], shown: str, *, small: bool
+) -> dict[str, CriterionVerdict]:
+    if small:
+        verdicts = [left_open(each, "the judgement of a small model decides nothing") for each in criteria]
+    else:
+        verdicts = usable_verdicts(report.verdicts, criteria, shown)
+    return {verdict.criterion: of_the_whole(verdict) for verdict in verdicts}
 
 
 def _results(outcomes: Sequence[SubTaskOutcome], room: int) -> str:

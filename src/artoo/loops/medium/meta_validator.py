@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
@@ -13,53 +15,48 @@ from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.request import TaskSpec
 from artoo.contracts.solution import Halt, OutcomeSummary, ReplanRequest, StoppedBy
 from artoo.loops.asking import Asker
-from artoo.loops.fast.checks import run_check
 from artoo.loops.fast.facts import own_knowledge, own_words_on
-from artoo.loops.fast.judging import from_check, left_open
+from artoo.loops.fast.judging import checked, left_open
 from artoo.loops.medium.fan_in import (
     FanIn,
     concluding,
     conflict_verdict,
     covered,
-    judged,
     merged_output,
-    not_judged,
     of_the_whole,
     refuted,
     unfinished,
 )
-from artoo.loops.medium.merging import Merged, merge
+from artoo.loops.medium.merging import merge
 from artoo.loops.role import attend, listen
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.evidence import EvidenceSource
 
+_Verdicts = Mapping[str, CriterionVerdict]
+"""On criteria of the whole, by their text."""
 
+
+@dataclass(slots=True, eq=False)
 class MetaValidator:
     """Answers each round once: OutcomeSummary when all is met, else ReplanRequest, always to R7."""
 
-    def __init__(
-        self,
-        port: Port,
-        asker: Asker,
-        source: EvidenceSource,
-        clock: Clock,
-        *,
-        max_replans: int,
-        always_ask: bool = False,
-    ) -> None:
-        self._port = port
-        self._asker = asker
-        self._source = source
-        self._clock = clock
-        self._max_replans = max_replans
-        self._always_ask = always_ask
-        self._started = clock.monotonic()
-        self._intent = ""
-        self._images: tuple[AttachedImage, ...] = ()
-        self._fan_in: FanIn | None = None
-        self._known: dict[str, SubTaskOutcome] = {}
-        self._judging: asyncio.Task[None] | None = None
+    port: Port
+    asker: Asker
+    source: EvidenceSource
+    clock: Clock
+    max_replans: int
+    always_ask: bool = False
+    _intent: str = field(default="", init=False)
+    _images: tuple[AttachedImage, ...] = field(default=(), init=False)
+    _started: float = field(init=False)
+    _fan_in: FanIn = field(init=False)
+    _known: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome], init=False)
+    _judging: asyncio.Task[None] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._started = self.clock.monotonic()
+        self._fan_in = FanIn(DispatchManifest(task_id=self.port.task_id, round=1, subtasks=()))
 
     async def run(self) -> None:
         """Collects and judges until the port closes.
@@ -67,54 +64,48 @@ class MetaValidator:
         Judging runs beside the inbox, so that a Halt is answered while a model is still thinking.
         """
         async with asyncio.TaskGroup() as group:
-
-            async def handle(envelope: Envelope) -> None:
-                await self._handle(envelope, group)
-
-            await listen(self._port, handle)
+            await listen(self.port, partial(self._handle, group))
             if self._judging is not None:
                 self._judging.cancel()
 
-    async def _handle(self, envelope: Envelope, group: asyncio.TaskGroup) -> None:
+    async def _handle(self, group: asyncio.TaskGroup, envelope: Envelope) -> None:
         match envelope.payload:
             case TaskSpec() as spec:
                 self._intent, self._images = spec.intent, spec.images
-                self._started = self._clock.monotonic()
+                self._started = self.clock.monotonic()
             case DispatchManifest() as manifest:
                 carried = tuple(self._known[key] for key in manifest.carried if key in self._known)
                 self._fan_in = FanIn(manifest, carried)
                 if manifest.reply:
-                    self._judging = group.create_task(self._conclude(self._fan_in, envelope))
-            case SubTaskOutcome() as outcome if self._fan_in is not None and self._fan_in.add(outcome):
+                    self._conclude(group, envelope)
+            case SubTaskOutcome() as outcome if self._fan_in.add(outcome):
                 self._known[outcome.subtask_id] = outcome
-            case Joined() as joined if self._fan_in is not None:
+            case Joined() as joined:
                 self._fan_in.join(joined)
                 if self._fan_in.complete:
-                    self._judging = group.create_task(self._conclude(self._fan_in, envelope))
+                    self._conclude(group, envelope)
             case Halt() as halt:
                 if self._judging is not None:
                     self._judging.cancel()
-                self._port.publish(self._request(self._fan_in, (), halt.stopped_by), cause=envelope)
+                self.port.publish(self._request(self._fan_in, (), halt.stopped_by), cause=envelope)
             case _:
                 return
 
-    async def _conclude(self, fan_in: FanIn, cause: Envelope) -> None:
-        async def judge(envelope: Envelope) -> None:
-            await self._judge(fan_in, envelope)
-
-        await attend(self._port, judge, cause)
+    def _conclude(self, group: asyncio.TaskGroup, cause: Envelope) -> None:
+        self._judging = group.create_task(attend(self.port, partial(self._judge, self._fan_in), cause))
 
     async def _judge(self, fan_in: FanIn, cause: Envelope) -> None:
-        output, verdicts = await self._result(fan_in, cause)
-        verdicts += tuple(conflict_verdict(conflict) for conflict in fan_in.conflicts)
+        criteria = fan_in.manifest.task_criteria
+        output, known = await self._result(fan_in, criteria, cause)
+        verdicts = (*(known[each.text] for each in criteria), *map(conflict_verdict, fan_in.conflicts))
         for verdict in verdicts:
-            self._port.publish(CriterionJudged(verdict=verdict), cause=cause)
+            self.port.publish(CriterionJudged(verdict=verdict), cause=cause)
         if fan_in.failed or any(verdict.verdict == "fail" for verdict in verdicts):
-            self._port.publish(self._request(fan_in, verdicts, None, output), cause=cause)
+            self.port.publish(self._request(fan_in, verdicts, None, output), cause=cause)
             return
-        self._port.publish(
+        self.port.publish(
             OutcomeSummary(
-                task_id=self._port.task_id,
+                task_id=self.port.task_id,
                 merged_output=output,
                 summary=output[:400],
                 outcomes=fan_in.everything,
@@ -123,108 +114,83 @@ class MetaValidator:
             cause=cause,
         )
 
-    async def _result(self, fan_in: FanIn, cause: Envelope) -> tuple[str, tuple[CriterionVerdict, ...]]:
-        """The answer to the whole, and a verdict on each of the task's criteria."""
-        criteria = fan_in.manifest.task_criteria
+    async def _result(self, fan_in: FanIn, criteria: Sequence[Criterion], cause: Envelope) -> tuple[str, _Verdicts]:
+        """The answer to the whole, and a verdict on each of its criteria."""
         if fan_in.manifest.reply:
-            return await self._reply(fan_in.manifest.reply, criteria)
+            return fan_in.manifest.reply, await self._reply(fan_in, criteria)
         if fan_in.failed or fan_in.conflicts:
             return await self._unfinished(fan_in, criteria)
         single = fan_in.matched[0] if len(fan_in.matched) == 1 else None
         if single is None and all(each.check is not None for each in criteria):
             single = concluding(fan_in)
         if single is not None:
-            return await self._of_one(fan_in, single, criteria, cause)
-        return await self._of_several(fan_in, criteria, cause)
+            return single.output, await self._of_one(fan_in, single, criteria, cause)
+        asked = [each for each in criteria if each.check is None]
+        merged = await merge(self.asker, self._intent, fan_in.matched, asked, cause)
+        return merged.answer, {**merged.verdicts, **await self._checked(criteria, {}, fan_in, merged.answer)}
 
-    async def _unfinished(
-        self, fan_in: FanIn, criteria: Sequence[Criterion]
-    ) -> tuple[str, tuple[CriterionVerdict, ...]]:
+    async def _unfinished(self, fan_in: FanIn, criteria: Sequence[Criterion]) -> tuple[str, _Verdicts]:
         """What was reached and what that meets; where nothing was, why an executor says that it cannot be done."""
         output, outcomes = merged_output(fan_in.matched or fan_in.hopeless), fan_in.everything
         known = covered(outcomes[0]) if len(outcomes) == 1 else {}
         checks = await self._checked(criteria, known, fan_in, output)
-        known |= {text: unfinished(verdict) for text, verdict in checks.items()}
-        return output, tuple(known.get(each.text) or not_judged(each) for each in criteria)
+        return output, {**unfinished(criteria, checks), **known}
 
-    async def _reply(self, reply: str, criteria: Sequence[Criterion]) -> tuple[str, tuple[CriterionVerdict, ...]]:
-        """An answer for which nothing on this machine was needed. It speaks of nothing here but an image."""
-        seen = self._images if self._asker.known.images else ()
-        fact = None if seen else await own_knowledge(reply, (self._intent,), self._source)
+    async def _reply(self, fan_in: FanIn, criteria: Sequence[Criterion]) -> _Verdicts:
+        """Of an answer for which nothing on this machine was needed. It speaks of nothing here but an image."""
+        reply = fan_in.manifest.reply
+        seen = self._images if self.asker.known.images else ()
+        fact = None if seen else await own_knowledge(reply, (self._intent,), self.source)
         if fact is not None:
-            return reply, tuple(refuted(each, fact.message) for each in criteria)
-        known = await self._checked(criteria, {}, None, reply)
+            return {each.text: refuted(each, fact.message) for each in criteria}
         why = own_words_on(seen)
-        return reply, tuple(known.get(each.text) or of_the_whole(left_open(each, why)) for each in criteria)
+        opened = {each.text: of_the_whole(left_open(each, why)) for each in criteria}
+        return opened | await self._checked(criteria, {}, fan_in, reply)
 
     async def _of_one(
         self, fan_in: FanIn, outcome: SubTaskOutcome, criteria: Sequence[Criterion], cause: Envelope
-    ) -> tuple[str, tuple[CriterionVerdict, ...]]:
+    ) -> _Verdicts:
         """One subtask's output is the answer; criteria that its own loop did not judge are checked, or read."""
         known = covered(outcome)
         known |= await self._checked(criteria, known, fan_in, outcome.output)
         asked = [each for each in criteria if each.text not in known]
-        if asked or self._always_ask:
-            known |= self._read(asked, await merge(self._asker, self._intent, fan_in.matched, asked, cause))
-        return outcome.output, tuple(known[each.text] for each in criteria)
-
-    async def _of_several(
-        self, fan_in: FanIn, criteria: Sequence[Criterion], cause: Envelope
-    ) -> tuple[str, tuple[CriterionVerdict, ...]]:
-        """The answer is written from what all of them found."""
-        asked = [each for each in criteria if each.check is None]
-        merged = await merge(self._asker, self._intent, fan_in.matched, asked, cause)
-        known = self._read(asked, merged) | await self._checked(criteria, {}, fan_in, merged.answer)
-        return merged.answer, tuple(known[each.text] for each in criteria)
-
-    def _read(self, criteria: Sequence[Criterion], merged: Merged) -> dict[str, CriterionVerdict]:
-        trusted = not self._asker.known.small
-        return {
-            each.text: judged(each, verdict, trusted=trusted)
-            for each, verdict in zip(criteria, merged.verdicts, strict=True)
-        }
+        if asked or self.always_ask:
+            known |= (await merge(self.asker, self._intent, fan_in.matched, asked, cause)).verdicts
+        return known
 
     async def _checked(
-        self,
-        criteria: Sequence[Criterion],
-        known: Mapping[str, CriterionVerdict],
-        fan_in: FanIn | None,
-        output: str,
+        self, criteria: Sequence[Criterion], known: _Verdicts, fan_in: FanIn, output: str
     ) -> dict[str, CriterionVerdict]:
-        """Those with a check and not `known`, by their text."""
-        calls = [call for outcome in fan_in.everything for call in outcome.tool_calls] if fan_in is not None else []
-        verdicts: dict[str, CriterionVerdict] = {}
-        for each in criteria:
-            if each.check is not None and each.text not in known:
-                found = await run_check(each.check, output=output, tool_calls=calls, source=self._source)
-                verdicts[each.text] = of_the_whole(from_check(each, found))
-        return verdicts
+        """Those with a check and not `known`."""
+        calls = [call for outcome in fan_in.everything for call in outcome.tool_calls]
+        left = [each for each in criteria if each.text not in known]
+        found = await checked(left, output, calls, self.source)
+        return {text: of_the_whole(verdict) for text, verdict in found.items()}
 
     def _request(
         self,
-        fan_in: FanIn | None,
+        fan_in: FanIn,
         verdicts: tuple[CriterionVerdict, ...],
         stopped_by: StoppedBy | None,
         output: str | None = None,
     ) -> ReplanRequest:
-        outcomes = fan_in.everything if fan_in else ()
-        replans = fan_in.manifest.round - 1 if fan_in else 0
+        outcomes = fan_in.everything
         unmet = [verdict.criterion for verdict in verdicts if verdict.verdict == "fail"]
         unmet += [outcome.failure_reason or outcome.intent for outcome in outcomes if outcome.status == "failed"]
         if stopped_by is None and any(outcome.refused for outcome in outcomes):
             stopped_by = StoppedBy.REFUSED_BY_USER
-        if stopped_by is None and any(outcome.hopeless for outcome in outcomes):
+        if stopped_by is None and fan_in.hopeless:
             stopped_by = StoppedBy.MISSING_INPUT
-        spent = replans >= self._max_replans or stopped_by is not None
+        spent = fan_in.manifest.round > self.max_replans or stopped_by is not None
         return ReplanRequest(
-            task_id=self._port.task_id,
+            task_id=self.port.task_id,
             outcomes=outcomes,
             task_verdicts=verdicts,
-            not_run=fan_in.not_run if fan_in else 0,
+            not_run=fan_in.not_run,
             corrections=sum(outcome.corrections for outcome in outcomes),
-            elapsed_ms=round((self._clock.monotonic() - self._started) * 1_000),
+            elapsed_ms=round((self.clock.monotonic() - self._started) * 1_000),
             recommendation="abandon" if spent else "replan",
             stopped_by=stopped_by,
-            merged_output=output if output is not None else merged_output(fan_in.matched) if fan_in else "",
+            merged_output=output if output is not None else merged_output(fan_in.matched),
             gap_summary="; ".join(dict.fromkeys(unmet))[:1_000],
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -11,8 +12,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.tags import slug
-from artoo.loops.asking import Asker
-from artoo.loops.attachments import with_images
+from artoo.loops.asking import Asker, with_images
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.prompts.segments import Segment
@@ -31,25 +31,25 @@ class TaskSpecAnswer(Contract):
     corrects: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class Perceiver:
     """Asks a model only when there is a conversation: without one, the person's own words say it best."""
 
-    def __init__(self, port: Port, asker: Asker, *, always_ask: bool = False) -> None:
-        self._port = port
-        self._asker = asker
-        self._always_ask = always_ask
+    port: Port
+    asker: Asker
+    always_ask: bool = False
 
     async def run(self) -> None:
         """Answers each UserRequest with a TaskSpec until the port closes."""
-        await listen(self._port, self._handle)
+        await listen(self.port, self._handle)
 
     async def _handle(self, envelope: Envelope) -> None:
         if isinstance(envelope.payload, UserRequest):
-            self._port.publish(await self._perceive(envelope, envelope.payload), cause=envelope)
+            self.port.publish(await self._perceive(envelope, envelope.payload), cause=envelope)
 
     async def _perceive(self, envelope: Envelope, request: UserRequest) -> TaskSpec:
         answer: TaskSpecAnswer | None = None
-        if request.history or self._always_ask:
+        if request.history or self.always_ask:
             # Without a usable answer the person's own words are a faithful restatement, if a less convenient one.
             with suppress(ModelAnswerInvalid):
                 answer = await self._ask(envelope, request)
@@ -71,4 +71,4 @@ class Perceiver:
         )
         segments = {Segment.SESSION: session, Segment.TASK: request.text}
         segments = with_images(segments, request.images, shown=False)
-        return await self._asker.ask("TaskSpec", TaskSpecAnswer, segments, cause=envelope, max_tokens=600)
+        return await self.asker.ask("TaskSpec", TaskSpecAnswer, segments, cause=envelope, max_tokens=600)

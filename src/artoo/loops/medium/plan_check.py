@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from artoo.contracts.plan import MustNot, PlannedSubTask
+from artoo.contracts.criteria import Criterion
+from artoo.contracts.plan import PlannedSubTask
 
 _WORD = re.compile(r"\w+")
 NEARLY_SAME = 0.9
 """Jaccard similarity of the words of two plans with the same tools from which they count as the same plan."""
+_NO_CRITERIA = "the plan has no task_criteria; say how one can tell that the request is fulfilled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +34,24 @@ class Fingerprint:
         return self.tools == other.tools and self.similarity(other) >= NEARLY_SAME
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRules:
-    """What a plan is held against: tools that exist, prohibitions, plans already tried, and the limit."""
+def objections(
+    subtasks: Sequence[PlannedSubTask],
+    task_criteria: Sequence[Criterion],
+    forbidden: Iterable[tuple[str, str]],
+    tried: Iterable[Fingerprint] = (),
+) -> list[str]:
+    """All objections to a plan, none when it may run. `forbidden`: targets, each with what failed on it;
+    `tried`: plans that this one must differ from.
 
-    tools: tuple[str, ...]
-    must_not: MustNot
-    tried: tuple[Fingerprint, ...] = ()
-    most_subtasks: int = 8
-
-
-def objections(subtasks: Sequence[PlannedSubTask], task_criteria: Sequence[object], rules: PlanRules) -> list[str]:
-    """All objections to a plan, none when it may run."""
-    found = list(_objections(subtasks, task_criteria, rules))
-    if any(map(fingerprint(subtasks).is_nearly, rules.tried)):
+    A tool that there is not or that is blocked, and too many subtasks, do not come so far: the schema has neither.
+    """
+    found = [] if task_criteria else [_NO_CRITERIA]
+    for number, subtask in enumerate(subtasks, 1):
+        for identity, target in forbidden:
+            named = target and subtask.tool in (identity, identity.partition(":")[0])
+            if named and _mentions(subtask.intent, target):
+                found.append(f"subtask {number} uses {target!r} with {identity}, which failed before")
+    if any(map(fingerprint(subtasks).is_nearly, tried)):
         found.append("the plan is nearly the same as one that failed; use another kind of tool or another method")
     return found
 
@@ -54,30 +60,6 @@ def fingerprint(subtasks: Sequence[PlannedSubTask]) -> Fingerprint:
     """Of a plan as it was drafted."""
     words = (word for each in subtasks for word in _WORD.findall(each.intent.casefold()))
     return Fingerprint(tuple(each.tool for each in subtasks), frozenset(words))
-
-
-def _objections(
-    subtasks: Sequence[PlannedSubTask], task_criteria: Sequence[object], rules: PlanRules
-) -> Iterator[str]:
-    if not subtasks:
-        yield "the plan has no subtasks"
-        return
-    if len(subtasks) > rules.most_subtasks:
-        yield f"the plan has {len(subtasks)} subtasks; at most {rules.most_subtasks} are allowed"
-    if not task_criteria:
-        yield "the plan has no task_criteria; say how one can tell that the request is fulfilled"
-    for number, subtask in enumerate(subtasks, 1):
-        yield from _objections_to(number, subtask, rules)
-
-
-def _objections_to(number: int, subtask: PlannedSubTask, rules: PlanRules) -> Iterator[str]:
-    if subtask.tool is not None and subtask.tool not in rules.tools:
-        yield f"subtask {number} names the tool {subtask.tool!r}; there are: {', '.join(rules.tools)}"
-    if subtask.tool is not None and subtask.tool in rules.must_not.tools:
-        yield f"subtask {number} uses {subtask.tool!r}, which must not be used now"
-    for identity, target in rules.must_not.targets:
-        if target and subtask.tool in (identity, identity.partition(":")[0]) and _mentions(subtask.intent, target):
-            yield f"subtask {number} uses {target!r} with {identity}, which failed before"
 
 
 def _mentions(text: str, target: str) -> bool:

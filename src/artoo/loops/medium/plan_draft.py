@@ -52,7 +52,7 @@ class PlanDraft(Contract):
 @lru_cache(maxsize=64)
 def plan_schema(tools: tuple[str, ...], most_subtasks: int) -> type[PlanDraft]:
     """PlanDraft whose tools are these: constrained decoding then cannot invent one."""
-    tool: Any = Literal[tools] if tools else str  # pyright: ignore[reportInvalidTypeForm]
+    tool: Any = Literal[tools] if tools else type(None)  # pyright: ignore[reportInvalidTypeForm]
     of_subtask: dict[str, Any] = {"tool": (tool | None, None)}
     subtask: Any = create_model("SubTaskDraft", __base__=SubTaskDraft, **of_subtask)
     fields: dict[str, Any] = {"subtasks": (tuple[subtask, ...], Field(default=(), max_length=most_subtasks))}

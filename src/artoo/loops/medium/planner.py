@@ -9,7 +9,7 @@ from datetime import datetime
 from artoo.contracts.criteria import CheckAmended, Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
-from artoo.contracts.plan import MustNot, Plan, PlanRefused
+from artoo.contracts.plan import Caution, MustNot, Plan, PlannedSubTask, PlanRefused
 from artoo.contracts.request import TaskSpec
 from artoo.contracts.solution import Directive, PlanDirective
 from artoo.loops.asking import Asker
@@ -18,7 +18,7 @@ from artoo.loops.medium.advice import Advice
 from artoo.loops.medium.blocking import keeping_hands
 from artoo.loops.medium.counsel import Counsel
 from artoo.loops.medium.directive_text import directive_text, failed_checks
-from artoo.loops.medium.plan_check import Fingerprint, PlanRules, fingerprint, objections
+from artoo.loops.medium.plan_check import Fingerprint, fingerprint, objections
 from artoo.loops.medium.plan_draft import (
     PlanDraft,
     SubTaskDraft,
@@ -32,7 +32,6 @@ from artoo.loops.medium.plan_draft import (
 from artoo.loops.role import listen
 from artoo.loops.tool_text import prohibitions, tool_segments
 from artoo.ports.bus import Port
-from artoo.ports.recall import Recall
 from artoo.ports.surroundings import Surroundings, SurroundingsSource
 from artoo.ports.tools import Offered, ToolSpec
 from artoo.prompts.segments import Segment
@@ -70,70 +69,42 @@ class _Round:
         return tuple(each.subtask_id for each in self.directive.standing) if self.directive is not None else ()
 
 
+@dataclass(slots=True, eq=False)
 class Planner:
     """One draft and at most one repair a round; a second refusal is reported, not argued with."""
 
-    def __init__(
-        self,
-        port: Port,
-        asker: Asker,
-        offered: Offered,
-        surroundings: SurroundingsSource,
-        *,
-        recall: Recall | None = None,
-        most_subtasks: int = 8,
-        heuristics: Heuristics | None = None,
-    ) -> None:
-        """`recall` None: plans without memory."""
-        self._counsel = Counsel(port, recall)
-        self._port = port
-        self._asker = asker
-        self._offered = offered
-        self._surroundings = surroundings
-        self._most_subtasks = most_subtasks
-        self._heuristics = heuristics or Heuristics()
-        self._task: _Task | None = None
+    port: Port
+    asker: Asker
+    offered: Offered
+    surroundings: SurroundingsSource
+    counsel: Counsel
+    most_subtasks: int = 8
+    heuristics: Heuristics = field(default_factory=Heuristics)
+    _task: _Task | None = field(default=None, init=False)
 
     async def run(self) -> None:
         """Plans until the port closes."""
-        await listen(self._port, self._handle)
+        await listen(self.port, self._handle)
 
     async def _handle(self, envelope: Envelope) -> None:
         match envelope.payload:
             case TaskSpec() as spec:
-                around = await self._surroundings.look(spec.intent)
-                advice = await self._counsel.before(spec.intent, self._offered(), around.missing, envelope)
+                around = await self.surroundings.look(spec.intent)
+                advice = await self.counsel.before(spec.intent, self.offered(), around.missing, envelope)
                 task = self._task = _Task(spec, envelope.at, advice)
                 this = _Round(1, advice.must_not, around)
-                if self._asker.known.small and self._heuristics.unplanned:
-                    self._publish_unplanned(task, this, envelope)
+                if self.asker.known.small and self.heuristics.unplanned:  # the request is its own only subtask
+                    criteria = of_person(spec.intent, spec.checks)
+                    only = subtasks_of((SubTaskDraft(intent=spec.intent),), criteria, spec.intent)
+                    self.port.publish(_plan_of(task, this, criteria, only), cause=envelope)
                 else:
                     await self._plan(task, this, envelope)
             case PlanDirective() as directive if self._task is not None:
-                around = await self._surroundings.look(self._task.spec.intent)
-                must_not = _together(directive, self._task.advice.must_not, self._offered())
+                around = await self.surroundings.look(self._task.spec.intent)
+                must_not = _together(directive, self._task.advice.must_not, self.offered())
                 await self._plan(self._task, _Round(directive.round, must_not, around, directive), envelope)
             case _:
                 return
-
-    def _publish_unplanned(self, task: _Task, this: _Round, cause: Envelope) -> None:
-        """The request is its own only subtask."""
-        spec = task.spec
-        criteria = of_person(spec.intent, spec.checks)
-        only = subtasks_of((SubTaskDraft(intent=spec.intent),), criteria, spec.intent)
-        self._port.publish(
-            Plan(
-                task_criteria=criteria,
-                subtasks=only,
-                surroundings=this.around.listing,
-                guide=this.around.guide,
-                images=spec.images,
-                must_not=this.must_not,
-                cautions=task.advice.cautions,
-                round=this.number,
-            ),
-            cause=cause,
-        )
 
     async def _plan(self, task: _Task, this: _Round, cause: Envelope) -> None:
         reasons: list[str] = []
@@ -141,22 +112,22 @@ class Planner:
             plan, reasons = await self._draft(task, this, reasons, cause, variant)
             if plan is not None:
                 task.criteria, task.scope = plan.task_criteria, plan.scope
-                self._port.publish(plan, cause=cause)
+                self.port.publish(plan, cause=cause)
                 return
-        self._port.publish(PlanRefused(reasons=tuple(reasons), round=this.number), cause=cause)
+        self.port.publish(PlanRefused(reasons=tuple(reasons), round=this.number), cause=cause)
 
     async def _draft(
         self, task: _Task, this: _Round, objected: list[str], cause: Envelope, variant: int
     ) -> tuple[Plan | None, list[str]]:
-        specs = tuple(spec for spec in self._offered() if spec.name not in this.must_not.tools)
+        specs = tuple(spec for spec in self.offered() if spec.name not in this.must_not.tools)
         names = tuple(spec.name for spec in specs)
         try:
-            draft = await self._asker.ask(
+            draft = await self.asker.ask(
                 "Plan",
-                plan_schema(names, self._most_subtasks),
+                plan_schema(names, self.most_subtasks),
                 self._segments(task, this, objected, specs),
                 cause=cause,
-                max_tokens=_SMALL_PLAN_TOKENS if self._asker.known.small else _PLAN_TOKENS,
+                max_tokens=_SMALL_PLAN_TOKENS if self.asker.known.small else _PLAN_TOKENS,
                 variant=variant + this.number - 1,
                 images=task.spec.images,
             )
@@ -165,10 +136,10 @@ class Planner:
         if draft.reply.strip() and not draft.subtasks:
             criteria = merged(task.criteria, of_person(task.spec.intent, task.spec.checks))
             return Plan(reply=draft.reply.strip(), task_criteria=criteria, round=this.number), []
-        return await self._checked(task, this, draft, names, cause)
+        return await self._checked(task, this, draft, cause)
 
     async def _checked(
-        self, task: _Task, this: _Round, draft: PlanDraft, names: tuple[str, ...], cause: Envelope
+        self, task: _Task, this: _Round, draft: PlanDraft, cause: Envelope
     ) -> tuple[Plan | None, list[str]]:
         """The draft as a plan, or what speaks against it."""
         criteria, replaced = _criteria(task, this, draft)
@@ -176,39 +147,22 @@ class Planner:
         task.deadline = task.deadline or parse_deadline(draft.deadline, task.asked_at)
         subtasks = subtasks_of(draft.subtasks, criteria, task.spec.intent, fresh=not this.carried, scope=scope)
         must_differ = this.directive is not None and this.directive.directive is Directive.BREAK_SYMMETRY
-        rules = PlanRules(
-            tools=names,
-            must_not=this.must_not,
-            tried=tuple(task.tried) if must_differ else (),
-            most_subtasks=self._most_subtasks,
-        )
-        found = objections(subtasks, criteria, rules)
-        against, cautions = await self._counsel.on_draft(subtasks, cause)
+        tried = task.tried if must_differ else ()
+        found = objections(subtasks, criteria, this.must_not.targets, tried)
+        against, cautions = await self.counsel.on_draft(subtasks, cause)
         if found or against:
             return None, [*found, *against]
         task.tried.append(fingerprint(subtasks))
         for each in replaced:
             task.amended.append(each.criterion)
-            self._port.publish(each, cause=cause)
-        return Plan(
-            task_criteria=criteria,
-            subtasks=subtasks,
-            deadline=task.deadline,
-            scope=scope,
-            surroundings=this.around.listing,
-            guide=this.around.guide,
-            images=task.spec.images,
-            must_not=this.must_not,
-            cautions=tuple(dict.fromkeys((*task.advice.cautions, *cautions))),
-            carried=this.carried,
-            round=this.number,
-        ), []
+            self.port.publish(each, cause=cause)
+        return _plan_of(task, this, criteria, subtasks, cautions, scope), []
 
     def _segments(
         self, task: _Task, this: _Round, objected: list[str], specs: tuple[ToolSpec, ...]
     ) -> dict[Segment, str]:
         refused = "\n".join(f"- {reason}" for reason in objected)
-        spec, advice = task.spec, task.advice if self._heuristics.lessons else Advice()
+        spec, advice = task.spec, task.advice if self.heuristics.lessons else Advice()
         checks = "\n".join(f"- {each.text}" for each in spec.checks)
         standing = "\n".join(f"- {each.text}" for each in task.criteria)
         return {
@@ -216,12 +170,35 @@ class Planner:
             Segment.PROJECT_GUIDE: this.around.guide,
             **advice.segments(prohibitions(this.must_not)),
             Segment.ENVIRONMENT: f"Now: {task.asked_at.isoformat(timespec='minutes')}",
-            Segment.SURROUNDINGS: this.around.listing if self._heuristics.listing else "",
+            Segment.SURROUNDINGS: this.around.listing if self.heuristics.listing else "",
             Segment.TASK: spec.intent + (f"\nThe person's own checks:\n{checks}" if checks else ""),
             Segment.DIRECTIVE: directive_text(this.directive) if this.directive is not None else "",
             Segment.CONTEXT: f"Criteria that stand:\n{standing}" if standing else "",
             Segment.CLOSING: f"Your last plan was refused:\n{refused}\nMend exactly this." if refused else "",
         }
+
+
+def _plan_of(
+    task: _Task,
+    this: _Round,
+    criteria: tuple[Criterion, ...],
+    subtasks: tuple[PlannedSubTask, ...],
+    cautions: Sequence[Caution] = (),
+    scope: str | None = None,
+) -> Plan:
+    return Plan(
+        task_criteria=criteria,
+        subtasks=subtasks,
+        deadline=task.deadline,
+        scope=scope,
+        surroundings=this.around.listing,
+        guide=this.around.guide,
+        images=task.spec.images,
+        must_not=this.must_not,
+        cautions=tuple(dict.fromkeys((*task.advice.cautions, *cautions))),
+        carried=this.carried,
+        round=this.number,
+    )
 
 
 def _criteria(

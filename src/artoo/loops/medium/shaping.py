@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import cast
 
 from pydantic import JsonValue, field_validator
 
 from artoo.contracts.base import Contract
-from artoo.contracts.criteria import Assurance
+from artoo.contracts.criteria import Assurance, weakest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
+from artoo.contracts.findings import OwnValues, Unformed
+from artoo.contracts.solution import FinalResult
 from artoo.loops.asking import Asker
 from artoo.loops.fast.checks import misfit
 from artoo.loops.fast.grounding import Seen
@@ -34,29 +36,22 @@ _MOST_OUTPUT = 24_000
 _MOST_NAMED = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Shaped:
-    """`value` fits the schema; None with the `problem` when there is none. `own`: the fields that the output does
-    not hold, as paths (`$.age`). `best`: how far the form itself may be relied on, whatever confirms the output.
-    """
-
-    value: JsonValue = None
-    problem: str = ""
-    own: tuple[str, ...] = ()
-    best: Assurance = Assurance.CHECKED
-
-
 class StructuredResult(Contract):
     """The answer of the one call. The schema that a model sees has the caller's in the place of `value`."""
 
     value: JsonValue
 
 
-async def shape(asker: Asker, request: str, output: str, schema: Schema, cause: Envelope) -> Shaped:
-    """The output as a value of the schema."""
-    given = _as_it_is(output, schema)
-    if given is not None:
-        return given
+async def formed(asker: Asker, request: str, result: FinalResult, schema: Schema, cause: Envelope) -> FinalResult:
+    """The same result with its output as a value of the schema, or with the reason why there is none.
+
+    The fields that the output does not hold are a fact, as paths (`$.age`).
+    """
+    output = result.output
+    with suppress(ValueError, RecursionError):
+        given = cast(JsonValue, json.loads(output))
+        if misfit(given, schema) is None:
+            return result.model_copy(update={"value": given})
     segments = {
         Segment.TASK: request,
         Segment.EVIDENCE: output[:_MOST_OUTPUT],
@@ -67,18 +62,12 @@ async def shape(asker: Asker, request: str, output: str, schema: Schema, cause: 
             "StructuredResult", _contract(schema), segments, cause=cause, max_tokens=_MOST_TOKENS
         )
     except (ModelError, BudgetExhausted, IdentityRefused) as error:
-        return Shaped(problem=str(error))
+        facts = (*result.facts, Unformed(problem=str(error)))
+        return result.model_copy(update={"facts": facts, "assurance": Assurance.UNVERIFIED})
     own = tuple(_own_words(answer.value, schema, Seen((output, request))))
-    best = Assurance.UNVERIFIED if own else Assurance.JUDGED
-    return Shaped(answer.value, own=own[:_MOST_NAMED], best=best)
-
-
-def _as_it_is(output: str, schema: Schema) -> Shaped | None:
-    try:
-        value = cast(JsonValue, json.loads(output))
-    except (ValueError, RecursionError):
-        return None
-    return Shaped(value) if misfit(value, schema) is None else None
+    facts = (*result.facts, OwnValues(places=own[:_MOST_NAMED])) if own else result.facts
+    best = weakest((result.assurance, Assurance.UNVERIFIED if own else Assurance.JUDGED))
+    return result.model_copy(update={"value": answer.value, "facts": facts, "assurance": best})
 
 
 def _contract(schema: Schema) -> type[StructuredResult]:

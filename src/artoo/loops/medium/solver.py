@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.criteria import CheckAmended
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome
+from artoo.contracts.findings import NotAgreed
 from artoo.contracts.memory import MegramState, RuleContradicted
 from artoo.contracts.plan import Plan, PlanRefused
 from artoo.contracts.request import Interrupt, TaskSpec, UserRequest
@@ -29,14 +29,14 @@ from artoo.contracts.solution import (
 )
 from artoo.control.decision import Decision, Evidence, MacroState
 from artoo.control.hyperparameters import Hyperparameters
+from artoo.loops.lesson import Lesson
 from artoo.loops.medium.advice import mentions
 from artoo.loops.medium.blocking import another_left, still_open, targets_to_block, tools_to_block
 from artoo.loops.medium.endings import Endings, Standing, open_criteria
-from artoo.loops.medium.equipping import Equipping
 from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure, verdicts_of
-from artoo.loops.medium.lessons import Lesson, Lessons, doubted, found_things
-from artoo.loops.medium.shaping import Schema
+from artoo.loops.medium.lessons import Lessons, doubted, found_things
+from artoo.loops.medium.shaping import Schema, formed
 from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.loops.medium.trajectory import Measurement, Trajectory, delivered
 from artoo.loops.role import listen
@@ -51,16 +51,11 @@ _HALT_GRACE = 2.0
 _NOBODY_ASKED = (StoppedBy.INTERRUPTED, StoppedBy.TIME, StoppedBy.NO_MODEL, StoppedBy.INTERNAL)
 """Endings after which nobody is asked about what the task changed: the person has left, or it may be resumed."""
 
+_EQUIPS = frozenset({"skill", "start"})
+"""Verbs of questions about what a project brings."""
+
 _TIME_STEP = 1.0
 """Seconds between two looks at the time budget, which a deadline or a pause may have moved."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Closing:
-    """A result that waits for the gate to settle what the task changed."""
-
-    result: FinalResult
-    cause: Envelope
 
 
 @dataclass(slots=True)
@@ -84,47 +79,36 @@ class _Task:
     halted: Halt | None = None
     refusal: str = ""
     ended: bool = False
-    closing: _Closing | None = None
+    closing: tuple[FinalResult, Envelope] | None = None
+    """What waits for the gate to settle what the task changed, and its cause."""
 
 
+@dataclass(slots=True, eq=False)
 class Solver:
-    """Keeps the trajectory of the gap, and decides by it; the only emitter of FinalResult."""
+    """Keeps the trajectory of the gap, and decides by it; the only emitter of FinalResult.
 
-    def __init__(
-        self,
-        port: Port,
-        endings: Endings,
-        offered: Offered,
-        clock: Clock,
-        hyperparameters: Hyperparameters,
-        spent: Callable[[], Cost],
-        *,
-        memory: Experience | None = None,
-        watch: Stopwatch | None = None,
-        trajectory: Trajectory | None = None,
-        tuned: Mapping[str, Hyperparameters] = MappingProxyType({}),
-    ) -> None:
-        """`memory` None: nothing is remembered. `watch` replaces the one that runs by `clock`, `trajectory` the
-        control law, for experiments. `tuned`: the numbers for tasks of one type, by the slug of their intent.
-        """
-        self._tuned = tuned
-        self._memory = memory
-        self._port = port
-        self._endings = endings
-        self._offered = offered
-        self._clock = clock
-        self._spent = spent
-        self._watch = watch or Stopwatch(clock)
-        self._trajectory = trajectory or Trajectory(hyperparameters)
-        self._budget_ms = float(hyperparameters.time_budget_ms)
-        self._task: _Task | None = None
-        self._equipping = Equipping()
+    `memory` None: nothing is remembered. `tuned`: the numbers for tasks of one type, by the slug of their intent.
+    """
+
+    port: Port
+    endings: Endings
+    offered: Offered
+    clock: Clock
+    budget_ms: float
+    spent: Callable[[], Cost]
+    watch: Stopwatch
+    trajectory: Trajectory
+    memory: Experience | None = None
+    tuned: Mapping[str, Hyperparameters] = field(default_factory=dict[str, Hyperparameters])
+    _task: _Task | None = field(default=None, init=False)
+    _asked: dict[str, ConfirmationRequest] = field(default_factory=dict[str, ConfirmationRequest], init=False)
+    _not_agreed: tuple[str, ...] = field(default=(), init=False)
 
     async def run(self) -> None:
         """Solves until the port closes; a timer of its own ends the task at 100 % of its time budget."""
         async with asyncio.TaskGroup() as group:
             timer = group.create_task(self._guard_time())
-            await listen(self._port, self._handle)
+            await listen(self.port, self._handle)
             timer.cancel()
 
     async def _handle(self, envelope: Envelope) -> None:
@@ -132,15 +116,15 @@ class Solver:
             case UserRequest() as request:
                 self._begin(request, envelope)
             case ConfirmationRequest() as request:
-                self._watch.pause()
-                self._equipping.asked(request)
+                self.watch.pause()
+                self._asked[request.digest] = request
             case ConfirmationAnswer() as answer:
-                self._watch.resume()
-                self._equipping.answered(answer)
+                self.watch.resume()
+                self._answered(answer)
             case Settled() as settled if self._task is not None:
                 self._close(self._task, settled)
             case Interrupt() if self._task is not None and self._task.closing is not None:
-                self._port.publish(_ending(self._task.closing.result, self._task, may_ask=False), cause=envelope)
+                self.port.publish(_ending(self._task.closing[0], self._task, may_ask=False), cause=envelope)
             case _ if self._task is not None and not self._task.ended:
                 await self._steer(self._task, envelope)
             case _:
@@ -150,20 +134,20 @@ class Solver:
         match envelope.payload:
             case TaskSpec() as spec:
                 task.spec = spec
-                if spec.task_id in self._tuned:
-                    self._trajectory.decide_by(self._tuned[spec.task_id])
-                if spec.corrects and task.earlier is not None and self._memory is not None:
-                    await self._memory.retract(task.earlier, spec, envelope)
+                if spec.task_id in self.tuned:
+                    self.trajectory.decide_by(self.tuned[spec.task_id])
+                if spec.corrects and task.earlier is not None and self.memory is not None:
+                    await self.memory.retract(task.earlier, spec, envelope)
             case Plan() as plan:
                 task.refusal = ""
                 self._cap_budget(task, plan)
             case CheckAmended() as amended:
                 task.amended += (amended,)
             case RuleContradicted() as rule:
-                if self._memory is not None and not rule.noted:
-                    self._memory.overrule(rule, envelope)
+                if self.memory is not None and not rule.noted:
+                    self.memory.overrule(rule, envelope)
             case OutcomeSummary() as summary:
-                await self._deliver(task, summary, envelope)
+                await self._conclude(task, summary, envelope)
             case ReplanRequest() as request:
                 task.last = request
                 task.failed |= {each.subtask_id: each for each in request.outcomes if each.status == "failed"}
@@ -179,14 +163,20 @@ class Solver:
             case _:
                 return
 
+    def _answered(self, answer: ConfirmationAnswer) -> None:
+        """What the task was to be given before it works (a project's skills, servers) and was not, is a fact."""
+        request = self._asked.pop(answer.digest, None)
+        if request is not None and not answer.consent.is_yes and any(act.verb in _EQUIPS for act in request.acts):
+            self._not_agreed += tuple(f"{act.verb} {act.target}" for act in request.acts)
+
     def _begin(self, request: UserRequest, envelope: Envelope) -> None:
-        self._watch.start()
+        self.watch.start()
         language = language_of(request.text)
         unread = TaskSpec(task_id="", intent=request.text, raw_input=request.text, language=language)
         self._task = _Task(
             unread,
             envelope,
-            ReplanRequest(task_id=self._port.task_id),
+            ReplanRequest(task_id=self.port.task_id),
             earlier=request.history[-1].task_id if request.history else None,
             project=request.project,
             returns=request.returns,
@@ -199,37 +189,50 @@ class Solver:
         if task.last.stopped_by is not None:
             decision = Decision(MacroState.ABANDON, f"stopped: {task.last.stopped_by}")
         else:
-            decision = self._trajectory.decide(measured, may_replan=may_replan)
+            decision = self.trajectory.decide(measured, may_replan=may_replan)
             tried = () if task.refusal else task.last.outcomes
-            left = another_left(tried, self._offered(), task.blocked_tools)
-            decision = self._trajectory.unless_exhausted(decision, another_left=left)
-        self._port.publish(self._trajectory.record(decision, measured), cause=cause)
-        if decision.state is MacroState.ABANDON:
-            await self._abandon(task, decision, measured, cause)
-        elif decision.state is MacroState.SUCCESS:
-            standing = self._standing(task, measured)
-            result = self._endings.delivered(standing, task.last, accepted=False)
-            result = await self._formed(task, standing, result, cause)
-            self._finish(task, result, cause, self._delivered(task, MegramState.SUCCESS, task.last.outcomes))
-        else:
-            await self._direct(task, Directive(decision.state.value), measured, cause)
+            left = another_left(tried, self.offered(), task.blocked_tools)
+            decision = self.trajectory.unless_exhausted(decision, another_left=left)
+        await self._obey(task, decision, measured, cause)
+
+    async def _conclude(self, task: _Task, summary: OutcomeSummary, cause: Envelope) -> None:
+        """Nothing is unmet. What nothing decided keeps it from an accept."""
+        verdicts = summary.task_verdicts
+        task.last = ReplanRequest(
+            task_id=summary.task_id,
+            outcomes=summary.outcomes,
+            task_verdicts=verdicts,
+            merged_output=summary.merged_output,
+        )
+        measured = self._measure(Gap(0.0, 0, 0, len(verdicts), Evidence()))
+        await self._obey(task, delivered(open_criteria(summary.outcomes, verdicts)), measured, cause)
+
+    async def _obey(self, task: _Task, decision: Decision, measured: Measurement, cause: Envelope) -> None:
+        self.port.publish(self.trajectory.record(decision, measured), cause=cause)
+        match decision.state:
+            case MacroState.ABANDON:
+                await self._abandon(task, decision, measured, cause)
+            case MacroState.ACCEPT | MacroState.SUCCESS:
+                await self._deliver(task, Directive(decision.state.value), measured, cause)
+            case state:
+                await self._direct(task, Directive(state.value), measured, cause)
 
     async def _direct(self, task: _Task, directive: Directive, measured: Measurement, cause: Envelope) -> None:
         outcomes = task.last.outcomes
-        alternatives = () if self._memory is None else await self._memory.alternatives(task.spec.intent, cause)
+        alternatives = () if self.memory is None else await self.memory.alternatives(task.spec.intent, cause)
         if task.ended:  # the time ran out meanwhile
             return
-        if self._trajectory.blocks_tools(directive):
-            task.blocked_tools = tools_to_block(outcomes, self._offered(), task.blocked_tools)
-        if self._trajectory.blocks_targets(directive):
+        if self.trajectory.blocks_tools(directive):
+            task.blocked_tools = tools_to_block(outcomes, self.offered(), task.blocked_tools)
+        if self.trajectory.blocks_targets(directive):
             task.blocked_targets = targets_to_block(outcomes, task.blocked_targets)
-        previous = self._trajectory.directive
+        previous = self.trajectory.directive
         intent = task.spec.intent
         credit = task.lessons.after_break(previous, intent, outcomes)
-        self._trajectory.advance(measured, directive)
+        self.trajectory.advance(measured, directive)
         message = PlanDirective(
-            task_id=self._port.task_id,
-            round=self._trajectory.round,
+            task_id=self.port.task_id,
+            round=self.trajectory.round,
             loss=measured.loss,
             prev_directive=previous,
             directive=directive,
@@ -239,105 +242,90 @@ class Solver:
             failure_class=measured.gap.failure_class,
             budget_pressure=measured.terms.cost,
             grad_l=measured.gradient,
-            urgency=self._trajectory.urgency(measured).value,
+            urgency=self.trajectory.urgency(measured).value,
             rationale=task.last.gap_summary,
             suggested_alternatives=still_open(alternatives, task.blocked_tools, task.blocked_targets),
-            suspicious=self._trajectory.suspicious(measured),
+            suspicious=self.trajectory.suspicious(measured),
             standing=tuple(outcome for outcome in outcomes if outcome.status == "matched"),
             failed=tuple(outcome for outcome in outcomes if outcome.status == "failed"),
             unmet=tuple(verdict for verdict in task.last.task_verdicts if verdict.verdict == "fail"),
         )
         lessons = (*credit, *task.lessons.directed(message, intent, outcomes), *doubted(message, intent))
         self._teach(task, lessons, cause)
-        self._port.publish(message, cause=cause)
+        self.port.publish(message, cause=cause)
 
     def _measure(self, gap: Gap) -> Measurement:
-        return self._trajectory.measure(gap, self._watch.elapsed_ms(), self._budget_ms)
+        return self.trajectory.measure(gap, self.watch.elapsed_ms(), self.budget_ms)
 
     # --- endings --------------------------------------------------------------------------------------------
 
-    async def _deliver(self, task: _Task, summary: OutcomeSummary, cause: Envelope) -> None:
-        """Nothing is unmet. What nothing decided keeps it from an accept."""
-        open_ones = open_criteria(summary.outcomes, summary.task_verdicts)
-        decision = delivered(open_ones)
-        measured = self._measure(Gap(0.0, 0, 0, len(summary.task_verdicts), Evidence()))
-        self._port.publish(self._trajectory.record(decision, measured), cause=cause)
-        standing = self._standing(task, measured)
-        result = self._endings.delivered(standing, summary, accepted=not open_ones)
-        result = await self._formed(task, standing, result, cause)
-        state = MegramState(decision.state.value)
-        self._finish(task, result, cause, self._delivered(task, state, summary.outcomes))
-
-    async def _formed(self, task: _Task, standing: Standing, result: FinalResult, cause: Envelope) -> FinalResult:
+    async def _deliver(self, task: _Task, directive: Directive, measured: Measurement, cause: Envelope) -> None:
         """In the form that the caller asked for, where one did."""
-        if task.returns is None:
-            return result
-        return self._with_cost(await self._endings.formed(standing, result, task.returns, cause))
+        standing = self._standing(task, measured)
+        result = self.endings.delivered(standing, task.last, directive)
+        if task.returns is not None:
+            result = await formed(self.endings.asker, task.spec.intent, result, task.returns, cause)
+        self._finish(task, result, cause, self._delivered(task, MegramState(directive.value), task.last.outcomes))
 
     async def _abandon(self, task: _Task, decision: Decision, measured: Measurement, cause: Envelope) -> None:
         why = _why(task, decision)
         detail = task.halted.reason if task.halted is not None else task.refusal
-        result = await self._endings.abandon(self._standing(task, measured), task.last, why, detail, cause)
-        result = self._with_cost(result)
+        result = await self.endings.abandon(self._standing(task, measured), task.last, why, detail, cause)
         tried = (*task.failed.values(), *task.last.outcomes)
         lessons = [] if why.is_infrastructure else task.lessons.abandoned(task.spec.intent, why.value, tried)
         self._finish(task, result, cause, lessons)
 
     def _delivered(self, task: _Task, state: MegramState, outcomes: tuple[SubTaskOutcome, ...]) -> list[Lesson]:
-        if self._memory is None:
+        if self.memory is None:
             return []
         return [
-            *task.lessons.after_break(self._trajectory.directive, task.spec.intent, outcomes),
+            *task.lessons.after_break(self.trajectory.directive, task.spec.intent, outcomes),
             *task.lessons.delivered(state, task.spec.intent, outcomes),
             *found_things(mentions(task.spec.raw_input), outcomes, task.project),
         ]
 
-    def _with_cost(self, result: FinalResult) -> FinalResult:
-        """Next moves and forms may have cost a call after the ending was written."""
-        cost = self._cost().model_copy(update={"tool_calls": result.cost.tool_calls})
-        return result.model_copy(update={"cost": cost})
-
-    def _cost(self) -> Cost:
-        return self._spent().model_copy(update={"elapsed_ms": round(self._watch.elapsed_ms())})
-
     def _standing(self, task: _Task, measured: Measurement) -> Standing:
-        return Standing(
-            task_id=self._port.task_id,
-            language=task.spec.language,
-            request=task.spec.intent,
-            images=bool(task.spec.images),
+        result = FinalResult(
+            task_id=self.port.task_id,
+            summary="",
+            directive=Directive.ABANDON,
             loss=measured.loss,
             grad_l=measured.gradient,
-            replans=self._trajectory.replans,
-            prev_directive=self._trajectory.directive,
-            cost=self._cost(),
-            failed=tuple(task.failed.values()),
+            replans=self.trajectory.replans,
+            prev_directive=self.trajectory.directive,
             amended=task.amended,
+            language=task.spec.language,
         )
+        return Standing(result, task.spec.intent, tuple(task.failed.values()), bool(task.spec.images))
 
     def _finish(self, task: _Task, result: FinalResult, cause: Envelope, lessons: Iterable[Lesson] = ()) -> None:
         """The end is decided; the result goes out when the gate has settled the task's difference."""
         if not task.ended:
             task.ended = True
             self._teach(task, lessons, cause)
-            task.closing = _Closing(self._equipping.told(result), cause)
-            self._port.publish(_ending(result, task, may_ask=result.stopped_by not in _NOBODY_ASKED), cause=cause)
+            spent = {"elapsed_ms": round(self.watch.elapsed_ms()), "tool_calls": result.cost.tool_calls}
+            without = (NotAgreed(what=self._not_agreed),) if self._not_agreed else ()
+            ended = {"cost": self.spent().model_copy(update=spent), "facts": (*result.facts, *without)}
+            result = result.model_copy(update=ended)
+            task.closing = result, cause
+            self.port.publish(_ending(result, task, may_ask=result.stopped_by not in _NOBODY_ASKED), cause=cause)
 
     def _close(self, task: _Task, settled: Settled) -> None:
-        closing, task.closing = task.closing, None
-        if closing is not None:
-            self._port.publish(closing.result.model_copy(update={"changes": settled}), cause=closing.cause)
+        if task.closing is not None:
+            result, cause = task.closing
+            task.closing = None
+            self.port.publish(result.model_copy(update={"changes": settled}), cause=cause)
 
     def _teach(self, task: _Task, lessons: Iterable[Lesson], cause: Envelope) -> None:
-        if self._memory is not None:
-            self._memory.teach(lessons, task.spec.intent, cause)
+        if self.memory is not None:
+            self.memory.teach(lessons, task.spec.intent, cause)
 
     # --- stopping -------------------------------------------------------------------------------------------
 
     def _halt(self, task: _Task, why: StoppedBy, reason: str, cause: Envelope) -> None:
         if task.halted is None:
             task.halted = Halt(stopped_by=why, reason=reason)
-            self._port.publish(task.halted, cause=cause)
+            self.port.publish(task.halted, cause=cause)
 
     async def _on_failure(self, task: _Task, failure: RoleFailure, cause: Envelope) -> None:
         """Asks R4b for what matched; when R4b itself failed, ends with what it said last.
@@ -345,9 +333,8 @@ class Solver:
         R7's own second failure leaves only the bare truth.
         """
         if failure.role is Role.SOLVER and task.halted is not None:
-            self._finish(
-                task, self._endings.bare(self._standing(task, self._measure(measure(task.last))), failure), cause
-            )
+            standing = self._standing(task, self._measure(measure(task.last)))
+            self._finish(task, self.endings.bare(standing, failure), cause)
             return
         if failure.role is not Role.META_VALIDATOR:
             self._halt(task, failure.stopped_by, failure.reason, cause)
@@ -361,22 +348,22 @@ class Solver:
 
     async def _guard_time(self) -> None:
         while self._task is None or self._time_left() > 0:
-            await self._clock.sleep(max(0.01, min(_TIME_STEP, self._time_left())))
+            await self.clock.sleep(max(0.01, min(_TIME_STEP, self._time_left())))
         task = self._task
         if not task.ended:
-            self._halt(task, StoppedBy.TIME, f"{self._budget_ms / 1_000:g} s", task.cause)
-            await self._clock.sleep(_HALT_GRACE)
+            self._halt(task, StoppedBy.TIME, f"{self.budget_ms / 1_000:g} s", task.cause)
+            await self.clock.sleep(_HALT_GRACE)
         if not task.ended:
             await self._stop(task, StoppedBy.TIME, task.cause)
 
     def _time_left(self) -> float:
-        return (self._budget_ms - self._watch.elapsed_ms()) / 1_000
+        return (self.budget_ms - self.watch.elapsed_ms()) / 1_000
 
     def _cap_budget(self, task: _Task, plan: Plan) -> None:
         """A deadline counts from the request: time that was spent on asking a person does not use it up."""
         if plan.deadline is not None:
             whole = (plan.deadline - task.cause.at).total_seconds() * 1_000
-            self._budget_ms = max(1.0, min(self._budget_ms, whole))
+            self.budget_ms = max(1.0, min(self.budget_ms, whole))
 
 
 def _why(task: _Task, decision: Decision) -> StoppedBy:

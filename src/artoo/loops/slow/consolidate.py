@@ -12,9 +12,10 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from artoo.contracts.errors import BudgetExhausted, ModelError
-from artoo.contracts.memory import Level, Megram, MegramState, MemoryAction, Origin, SOPDraft
+from artoo.contracts.memory import Level, MegramState, MemoryAction, Origin, SOPDraft
 from artoo.contracts.tags import Pair, is_wide
-from artoo.control.potentials import RULE, holds_as_such, promotable, promotion_scale
+from artoo.control.potentials import RULE, Stimulus, holds_as_such, promotable, promotion_scale
+from artoo.loops.lesson import Lesson
 from artoo.loops.slow.bankrupt import FALSE
 from artoo.loops.slow.passing import Pass, changed
 from artoo.ports.dream import Cluster
@@ -61,10 +62,11 @@ async def _promote(work: Pass, pair: Pair) -> int:
         work.findings.drafts_skipped += 1
         await work.store.set_mark(tried, work.clock.now().isoformat())
         return 1
-    rule = _rule(work, cluster, sign, draft)
-    await work.store.store(rule, mark, repr(cluster.attention))
+    content = draft.rule if not draft.reason else f"{draft.rule} ({draft.reason})"
+    lesson = Lesson(pair, MegramState.CONSOLIDATED, Stimulus(RULE, sign, 0.0), content, Level.COMMON_SENSE)
+    sources = tuple(megram.id for megram in cluster.megrams)
+    rule = await work.keep(lesson, Origin(sources=sources), mark, repr(cluster.attention))
     await work.count(PROMOTED)
-    work.wrote(rule)
     kind = "best practice" if sign > 0 else "constraint"
     reason = f"{kind}: attention {cluster.attention:.1f}, decision {cluster.decision:+.1f}"
     work.findings.promoted.append(changed(rule, reason))
@@ -95,20 +97,3 @@ async def _worded(work: Pass, cluster: Cluster) -> SOPDraft | None:
         return await work.draft(cluster)
     except (ModelError, BudgetExhausted):
         return None
-
-
-def _rule(work: Pass, cluster: Cluster, sign: float, draft: SOPDraft) -> Megram:
-    content = draft.rule if not draft.reason else f"{draft.rule} ({draft.reason})"
-    return Megram(
-        id=work.ids.new(),
-        level=Level.COMMON_SENSE,
-        created_at=work.clock.now(),
-        space=cluster.pair.space,
-        entity=cluster.pair.entity,
-        content=content,
-        state=MegramState.CONSOLIDATED,
-        f=RULE,
-        sigma=sign,
-        k=0.0,
-        origin=Origin(sources=tuple(megram.id for megram in cluster.megrams)),
-    )

@@ -6,16 +6,17 @@ wrong thing, and whoever plans it next is told.
 
 from __future__ import annotations
 
-from artoo.contracts.memory import Level, Megram, MegramState, Origin
+from artoo.contracts.memory import Level, MegramState, Origin
 from artoo.contracts.tags import CELL_6, LOCAL, Pair
 from artoo.control.potentials import BIAS
+from artoo.loops.lesson import Lesson
 from artoo.loops.slow.passing import Pass, changed
-from artoo.ports.dream import Cluster
 
 INTENTS = 200
 ROUNDS = 24
 SYSTEMATIC = 3
 """Tasks of one intent, within what is remembered, from which on it is no accident."""
+_TOLD = "results looked nearer although the approach was wrong; criteria that code can check would tell"
 
 
 async def doubt(work: Pass) -> None:
@@ -27,25 +28,9 @@ async def doubt(work: Pass) -> None:
         before = await work.store.mark(mark)
         if len(tasks) < max(SYSTEMATIC, 2 * int(before or 0)):
             continue
-        note = _note(work, cluster, len(tasks))
-        await work.store.store(note, mark, str(len(tasks)))
-        work.wrote(note)
+        content = f"In {len(tasks)} such tasks {_TOLD}"
+        pair = Pair(cluster.pair.entity, LOCAL)
+        lesson = Lesson(pair, MegramState.CONSOLIDATED, BIAS, content, Level.KNOWLEDGE)
+        sources = tuple(megram.id for megram in cluster.megrams)
+        note = await work.keep(lesson, Origin(sources=sources), mark, str(len(tasks)))
         work.findings.biases.append(changed(note, f"{len(tasks)} tasks came nearer by a wrong approach"))
-
-
-def _note(work: Pass, cluster: Cluster, tasks: int) -> Megram:
-    pair = Pair(cluster.pair.entity, LOCAL)
-    return Megram(
-        id=work.ids.new(),
-        level=Level.KNOWLEDGE,
-        created_at=work.clock.now(),
-        space=pair.space,
-        entity=pair.entity,
-        content=f"In {tasks} such tasks results looked nearer although the approach was wrong; criteria that code"
-        " can check would tell",
-        state=MegramState.CONSOLIDATED,
-        f=BIAS.f,
-        sigma=BIAS.sigma,
-        k=BIAS.k,
-        origin=Origin(sources=tuple(megram.id for megram in cluster.megrams)),
-    )

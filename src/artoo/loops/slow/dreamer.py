@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from artoo.contracts.base import Contract
@@ -23,6 +24,7 @@ STEPS: tuple[Callable[[Pass], Awaitable[None]], ...] = (forget, bankrupt, consol
 _TICK = 1.0
 
 
+@dataclass(slots=True, eq=False)
 class Dreamer:
     """Runs passes: every five minutes, and a settle delay after a task ended.
 
@@ -31,25 +33,14 @@ class Dreamer:
     tasks or by a crash, goes on from its cursors.
     """
 
-    def __init__(
-        self,
-        store: DreamStore,
-        clock: Clock,
-        ids: Ids,
-        *,
-        publish: Callable[[Contract], object],
-        busy: Callable[[], bool],
-        draft: Draft | None = None,
-        limits: DreamLimits | None = None,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._ids = ids
-        self._publish = publish
-        self._busy = busy
-        self._draft = draft
-        self._limits = limits if limits is not None else DreamLimits()
-        self._nudged = False
+    store: DreamStore
+    clock: Clock
+    ids: Ids
+    publish: Callable[[Contract], object]
+    busy: Callable[[], bool]
+    draft: Draft | None = None
+    limits: DreamLimits = field(default_factory=DreamLimits)
+    _nudged: bool = field(default=False, init=False)
 
     def nudge(self) -> None:
         """A task has ended: dream after the settle delay instead of after the interval."""
@@ -66,20 +57,20 @@ class Dreamer:
 
         While somebody else dreams over the same store it says so, to its caller and not on the stream.
         """
-        dream_id, started_at = self._ids.new(), self._clock.now()
+        dream_id, started_at = self.ids.new(), self.clock.now()
         try:
-            async with self._store.turn():
+            async with self.store.turn():
                 report = await self._pass(dream_id, started_at)
         except DreamingElsewhere as other:
             return DreamReport(dream_id=dream_id, started_at=started_at, finished=False, error=str(other))
         except MemoryStoreError as failure:
             report = DreamReport(dream_id=dream_id, started_at=started_at, finished=False, error=str(failure))
-        self._publish(report)
+        self.publish(report)
         return report
 
     async def _pass(self, dream_id: str, started_at: datetime) -> DreamReport:
-        started = self._clock.monotonic()
-        work = Pass(self._store, self._clock, self._ids, self._limits, self._busy, self._publish, self._draft)
+        started = self.clock.monotonic()
+        work = Pass(self.store, self.clock, self.ids, self.limits, self.busy, self.publish, self.draft)
         error: str | None = None
         try:
             for step in STEPS:
@@ -88,21 +79,21 @@ class Dreamer:
             work.findings.finished = False
         except MemoryStoreError as failure:
             error = str(failure)
-        duration_ms = round((self._clock.monotonic() - started) * 1_000)
+        duration_ms = round((self.clock.monotonic() - started) * 1_000)
         report = work.findings.report(dream_id, started_at, duration_ms, error)
         return report if error is not None else await self._kept(report)
 
     async def _kept(self, report: DreamReport) -> DreamReport:
         try:
-            await self._store.keep_report(report)
+            await self.store.keep_report(report)
         except MemoryStoreError as failure:
             return report.model_copy(update={"error": str(failure), "finished": False})
         return report
 
     async def _until_due(self) -> None:
-        due = self._clock.monotonic() + self._limits.interval
-        while self._clock.monotonic() < due:
+        due = self.clock.monotonic() + self.limits.interval
+        while self.clock.monotonic() < due:
             if self._nudged:
                 self._nudged = False
-                due = min(due, self._clock.monotonic() + self._limits.settle)
-            await self._clock.sleep(min(_TICK, self._limits.settle))
+                due = min(due, self.clock.monotonic() + self.limits.settle)
+            await self.clock.sleep(min(_TICK, self.limits.settle))

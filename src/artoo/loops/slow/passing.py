@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
 
 from artoo.contracts.base import Contract
-from artoo.contracts.memory import DreamReport, Megram, MemoryChange, MemoryWritten, SOPDraft
+from artoo.contracts.memory import DreamReport, Megram, MemoryChange, MemoryWritten, Origin, SOPDraft
+from artoo.loops.lesson import Lesson
 from artoo.ports.clock import Clock
 from artoo.ports.dream import Cluster, DreamStore
 from artoo.ports.ids import Ids
@@ -61,23 +62,11 @@ class Findings:
 
     def report(self, dream_id: str, started_at: datetime, duration_ms: int, error: str | None) -> DreamReport:
         """The finished report; lists are cut to the first twenty."""
-        return DreamReport(
-            dream_id=dream_id,
-            started_at=started_at,
-            examined=self.examined,
-            forgotten=self.forgotten,
-            demoted=tuple(self.demoted[:EXAMPLES]),
-            promoted=tuple(self.promoted[:EXAMPLES]),
-            hypotheses=tuple(self.hypotheses[:EXAMPLES]),
-            proposals=tuple(self.proposals[:EXAMPLES]),
-            forgotten_examples=tuple(self.forgotten_examples[:EXAMPLES]),
-            biases=tuple(self.biases[:EXAMPLES]),
-            scale=self.scale,
-            drafts_skipped=self.drafts_skipped,
-            duration_ms=duration_ms,
-            finished=self.finished and error is None,
-            error=error,
-        )
+        found: dict[str, object] = {each.name: getattr(self, each.name) for each in fields(self)}
+        lists = (each.name for each in fields(self) if each.default is MISSING)
+        cut = {name: getattr(self, name)[:EXAMPLES] for name in lists}
+        ended = {"dream_id": dream_id, "started_at": started_at, "duration_ms": duration_ms, "error": error}
+        return DreamReport.model_validate({**found, **cut, **ended, "finished": self.finished and error is None})
 
 
 @dataclass(slots=True)
@@ -117,9 +106,12 @@ class Pass:
         """It has happened once more."""
         await self.store.set_mark(f"tally:{name}", str(await self.tally(name) + 1))
 
-    def wrote(self, megram: Megram) -> None:
-        """Tells the stream about a megram of the Dreamer's making."""
+    async def keep(self, lesson: Lesson, origin: Origin, mark: str, value: str) -> Megram:
+        """Stores what the Dreamer has learnt and a mark, both or neither, and tells the stream."""
+        megram = lesson.megram(self.ids.new(), self.clock.now(), origin)
+        await self.store.store(megram, mark, value)
         self.publish(MemoryWritten.of(megram))
+        return megram
 
 
 def changed(megram: Megram, reason: str) -> MemoryChange:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from artoo.contracts.memory import Megram, MegramState, Origin
+from artoo.contracts.memory import MegramState, Origin
 from artoo.contracts.tags import Pair
 from artoo.control.potentials import HYPOTHESIS
+from artoo.loops.lesson import Lesson
 from artoo.loops.slow.passing import Pass, changed
 
 INTENTS = 200
@@ -29,9 +30,9 @@ async def transfer(work: Pass) -> None:
         mark = f"hypothesis:{intent}|{tool}"
         if await work.store.mark(mark) is not None:
             continue
-        megram = _hypothesis(work, intent, tool, score)
-        await work.store.store(megram, mark, megram.id)
-        work.wrote(megram)
+        told = f"Hypothesis, untested: {tool} may serve {intent}; it served similar intents ({score:.2f})."
+        lesson = Lesson(Pair(f"intent:{intent}", f"tool:{tool}"), MegramState.HYPOTHESIS, HYPOTHESIS, told)
+        megram = await work.keep(lesson, Origin(hypothesis=True), mark, "made")
         work.findings.hypotheses.append(changed(megram, f"score {score:.2f}"))
         left -= 1
 
@@ -55,19 +56,3 @@ def guesses(worked: Mapping[str, frozenset[str]]) -> list[tuple[float, str, str]
 
 def _similarity(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / math.sqrt(len(one) * len(other))
-
-
-def _hypothesis(work: Pass, intent: str, tool: str, score: float) -> Megram:
-    pair = Pair(f"intent:{intent}", f"tool:{tool}")
-    return Megram(
-        id=work.ids.new(),
-        created_at=work.clock.now(),
-        space=pair.space,
-        entity=pair.entity,
-        content=f"Hypothesis, untested: {tool} may serve {intent}; it served similar intents ({score:.2f}).",
-        state=MegramState.HYPOTHESIS,
-        f=HYPOTHESIS.f,
-        sigma=HYPOTHESIS.sigma,
-        k=HYPOTHESIS.k,
-        origin=Origin(hypothesis=True),
-    )

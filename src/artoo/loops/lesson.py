@@ -1,0 +1,37 @@
+"""A megram before it is stored: what it is about, what it is worth, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from artoo.contracts.memory import Level, Megram, MegramState, Origin, StoredLevel
+from artoo.contracts.tags import Pair
+from artoo.control.potentials import Stimulus
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What R7 or the Dreamer has learnt."""
+
+    pair: Pair
+    state: MegramState
+    stimulus: Stimulus
+    content: str
+    level: StoredLevel = Level.MEGRAM
+
+    def megram(self, megram_id: str, at: datetime, origin: Origin) -> Megram:
+        """The megram, with where it comes from."""
+        return Megram(
+            id=megram_id,
+            level=self.level,
+            created_at=at,
+            space=self.pair.space,
+            entity=self.pair.entity,
+            content=self.content,
+            state=self.state,
+            f=self.stimulus.f,
+            sigma=self.stimulus.sigma,
+            k=self.stimulus.k,
+            origin=origin,
+        )
