@@ -192,26 +192,28 @@ def test_what_becomes_hidden_later_is_closed(tier: str, world: World) -> None:
     sandbox = any_tier(tier, world)
     lay(world.home, ["docs/a", ".ssh/id", "notes.txt"])
     view = views_in(sandbox, world.artoo_home)("task-1", world.roots)
-    made = "cd ~; mkdir .own .both; echo x | tee .own/x .both/x .file .other; ln -s docs .link"
+    made = "cd ~; mkdir .own .both .turned; echo x | tee .own/x .both/x .turned/x .file .other; ln -s docs .link"
     names = [f"{one}/secret" for one in (".new", ".own", ".both", ".link", ".ssh", "docs")] + [".file", ".late"]
 
     def read() -> set[str]:
         listed = " ".join(names)
         script = (
-            f"cd ~; for one in {listed}; do grep -sq CANARY $one && echo $one; done; cat docs/a notes.txt | wc -l"
+            f"cd ~; for one in {listed}; do grep -sq CANARY $one && echo $one; done; cat docs/a notes.txt | wc -l;"
+            "grep -s x .own/x .both/x .turned/x .file .other; true"
         )
         run = asyncio.run(view.run(Program(("bash", "-c", script))))
         assert run.exit_code == 0, run.stderr.text
         return set(run.stdout.text.split())
 
+    own = {f"{one}:x" for one in (".own/x", ".both/x", ".turned/x", ".file", ".other")}
     first_run = asyncio.run(view.run(Program(("bash", "-c", made))))
     assert first_run.exit_code == 0, first_run.stderr.text
-    assert read() == {"2"}
-    lay(world.home, [*names[:5], ".file", ".late"])
+    assert read() == {"2", *own}
+    lay(world.home, [*names[:5], ".file", ".late", ".turned"])
     (world.home / ".other").mkdir()
     seen = read()
     asyncio.run(view.close())
-    assert not seen & set(names)
+    assert not seen & {*names, *own}
     if tier == "bubblewrap":
         assert seen == {"2"}
 

@@ -8,7 +8,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +25,14 @@ from artoo.world.process_tree import descendants
 from artoo.world.stage import Layer, Stage
 from artoo.world.status import StatusPipe, parent_of, stands
 from artoo.world.steps import run_from_memory
-from artoo.world.watch import watch_tree
+from artoo.world.watch import room, watch_tree
 
 _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
 _SHARED_MEMORY = 512 * MIB
-_FOUND = ("--dev-bind", "/", "/", "--proc", "/proc", "--remount-ro", "/proc")
-"""All files as they were laid ahead, and a /proc of the command's own processes."""
+_PROC = "/../oldroot/proc"
+_FOUND = ("--proc", _PROC, "--remount-ro", _PROC, "--dev-bind", "/", "/")
+"""All files as they were laid ahead, and a /proc of the command's own processes: laid where the files still are
+once, for bubblewrap reads the whole table of mounts four times here."""
 _STOP_SECONDS = 0.2
 """The longest wait for a stopped program to stand still; it takes microseconds where a processor is free."""
 
@@ -74,7 +76,7 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
         if request.hosts:
             door = doors.enter_context(joined_door(status.known, user_namespace=variant.user_namespace))
         env = {**view.env, "PWD": str(request.cwd)}
-        command, entry = doors.enter_context(entered(_writable(view), request.argv, request.limits, env))
+        entry = doors.enter_context(entered(_writable(view), request.argv, request.limits, env))
         argv = (
             str(variant.program),
             *_isolation(variant),
@@ -82,16 +84,17 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
             *("--json-status-fd", str(status.write), "--seccomp", str(filter_fd)),
             *(_FOUND if variant.ahead else _file_system(view)),
             *("--chdir", str(request.cwd), "--"),
-            *command,
+            *entry.argv,
         )
-        given = (status.write, filter_fd, *entry)
+        given = (status.write, filter_fd, *entry.descriptors)
         if variant.ahead:
             first = 1 + max(*given, *(() if door is None else door.descriptors))
-            argv, given = doors.enter_context(_behind(variant, view, argv, given, first))
+            argv, given = doors.enter_context(_behind(variant, view, (argv, entry.env), given, first))
         watched = (*(layer.upper for layer in stage.layers), request.scratch or stage.scratch)
+        before = room(watched)
 
         async def watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
-            await watch_tree(status.leader, watched, request.limits, group, stop)
+            await watch_tree(status.leader, watched, request.limits, before, group, stop)
 
         def end(process: asyncio.subprocess.Process) -> None:
             leader = status.leader()
@@ -101,7 +104,7 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
                 _end_early(process)
 
         yield (
-            Confined(argv, view.env, Path("/"), given, end, watch, writes=watched, door=door),
+            Confined(argv, entry.env, Path("/"), given, end, watch, writes=watched, door=door),
             status,
         )
     finally:
@@ -112,17 +115,21 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
 
 @contextmanager
 def _behind(
-    variant: BubblewrapVariant, view: View, argv: tuple[str, ...], given: tuple[int, ...], first: int
+    variant: BubblewrapVariant,
+    view: View,
+    program: tuple[tuple[str, ...], Mapping[str, str]],
+    given: tuple[int, ...],
+    first: int,
 ) -> Generator[tuple[tuple[str, ...], tuple[int, ...]], None, None]:
-    """What to start instead of `argv` so that it finds the view laid; what it must be given."""
-    program = laid_ahead(
+    """What to start instead of `program` so that it finds the view laid; what it must be given."""
+    laid = laid_ahead(
         view,
-        argv,
+        *program,
         shared_memory=_shared_memory(view),
         user_namespace=variant.user_namespace,
         first_descriptor=first + 1,
     )
-    with run_from_memory(program, "artoo-view") as descriptor:
+    with run_from_memory(laid, "artoo-view") as descriptor:
         yield (f"/proc/self/fd/{descriptor}",), (*given, descriptor)
 
 
@@ -156,6 +163,9 @@ def _isolation(variant: BubblewrapVariant) -> Iterator[str]:
 
 def _file_system(view: View) -> Iterator[str]:
     request, stage = view.request, view.stage
+    stage.make_covers()
+    for layer in stage.layers:
+        layer.make_mount_points()
     yield from ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
     yield from ("--perms", "1777", "--size", str(_shared_memory(view)))
     yield from ("--tmpfs", "/dev/shm", "--remount-ro", "/dev", "--remount-ro", "/proc")
@@ -200,17 +210,17 @@ def _overlay(layer: Layer) -> Iterator[str]:
     yield from ("--overlay", str(layer.upper), str(layer.work), f"/../oldroot{over}", "--bind", over, root)
 
 
-def _hide(hidden: Sequence[Path], stage: Stage) -> Iterator[str]:
+def _hide(hidden: Sequence[str], stage: Stage) -> Iterator[str]:
     """Covers each by nothing that can be read or written.
 
     bubblewrap reads the whole table of mounts for each bind and remount, but not for an overlay, which without an
     upper layer is read-only by itself: so files come first, while the table is short, and directories after them.
     """
-    directories = [path for path in hidden if path.is_dir()]
+    directories = [path for path in hidden if os.path.isdir(path)]
     for path in hidden:
         if path not in directories:
-            yield from ("--ro-bind", str(stage.empty_file), str(path))
+            yield from ("--ro-bind", str(stage.empty_file), path)
     for path in directories:
         for empty in (stage.empty_directory, stage.void):
             yield from ("--overlay-src", str(empty))
-        yield from ("--ro-overlay", str(path))
+        yield from ("--ro-overlay", path)

@@ -22,6 +22,7 @@ from threading import Lock
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Limits, RunStatus
 from artoo.world.cgroup_place import Place, find_place
+from artoo.world.mounts import in_memory
 
 _NAME = "artoo-command-"
 _JOIN = 'echo 0 > "$0" && exec "$@"'
@@ -96,16 +97,19 @@ class Group:
 
 
 @asynccontextmanager
-async def grouped(limits: Limits, in_memory: int) -> AsyncGenerator[Group | None]:
-    """A group for one command, None where there is no place for one. At the end nothing of it lives."""
-    found = await asyncio.to_thread(place)
+async def grouped(limits: Limits, writes: tuple[Path, ...]) -> AsyncGenerator[Group | None]:
+    """A group for one command, None where there is no place for one. At the end nothing of it lives.
+
+    `writes`: the directories that count for its disk limit, which in memory are charged to the group too.
+    """
+    found = _place[0] if _place else await asyncio.to_thread(place)
     if found.parent is None:
         yield None
         return
     group, lock = await asyncio.to_thread(_made, found.parent)
     try:
         try:
-            group.limit(limits, in_memory)
+            group.limit(limits, limits.disk_bytes if in_memory(writes) else 0)
         except OSError as error:
             raise SandboxError(f"the limits of {group.path} cannot be set: {error.strerror}") from error
         yield group

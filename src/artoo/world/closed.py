@@ -45,12 +45,10 @@ class ClosedHome:
     targets: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, roots: Roots, home: Path | None = None) -> ClosedHome:
-        """That of `roots`, or another one of this machine, of which only programs are open."""
-        own = os.path.realpath(roots.home if home is None else home)
-        meant = (roots.project, roots.workspace, *roots.opened.paths)
-        chosen = {os.path.realpath(path) for path in meant}
-        return cls(own, tuple(sorted({*open_in_home(own), *_below(own, chosen)})), tuple(_targets(own, roots)))
+    def of(cls, home: str, chosen: Iterable[str], roots: Roots) -> ClosedHome:
+        """That of a home (real), the task's or another one. `chosen` is open there besides programs."""
+        opened = {*open_in_home(home), *_below(home, chosen)}
+        return cls(home, tuple(sorted(opened)), tuple(_targets(home, roots)))
 
     def covers(self, path: str) -> bool:
         """Whether a real path lies in the hidden part and is not open."""
@@ -89,8 +87,9 @@ class Closed:
 
     @classmethod
     def of(cls, roots: Roots) -> Closed:
-        own = ClosedHome.of(roots)
-        return cls(roots, (own, *(ClosedHome.of(roots, other) for other in _other_homes(own.home))))
+        own = os.path.realpath(roots.home)
+        chosen = tuple(map(os.path.realpath, (roots.project, roots.workspace, *roots.opened.paths)))
+        return cls(roots, tuple(ClosedHome.of(home, chosen, roots) for home in (own, *_other_homes(own))))
 
     def covers(self, path: str) -> bool:
         """Whether a real path is out of reach."""
@@ -108,14 +107,14 @@ class Closed:
             yield from _around(place, ways)
 
 
-def closed_paths(roots: Roots, artoo_home: Path, hide: Iterable[Path] = ()) -> tuple[Path, ...]:
+def closed_paths(roots: Roots, artoo_home: Path, hide: Iterable[Path] = ()) -> tuple[str, ...]:
     """Everything on this machine that a command must not read: real paths, links followed.
 
     With `roots.layer` project and workspace are copies in artoo's own home: then everything beside the way to its
     trees is named instead of the whole.
     """
     artoo = (artoo_home,) if roots.layer is None else _beside(artoo_home.resolve(), roots.layer)
-    return tuple(map(Path, dict.fromkeys((*_existing((*artoo, *hide)), *Closed.of(roots).paths()))))
+    return tuple(dict.fromkeys((*_existing((*artoo, *hide)), *Closed.of(roots).paths())))
 
 
 def _around(path: str, ways: PathSet) -> Iterator[str]:
@@ -166,14 +165,14 @@ def _never_closed(roots: Roots) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=8)
-def _other_homes(own: str) -> tuple[Path, ...]:
+def _other_homes(own: str) -> tuple[str, ...]:
     """The homes of people (and root) in the machine's own list, but for this one."""
     try:
         import pwd
     except ImportError:  # a system without such a list
         return ()
     homes = {os.path.realpath(one.pw_dir) for one in pwd.getpwall() if one.pw_uid == 0 or one.pw_uid >= 1000}
-    return tuple(Path(home) for home in sorted(homes) if home not in (own, "/") and os.path.isdir(home))
+    return tuple(home for home in sorted(homes) if home not in (own, "/") and os.path.isdir(home))
 
 
 def _beside(artoo_home: Path, layer: Path) -> Iterator[Path]:

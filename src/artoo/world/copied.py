@@ -52,9 +52,12 @@ class CopyRunner:
         """See `runner.Runner`."""
         return on_disk
 
-    async def run_over(self, request: SandboxRequest, stage: Stage, home: Path) -> Over:
+    def prepare(self, request: SandboxRequest, stage: Stage, home: Path) -> PreparedCopies:
         """See `runner.Runner`."""
-        mirrors = await asyncio.to_thread(self._followed, request, stage, home)
+        return PreparedCopies(self, request, stage, home, self._followed(request, stage, home))
+
+    async def run_over(self, request: SandboxRequest, stage: Stage, home: Path, mirrors: list[Mirror]) -> Over:
+        """Runs a command in copies that are as the view is."""
         ways = [(layer.root, mirror.place) for layer, mirror in zip(stage.layers, mirrors, strict=True)]
         try:
             over = await self._run(_moved(request, ways, home / "copy"), tuple(place for _, place in ways))
@@ -104,6 +107,24 @@ class CopyRunner:
         """What is in these copies is not known any more: the next command gets fresh ones."""
         for mirror in mirrors:
             self._mirrors.pop(mirror.place, None)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCopies:
+    """A command, and the copies in which it works."""
+
+    runner: CopyRunner
+    request: SandboxRequest
+    stage: Stage
+    home: Path
+    mirrors: list[Mirror]
+
+    async def run(self) -> Over:
+        """See `runner.Prepared`."""
+        return await self.runner.run_over(self.request, self.stage, self.home, self.mirrors)
+
+    def discard(self) -> None:
+        """See `runner.Prepared`. The copies are what the view shows, and stay."""
 
 
 def _write_changes(layers: tuple[Layer, ...], mirrors: list[Mirror]) -> None:

@@ -26,11 +26,12 @@ import struct
 import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.ports.sandbox import Limits
 from artoo.world.limits import limited
-from artoo.world.steps import FORK, RESULT, Block, Steps, run_from_memory, supported
+from artoo.world.steps import FORK, RESULT, Block, Steps, program, run_from_memory, supported
 
 NAME = "artoo-entry"
 """Of the file in memory that bubblewrap starts."""
@@ -45,20 +46,29 @@ _ANY = tuple(set(range(1, 64)) - {errno.E2BIG, errno.ENOMEM})
 """A program that cannot be started is the shell's to start, or to explain; what it cannot either is not tried."""
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What to start inside, and the descriptors and variables that it needs."""
+
+    argv: tuple[str, ...]
+    descriptors: tuple[int, ...]
+    env: Mapping[str, str]
+
+
 @contextmanager
 def entered(
     directories: Sequence[str], argv: tuple[str, ...], limits: Limits, env: Mapping[str, str]
-) -> Generator[tuple[tuple[str, ...], tuple[int, ...]], None, None]:
-    """What to start inside for `argv`, and the descriptors that it needs. `env`: all that the command is to see."""
+) -> Generator[Entry, None, None]:
+    """The way into the sandbox for `argv`. `env`: all that the command is to see."""
     with _heard() as here:
         if not supported():
             # By descriptor, for its own file may lie where the command sees something else: below a private /tmp.
             with run_from_memory(_LAUNCHER.read_bytes(), NAME) as descriptor:
                 before = (sys.executable, "-I", "-S", f"/proc/self/fd/{descriptor}", "enter", str(here))
-                yield (*before, *directories, "", *limited(argv, limits)), (descriptor, here)
+                yield Entry((*before, *directories, "", *limited(argv, limits)), (descriptor, here), env)
             return
-        with run_from_memory(_steps(directories, argv, limits, env, here).program(), NAME) as descriptor:
-            yield (f"/proc/self/fd/{descriptor}",), (descriptor, here)
+        with run_from_memory(program(_steps(directories, argv, limits, env, here).part()), NAME) as descriptor:
+            yield Entry((f"/proc/self/fd/{descriptor}",), (descriptor, here), {})
 
 
 @contextmanager

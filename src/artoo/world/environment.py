@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from artoo.ports.sandbox import SandboxRequest
 from artoo.redaction import holds_secret
@@ -61,6 +62,7 @@ QUIET: Mapping[str, str] = {
 """Settings under which ordinary programs leave no history and no cache behind, and ask nothing."""
 
 
+@lru_cache(maxsize=512)
 def passes(name: str, value: str) -> bool:
     """Whether commands may see a variable of the person's."""
     return bool(_PASSED.fullmatch(name)) and not _WITH_CREDENTIALS.search(value) and not holds_secret(value)

@@ -17,7 +17,7 @@ from artoo.world.limits import limited
 from artoo.world.process import Confined, kill_quietly
 from artoo.world.process_tree import descendants
 from artoo.world.status import StatusPipe
-from artoo.world.watch import watch_tree
+from artoo.world.watch import room, watch_tree
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 
@@ -75,9 +75,10 @@ def launched(
     try:
         os.write(config, json.dumps(asdict(plan)).encode())
         os.lseek(config, 0, os.SEEK_SET)
+        before = room(watched)
 
         async def watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
-            await watch_tree(status.leader, watched, limits, group, stop)
+            await watch_tree(status.leader, watched, limits, before, group, stop)
 
         def end(process: asyncio.subprocess.Process) -> None:
             for pid in descendants(process.pid):

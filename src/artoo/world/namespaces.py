@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,6 +25,7 @@ def confine(view: View) -> Generator[tuple[Confined, StatusPipe], None, None]:
     """The program that runs the view's request in namespaces of its own."""
     request, stage = view.request, view.stage
     roots = tuple(str(layer.root) for layer in stage.layers)
+    stage.make_covers()
     plan = LaunchPlan(
         mode="namespaces",
         argv=limited(request.argv, request.limits),
@@ -35,7 +35,7 @@ def confine(view: View) -> Generator[tuple[Confined, StatusPipe], None, None]:
         writable=(*roots, "/tmp", "/var/tmp"),
         layers=tuple(_launched(layer) for layer in stage.layers),
         bound=view.bound,
-        hidden=tuple(os.fspath(path) for path in view.hidden),
+        hidden=view.hidden,
         scratch=str(request.scratch or stage.scratch),
         empty=str(stage.empty_file),
         shared_memory=min(_SHARED_MEMORY, request.limits.memory_bytes),

@@ -7,7 +7,7 @@ import os
 import sys
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +29,7 @@ from artoo.world.process import Confined, Ended
 from artoo.world.runner import Over, run_of
 from artoo.world.scan import scan
 from artoo.world.stage import Stage, choose_stage_home, make_stage, memory_stage_home, overlay_roots
+from artoo.world.threads import or_undone
 from artoo.world.view_place import ViewKind
 
 PRIVATE_PLACES = ("/tmp", "/var/tmp", "/run", "/dev/shm")
@@ -61,11 +62,33 @@ class View:
     request: SandboxRequest
     stage: Stage
     env: dict[str, str]
-    hidden: tuple[Path, ...]
+    hidden: tuple[str, ...]
     bound: tuple[str, ...]
 
 
 Driver = Callable[[View], AbstractContextManager[tuple[Confined, SetupReport]]]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedOver:
+    """A command that only has to be started. `missed`: roots that could not be laid under an overlay."""
+
+    request: SandboxRequest
+    program: Confined
+    report: SetupReport
+    missed: tuple[str, ...]
+    opened: ExitStack
+
+    async def run(self) -> Over:
+        """See `runner.Prepared`."""
+        with self.opened:
+            ended = await run_with_network(self.program, self.request)
+            _require_started(ended, self.report)
+        return Over(ended, (*_stopped_by(_status(ended)), *map(_held_read_only, self.missed)))
+
+    def discard(self) -> None:
+        """See `runner.Prepared`."""
+        self.opened.close()
 
 
 class OverlaySandbox:
@@ -97,20 +120,20 @@ class OverlaySandbox:
         """See `ports.sandbox.Sandbox`."""
         stage = await asyncio.to_thread(self._staged, request)
         try:
-            over = await self.run_over(request, stage, stage.base)
+            command = await or_undone(lambda: self.prepare(request, stage, stage.base), PreparedOver.discard)
+            over = await command.run()
             dropped = over.ended.limit is not None
             changes = () if dropped else await asyncio.to_thread(self._changes, request, stage)
         finally:
             await asyncio.to_thread(stage.discard)
         return run_of(self._tier, over, changes)
 
-    async def run_over(self, request: SandboxRequest, stage: Stage, home: Path) -> Over:
+    def prepare(self, request: SandboxRequest, stage: Stage, home: Path) -> PreparedOver:
         """See `runner.Runner`."""
-        view = await asyncio.to_thread(self._around, request, stage)
-        with self._driver(view) as (program, report):
-            ended = await run_with_network(program, request)
-            _require_started(ended, report)
-        return Over(ended, (*_stopped_by(_status(ended)), *_held_read_only(request, stage)))
+        missed = tuple(_missed_roots(request, stage))
+        opened = ExitStack()
+        program, report = opened.enter_context(self._driver(self._around(request, stage, missed)))
+        return PreparedOver(request, program, report, missed, opened)
 
     def roots_to_cover(self, roots: Roots) -> tuple[Path, ...]:
         """The real directories over which this tier can lay a view."""
@@ -129,14 +152,13 @@ class OverlaySandbox:
         effects = scan(stage.layers, request.limits.paths)
         return describe(effects, Places.of(request.roots, self._artoo_home))
 
-    def _around(self, request: SandboxRequest, stage: Stage) -> View:
+    def _around(self, request: SandboxRequest, stage: Stage, missed: tuple[str, ...]) -> View:
         mounts = MountTable.read()
         roots = tuple(layer.root for layer in stage.layers)
         hidden = closed_paths(request.roots, self._artoo_home, (*self._stage_homes, *request.hide))
         env = cleaned(os.environ, request)
         env |= lay_git_extract(str(request.roots.home), request.scratch or stage.scratch, "/tmp")
         env |= network_environment(request.hosts, request.roots.home)
-        missed = tuple(map(str, _missed_roots(request, stage)))
         bound = (*_interpreter(roots), *missed, *inner_mounts(roots, mounts))
         return View(request, stage, env, _visible(hidden, roots), bound)
 
@@ -164,22 +186,19 @@ def _stopped_by(status: RunStatus) -> list[str]:
     return [f"ended: {LIMIT_WORDS[status]}"] if status in LIMIT_WORDS else []
 
 
-def _visible(hidden: tuple[Path, ...], roots: tuple[Path, ...]) -> tuple[Path, ...]:
+@lru_cache(maxsize=8)
+def _visible(hidden: tuple[str, ...], roots: tuple[Path, ...]) -> tuple[str, ...]:
     """Those that a command could see at all; the outermost only, shallow first."""
     in_roots = PathSet(map(str, roots))
-    seen = (path for path in map(str, hidden) if not _PRIVATE.cover(path) or in_roots.cover(path))
-    return tuple(map(Path, outermost(seen)))
+    return outermost(path for path in hidden if not _PRIVATE.cover(path) or in_roots.cover(path))
 
 
-def _held_read_only(request: SandboxRequest, stage: Stage) -> list[str]:
-    return [
-        f"{printable_path(os.fsencode(path))} was read-only: other file systems are mounted in it"
-        for path in _missed_roots(request, stage)
-    ]
+def _held_read_only(missed: str) -> str:
+    return f"{printable_path(os.fsencode(missed))} was read-only: other file systems are mounted in it"
 
 
-def _missed_roots(request: SandboxRequest, stage: Stage) -> list[Path]:
+def _missed_roots(request: SandboxRequest, stage: Stage) -> list[str]:
     """Roots that could not be laid under an overlay: commands fail to write there, and should know why."""
     roots = (request.roots.home, request.roots.workspace, request.roots.project)
-    real = {path.resolve() for path in roots if path.is_dir()}
-    return sorted(path for path in real - {Path("/")} if stage.layer_of(os.fsencode(path)) is None)
+    real = {os.path.realpath(path) for path in roots if os.path.isdir(path)}
+    return sorted(path for path in real - {"/"} if stage.layer_of(os.fsencode(path)) is None)

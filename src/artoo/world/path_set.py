@@ -18,7 +18,11 @@ class PathSet:
 
     def cover(self, path: str) -> bool:
         """Whether `path` is one of them, or lies below one."""
-        return any(one in self._paths for one in _upwards(path))
+        while path not in self._paths:
+            if len(path) <= 1:
+                return False
+            path = path[: path.rfind("/")] or "/"
+        return True
 
     def lie_in(self, path: str) -> bool:
         """Whether `path` is one of them, or one lies below it."""

@@ -16,7 +16,6 @@ from artoo.ports.sandbox import Captured, Limits, RunStatus
 from artoo.world.capture import Capture, OutputBudget, read_all
 from artoo.world.cgroup import Group, grouped
 from artoo.world.edge.doors import Door
-from artoo.world.mounts import in_memory
 
 _GRACE_SECONDS = 5.0
 
@@ -71,8 +70,7 @@ async def run_confined(program: Confined, limits: Limits, stdin: bytes | None, p
 
     `printed` is told of what it writes.
     """
-    files = limits.disk_bytes if in_memory(program.writes) else 0
-    async with grouped(limits, files) as group:
+    async with grouped(limits, program.writes) as group:
         if group is None:
             return await _run(program, limits, stdin, printed, None)
         ended = await _run(_in_group(program, group), limits, stdin, printed, group)

@@ -101,7 +101,7 @@ class ReadOnlyFirst:
         env |= network_environment((), request.roots.home)
         env |= {"TMPDIR": str(scratch), "XDG_CACHE_HOME": str(scratch / ".cache")}
         env |= lay_git_extract(str(request.roots.home), scratch, str(scratch))
-        hidden = closed_paths(request.roots, self._artoo_home, request.hide)
+        hidden = map(Path, closed_paths(request.roots, self._artoo_home, request.hide))
         return ReadOnlyView(request, scratch, env, tuple(path for path in hidden if path != scratch))
 
 

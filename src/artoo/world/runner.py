@@ -38,6 +38,21 @@ def run_of(tier: TierName, over: Over, changes: tuple[Change, ...] = ()) -> View
     )
 
 
+class Prepared(Protocol):
+    """A command for which all is laid out. Either method is called, once."""
+
+    async def run(self) -> Over:
+        """Runs it; what it did is in the stage's layers then.
+
+        Raises SandboxError when it could not be contained, or what it did cannot be told.
+        """
+        ...
+
+    def discard(self) -> None:
+        """Lets go of what was laid out."""
+        ...
+
+
 class Runner(Protocol):
     """A tier as views use it."""
 
@@ -55,10 +70,9 @@ class Runner(Protocol):
         """Where a command's own layer is to lie that may hold `needed` bytes: `on_disk`, or a better place."""
         ...
 
-    async def run_over(self, request: SandboxRequest, stage: Stage, home: Path) -> Over:
-        """Runs a command; what it did is in the stage's layers then. `home`: of the layer below, for what is kept
-        from one command to the next.
+    def prepare(self, request: SandboxRequest, stage: Stage, home: Path) -> Prepared:
+        """All that comes before a command. `home`: of the layer below, for what is kept from one to the next.
 
-        Raises SandboxError when it could not be contained, or what it did cannot be told.
+        Blocking. Raises SandboxError.
         """
         ...

@@ -13,6 +13,7 @@ import platform
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_SET, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
@@ -181,6 +182,7 @@ def supported(machine: str | None = None) -> bool:
     return (machine or platform.machine()) in _ARCHITECTURES
 
 
+@lru_cache(maxsize=4)
 def filter_program(*, machine: str | None = None, without_namespaces: bool = False) -> bytes:
     """The filter, as an array of `struct sock_filter`.
 

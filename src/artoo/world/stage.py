@@ -2,9 +2,10 @@
 
 STAGE/ID/0/up    the upper layer of the first root: what the command wrote
 STAGE/ID/0/work  overlayfs needs it
-STAGE/ID/0/over  where bubblewrap mounts the overlay before it binds that to the root
+STAGE/ID/0/over  where bubblewrap mounts the overlay before it binds that to the root, when it lays the files itself
 STAGE/ID/tmp     the command's /tmp
-STAGE/ID/covers  what is laid over closed places: `file`, `directory`, and `void` (an overlay is made of two)
+STAGE/ID/covers  what is laid over closed places: `file`, `directory`, and `void` (an overlay is made of two); not
+                 when they are laid ahead (`ahead`), which has covers of its own
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Limits, Roots
 from artoo.world.allowance import MOST, Extent
 from artoo.world.mounts import MountTable
-from artoo.world.watch import disk_usage
+from artoo.world.watch import disk_usage, machine_memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ class Layer:
             return None
         return self.upper.with_name("root"), self.upper.with_name("void")
 
+    def make_mount_points(self) -> None:
+        """Those that are named above. Raises OSError (disk full)."""
+        for place in (self.over, *(self.footing or ())):
+            place.mkdir(mode=0o700)
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:
@@ -70,6 +76,13 @@ class Stage:
     def extent(self) -> Extent:
         """How much the upper layers hold."""
         return Extent(*disk_usage((one.upper for one in self.layers), stop_bytes=MOST.size, stop_paths=MOST.paths))
+
+    def make_covers(self) -> None:
+        """Raises OSError (disk full)."""
+        self.covers.mkdir(mode=0o700)
+        self.empty_file.touch(mode=0o000)
+        for empty in (self.empty_directory, self.void):
+            empty.mkdir(mode=0o000)
 
     @property
     def scratch(self) -> Path:
@@ -141,8 +154,7 @@ def choose_stage_home(homes: tuple[Path, ...], needed: int) -> Path:
 def _free_memory() -> int:
     """Bytes that a new file in memory can take: what the system has and what /dev/shm allows."""
     seen = os.statvfs("/dev/shm")
-    fields = (line.split() for line in Path("/proc/meminfo").read_text().splitlines())
-    available = next((int(words[1]) * 1024 for words in fields if words[0] == "MemAvailable:"), 0)
+    (available,) = machine_memory(b"MemAvailable")
     return min(available, seen.f_bavail * seen.f_frsize)
 
 
@@ -179,11 +191,6 @@ def make_stage(
         scratch = home / "tmp"
         scratch.mkdir()
         scratch.chmod(0o1777)
-        covers = home / "covers"
-        covers.mkdir(mode=0o700)
-        (covers / "file").touch(mode=0o000)
-        for empty in ("directory", "void"):
-            (covers / empty).mkdir(mode=0o000)
     except OSError as error:
         raise SandboxError(
             f"cannot prepare a staging area in {base}: {error.strerror}; free space or check its permissions"
@@ -194,8 +201,6 @@ def make_stage(
 def _make_layer(home: Path, root: Path, below: tuple[Path, ...]) -> Layer:
     layer = Layer(root, home / "up", home / "work", below)
     layer.work.mkdir(mode=0o700, parents=True)
-    for place in (layer.over, *(layer.footing or ())):
-        place.mkdir(mode=0o700)
     make_upper(layer.upper, below[0] if below else root)
     return layer
 

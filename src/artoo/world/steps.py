@@ -8,6 +8,9 @@ Two things are more than a call. `RESULT` as an argument (or `Block.result_at`) 
 returned, and `EARLIER` for what the one before that did. `FORK` leaves the parent waiting for the child, whose end
 it makes its own; the child goes on in the list. A call that fails says what it was and the number of the error,
 and ends the program with 126.
+
+A list is made of parts. A part knows only how many calls come before it, so one that says the same for many
+commands is made once.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ _CODE = bytes.fromhex(
     "8b3c24 89f8 83e07f 7408 8db880000000 eb09 c1ef08 81e7ff000000 b8e7000000 0f05"
 )
 _CODE_AT, _CALLS_AT, _DATA_AT, _PAGE = 0x400000, 0x600000, 0x10000000, 0x1000
-_HEADERS = 64 + 3 * 56
+_NOTHING_TO_DO = 39
 _FIELDS, _RESULT_FIELD, _EARLIER_FIELD = 12, 7, 11
 
 
@@ -87,13 +90,34 @@ def run_from_memory(program: bytes, name: str) -> Generator[int, None, None]:
         os.close(descriptor)
 
 
-class Steps:
-    """A list of calls in the making: a table of numbers, and apart from it what these point to."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Calls that are made, beginning as the `begin`th of all, and what they point to, as the `number`th of such."""
 
-    def __init__(self) -> None:
+    begin: int
+    number: int
+    table: bytes
+    data: bytes
+
+    @property
+    def end(self) -> int:
+        """How many calls there are with it."""
+        return self.begin + len(self.table) // (8 * _FIELDS)
+
+
+class Steps:
+    """A part in the making: a table of numbers, and apart from it what these point to.
+
+    `begin` and `number` are those of the part. Its first call takes no result.
+    """
+
+    def __init__(self, begin: int = 0, number: int = 0) -> None:
+        self._begin, self._number = begin, number
+        self._calls_at = _CALLS_AT + 8 * _FIELDS * self._begin
+        self._data_at = _DATA_AT * (self._number + 1)
         self._table: list[int] = []
         self._data = bytearray()
-        self._known: dict[bytes, int] = {}
+        self._known: dict[bytes | tuple[bytes, ...], int] = {}
 
     def call(self, number: int, *arguments: Argument, what: str, allowed: tuple[int, ...] = ()) -> None:
         """Adds a call. `what` is said when it fails, but for the `allowed` errors (numbers below 64)."""
@@ -106,8 +130,7 @@ class Steps:
             elif isinstance(argument, bytes):
                 table[field] = self._shared(argument + b"\0")
             elif isinstance(argument, tuple):
-                addresses = (*(self._shared(one + b"\0") for one in argument), 0)
-                table[field] = self._added(struct.pack(f"<{len(addresses)}Q", *addresses))
+                table[field] = self._listed(argument)
             elif isinstance(argument, Block):
                 table[field] = self._added(argument.content)
                 if argument.result_at is not None:
@@ -115,21 +138,24 @@ class Steps:
             else:
                 table[field] = _NOTHING
                 before = (1, _RESULT_FIELD) if argument is RESULT else (2, _EARLIER_FIELD)
-                table[first - _FIELDS * before[0] + before[1]] = _CALLS_AT + 8 * field
+                table[first - _FIELDS * before[0] + before[1]] = self._calls_at + 8 * field
 
-    def program(self) -> bytes:
-        """The list as a file (ELF, static) for x86-64."""
-        table, data = struct.pack(f"<{len(self._table)}Q", *self._table), bytes(self._data)
-        data_from = _PAGE + -(-len(table) // _PAGE) * _PAGE
-        header = struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, _CODE_AT + _HEADERS, 64, 0, 0, 64, 56, 3, 0, 0, 0)
-        segments = (
-            _segment(5, 0, _CODE_AT, _HEADERS + len(_CODE))
-            + _segment(6, _PAGE, _CALLS_AT, len(table))
-            + _segment(6, data_from, _DATA_AT, len(data))
-        )
-        identity = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
-        begin = (identity + header + segments + _CODE).ljust(_PAGE, b"\0")
-        return (begin + table).ljust(data_from, b"\0") + data
+    def fill(self, multiple: int) -> None:
+        """Adds calls that do nothing, up to a multiple of so many: the next part begins where it often does."""
+        calls = len(self._table) // _FIELDS
+        self._table += (_NOTHING_TO_DO, *(0,) * (_FIELDS - 1)) * (-calls % multiple)
+
+    def part(self) -> Part:
+        """What was added so far."""
+        table = struct.pack(f"<{len(self._table)}Q", *self._table)
+        return Part(self._begin, self._number, table, bytes(self._data))
+
+    def _listed(self, texts: tuple[bytes, ...]) -> int:
+        known = self._known.get(texts)
+        if known is None:
+            addresses = (*(self._shared(one + b"\0") for one in texts), 0)
+            known = self._known[texts] = self._added(struct.pack(f"<{len(addresses)}Q", *addresses))
+        return known
 
     def _shared(self, content: bytes) -> int:
         known = self._known.get(content)
@@ -138,10 +164,32 @@ class Steps:
         return known
 
     def _added(self, content: bytes) -> int:
-        address = _DATA_AT + len(self._data)
+        address = self._data_at + len(self._data)
         self._data += content
         self._data += bytes(8 - len(self._data) % 8)  # a result is eight bytes, and may end beyond its block
         return address
+
+
+def program(*parts: Part) -> bytes:
+    """A whole list as a file (ELF, static) for x86-64. Each part follows the one before it."""
+    table = b"".join(part.table for part in parts)
+    data_from = _PAGE + _paged(len(table))
+    segments = [_segment(6, _PAGE, _CALLS_AT, len(table))]
+    for part in parts:
+        segments.append(_segment(6, data_from, _DATA_AT * (part.number + 1), len(part.data)))
+        data_from += _paged(len(part.data))
+    headers = 64 + 56 * (1 + len(segments))
+    code = _segment(5, 0, _CODE_AT, headers + len(_CODE))
+    header = struct.pack(
+        "<HHIQQQIHHHHHH", 2, 62, 1, _CODE_AT + headers, 64, 0, 0, 64, 56, 1 + len(segments), 0, 0, 0
+    )
+    identity = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+    begin = b"".join((identity, header, code, *segments, _CODE))
+    return b"".join(one.ljust(_paged(len(one)), b"\0") for one in (begin, table, *(part.data for part in parts)))
+
+
+def _paged(size: int) -> int:
+    return -(-size // _PAGE) * _PAGE
 
 
 @lru_cache(maxsize=64)

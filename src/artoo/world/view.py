@@ -21,9 +21,10 @@ from artoo.world.describe import describe
 from artoo.world.joining import drop_layer, join_layers
 from artoo.world.landing import is_ended, land, notes_of
 from artoo.world.putting import put, put_in_scratch
-from artoo.world.runner import Over, Runner
+from artoo.world.runner import Over, Prepared, Runner
 from artoo.world.scan import scan, scan_touched
 from artoo.world.stage import Stage, empty_if_full, make_stage
+from artoo.world.threads import or_undone, to_its_end
 from artoo.world.union import Union
 from artoo.world.view_place import TRUNK, Footing, fork_name
 from artoo.world.view_state import ViewState
@@ -40,6 +41,19 @@ class Ways:
     runner: Runner
     artoo_home: Path
     hide: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A command that is about to run, over a layer of its own."""
+
+    stage: Stage
+    began: Began
+    command: Prepared
+
+    def discard(self) -> None:
+        self.command.discard()
+        self.stage.discard()
 
 
 class LayeredView:
@@ -66,30 +80,27 @@ class LayeredView:
 
     async def run(self, program: Program) -> ViewRun:
         async with self._turn:
-            limits = await asyncio.to_thread(self._state.allowance.bound, program.limits)
-            began = Began.now()
-            stage = await self._begun(limits)
+            started = await or_undone(lambda: self._start(program), _Started.discard)
             try:
-                home = self._state.place.layer_home(self._layer)
-                over = await self._ways.runner.run_over(self._request(program, limits), stage, home)
+                over = await started.command.run()
             except BaseException:
-                await asyncio.to_thread(stage.discard)
+                await asyncio.to_thread(started.stage.discard)
                 raise
-            changes = await _to_its_end(lambda gone: self._ended(stage, program, began, over, gone))
+            changes = await to_its_end(lambda gone: self._ended(started, program, over, gone))
             return self._outcome(over, changes)
 
-    def _ended(
-        self, stage: Stage, program: Program, began: Began, over: Over, gone: threading.Event
-    ) -> tuple[Change, ...]:
+    def _ended(self, started: _Started, program: Program, over: Over, gone: threading.Event) -> tuple[Change, ...]:
         def note(changes: tuple[Change, ...]) -> ActNote | None:
             return program.note(self._outcome(over, changes))
 
         try:
             if over.ended.limit == "disk_limit":
                 empty_if_full(self._state.place.scratch, program.limits)
-            return () if over.ended.limit is not None else self._end(stage, program, began, gone, note)
+            if over.ended.limit is not None:
+                return ()
+            return self._end(started.stage, program, started.began, gone, note)
         finally:
-            _release(stage)
+            _release(started.stage)
 
     def _request(self, program: Program, limits: Limits) -> SandboxRequest:
         return SandboxRequest(
@@ -110,15 +121,18 @@ class LayeredView:
             hide=self._ways.hide,
         )
 
-    async def _begun(self, limits: Limits) -> Stage:
-        beginning = asyncio.ensure_future(asyncio.to_thread(self._begin, limits))
+    def _start(self, program: Program) -> _Started:
+        """All that comes before a command: one way to a thread and back."""
+        limits = self._state.allowance.bound(program.limits)
+        began = Began.now()
+        stage = self._begin(limits)
         try:
-            return await asyncio.shield(beginning)
-        except asyncio.CancelledError:
-            await asyncio.wait({beginning})
-            if beginning.exception() is None:
-                beginning.result().discard()
+            home = self._state.place.layer_home(self._layer)
+            command = self._ways.runner.prepare(self._request(program, limits), stage, home)
+        except BaseException:
+            stage.discard()
             raise
+        return _Started(stage, began, command)
 
     def _begin(self, limits: Limits | None) -> Stage:
         """A layer of its own for the next change. `limits`: a command's; None: a file that we write."""
@@ -139,8 +153,10 @@ class LayeredView:
         self, stage: Stage, program: Program, began: Began, gone: threading.Event, note: _Noted
     ) -> tuple[Change, ...]:
         effects, touched = scan_touched(stage.layers, program.limits.paths)
+        if not effects:
+            return ()
         changes = describe(effects, Places.of(self.roots, self._ways.artoo_home))
-        if not effects or program.read_only:
+        if program.read_only:
             return changes
 
         def still_wanted() -> None:
@@ -183,7 +199,7 @@ class LayeredView:
 
     async def write(self, path: Path, content: bytes, note: _Noted = unnoted) -> tuple[Change, ...]:
         async with self._turn:
-            return await _to_its_end(lambda gone: self._write(path, content, gone, note))
+            return await to_its_end(lambda gone: self._write(path, content, gone, note))
 
     def _write(self, path: Path, content: bytes, gone: threading.Event, note: _Noted) -> tuple[Change, ...]:
         self._state.allowance.require(len(content))
@@ -258,20 +274,7 @@ class LayeredView:
 
     async def _quickly(self, work: Callable[[], _T]) -> _T:
         """Work on what is on disk, in a thread. While nothing is there a thread costs more than the work itself."""
-        return await _to_its_end(lambda _: work()) if self._state.place.exists else work()
-
-
-async def _to_its_end(work: Callable[[threading.Event], _T]) -> _T:
-    """Work in a thread that a cancellation does not leave running unseen: it is told, and its end awaited."""
-    gone = threading.Event()
-    running = asyncio.ensure_future(asyncio.to_thread(work, gone))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        gone.set()
-        await asyncio.wait({running})
-        running.exception()  # a failure is nobody's any more
-        raise
+        return await to_its_end(lambda _: work()) if self._state.place.exists else work()
 
 
 def _release(stage: Stage) -> None:

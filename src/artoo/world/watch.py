@@ -36,12 +36,23 @@ class Room:
     free_disk: int
 
 
-def _room(directories: Iterable[Path]) -> Room:
-    with open("/proc/meminfo", "rb") as file:
-        fields = dict(line.split(b":", 1) for line in file)
-    shared, kernel = (int(fields.get(name, b"0").split()[0]) * 1024 for name in (b"Shmem", b"SUnreclaim"))
-    systems = {place.stat().st_dev: os.statvfs(place) for place in directories if place.is_dir()}
+def room(directories: Iterable[Path]) -> Room:
+    """What there is now. Blocking."""
+    shared, kernel = machine_memory(b"Shmem", b"SUnreclaim")
+    systems = {os.stat(place).st_dev: os.statvfs(place) for place in directories if os.path.isdir(place)}
     return Room(shared, kernel, sum(one.f_bfree * one.f_frsize for one in systems.values()))
+
+
+def machine_memory(*names: bytes) -> tuple[int, ...]:
+    """Fields of /proc/meminfo, in bytes; 0 for one that the kernel does not know."""
+    with open("/proc/meminfo", "rb", buffering=0) as file:
+        text = b"\n" + file.read()
+    return tuple(_field(text, b"\n" + name + b":") for name in names)
+
+
+def _field(text: bytes, name: bytes) -> int:
+    at = text.find(name)
+    return int(text[at + len(name) :].split(None, 1)[0]) * 1024 if at >= 0 else 0
 
 
 def disk_usage(directories: Iterable[Path], stop_bytes: int, stop_paths: int) -> tuple[int, int]:
@@ -67,20 +78,21 @@ async def watch_tree(
     leader: Callable[[], int | None],
     directories: tuple[Path, ...],
     limits: Limits,
+    before: Room,
     group: Group | None,
     stop: Callable[[RunStatus], None],
 ) -> None:
     """Calls `stop` when the tree below `leader` uses more than `limits`. Runs until cancelled.
 
-    With a `group` the kernel has counted memory and tasks; without one they are summed up here.
+    `before` is what the machine had before it started. With a `group` the kernel has counted memory and tasks;
+    without one they are summed up here.
     """
-    before = await asyncio.to_thread(_room, directories)
     await asyncio.sleep(_FIRST_LOOK_SECONDS)
     offered = False
     while True:
         pid = leader()
         # What others give back meanwhile must not hide what the command takes: the least that was seen counts.
-        least = min(before.kernel_memory, _room(()).kernel_memory)
+        least = min(before.kernel_memory, room(()).kernel_memory)
         before = replace(before, kernel_memory=least)
         found = await asyncio.to_thread(excess, pid, directories, limits, before, group)
         if found is not None:
@@ -101,7 +113,7 @@ def excess(
     if leader is None:
         return None
     if group is None:
-        if _room(()).kernel_memory - before.kernel_memory > limits.memory_bytes:
+        if room(()).kernel_memory - before.kernel_memory > limits.memory_bytes:
             return "memory_limit"  # asked first: it takes no time, and what fills these tables makes the rest slow
         usage = tree_usage(leader)
         if usage.tasks > limits.processes:
@@ -118,7 +130,7 @@ def excess(
         held = held_by(group.members())
     if named + held.disk_bytes > limits.disk_bytes:
         return "disk_limit"
-    return _unexplained(named, held, limits, before, _room(directories)) if held.trace else None
+    return _unexplained(named, held, limits, before, room(directories)) if held.trace else None
 
 
 def _unexplained(named: int, held: Held, limits: Limits, before: Room, now: Room) -> RunStatus | None:
