@@ -33,12 +33,13 @@ def test_the_entry_asks_whether_artoo_lives(
         monkeypatch.setattr(entry, "supported", lambda: False)
     made = tmp_path / "made"
     script = ("/bin/sh", "-c", f"echo x > {made}")
-    with entry.entered((str(tmp_path),), script, Limits(), dict(os.environ)) as (argv, (program, here)):
+    with entry.entered((str(tmp_path),), script, Limits(), dict(os.environ)) as way:
+        program, here = way.descriptors
         ours, theirs = os.pipe()
         if not lives:
             os.close(ours)
         os.dup2(theirs, here)
-        done = subprocess.run(argv, pass_fds=(program, here), capture_output=True, text=True, check=False)
+        done = subprocess.run(way.argv, pass_fds=(program, here), capture_output=True, text=True, check=False)
         os.close(theirs)
     assert (done.returncode == 0, made.exists()) == (lives, lives), done.stderr
 
@@ -52,9 +53,9 @@ def test_whatever_number_the_descriptor_has(tmp_path: Path, number: int) -> None
         os.close(descriptor)
     try:
         script = ("/bin/sh", "-c", f"echo x > {tmp_path}/made")
-        with entry.entered((str(tmp_path),), script, Limits(), dict(os.environ)) as (argv, descriptors):
-            assert number in descriptors
-            done = subprocess.run(argv, pass_fds=descriptors, capture_output=True, text=True, check=False)
+        with entry.entered((str(tmp_path),), script, Limits(), dict(os.environ)) as way:
+            assert number in way.descriptors
+            done = subprocess.run(way.argv, pass_fds=way.descriptors, capture_output=True, text=True, check=False)
         assert (tmp_path / "made").exists(), done.stderr
     finally:
         for descriptor in opened:
