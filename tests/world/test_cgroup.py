@@ -101,7 +101,7 @@ async def test_a_cancelled_command_leaves_no_group(parent: Path, any_overlay: Co
 
 async def test_a_program_is_in_its_group_from_the_start(parent: Path) -> None:
     """The first thing that a program does, it does as a member."""
-    async with grouped(_LITTLE, 0) as group:
+    async with grouped(_LITTLE, ()) as group:
         assert group is not None
         process = await asyncio.create_subprocess_exec(
             *group.joining(("/bin/cat", "/proc/self/cgroup")), stdout=asyncio.subprocess.PIPE
@@ -112,7 +112,7 @@ async def test_a_program_is_in_its_group_from_the_start(parent: Path) -> None:
 
 async def test_what_a_killed_artoo_left_is_swept(parent: Path) -> None:
     """A group that nobody holds is ended and removed; one that is held stays."""
-    async with grouped(_LITTLE, 0) as held:
+    async with grouped(_LITTLE, ()) as held:
         assert held is not None
         left = parent / "artoo-command-left"
         left.mkdir()
@@ -128,7 +128,7 @@ async def test_what_a_killed_artoo_left_is_swept(parent: Path) -> None:
 async def test_a_group_that_cannot_be_had_is_no_excuse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is no place, a command runs under the accounting: the group is none."""
     monkeypatch.setattr(cgroup, "_place", [cgroup.Place(None, "none")])
-    async with grouped(_LITTLE, 0) as group:
+    async with grouped(_LITTLE, ()) as group:
         assert group is None
 
 
