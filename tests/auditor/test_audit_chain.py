@@ -18,6 +18,8 @@ from artoo.auditor.layout import ANCHORS, TrailLimits, audit_directory, chains_i
 from artoo.auditor.retention import retire
 from artoo.auditor.stats import Stats
 from artoo.auditor.trail import Trail, encoded
+from artoo.auditor.verify import verify
+from artoo.tasklog.layout import tasks_directory
 
 RECORDS = 24
 Lines = list[bytes]
@@ -161,6 +163,21 @@ def test_missing_anchors_are_named(tmp_path: Path) -> None:
     anchors.unlink()
     problems = proved(tmp_path).problems
     assert (problems[0].file, problems[0].what) == (anchors, "missing")
+
+
+def test_a_copy_whose_sending_was_cut_off_is_whole(tmp_path: Path) -> None:
+    """Anchors are sent after the chains: with however many of them, even none, nothing is wrong with a copy."""
+    for closed in (True, False, True):
+        write_chain(tmp_path, RECORDS, closed=closed)
+    directory = audit_directory(tmp_path)
+    anchors = directory / ANCHORS
+    for lines in range(len(whole := lines_of(anchors)) + 1):
+        anchors.write_bytes(b"".join(whole[:lines]))
+        assert verify(directory, tasks_directory(tmp_path), copy=True).sound
+        assert proved(tmp_path).sound == (lines == len(whole))
+    anchors.unlink()
+    assert verify(directory, tasks_directory(tmp_path), copy=True).sound
+    assert not proved(tmp_path).sound
 
 
 def test_a_tail_that_was_cut_after_a_crash_shows(tmp_path: Path) -> None:

@@ -89,22 +89,34 @@ class _Anchored:
     last: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A head of the anchors that somebody has put down: it must still be there."""
+
+    who: str
+    count: int
+    hash: str
+
+
 def verify(directory: Path, tasks: Path, read: Read = bool, *, copy: bool = False) -> Verification:
     """Looks at all chains in `directory`, its anchors, and the task logs below `tasks`. Raises OSError.
 
     `read` hears how many bytes of the chains it has gone through. Of a chain two lines are in memory at a time, and
     what it holds of the task logs. `copy`: what another machine has sent, without its statistics and perhaps
-    without its latest anchors.
+    without its latest anchors: they are sent after the chains, so that a machine that was cut off at its first
+    sending has chains there and no anchors at all.
 
     A chain or a task log that cannot be read is a problem, and keeps nobody from looking at the others.
     """
     found = Verification()
     heads, anchored = _anchors(directory, found)
-    logs = Logged()
+    logs, seen = Logged(), list[_Seen]()
     chains = chains_in(directory)
+    if chains and not copy and not (directory / ANCHORS).exists():
+        found.add(directory / ANCHORS, None, "missing", "there are chains and no anchors")
     for chain, parts in chains.items():
         try:
-            _chain(chain, Walk(parts, found.add, read), parts, anchored.get(chain), heads, logs, found)
+            _chain(chain, Walk(parts, found.add, read), parts, anchored.get(chain), seen, logs, found)
         except OSError as error:
             found.add(parts[0], None, "missing", f"this chain cannot be read: {error.strerror}")
     for chain, known in anchored.items():
@@ -113,8 +125,11 @@ def verify(directory: Path, tasks: Path, read: Read = bool, *, copy: bool = Fals
             found.add(path, None, "missing", f"the anchors know {max(known.heads, default=0)} records of it")
     if not copy:
         # Read once more: a process may have begun or closed its chain since.
-        _unanchored(directory, found.chains, _anchors(directory, Verification())[1], found)
-        _witness(directory, heads, found)
+        heads, anchored = _anchors(directory, Verification())
+        _unanchored(directory, found.chains, anchored, found)
+        seen += _seen_by_statistics(directory, found)
+    for each in seen:
+        _against_heads(each, directory / ANCHORS, heads, found, may_end=copy)
     closed = {state.chain for state in found.chains if state.ended == "closed"}
     found.task_logs = logs.verify(tasks, closed, found.add)
     if not chains and not copy:
@@ -155,8 +170,6 @@ def _anchors(directory: Path, found: Verification) -> tuple[dict[int, str], dict
     anchored: dict[str, _Anchored] = defaultdict(_Anchored)
     heads: dict[int, str] = {0: NOTHING}
     if not path.exists():
-        if chains_in(directory):
-            found.add(path, None, "missing", "there are chains and no anchors")
         return heads, anchored
     for placed in Walk([path], found.add):
         link = placed.link
@@ -174,7 +187,7 @@ def _anchors(directory: Path, found: Verification) -> tuple[dict[int, str], dict
     return heads, anchored
 
 
-def _witness(directory: Path, heads: dict[int, str], found: Verification) -> None:
+def _seen_by_statistics(directory: Path, found: Verification) -> list[_Seen]:
     """The statistics hold the head that the anchors had when they were written last."""
     for kept in sorted(directory.glob(f"{STATS}.*{CHANGED}")):
         found.add(kept, None, "changed", "the statistics were this once, and the Auditor had not written it")
@@ -182,25 +195,31 @@ def _witness(directory: Path, heads: dict[int, str], found: Verification) -> Non
     if not path.exists():
         if any(state.ended == "closed" and not state.reason for state in found.chains):
             found.add(path, None, "missing", "a chain that was closed has its statistics there")
-        return
+        return []
     text = path.read_bytes()
     if not is_as_sealed(text):
         found.add(path, None, "changed", "it is not what the Auditor wrote")
-        return
-    fields: dict[str, object] = orjson.loads(text)
-    _seen_head(fields.get("anchors"), "the statistics", directory / ANCHORS, heads, found)
+        return []
+    return _seen_in(orjson.loads(text), "the statistics")
 
 
-def _seen_head(seen: object, who: str, anchors: Path, heads: dict[int, str], found: Verification) -> None:
-    """A head of the anchors that somebody has seen must still be there."""
-    fields = cast("dict[str, object]", seen) if isinstance(seen, dict) else {}
-    count, head = fields.get("count"), fields.get("head")
-    if not isinstance(count, int) or count not in heads:
-        there = max(heads)
-        if isinstance(count, int) and count > there:
-            found.add(anchors, there + 1, "cut", f"{who} saw {count} anchors, {there} are there")
-    elif heads[count] != head:
-        found.add(anchors, count, "changed", f"{who} saw another anchor there")
+def _seen_in(record: Mapping[str, object], who: str) -> list[_Seen]:
+    """The head of the anchors in a chain's first record or in the statistics, if there is one."""
+    anchors = record.get("anchors")
+    fields = cast("dict[str, object]", anchors) if isinstance(anchors, dict) else {}
+    count = fields.get("count")
+    return [_Seen(who, count, str(fields.get("head")))] if isinstance(count, int) else []
+
+
+def _against_heads(
+    seen: _Seen, anchors: Path, heads: Mapping[int, str], found: Verification, *, may_end: bool
+) -> None:
+    """`may_end`: the latest anchors may be missing."""
+    there = max(heads)
+    if seen.count > there and not may_end:
+        found.add(anchors, there + 1, "cut", f"{seen.who} saw {seen.count} anchors, {there} are there")
+    elif heads.get(seen.count, seen.hash) != seen.hash:
+        found.add(anchors, seen.count, "changed", f"{seen.who} saw another anchor there")
 
 
 # --- chains -----------------------------------------------------------------------------------------------------
@@ -211,7 +230,7 @@ def _chain(
     walk: Walk,
     parts: Sequence[Path],
     anchored: _Anchored | None,
-    heads: dict[int, str],
+    seen: list[_Seen],
     logs: Logged,
     found: Verification,
 ) -> None:
@@ -227,7 +246,7 @@ def _chain(
         if anchored is not None and each.link.number in anchored.heads:
             there[each.link.number] = each
         if each.link.sound:
-            _take(each, each.link, state, logs, heads, found)
+            _take(each, each.link, state, logs, seen, found)
     state.torn = walk.torn
     if state.ended == "closed" and state.torn:
         found.add(parts[-1], walk.last.line + 1 if walk.last else 1, "added", "it stands behind the closing record")
@@ -237,10 +256,10 @@ def _chain(
 
 
 def _take(
-    each: Placed, link: Link, state: ChainState, logs: Logged, heads: dict[int, str], found: Verification
+    each: Placed, link: Link, state: ChainState, logs: Logged, seen: list[_Seen], found: Verification
 ) -> None:
     """What one sound record says."""
-    record, anchors = link.record, each.file.parent / ANCHORS
+    record = link.record
     if state.ended == "closed":
         found.add(each.file, each.line, "added", "it stands behind the closing record")
     elif record.startswith((b'{"type":"message"', b'{"type":"reread"')):
@@ -253,7 +272,7 @@ def _take(
     elif record.startswith(b'{"type":"lost"'):
         _lost(link, state)
     elif record.startswith(b'{"type":"opened"'):
-        _seen_head(link.fields().get("anchors"), f"chain {state.chain}", anchors, heads, found)
+        seen += _seen_in(link.fields(), f"chain {state.chain}")
     elif record.startswith(b'{"type":"log"'):
         if not logs.take(link, state.chain):
             found.add(each.file, each.line, "changed", "it is not what the Auditor writes")
