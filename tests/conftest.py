@@ -20,6 +20,13 @@ settings.register_profile("search", derandomize=False)
 settings.load_profile("gate")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Soaks and matrices take as long as they take."""
+    for item in items:
+        if item.get_closest_marker("torture") is not None:
+            item.add_marker(pytest.mark.timeout(0))
+
+
 @pytest.fixture(autouse=True)
 def no_real_models(request: pytest.FixtureRequest) -> Generator[None]:
     """Only tests marked `embedded` may reach a real model; the others fail with a clear error instead."""
