@@ -48,6 +48,15 @@ async def test_a_third_way_decides(world: World) -> None:
     assert (outcome.output, outcome.assurance) == ("516", Assurance.AGREED)
 
 
+async def test_the_first_ways_own_program_is_no_other_way(world: World) -> None:
+    """Whoever repeats it word for word has confirmed nothing, also where another way differed in between."""
+    world.file("mar.txt", "500\n10\n6\n")
+    steps = [added_up("mar.txt"), shell("wc -l < mar.txt"), added_up("mar.txt")]
+    ended = await world.play(SUM, {"ExecutorStep": steps})
+    outcome = ended.one(SubTaskOutcome)
+    assert (outcome.output, outcome.assurance) == ("516", Assurance.UNVERIFIED)
+
+
 async def test_what_nothing_confirms_is_unverified(world: World) -> None:
     """A second way that fails decides nothing: the first is delivered, and stands open."""
     world.file("mar.txt", "500\n10\n6\n")

@@ -31,6 +31,8 @@ from artoo.prompts.segments import Segment
 
 _LONGEST_MARK = 3
 """How many times more tokens one answer may have than the other; two more are always allowed."""
+_OTHER_WAYS = 2
+"""How many other ways are tried at most, until two agree."""
 _MOST_FILES = 20
 _TOKENS = 700
 _SHOW = {
@@ -122,23 +124,26 @@ class Agreement:
 async def second_way(
     result: ExecutionResult, request: str, author: SecondAuthor, source: EvidenceSource
 ) -> Agreement:
-    """Tries another way, and a third when the two differ."""
+    """Tries another way, and a third when the two differ. A program that was run before is no other way."""
     first = _Made(result.output, await _files_of(result, source))
-    language = _other_language(result.tool_calls)
-    second = await _way(language, 0, first, author, source)
-    if second is None:
+    ways, language = [first], _other_language(result.tool_calls)
+    known = {"", *(call.input.strip() for call in result.tool_calls)}
+    for variant in range(_OTHER_WAYS):
+        program = await author.program(language, variant)
+        way = await _way(language, program, first, source) if program.strip() not in known else None
+        if way is None:
+            break
+        same = next((each for each in ways if _agree(each, way, request)), None)
+        if same is first:
+            return Agreement("agreed", f"two ways give {_shown(first)}")
+        if same is not None:
+            return Agreement("other", _shown(same), same.answer)
+        ways.append(way)
+        known.add(program.strip())
+        language = "python" if language == "bash" else "bash"
+    if len(ways) == 1:
         return Agreement("open", "no second way could be carried out")
-    if _agree(first, second, request):
-        return Agreement("agreed", f"two ways give {_shown(first)}")
-    third = await _way("python" if language == "bash" else "bash", 1, first, author, source)
-    differ = f"two ways differ: {_shown(first)} / {_shown(second)}"
-    if third is None:
-        return Agreement("open", differ)
-    if _agree(first, third, request):
-        return Agreement("agreed", f"two of three ways give {_shown(first)}")
-    if _agree(second, third, request):
-        return Agreement("other", _shown(second), second.answer)
-    return Agreement("open", f"{differ} / {_shown(third)}")
+    return Agreement("open", f"{len(ways)} ways differ: {' / '.join(map(_shown, ways))}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +165,8 @@ async def _files_of(result: ExecutionResult, source: EvidenceSource) -> dict[str
     return found
 
 
-async def _way(
-    language: Language, variant: int, first: _Made, author: SecondAuthor, source: EvidenceSource
-) -> _Made | None:
-    """One more way, run; None when there is no program, or it fails, or it gives nothing."""
-    program = await author.program(language, variant)
-    if not program.strip():
-        return None
+async def _way(language: Language, program: str, first: _Made, source: EvidenceSource) -> _Made | None:
+    """One more way, run; None when it fails, or gives nothing."""
     trial = await source.trial(language, program)
     if trial.view.exit_code != 0:
         return None
