@@ -20,12 +20,13 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from artoo.agents import cognition_store, database, dream_cycle, dream_plan, knowledge, transaction, whole_file
+from artoo.agents import cognition_store, database, dream_cycle, dream_plan, knowledge, transaction
 from artoo.agents.cognition_store import CognitionStore, Session
 from artoo.agents.dream_cycle import DreamCycle
 from artoo.agents.dream_plan import Promotion
 from artoo.agents.embedded import EmbeddedDatabase
 from artoo.agents.observations import Noted
+from artoo.disk import whole
 from artoo.testing.clock import FakeClock
 from artoo.testing.ids import SequentialIds
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 WATCHED = {
     str(module.__file__)
-    for module in (cognition_store, database, dream_cycle, dream_plan, knowledge, transaction, whole_file)
+    for module in (cognition_store, database, dream_cycle, dream_plan, knowledge, transaction, whole)
 }
 
 

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
-from artoo.cli.init_command import schema_text, template_text, write_atomically
+from artoo.cli.init_command import schema_text, template_text
 from artoo.cli.main import main
 from artoo.prompts.laws import LAWS
 from artoo.runtime.config import Config
@@ -41,16 +41,6 @@ def test_init_says_when_it_cannot_write(home: Path, capsys: pytest.CaptureFixtur
     home.write_text("in the way")
     assert main(["init"]) == 2
     assert str(home) in capsys.readouterr().err
-
-
-def test_writing_leaves_nothing_else_behind(tmp_path: Path) -> None:
-    """A refused write leaves neither a changed file nor a temporary one."""
-    path = tmp_path / "file"
-    write_atomically(path, "first", replace=False)
-    with pytest.raises(FileExistsError):
-        write_atomically(path, "second", replace=False)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
-    assert path.read_text() == "first"
 
 
 def test_the_schema_fits_the_template(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from artoo.runtime import made_once as module
+from artoo.disk import whole
 from artoo.runtime.machine import machine_name
 from artoo.runtime.made_once import made_once
 
@@ -41,7 +41,7 @@ def test_a_file_is_not_there_before_it_is_whole(tmp_path: Path, monkeypatch: pyt
         seen.append(path.exists())
         kept(descriptor)
 
-    monkeypatch.setattr(module.os, "fsync", fsync)
+    monkeypatch.setattr(whole.os, "fsync", fsync)
     assert made_once(path, lambda: b"12345678") == b"12345678"
     assert seen == [False]
     assert path.stat().st_mode & 0o777 == 0o600

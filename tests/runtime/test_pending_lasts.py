@@ -202,7 +202,7 @@ async def test_what_was_done_in_memory_is_on_disk_before_it_waits(
 async def test_what_cannot_be_made_durable_is_not_recorded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The layers come before the record that speaks of them; a disk that refuses them is told."""
     order: list[str] = []
-    real_sync, real_replace = pending.sync_file_system, pending.replace_durably
+    real_sync, real_replace = pending.sync_file_system, pending.write_durably
 
     def sync(place: Path) -> None:
         order.append("layers")
@@ -213,7 +213,7 @@ async def test_what_cannot_be_made_durable_is_not_recorded(world: World, monkeyp
         real_replace(path, content)
 
     monkeypatch.setattr(pending, "sync_file_system", sync)
-    monkeypatch.setattr(pending, "replace_durably", replace)
+    monkeypatch.setattr(pending, "write_durably", replace)
     view_of(world, edit, TASK)
     assert (await ended(world, NoView())).state == "pending"
     assert order == ["layers", "pending.json"]

@@ -15,8 +15,8 @@ from pathlib import Path
 from artoo.agents.cognition_store import CognitionStore, Session
 from artoo.agents.knowledge import relevant
 from artoo.agents.observations import observation_of
-from artoo.agents.whole_file import read_text
 from artoo.contracts.solution import FinalResult
+from artoo.disk.whole import read_text
 
 SMALL_MODEL_CHARACTERS = 1_500
 """Of curated knowledge in a small model's prompt: what is closest to the task."""

@@ -19,9 +19,9 @@ from artoo.agents.dream_plan import PendingDream, Promotion, digest, planned
 from artoo.agents.duties import Done
 from artoo.agents.knowledge import merged
 from artoo.agents.patterns import Pattern, counted
-from artoo.agents.whole_file import read_text, write_whole
 from artoo.contracts.agents import DreamCycleReport
 from artoo.contracts.errors import BudgetExhausted, MemoryStoreError, ModelError
+from artoo.disk.whole import read_text, write_durably
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 
@@ -162,4 +162,7 @@ def _write_knowledge(path: Path, pending: PendingDream, limit: int) -> None:
     if there == pending.after:
         return
     unchanged = there == pending.base
-    write_whole(path, pending.text if unchanged else merged(current, pending.lines, pending.worth, limit).text)
+    text = pending.text if unchanged else merged(current, pending.lines, pending.worth, limit).text
+    place = path.resolve()  # of a link the file that it leads to
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_durably(place, text.encode())

@@ -26,6 +26,7 @@ from artoo.auditor.layout import STATS
 from artoo.auditor.window import Window
 from artoo.contracts.audit import AuditReport
 from artoo.contracts.base import Contract
+from artoo.disk.whole import write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -169,15 +170,7 @@ class Stats:
     def _write(self, stored: Stored, anchors: Head) -> None:
         if anchors.count > stored.anchors.count:
             stored = stored.model_copy(update={"anchors": SeenHead(count=anchors.count, head=anchors.hash)})
-        unfinished = self._path.with_suffix(f".{os.getpid()}.new")
-        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(sealed(stored))
-            unfinished.replace(self._path)
-        except OSError:
-            unfinished.unlink(missing_ok=True)
-            raise
+        write_whole(self._path, sealed(stored), sync=False)
 
     @contextmanager
     def _locked(self) -> Generator[None]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from importlib.resources import files
-from pathlib import Path
 
 import click
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.disk.whole import write_new, write_whole
 from artoo.runtime.config import Config
 from artoo.runtime.home import CONFIG_NAME, default_home
 
@@ -31,8 +30,8 @@ def init(force: bool, schema: bool) -> None:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.exists() and not force:
             raise ConfigurationError(f"{path} is already there; --force replaces it")
-        write_atomically(path, template_text(), replace=force)
-        write_atomically(home / SCHEMA_NAME, schema_text(), replace=True)
+        (write_whole if force else write_new)(path, template_text().encode())
+        write_whole(home / SCHEMA_NAME, schema_text().encode())
     except FileExistsError as error:
         raise ConfigurationError(f"{error.filename or path} is in the way; move it, or set ARTOO_HOME") from error
     except OSError as error:
@@ -49,20 +48,3 @@ def schema_text() -> str:
     """The JSON schema of the configuration, for editors."""
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Config.model_json_schema()}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
-
-
-def write_atomically(path: Path, text: str, *, replace: bool) -> None:
-    """Writes a file that is whole or not there. Raises FileExistsError when it is there and may not be replaced."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        if replace:
-            temporary.replace(path)
-        else:
-            os.link(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

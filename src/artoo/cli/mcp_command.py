@@ -12,6 +12,7 @@ import click
 
 from artoo.cli.printable import one_line, show
 from artoo.contracts.errors import ConfigurationError, ToolError
+from artoo.disk.whole import write_whole
 
 if TYPE_CHECKING:
     from artoo.tools.mcp.servers import McpServer
@@ -153,10 +154,8 @@ def _write(table: Table) -> None:
     file = _file()
     whole = cast(Table, json.loads(file.read_bytes())) if file.is_file() else {}
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    temporary.touch(mode=0o600)
-    temporary.write_text(json.dumps({**whole, "mcpServers": table}, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    temporary.replace(file)
+    text = json.dumps({**whole, "mcpServers": table}, indent=2, ensure_ascii=False) + "\n"
+    write_whole(file, text.encode(), mode=0o600)
 
 
 def _pair(given: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
 from artoo.cli.completing import ConversationCompleter
+from artoo.disk.whole import write_whole
 
 HISTORY_NAME = "history"
 LARGEST_HISTORY, KEPT_HISTORY = 256 * 1024, 64 * 1024
@@ -56,7 +57,4 @@ def shorten(path: Path) -> None:
         return
     kept = path.read_bytes()[-KEPT_HISTORY:]
     start = kept.find(b"\n# ")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.touch(mode=0o600)
-    temporary.write_bytes(kept[start:] if start >= 0 else b"")
-    temporary.replace(path)
+    write_whole(path, kept[start:] if start >= 0 else b"", sync=False)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import tempfile
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -13,6 +11,7 @@ from typing import Protocol, cast
 
 import orjson
 
+from artoo.disk.whole import write_whole
 from artoo.llm.completion import error_of, status_of
 from artoo.llm.transport import TransportReply
 from artoo.ports.clock import Clock
@@ -178,10 +177,7 @@ def _merge(path: Path, key: str, entry: dict[str, object]) -> dict[str, object]:
         del entries[oldest]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        with os.fdopen(handle, "wb") as file:
-            file.write(orjson.dumps(entries))
-        Path(name).replace(path)
+        write_whole(path, orjson.dumps(entries), sync=False)
     except OSError:
         return entries  # a cache that cannot be written costs one refused request in the next run
     return entries

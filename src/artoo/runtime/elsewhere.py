@@ -13,6 +13,7 @@ from artoo.auditor.files import lines_of
 from artoo.auditor.layout import ANCHORS, audit_directory, chains_in
 from artoo.auditor.verify import Verification, Witnessed, verify
 from artoo.contracts.errors import ConfigurationError
+from artoo.disk.whole import write_whole
 from artoo.runtime.machine import machine_name
 from artoo.store import stream
 from artoo.store.address import StoreAddress
@@ -187,7 +188,4 @@ def _copied(connection: Connection, machine: str, files: Sequence[str], place: P
             raise ConfigurationError(f"The store names a file {file!r} of machine {machine}: that is no log.")
         path = place.joinpath(*parts)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        unfinished = path.with_name(f".{path.name}.unfinished")
-        with unfinished.open("wb") as written:
-            written.writelines(stream.content(connection, machine, file))
-        unfinished.replace(path)
+        write_whole(path, stream.content(connection, machine, file), sync=False)

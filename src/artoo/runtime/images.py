@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import logging
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from pydantic import BaseModel
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.images import AttachedImage, MediaType
+from artoo.disk.whole import write_whole
 from artoo.ports.model import Answer, Known, Model, Question
 from artoo.tasklog.layout import images_directory
 from artoo.tools.text_file import NotPlainFile, read_limited
@@ -105,9 +105,12 @@ class Album:
 
         Where the home cannot be written there is no log either that could be resumed.
         """
+        folder = images_directory(home, task_id)
         try:
+            if self.data:
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             for digest, data in self.data.items():
-                _write(images_directory(home, task_id) / digest, data)
+                write_whole(folder / digest, data, sync=False)
         except OSError as error:
             logger.warning("images of task %s are not kept: %s", task_id, error)
 
@@ -158,15 +161,6 @@ def _read(given: Path | bytes, number: int) -> tuple[AttachedImage, bytes]:
             f"{name} has {_bytes(size)}; at most {_bytes(LARGEST_IMAGE)} can be attached: make it smaller"
         )
     return AttachedImage(name=name, media_type=found, size=size, sha256=hashlib.sha256(data).hexdigest()), data
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    unfinished = path.with_suffix(f".{os.getpid()}")
-    unfinished.touch(mode=0o600)
-    unfinished.write_bytes(data)
-    unfinished.replace(path)
 
 
 def _data_url(image: AttachedImage, data: bytes) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+
+from artoo.disk.whole import write_new
 
 
 def made_once(path: Path, make: Callable[[], bytes]) -> bytes:
@@ -16,20 +17,6 @@ def made_once(path: Path, make: Callable[[], bytes]) -> bytes:
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():
-        _bring(path, make())
+        with suppress(FileExistsError):
+            write_new(path, make())
     return path.read_bytes()
-
-
-def _bring(path: Path, content: bytes) -> None:
-    """Makes it, unless another process has."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(name, path)
-    except FileExistsError:
-        pass
-    finally:
-        Path(name).unlink()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 from collections import deque
@@ -14,6 +13,7 @@ from pydantic import ValidationError
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.request import Turn
 from artoo.contracts.shortened import shortened
+from artoo.disk.whole import write_whole
 
 TURNS = 5
 """Earlier exchanges that the perceiver is told (SPEC section 2)."""
@@ -66,10 +66,7 @@ class Session:
         """A home that cannot be written keeps nothing: the conversation goes on all the same."""
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-            temporary.touch(mode=0o600)
-            temporary.write_bytes(self._lines())
-            temporary.replace(self._path)
+            write_whole(self._path, self._lines(), sync=False)
             _forget_old(self._path.parent)
         except OSError:
             return

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.errors import ConfigurationError, ToolError
+from artoo.disk.whole import write_whole
 from artoo.ports.sandbox import Roots
 from artoo.ports.world import Files
 from artoo.runtime.skill_places import COPIES, HOME_FOLDER, PROJECT_FOLDERS
@@ -90,10 +91,7 @@ class Agreed:
     def _keep(self, known: dict[str, _Said]) -> None:
         kept = _Answers(skills=dict(list(known.items())[-MOST_AGREED:]))
         try:
-            descriptor, name = tempfile.mkstemp(dir=self.home, prefix=f".{AGREED_FILE}.")
-            with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 (of a descriptor)
-                file.write(kept.model_dump_json(indent=1))
-            Path(name).replace(self.home / AGREED_FILE)
+            write_whole(self.home / AGREED_FILE, kept.model_dump_json(indent=1).encode())
         except OSError as error:
             logger.warning("what was said to skills could not be kept, and is asked again: %s", error)
 

@@ -16,10 +16,12 @@ from typing import cast
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.memory import TLayerProposal
+from artoo.disk.whole import write_whole
 
 MANIFEST = "manifest.json"
 MOST_CHARACTERS = 4_000
 """All accepted texts together: every prompt pays for them."""
+_READ_ONLY = 0o400
 
 
 def thinking_folder(home: Path) -> Path:
@@ -39,8 +41,9 @@ def accept_text(home: Path, proposal: TLayerProposal) -> Path:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     file = folder / f"{proposal.id}.md"
     data = (proposal.text.strip() + "\n").encode()
-    _write(file, data)
-    _write(folder / MANIFEST, _manifest({**_digests(folder), file.name: hashlib.sha256(data).hexdigest()}))
+    write_whole(file, data, mode=_READ_ONLY)
+    digests = {**_digests(folder), file.name: hashlib.sha256(data).hexdigest()}
+    write_whole(folder / MANIFEST, _manifest(digests), mode=_READ_ONLY)
     return file
 
 
@@ -85,12 +88,3 @@ def _digests(folder: Path) -> dict[str, str]:
 
 def _manifest(digests: dict[str, str]) -> bytes:
     return (json.dumps(digests, indent=1, sort_keys=True) + "\n").encode()
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Read-only, whole or not there."""
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.unlink(missing_ok=True)
-    temporary.write_bytes(data)
-    temporary.chmod(0o400)
-    temporary.replace(path)

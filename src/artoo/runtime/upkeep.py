@@ -15,10 +15,10 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from artoo.agents.whole_file import read_text, write_whole
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import BudgetExhausted
 from artoo.contracts.solution import Cost
+from artoo.disk.whole import read_text, write_durably
 from artoo.llm.budget import Budget, BudgetedModel, MeteredModel
 from artoo.llm.prices import FREE, PriceList
 from artoo.ports.clock import Clock
@@ -78,7 +78,8 @@ class UpkeepModel:
 def _keep(home: Path, account: Account) -> None:
     """What cannot be written down must not be spent: without an account there would be no bound."""
     try:
-        write_whole(account_file(home), account.model_dump_json())
+        account_file(home).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_durably(account_file(home), account.model_dump_json().encode())
     except OSError as error:
         raise BudgetExhausted(
             f"{account_file(home)} cannot be written ({error.strerror}), so memory asks no model; mend that",

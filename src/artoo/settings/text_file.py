@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.disk.whole import write_whole
 
 LARGEST_FILE = 256 * 1024
 """Bytes. Settings are a page or two; anything larger is some other file."""
@@ -54,17 +53,6 @@ def put(path: Path, text: str) -> None:
     try:
         place = path.resolve()
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
-        try:
-            with open(descriptor, "wb") as file:  # noqa: PTH123 (of a descriptor)
-                with suppress(FileNotFoundError):
-                    os.fchmod(descriptor, stat.S_IMODE(place.stat().st_mode))
-                file.write(text.encode())
-                file.flush()
-                os.fsync(descriptor)
-            Path(name).replace(place)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_whole(place, text.encode())
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error

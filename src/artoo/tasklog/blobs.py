@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from typing import cast
 
+from artoo.disk.whole import write_whole
+
 REFERENCE_KEY = "@blob"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -59,14 +61,7 @@ class BlobStore:
         if path.exists():
             return reference, 0
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        unfinished = path.with_suffix(f".{os.getpid()}")
-        try:
-            with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123
-                file.write(content)
-            unfinished.replace(path)
-        except OSError:
-            unfinished.unlink(missing_ok=True)
-            raise
+        write_whole(path, content, sync=False)
         return reference, len(content)
 
     def _get(self, digest: str) -> str:

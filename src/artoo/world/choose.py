@@ -16,6 +16,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.errors import SandboxError
+from artoo.disk.whole import write_whole
 from artoo.ports.sandbox import Sandbox, TierDiagnosis, TierName
 from artoo.world import bubblewrap, namespaces, seccomp, steps
 from artoo.world.bubblewrap import BubblewrapVariant
@@ -188,6 +189,4 @@ def _recall(cache: Path) -> _Remembered | None:
 
 
 def _remember(cache: Path, key: str, stage_homes: tuple[Path, ...]) -> None:
-    temporary = cache.with_name(f"{cache.name}.{os.getpid()}")
-    temporary.write_text(_identity(key, stage_homes).model_dump_json())
-    temporary.replace(cache)
+    write_whole(cache, _identity(key, stage_homes).model_dump_json().encode(), sync=False)

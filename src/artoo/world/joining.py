@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.changes import Conflict
 from artoo.contracts.errors import SandboxError
+from artoo.disk.whole import write_whole
 from artoo.ports.sandbox import Limits
 from artoo.world.acts import move_notes
 from artoo.world.base import append_base, read_base
@@ -137,6 +138,4 @@ def _read(file: Path) -> Plan | None:
 
 def _write(file: Path, plan: Plan) -> None:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = file.with_name(f"{file.name}.new")
-    temporary.write_text(plan.model_dump_json(), encoding="utf-8")
-    temporary.rename(file)
+    write_whole(file, plan.model_dump_json().encode(), sync=False)

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.changes import Node, path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
+from artoo.disk.whole import sync_directory
 from artoo.ports.sandbox import ActNote
 from artoo.world.nodes import NodeState
 
@@ -297,15 +298,6 @@ def exclusive(undo_home: Path) -> Generator[None, None, None]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
-
-
-def sync_directory(path: Path) -> None:
-    """Makes the names in a directory durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
     finally:
         os.close(descriptor)
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import SandboxError
+from artoo.disk.whole import write_whole
 from artoo.ports.sandbox import ActNote
 from artoo.world.acts import keep_note, move_notes, read_notes
 from artoo.world.base import Base, append_base, bases_of
@@ -102,9 +103,7 @@ def _bring(stage: Stage, home: Path, roots: Container[Path]) -> None:
 
 
 def _mark(home: Path, marker: Ended) -> None:
-    temporary = home / f"{_ENDED}.new"
-    temporary.write_text(marker.model_dump_json(), encoding="utf-8")
-    temporary.rename(home / _ENDED)
+    write_whole(home / _ENDED, marker.model_dump_json().encode(), sync=False)
 
 
 def finish(place: ViewPlace, home: Path) -> None:

@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ClassCount
+from artoo.disk.whole import write_durably
 from artoo.world.files import sync_file_system
-from artoo.world.journal import sync_directory
 from artoo.world.view_place import ViewPlace, Views
 
 DAY = 86_400.0
@@ -80,7 +80,7 @@ def write_pending(place: ViewPlace, record: PendingRecord) -> None:
     """Makes the record durable, and everything else of the view before it. Raises OSError (disk full); then the
     view is there, without a (new) record."""
     sync_file_system(place.base)
-    replace_durably(place.base / _FILE, record.model_dump_json().encode())
+    write_durably(place.base / _FILE, record.model_dump_json().encode())
 
 
 def read_pending(place: ViewPlace) -> PendingRecord | None:
@@ -121,23 +121,6 @@ def note_settled(views: Path, record: SettledRecord) -> None:
         file.write(b"\n" * cut + record.model_dump_json().encode() + b"\n")
         file.flush()
         os.fsync(descriptor)
-
-
-def replace_durably(path: Path, content: bytes) -> None:
-    """The file with this content, after a power cut too; the old one until then. Raises OSError."""
-    write_whole(path, content)
-    sync_directory(path.parent)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """The file with this content, or the old one: after a power cut nobody knows which. Raises OSError."""
-    temporary = path.with_name(f"{path.name}.new")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(descriptor)
-    temporary.rename(path)
 
 
 def size_of(place: ViewPlace) -> int:

@@ -19,23 +19,22 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.changes import ApplyReport, path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
+from artoo.disk.whole import sync_directory, write_durably, write_whole
 from artoo.ports.sandbox import ActNote
 from artoo.world.base import Base, append_base, read_base
 from artoo.world.converge import now_at
 from artoo.world.difference import Difference
 from artoo.world.files import parent_of
 from artoo.world.git_keep import keeping_refs
-from artoo.world.journal import Record, StateRecord, notes_of, sync_directory
+from artoo.world.journal import Record, StateRecord, notes_of
 from artoo.world.nodes import digest_file
 from artoo.world.pending import (
     PendingRecord,
     SettledRecord,
     forget_pending,
     note_settled,
-    replace_durably,
     settled_records,
     write_pending,
-    write_whole,
 )
 from artoo.world.scan import Effect, readable_layers
 from artoo.world.stage import remove_tree
@@ -136,7 +135,7 @@ def discard(place: ViewPlace, settled: SettledRecord) -> None:
     """
     mark = Mark(record="", whole=True, paths=(), told=Told(settled=settled))
     try:
-        replace_durably(place.base / _MARK, mark.model_dump_json().encode())
+        write_durably(place.base / _MARK, mark.model_dump_json().encode())
     except OSError:
         place.remove()
         note_settled(place.base.parent, settled)
@@ -259,7 +258,7 @@ def _rebase(place: ViewPlace, paths: Sequence[str]) -> None:
     fresh = file.with_name("base.jsonl.rebased")
     fresh.unlink(missing_ok=True)
     append_base(fresh, kept)
-    replace_durably(file, fresh.read_bytes() if kept else b"")
+    write_durably(file, fresh.read_bytes() if kept else b"")
     fresh.unlink(missing_ok=True)
 
 

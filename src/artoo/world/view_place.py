@@ -28,6 +28,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import SandboxError
+from artoo.disk.whole import write_whole
 from artoo.ports.sandbox import Roots
 from artoo.world.allowance import MOST, Extent
 from artoo.world.journal import record_bytes
@@ -241,9 +242,7 @@ class ViewPlace:
         self.scratch.mkdir(exist_ok=True)
         self.scratch.chmod(0o1777)
         self.commands.mkdir(mode=0o700, exist_ok=True)
-        temporary = self.base / "view.json.new"
-        temporary.write_text(record.model_dump_json(), encoding="utf-8")
-        temporary.rename(self.base / "view.json")
+        write_whole(self.base / "view.json", record.model_dump_json().encode(), sync=False)
         return record
 
     def remove(self) -> None:

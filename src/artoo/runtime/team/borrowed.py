@@ -14,8 +14,8 @@ from artoo.agents.agent_files import LONGEST, AgentFiles
 from artoo.agents.folders import HEARTBEAT, IDENTITY, AgentFolder, Found
 from artoo.agents.registry import AgentRecord
 from artoo.contracts.errors import ConfigurationError
+from artoo.disk.whole import write_durably
 from artoo.runtime.team.minds import KNOWLEDGE
-from artoo.world.pending import replace_durably
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ def _laid(place: Path, name: str, copies: dict[str, str]) -> AgentFolder:
             content = copies.get(file, "").encode()
             path = place / file
             if not path.exists() or path.read_bytes() != content:
-                replace_durably(path, content)
+                write_durably(path, content)
     except OSError as error:
         raise ConfigurationError(f"{place} cannot be written: {error.strerror}; free space") from error
     return AgentFolder(name, place / IDENTITY, place / HEARTBEAT, borrowed=True)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.agents import SubmittedWork
 from artoo.contracts.base import Contract
-from artoo.world.pending import replace_durably
+from artoo.disk.whole import write_durably
 from artoo.world.stage import remove_tree
 from artoo.world.view_place import PATIENCE_SECONDS, ViewPlace, Views
 
@@ -68,7 +68,7 @@ class Submission:
 
     def _write(self, name: str, content: Contract) -> None:
         self.place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_durably(self.place / name, content.model_dump_json().encode())
+        write_durably(self.place / name, content.model_dump_json().encode())
 
     def _read(self, name: str, kind: type[_M]) -> _M | None:
         try:
