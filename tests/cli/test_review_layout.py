@@ -9,7 +9,7 @@ from artoo.cli.paint import Paint
 from artoo.cli.places import Here, holds
 from artoo.cli.review.choosing import chosen
 from artoo.cli.review.layout import MOST_NAMED, ROWS_BESIDE, SIGNS, Layout
-from artoo.cli.review.words import CHINESE, ENGLISH, ReviewWords
+from artoo.cli.review.words import CHINESE, ENGLISH, ReviewWords, review_words
 from artoo.cli.wrapping import rows_of
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Review
@@ -90,9 +90,10 @@ def test_where_a_file_went_is_shown_from_where_the_person_stands(language: str, 
     moved = change(ChangeClass.EDIT, "a.txt", reason="is moved to").model_copy(
         update={"moved_to": f"{PROJECT}/new/b.txt"}
     )
-    (line,) = layout(review(moved), language).diffs()[:1]
+    (line,) = layout(review(moved), language).diffs()
     assert said in line
     assert "/home/me" not in line
+    assert review_words(language).moved in line and review_words(language).classes[ChangeClass.EDIT] not in line
 
 
 def test_reasons_are_in_the_persons_language() -> None:

@@ -23,10 +23,19 @@ from artoo.cli.text import CHINESE, ENGLISH, count, in_language, language_of, se
 from artoo.cli.view import Stage, TaskView
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.events import MessagesDropped
-from artoo.contracts.execution import CallEffects, ToolCall, ToolCalled, ToolStarted
+from artoo.contracts.execution import (
+    CallEffects,
+    CriterionJudged,
+    CriterionVerdict,
+    DecidedBy,
+    SubTaskOutcome,
+    ToolCall,
+    ToolCalled,
+    ToolStarted,
+)
 from artoo.contracts.plan import PlanRefused
 from artoo.contracts.roles import Role
-from artoo.contracts.solution import Cost, Halt, RoleFailure, StoppedBy
+from artoo.contracts.solution import Cost, Halt, OutcomeSummary, RoleFailure, StoppedBy
 from artoo.ports.printing import Printed
 
 
@@ -175,6 +184,32 @@ def test_plain_lines_say_everything_once() -> None:
         "artoo: round 1 [1] Write the table: + its criteria hold",
         "artoo: round 1: -> good enough, with gaps",
     ]
+
+
+def test_what_nothing_judged_is_not_said_to_hold() -> None:
+    """A part without criteria of its own is judged with the whole, and until then it is an answer."""
+    view, stream = TaskView(clock=Clock()), io.StringIO()
+    display = PlainDisplay(stream, view, ASCII)
+    unjudged = (each for each in STORIES["gaps"]("the request") if not isinstance(each[1], CriterionJudged))
+    for number, (role, payload) in enumerate(unjudged):
+        fold(envelope(number, role, payload), view)
+        display.update()
+    ending = next(line for line in stream.getvalue().splitlines() if "[1]" in line and "corrected" not in line)
+    assert ENGLISH.unconfirmed in ending and ENGLISH.matched not in ending
+
+
+def test_a_verdict_of_a_single_subtask_stands_once() -> None:
+    """What it decided for the task is not told again; another verdict on the same criterion is."""
+    passed = CriterionVerdict(criterion="it holds", verdict="pass", decided_by=DecidedBy.CHECK)
+    judged = passed.model_copy(update={"decided_by": DecidedBy.JUDGEMENT})
+    outcome = SubTaskOutcome(subtask_id="s", parent_task_id="t", status="matched", criteria_verdicts=(passed,))
+    view = TaskView(clock=Clock())
+    view.begin("do it")
+    summary = OutcomeSummary(
+        task_id="t", merged_output="x", summary="x", outcomes=(outcome,), task_verdicts=(passed, judged)
+    )
+    fold(envelope(1, Role.META_VALIDATOR, summary), view)
+    assert view.verdicts == (passed, judged)
 
 
 class FakeTerminal(io.StringIO):

@@ -24,6 +24,7 @@ from scenario import (
 from artoo.contracts.criteria import CheckAmended
 from artoo.contracts.execution import CorrectionSignal, ExecutionResult, SubTaskOutcome
 from artoo.contracts.plan import Plan
+from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import FinalResult, OutcomeSummary
 from artoo.llm.request import ServerTraits
 from artoo.testing import Asked, with_body
@@ -238,6 +239,21 @@ async def test_what_waits_for_a_yes_is_said_to_be_prepared(world: World) -> None
     ended = await world.play("Delete old.txt", script)
     _, second = ended.asked("ExecutorStep")
     assert "changed: kept.txt\ndeleted: old.txt" in second.user and "say that it is prepared" in second.user
+
+
+@pytest.mark.parametrize(("apply", "waits"), [(ApplyMode.NEW, True), (ApplyMode.EDITS, False)])
+async def test_a_move_is_told_as_one(world: World, apply: ApplyMode, waits: bool) -> None:
+    """It is no deletion: where edits take effect unasked a move does, and nobody is told that it waits."""
+    world.file("old.txt", "x")
+    script = {
+        "Plan": plan(subtask("rename it")),
+        "ExecutorStep": [shell("mv old.txt new.txt", final=False), says("It is renamed.", 1)],
+    }
+    ended = await world.play("Rename old.txt", script, options=world.options(apply=apply))
+    _, second = ended.asked("ExecutorStep")
+    assert "moved: old.txt -> new.txt" in second.user
+    assert "deleted" not in second.user and ("say that it is prepared" in second.user) is waits
+    assert (ended.result.changes.state == "pending") is waits
 
 
 async def test_an_answer_that_names_the_failure_it_tells_is_not_refused(world: World) -> None:

@@ -142,3 +142,25 @@ async def test_a_forks_evidence_is_of_the_fork(roots: Roots, places: Places) -> 
     assert (await EvidenceInView(trunk, places, trunk).file("a.txt")).text == "one\n2\n"
     assert os.listdir(roots.project) == ["a.txt"]  # noqa: PTH208
     await trunk.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+async def test_a_move_is_one_line(roots: Roots, places: Places) -> None:
+    """Its content is neither lost nor new. Two like files have two targets; an empty one needs its own name."""
+    home = roots.home / ".artoo"
+    for name, text in (("m.txt", "kept\n"), ("k.txt", "kept\n"), ("e.txt", ""), ("f.txt", "")):
+        (roots.project / name).write_text(text)
+    trunk = views_in(await open_sandbox(home), home)("task", roots)
+    fork = trunk.fork("s")
+    script = "mkdir d; mv m.txt d/n.txt; mv k.txt d/k.txt; mv e.txt d/e.txt; mv f.txt d/g.txt; echo kept > d/o.txt"
+    await fork.run(Program(("bash", "-c", script)))
+    told = (await EvidenceInView(fork, places, trunk, lambda: trunk.files).difference()).splitlines()
+    moved = [line for line in told if line.startswith(("moved", "deleted"))]
+    assert moved == [
+        "moved: e.txt -> d/e.txt",
+        "deleted: f.txt",
+        "moved: k.txt -> d/k.txt",
+        "moved: m.txt -> d/n.txt",
+    ]
+    assert [line for line in told if line.startswith("+")] == ["+++ d/g.txt now", "+++ d/o.txt now", "+kept"]
+    await trunk.close()

@@ -12,7 +12,9 @@ from layers import view_of
 from sandbox_world import World
 
 from artoo.contracts.settling import ChangeClass
+from artoo.tools.review import review_of
 from artoo.world.difference import Difference, difference_of
+from artoo.world.union import RealFiles, Union
 from artoo.world.view_place import ViewPlace
 
 Change = Callable[[Path], object]
@@ -120,6 +122,23 @@ def test_a_moved_file_says_where_it_is_now(world: World) -> None:
     moved = {one.path: (one.reason, one.moved_to) for one in found.classes}
     assert moved[f"{world.project}/a.txt"] == ("is moved to", f"{world.project}/c.txt")
     assert moved[f"{world.project}/c.txt"] == ("", None)
+
+
+def test_a_moved_file_has_no_diff(world: World) -> None:
+    """Nothing of it is lost or new at either end; what is beside it is shown as ever."""
+
+    def change(project: Path) -> None:
+        """Moves one, makes one."""
+        (project / "a.txt").rename(project / "c.txt")
+        (project / "n.txt").write_text("new\n")
+
+    view = view_of(world, in_project(change))
+    review = review_of(look(view, world), "t", RealFiles(), Union(view.strata()))
+    assert {Path(one.path).name: bool(one.diff) for one in review.changes} == {
+        "a.txt": False,
+        "c.txt": False,
+        "n.txt": True,
+    }
 
 
 def test_what_is_unchanged_in_the_end_is_no_change(world: World) -> None:

@@ -56,6 +56,15 @@ async def test_each_kind(any_overlay: Commands, world: World) -> None:
     assert loud == {"over", "grow", "gone", "mode", "dir", "inner", "pipe"}
 
 
+async def test_a_cache_is_its_directory_too(any_overlay: Commands, world: World) -> None:
+    """What Python makes of a source to run it is derived, with the directory for it; a file of that name is not."""
+    (world.project / "a.py").write_text("x = 1\n")
+    run = await any_overlay.run(world.bash("python3 -m py_compile a.py; mkdir b; echo x > b/__pycache__"))
+    derived = {Path(change.path) for change in run.changes if change.has(Trait.DERIVED)}
+    cache = world.project / "__pycache__"
+    assert len(derived) == 2 and cache in derived and {path.parent for path in derived} == {world.project, cache}
+
+
 async def test_reading_is_no_change(any_overlay: Commands, world: World) -> None:
     """Opening for writing without writing, and chmod to the same mode, are no changes."""
     (world.project / "file").write_text("x")

@@ -180,8 +180,10 @@ def unmet(payload: ReplanRequest, view: TaskView) -> None:
 
 
 def _verdicts(payload: OutcomeSummary | ReplanRequest) -> tuple[CriterionVerdict, ...]:
+    """Those of the subtasks, then of the task; what a single subtask decided for the task stands once."""
     of_subtasks = (verdict for one in payload.outcomes for verdict in one.criteria_verdicts)
-    return (*of_subtasks, *payload.task_verdicts)
+    found = (*of_subtasks, *payload.task_verdicts)
+    return tuple({(one.criterion, one.verdict, one.decided_by): one for one in found}.values())
 
 
 @take.register

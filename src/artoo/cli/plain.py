@@ -85,8 +85,9 @@ class PlainDisplay:
                     f"{head}: {text.correction.format(reason=subtask.reason)}",
                 )
             elif subtask.stage is Stage.MATCHED:
+                confirmed = subtask.passed and not subtask.open  # a part may have no criteria of its own
                 sign, said = (
-                    (self._marks.waiting, text.unconfirmed) if subtask.open else (self._marks.matched, text.matched)
+                    (self._marks.matched, text.matched) if confirmed else (self._marks.waiting, text.unconfirmed)
                 )
                 yield f"{where} {subtask.number} end", f"{head}: {sign} {said}"
             elif subtask.stage is Stage.FAILED:

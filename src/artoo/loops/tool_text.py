@@ -76,10 +76,14 @@ def arguments_for(spec: ToolSpec, inline: str, body: str, more: Mapping[str, str
     first = next((name for name in names if name != spec.body), None)
     arguments = dict[str, str]()
     if spec.body is not None:
-        arguments[spec.body] = body if body or first else inline
+        arguments[spec.body] = _ended(spec, body) if body or first else inline
     if first is not None:
         arguments[first] = inline or ("" if spec.body is not None else body.strip())
     return arguments | {name: value for name, value in more.items() if name in names}
+
+
+def _ended(spec: ToolSpec, body: str) -> str:
+    return f"{body}\n" if spec.whole_lines and body and not body.endswith("\n") else body
 
 
 def prohibitions(must_not: MustNot) -> str:

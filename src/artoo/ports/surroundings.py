@@ -10,8 +10,8 @@ from typing import Protocol
 class Surroundings:
     """`listing`: the project as it is now, with heads of the files that are named. `guide`: standing instructions
     of the person and of the project, each with whose they are. `missing`: what has the form of a file's path in the
-    request and is nowhere. `changed`: what was created, changed and deleted in the view, a line for each; empty
-    where nobody is to be told.
+    request and is nowhere. `changed`: what was created, changed, moved and deleted in the view, a line a kind;
+    empty where nobody is to be told.
     """
 
     listing: str = ""

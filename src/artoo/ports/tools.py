@@ -24,7 +24,8 @@ class ToolSpec:
     """What a tool is for, short enough for a small model's prompt.
 
     `parameters[0]` is the main input, the *target*. `body` names the parameter that travels in a fenced block
-    (code, file content) when there is one. `priority`: lower is tried first (SPEC section 3).
+    (code, file content) when there is one; `whole_lines`: it is a text whose last line ends like the others, which
+    a fence does not show (CommonMark 0.31, 4.5). `priority`: lower is tried first (SPEC section 3).
     `reads` and `writes` say what it can do, so that blocking never removes the last tool of either kind.
     `special`: the person's own, made for one purpose; that it did well is worth saying for other requests too.
     `offers`: what the main input may name, a line each (skills); prompts show it in a segment of its own.
@@ -35,6 +36,7 @@ class ToolSpec:
     parameters: tuple[Parameter, ...]
     priority: int
     body: str | None = None
+    whole_lines: bool = False
     reads: bool = True
     writes: bool = False
     languages: tuple[str, ...] = field(default=())

@@ -221,12 +221,14 @@ class _Sights:
         return Sight(looked_at, self._look(lambda: fork.files, fork.changes))
 
     def _look(self, files: Look, changes: _Changes | None = None) -> ProjectLook:
+        """`changes` are those that a fork made of the task's files."""
         observe = self.gate.origins.observe_text
         return ProjectLook(
             *(self.outfit.view.roots, self.places, files),
             whole_files=self.outfit.whole_files,
             observe=observe,
             changes=changes,
+            before=lambda: self.outfit.view.files,
         )
 
 

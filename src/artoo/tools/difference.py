@@ -10,23 +10,22 @@ from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, path_by
 from artoo.ports.sandbox import Roots
 from artoo.ports.world import Files
 from artoo.tools.commands import meant_changes
-from artoo.tools.paths import entry_at, shown
-from artoo.tools.text_file import NotPlainFile, read_limited
+from artoo.tools.moves import content_at, moved_files
+from artoo.tools.paths import shown
 from artoo.tools.unified import unified
-
-DIFF_BYTES = 256 * 1024
-"""A file is small enough for a diff up to here, before and now."""
 
 
 def difference(changes: Iterable[Change], before: Files, now: Files, roots: Roots, limit: int) -> str:
     """The changes that somebody may have meant, in path order, in at most `limit` characters. Blocks."""
     listed = tuple(changes)
     meant = frozenset(meant_changes(listed))
-    wanted = [change for change in listed if change.path in meant]
+    moved = moved_files((change for change in listed if change.path in meant), before, now)
+    arrived = frozenset(moved.values())
+    wanted = [change for change in listed if change.path in meant and change.path not in arrived]
     lines: list[str] = []
     room = limit
     for number, change in enumerate(wanted):
-        for line in _about(change, before, now, roots):
+        for line in _about(change, moved.get(change.path), before, now, roots):
             room -= len(line) + 1
             if room < 0:
                 rest = f"[... cut here; {len(wanted) - number} of {len(wanted)} changes are not shown whole ...]"
@@ -37,13 +36,14 @@ def difference(changes: Iterable[Change], before: Files, now: Files, roots: Root
     return "\n".join(lines)
 
 
-def _about(change: Change, before: Files, now: Files, roots: Roots) -> Iterator[str]:
-    path = Path(os.fsdecode(path_bytes(change.path)))
-    name = shown(path, roots)
+def _about(change: Change, moved_to: str | None, before: Files, now: Files, roots: Roots) -> Iterator[str]:
+    name = _shown(change.path, roots)
     if change.path_class in (PathClass.SECRET, PathClass.ARTOO):
         yield f"{change.kind}: {name} (holds credentials, not shown)"
+    elif moved_to is not None:
+        yield f"moved: {name} -> {_shown(moved_to, roots)}"
     elif change.node is Node.FILE and change.kind in (ChangeKind.CREATED, ChangeKind.OVERWRITTEN):
-        yield from _file(change, name, _content(before, path), _content(now, path))
+        yield from _file(change, name, content_at(before, change.path), content_at(now, change.path))
     elif change.node is Node.DIRECTORY and change.kind is ChangeKind.CREATED:
         yield f"created: {name}/"
     else:
@@ -62,13 +62,5 @@ def _file(change: Change, name: str, before: bytes | None, now: bytes | None) ->
     yield f"{change.kind}: {name} ({sizes}; not shown)"
 
 
-def _content(files: Files, path: Path) -> bytes | None:
-    """None for what is no plain file, or too large for a diff."""
-    place = entry_at(files, path)
-    if place is None:
-        return None
-    try:
-        data, size = read_limited(place, DIFF_BYTES)
-    except (NotPlainFile, OSError):
-        return None
-    return data if size <= DIFF_BYTES else None
+def _shown(printable: str, roots: Roots) -> str:
+    return shown(Path(os.fsdecode(path_bytes(printable))), roots)

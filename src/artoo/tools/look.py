@@ -29,6 +29,7 @@ from artoo.tools.listing import (
     pointers,
     standing_in,
 )
+from artoo.tools.moves import moved_files
 from artoo.tools.paths import absolute, entry_at, existing, place_of, shown
 from artoo.tools.seeing import Look
 from artoo.tools.text_file import NotPlainFile, decode, kind_of_bytes, read_limited
@@ -60,8 +61,8 @@ def _unobserved(source: str, text: str) -> None:
 class ProjectLook:
     """Implements `ports.surroundings.SurroundingsSource` over a view's files.
 
-    `whole_files`: small files that are named are shown whole. `changes`: what the view changes. `observe` is told
-    what is passed on of texts that others wrote, by where it stands.
+    `whole_files`: small files that are named are shown whole. `changes`: what the view changes of the files
+    `before`. `observe` is told what is passed on of texts that others wrote, by where it stands.
     """
 
     roots: Roots
@@ -71,6 +72,7 @@ class ProjectLook:
     limits: WalkLimits = field(default_factory=lambda: _LOOK)
     whole_files: bool = False
     changes: Callable[[], Awaitable[tuple[Change, ...]]] | None = None
+    before: Look = RealFiles
     observe: Callable[[str, str], None] = _unobserved
 
     async def look(self, request: str) -> Surroundings:
@@ -82,7 +84,8 @@ class ProjectLook:
                 for guide in found:
                     if guide.foreign:
                         self.observe(guide.path, guide.text)
-                return replace(seen, changed=_by_kind(changes, self.roots))
+                changed = await in_thread(_by_kind, changes, self.roots, self.before(), self.files())
+                return replace(seen, changed=changed)
         except TimeoutError:
             return Surroundings(listing="The project directory did not answer in time; it is not listed.")
         except (ArtooError, OSError) as error:
@@ -173,14 +176,19 @@ class ProjectLook:
         return Head(lines=tuple(lines if whole else lines[:_HEAD_LINES]), whole=whole)
 
 
-def _by_kind(changes: tuple[Change, ...], roots: Roots) -> str:
-    """What somebody may have meant of these changes: `created: a, b`, `changed: c`, `deleted: d`, a line each."""
+def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: Files) -> str:
+    """What somebody may have meant: `created: a, b`, `changed: c`, `moved: d -> e`, a line for each kind."""
     meant = frozenset(meant_changes(changes))
-    lines = {"created": list[str](), "changed": list[str](), "deleted": list[str]()}
+    moved = moved_files((change for change in changes if change.path in meant), before, now)
+    arrived = frozenset(moved.values())
+    lines = {"created": list[str](), "changed": list[str](), "moved": list[str](), "deleted": list[str]()}
     for change in changes:
-        if change.path in meant:
+        name = shown(_path_of(change.path), roots)
+        if change.path in moved:
+            lines["moved"].append(f"{name} -> {shown(_path_of(moved[change.path]), roots)}")
+        elif change.path in meant and change.path not in arrived:
             kind = change.kind.value if change.kind.value in lines else "changed"
-            lines[kind].append(shown(_path_of(change.path), roots))
+            lines[kind].append(name)
     return "\n".join(f"{kind}: {_some(paths)}" for kind, paths in lines.items() if paths)
 
 

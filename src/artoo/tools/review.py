@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from artoo.contracts.changes import ChangeKind, Conflict, path_bytes
@@ -62,8 +62,9 @@ def review_of(
     """Lays a difference out. Blocking: reads the small text files among it."""
     left = _MOST_DIFF_LINES
     changes: list[ClassifiedChange] = []
+    moved = _moved(difference.classes)
     for one in in_order_of_danger(difference.classes):
-        lines = diff_of(one, before, after) if left > 0 else ()
+        lines = diff_of(one, before, after) if left > 0 and one.path not in moved else ()
         left -= len(lines)
         changes.append(one.model_copy(update={"diff": lines if left >= 0 else ()}))
     return Review(
@@ -74,6 +75,14 @@ def review_of(
         unfinished=unfinished,
         went_out=went_out,
     )
+
+
+def _moved(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
+    """Both ends of every file that is moved as it is: its content is neither lost nor new, and no diff says so."""
+    went = {one.path: one.moved_to for one in changes if one.moved_to is not None}
+    targets = frozenset(went.values())
+    made = (one.path for one in changes if one.kind is ChangeKind.CREATED and one.path in targets)
+    return frozenset((*went, *made))
 
 
 def question_of(difference: Difference, review: Review, language: str) -> ConfirmationRequest:

@@ -61,7 +61,7 @@ def _traits(effect: Effect, places: Places, files: Files) -> Iterable[Trait]:
         yield Trait.APPENDED
     if after is not None and is_bookkeeping(effect.path) and places.within_bounds(effect.path):
         yield Trait.GIT_BOOKKEEPING
-    if any(part in _DERIVED for part in effect.relative.split(b"/")[:-1]):
+    if _derived(effect):
         yield Trait.DERIVED
     if before is not None and before.node is not Node.DIRECTORY and before.links > 1:
         yield Trait.HARD_LINKED
@@ -75,6 +75,13 @@ def _traits(effect: Effect, places: Places, files: Files) -> Iterable[Trait]:
         yield Trait.PRIVILEGED
     if after.node is Node.LINK and leads_out(effect.path, after.target, places, files):
         yield Trait.POINTS_OUTSIDE
+
+
+def _derived(effect: Effect) -> bool:
+    """What lies in a directory of a cache, and that directory itself; a file that only has its name is none."""
+    *above, name = effect.relative.split(b"/")
+    nodes = {state.node for state in (effect.before, effect.after) if state is not None}
+    return any(part in _DERIVED for part in above) or (name in _DERIVED and nodes == {Node.DIRECTORY})
 
 
 def _grants_privilege(before: NodeState | None, after: NodeState) -> bool:

@@ -32,7 +32,12 @@ READ = ToolSpec(
     "read_file", "show a file", (Parameter("path", "the file"), Parameter("lines", "from-to", required=False)), 30
 )
 WRITE = ToolSpec(
-    "write_file", "make a file", (Parameter("path", "the file"), Parameter("content", "text")), 31, body="content"
+    "write_file",
+    "make a file",
+    (Parameter("path", "the file"), Parameter("content", "text")),
+    31,
+    body="content",
+    whole_lines=True,
 )
 SPECS = (SHELL, READ, WRITE)
 
@@ -297,12 +302,19 @@ def test_what_a_tool_offers_has_a_segment_of_its_own() -> None:
         (READ, "a.txt", "", {"path": "a.txt"}),
         (READ, "", " a.txt\n", {"path": "a.txt"}),
         (WRITE, "a.txt", "x\n", {"path": "a.txt", "content": "x\n"}),
+        (WRITE, "a.txt", "x\ny", {"path": "a.txt", "content": "x\ny\n"}),
         (WRITE, "a.txt", "", {"path": "a.txt", "content": ""}),
     ],
 )
 def test_arguments(spec: ToolSpec, inline: str, body: str, arguments: dict[str, str]) -> None:
-    """Input and block become the tool's arguments; a single argument takes whichever is there."""
+    """Input and block become the tool's arguments; a text's last line ends like the others, a program stays."""
     assert arguments_for(spec, inline, body, {"no": "such"}) == arguments
+
+
+def test_a_content_that_is_named_stays_as_it_is() -> None:
+    """What a model writes into `more` is exact to the last byte: so a file without a last line end can be made."""
+    named = arguments_for(WRITE, "a.txt", "", {"content": "x"})
+    assert named == {"path": "a.txt", "content": "x"}
 
 
 def test_prohibitions_are_short() -> None:

@@ -44,7 +44,7 @@ def test_beside_what_stands_a_subtask_is_what_it_says() -> None:
     """In a round with carried subtasks a single one has its own criteria, and knows what it is a part of."""
     (only,) = subtasks_of((SubTaskDraft(intent="rest"),), [NUMBER], "All of it", fresh=False)
     assert (only.intent, only.success_criteria) == ("rest", ())
-    assert only.context == "This is a part of the request: All of it"
+    assert only.context == "The whole request, of which your subtask is a part: All of it"
 
 
 def test_code_writes_no_criteria() -> None:

@@ -128,6 +128,8 @@ class Layout:
         named_class = self.words.classes[change.change_class]
         if change.change_class is ChangeClass.SILENT and change.kind not in (ChangeKind.CREATED, ChangeKind.LINK):
             named_class = self.words.rewritten
+        if change.moved_to is not None:
+            named_class = self.words.moved
         head = f"{sign} {named_class}"
         where = self.here.short(change.path)
         named = plain(meaning(change, self.words))
@@ -149,7 +151,7 @@ class Layout:
         for change in self.applicable:
             lines.append(self.line(change))
             lines += [self._diff_line(line) for line in change.diff]
-            if not change.diff and change.change_class is ChangeClass.EDIT:
+            if not change.diff and change.change_class is ChangeClass.EDIT and change.moved_to is None:
                 lines.append(f"      {self.words.no_diff}")
         return lines
 

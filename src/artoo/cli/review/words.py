@@ -19,6 +19,7 @@ class ReviewWords:
     head_unfinished: str
     classes: Mapping[ChangeClass, str]
     rewritten: str
+    moved: str
     git: Mapping[str, str]
     named_head: str
     conflicts_head: str
@@ -76,6 +77,7 @@ ENGLISH: Final = ReviewWords(
         ChangeClass.SILENT: "new",
     },
     rewritten="harmless",
+    moved="moved",
     git={
         "head": "what is checked out",
         "branch": "branch {name}",
@@ -142,6 +144,7 @@ CHINESE: Final = ReviewWords(
         ChangeClass.SILENT: "新建",
     },
     rewritten="无害",
+    moved="移动",
     git={
         "head": "当前检出的内容",
         "branch": "分支 {name}",

@@ -43,9 +43,9 @@ _MOST_REPEATS = 2
 
 _PREPARED = "What is {kinds} here takes effect only when the person agrees after the task: say that it is prepared."
 _WAITING = {
-    ApplyMode.NEW: ("changed", "deleted"),
+    ApplyMode.NEW: ("changed", "moved", "deleted"),
     ApplyMode.EDITS: ("deleted",),
-    ApplyMode.ASK: ("created", "changed", "deleted"),
+    ApplyMode.ASK: ("created", "changed", "moved", "deleted"),
 }
 """What of a task's changes waits for a yes, by what takes effect unasked."""
 

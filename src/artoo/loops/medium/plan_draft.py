@@ -92,7 +92,7 @@ def subtasks_of(
 
 def _context(intent: str, request: str, scope: str | None, *, alone: bool) -> str:
     """The request in the person's words, where the intent is not just that, and the limits of the work."""
-    said = f"{'The request' if alone else 'This is a part of the request'}: {request}"
+    said = f"{'The request' if alone else 'The whole request, of which your subtask is a part'}: {request}"
     limits = f"Only within: {scope}" if scope else ""
     return "\n".join(filter(None, ("" if intent == request else said, limits)))
 

@@ -31,6 +31,7 @@ def _spec(workspace: str) -> ToolSpec:
         ),
         priority=31,
         body="content",
+        whole_lines=True,
         reads=False,
         writes=True,
     )
