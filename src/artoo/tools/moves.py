@@ -18,6 +18,9 @@ COMPARED_BYTES = 256 * 1024
 MOST_COMPARED = 500
 """Deleted files that are compared."""
 
+_MOST_ALIKE = 20
+"""New files of its very size that a deleted one is compared with, those of its name first."""
+
 
 def moved_files(changes: Iterable[Change], before: Files, now: Files) -> dict[str, str]:
     """Where each deleted file stands now: the path of a new file with its very content, each named once. Blocks.
@@ -46,7 +49,7 @@ def _alike(gone: Change, made: list[Change], before: Files, now: Files) -> Itera
     if not made or (content := content_at(before, gone.path)) is None:
         return
     name = _name(gone)
-    for change in sorted(made, key=lambda one: _name(one) != name):
+    for change in sorted(made, key=lambda one: _name(one) != name)[:_MOST_ALIKE]:
         if (content or _name(change) == name) and content_at(now, change.path) == content:
             yield change
 
