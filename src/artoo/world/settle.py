@@ -37,8 +37,8 @@ from artoo.world.pending import (
     write_pending,
     write_whole,
 )
+from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect, readable_layers
-from artoo.world.stage import remove_tree
 from artoo.world.transaction import apply_effects, new_name
 from artoo.world.view_place import ViewPlace
 
