@@ -162,6 +162,14 @@ async def test_a_refusal_is_final(status: int, hint: str):
     assert caught.value.status == status
 
 
+async def test_a_redirect_names_where_it_leads():
+    """It is not followed, and the error says which address to configure if that server is meant."""
+    moved = Reply(status=308, error="moved", headers={"Location": "https://new.example/v1/chat/completions"})
+    async with ScriptedServer({"Step": [moved]}) as server, client_of(server) as model:
+        with pytest.raises(ModelRefused, match=r"HTTP 308.*sends on to https://new\.example/v1.*set the base URL"):
+            await model.ask(question())
+
+
 async def test_rate_limit_that_stays_is_refused_with_its_status():
     """A caller that backs off can see the 429."""
     replies = [too_many_requests(1), too_many_requests(1)]

@@ -100,7 +100,19 @@ def test_base_url_forms(given: str, normal: str):
     assert normalise_base_url(given) == normal
 
 
-@pytest.mark.parametrize("given", ["localhost:8080", "ftp://x/v1", "", "https://user:pw@host/v1"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        "localhost:8080",
+        "ftp://x/v1",
+        "",
+        "https://user:pw@host/v1",
+        "http://[::1/v1",
+        "http://host:99999/v1",
+        "http://host:port/v1",
+        "http://host/\udcff",
+    ],
+)
 def test_base_url_faults(given: str):
     """What is no address, or hides a password, is a configuration error that does not repeat the password."""
     with pytest.raises(ConfigurationError) as caught:

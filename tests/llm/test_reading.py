@@ -215,3 +215,18 @@ def test_long_garbage_is_read_in_reasonable_time():
     for text in ('{"a": ' * 5_000, "{'" * 20_000, "{}" * 50_000, "```\n" * 20_000, "<think>" * 20_000):
         with pytest.raises(Unreadable):
             read_answer(text, Step, body_field="command")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"tool": "shell", "note": "a\\ud83d"}',
+        "{'tool': 'shell', 'note': 'a\\ud83d'}",
+        '{"tool": "shell", "note": "a\\udc80",}',
+    ],
+)
+def test_half_an_emoji_becomes_a_question_mark(text: str):
+    """A lone surrogate, which no UTF-8 can carry, goes no further; a whole pair is read as it is."""
+    assert read_answer(text, Step).note == "a?"
+    whole = read_answer('{"tool": "shell", "note": "\\ud83d\\ude00 \\ud83d"}', Step)
+    assert whole.note == "😀 ?"

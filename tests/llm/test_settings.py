@@ -86,6 +86,8 @@ def test_environment_wins_over_the_file():
         ({"TOOL_BASE_URL": LOCAL}, "TOOL_MODEL"),
         ({"OPENAI_API_KEY": "secret"}, "OPENAI_MODEL"),
         ({"OPENAI_BASE_URL": OPENAI, "OPENAI_MODEL": "m"}, "API_KEY"),
+        ({"OPENAI_BASE_URL": LOCAL, "OPENAI_MODEL": "m", "OPENAI_API_KEY": "secret\nmore"}, "OPENAI_API_KEY"),
+        ({"TOOL_BASE_URL": LOCAL, "TOOL_MODEL": "m\udcff"}, "TOOL_MODEL"),
     ],
 )
 def test_half_settings_are_refused_with_what_is_missing(environment: dict[str, str], named: str):

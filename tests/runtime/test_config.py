@@ -185,6 +185,7 @@ def test_what_is_no_configuration_is_refused(tmp_path: Path) -> None:
         for before, name in zip("abcde", "bcdef", strict=True)
     )
     assert "too large or too deep" in complaint(tmp_path, bomb)
+    assert "too large or too deep" in complaint(tmp_path, "{a: " * 3_000)
     (tmp_path / "config.yaml").write_bytes(b"a: 1\nb: \xff\n")
     with pytest.raises(ConfigurationError, match=r"config\.yaml:2: not UTF-8 text"):
         load_config({"ARTOO_HOME": str(tmp_path)})

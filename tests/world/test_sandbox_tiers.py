@@ -121,6 +121,18 @@ async def test_choice_is_remembered(world: World, monkeypatch: pytest.MonkeyPatc
     assert len(reports) > count
 
 
+async def test_a_home_whose_name_is_no_text_has_the_same_tier(world: World, tmp_path: Path) -> None:
+    """Bytes that are no UTF-8, in the home's path and so in the mount table of commands, cost no tier."""
+    usual = await open_sandbox(world.artoo_home)
+    if usual.tier == "none":
+        pytest.skip("no tier works here")
+    odd = tmp_path / os.fsdecode(b"caf\xe9") / ".artoo"
+    assert (await open_sandbox(odd)).tier == usual.tier
+    reports: list[TierDiagnosis] = []
+    await open_sandbox(odd, reports.append)
+    assert not reports
+
+
 class Leaky:
     """A sandbox that contains nothing."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from artoo.contracts.errors import ConfigurationError
 
@@ -10,8 +10,8 @@ from artoo.contracts.errors import ConfigurationError
 def normalise_base_url(base_url: str) -> str:
     """The URL up to, and without, `/chat/completions` or a final slash. Raises ConfigurationError."""
     url = base_url.strip().rstrip("/").removesuffix("/chat/completions")
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    parts = _parts(url)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(
             f"the base URL {_without_credentials(url)!r} is no http(s) address; {_as_it_should_be(url)}"
         )
@@ -20,6 +20,16 @@ def normalise_base_url(base_url: str) -> str:
             f"the base URL of {parts.hostname} contains a user or password; put the key into *_API_KEY instead"
         )
     return url
+
+
+def _parts(url: str) -> SplitResult | None:
+    """None when it is no address: an open bracket, a port that is no port, bytes that are no text."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # read when it is asked for
+    except ValueError:
+        return None
+    return parts if url.isprintable() else None
 
 
 def _as_it_should_be(url: str) -> str:

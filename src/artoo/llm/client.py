@@ -48,6 +48,7 @@ T = TypeVar("T", bound=BaseModel)
 _IDENTIFY_SECONDS = 5.0
 _MOST_IDENTIFICATIONS = 2
 _MOST_DIALECTS = 8
+_LONGEST_ADDRESS = 200
 _ROOM_FOR_THOUGHTS = 8_192
 """Tokens added to the limit for a model that was seen to think first: its thoughts count against the limit."""
 
@@ -282,7 +283,7 @@ class EndpointModel:
                 transient=True,
             )
         raise ModelRefused(
-            f"{where} refused the request (HTTP {status}): {said}{_hint(status, said, question)}", status=status
+            f"{where} refused the request (HTTP {status}): {said}{_hint(reply, said, question)}", status=status
         )
 
     async def _identify(self) -> None:
@@ -355,7 +356,13 @@ def _is_llama(reply: TransportReply) -> bool:
     return any(isinstance(entry, dict) and entry.get("owned_by") == "llamacpp" for entry in data)
 
 
-def _hint(status: int, said: str, question: Question[T]) -> str:
+def _hint(reply: TransportReply, said: str, question: Question[T]) -> str:
+    status, elsewhere = status_of(reply), reply.headers.get("location", "")
+    if elsewhere and 300 <= status < 400:
+        return (
+            f"; it sends on to {elsewhere[:_LONGEST_ADDRESS]}, where no key is taken unasked: "
+            "if that server is meant, set the base URL to it"
+        )
     if "context" in said.lower() and status in (400, 413, 422):
         return "; give the server a larger context, or use a model with one"
     if question.images and status in (400, 404, 413, 415, 422):

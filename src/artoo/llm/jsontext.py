@@ -82,9 +82,19 @@ def _decode(text: str, start: int, end: int) -> Found:
         except RecursionError:
             return Found(start, end, None, "the JSON is nested too deeply")
         else:
-            return Found(start, end, cast(dict[str, object], value))
+            return Found(start, end, cast(dict[str, object], _encodable(value)))
     literal = _python_literal(raw)
     return Found(start, end, literal, "" if literal is not None else problem)
+
+
+def _encodable(value: object) -> object:
+    """With question marks for lone surrogates: half an emoji, as in `"\\ud83d"`, which no UTF-8 can carry."""
+    said = json.dumps(value, ensure_ascii=False)
+    try:
+        said.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.loads(said.encode("utf-8", "replace"))
+    return value
 
 
 def _python_literal(raw: str) -> dict[str, object] | None:
@@ -94,7 +104,7 @@ def _python_literal(raw: str) -> dict[str, object] | None:
     try:
         value: object = ast.literal_eval(raw)
         # Only what JSON could have said: a round trip refuses bytes, sets and tuples as keys.
-        again: object = json.loads(json.dumps(value, allow_nan=False))
+        again: object = _encodable(json.loads(json.dumps(value, allow_nan=False)))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
     return cast(dict[str, object], again) if isinstance(again, dict) else None

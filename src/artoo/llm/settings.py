@@ -76,6 +76,12 @@ def _endpoint(prefix: str, values: Mapping[str, str]) -> Endpoint:
         raise ConfigurationError(
             f"{prefix}: {url} is set but no model; set {prefix}_MODEL or OPENAI_MODEL to one that it serves"
         )
+    for name, value in (("API_KEY", key), ("MODEL", model)):
+        if not value.isprintable():  # a header that holds it is refused by the client, and no message can carry it
+            raise ConfigurationError(
+                f"{prefix}_{name} or OPENAI_{name} holds a line end, or another character that cannot be sent; "
+                "set it to one line of text"
+            )
     return Endpoint(url, model, key or None)
 
 

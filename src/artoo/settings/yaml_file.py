@@ -30,6 +30,12 @@ def parse(text: str, path: Path) -> tuple[Tree, Places]:
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise ConfigurationError(f"{path}:{line}: a character that YAML does not allow") from error
+    except RecursionError as error:
+        raise _too_large(path) from error
+
+
+def _too_large(path: Path) -> ConfigurationError:
+    return ConfigurationError(f"{path}: too large or too deep for a file of settings")
 
 
 class _Walk:
@@ -51,7 +57,7 @@ class _Walk:
     def _value(self, node: Node, route: Route) -> Value:
         self._seen += 1
         if self._seen > LARGEST or len(route) > DEEPEST:
-            raise ConfigurationError(f"{self._places.path}: too large or too deep for a file of settings")
+            raise _too_large(self._places.path)
         self._places.values[route] = _place(node)
         if isinstance(node, MappingNode):
             return self._mapping(node, route)

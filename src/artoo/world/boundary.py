@@ -8,7 +8,7 @@ from pathlib import Path
 from artoo.contracts.errors import SandboxError
 from artoo.world.joining import finish_join
 from artoo.world.landing import finish_all
-from artoo.world.stage import remove_tree
+from artoo.world.remove import remove_tree
 from artoo.world.view_place import TRUNK, ViewPlace, Views
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import os
 import platform
 import shutil
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import write_whole
@@ -182,11 +183,13 @@ def _identity(key: str, stage_homes: tuple[Path, ...]) -> _Remembered:
 
 def _recall(cache: Path) -> _Remembered | None:
     try:
-        known = _Remembered.model_validate_json(cache.read_bytes())
-    except (OSError, ValidationError):  # nothing remembered, or by another version: prove it again
+        known = _Remembered.model_validate(json.loads(cache.read_bytes()))
+    except (OSError, ValueError, RecursionError):  # nothing remembered, or by another version: prove it again
         return None
     return known if known == _identity(known.key, known.stage_homes) and known.boot else None
 
 
 def _remember(cache: Path, key: str, stage_homes: tuple[Path, ...]) -> None:
-    write_whole(cache, _identity(key, stage_homes).model_dump_json().encode(), sync=False)
+    # The standard library's JSON: paths need not be UTF-8, and pydantic's could neither write nor read them.
+    said = json.dumps(_identity(key, stage_homes).model_dump(), default=os.fspath)
+    write_whole(cache, said.encode(), sync=False)

@@ -22,7 +22,8 @@ from artoo.world.carry import hide_below
 from artoo.world.files import set_metadata
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import DIRECTORY_FLAGS, NodeState, read_state
-from artoo.world.stage import Layer, remove_tree
+from artoo.world.remove import remove_tree
+from artoo.world.stage import Layer
 
 
 def fold(upper: Path, into: Layer) -> None:

@@ -19,8 +19,9 @@ from artoo.world.difference import Difference
 from artoo.world.git_layout import read_file
 from artoo.world.git_shadow import CannotJudge, Shadow
 from artoo.world.journal import record_bytes
+from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect, scan
-from artoo.world.stage import Layer, remove_tree
+from artoo.world.stage import Layer
 from artoo.world.view_place import ViewPlace
 
 logger = logging.getLogger(__name__)

@@ -22,8 +22,8 @@ from artoo.world.base import append_base, read_base
 from artoo.world.clash import Winners
 from artoo.world.fold import fold
 from artoo.world.landing import no_room
+from artoo.world.remove import remove_tree
 from artoo.world.scan import scan
-from artoo.world.stage import remove_tree
 from artoo.world.strip import strip
 from artoo.world.view_place import ViewPlace
 

@@ -27,8 +27,9 @@ from artoo.world.carry import carry
 from artoo.world.fold import fold
 from artoo.world.journal import record_bytes
 from artoo.world.nodes import state_of
+from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect, Touched
-from artoo.world.stage import Stage, remove_tree
+from artoo.world.stage import Stage
 from artoo.world.view_place import ViewPlace
 
 _ENDED = "ended"

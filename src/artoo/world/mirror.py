@@ -21,7 +21,8 @@ from artoo.world.below import Below, Found, below, opened_up
 from artoo.world.files import copy_node, set_metadata
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import DIRECTORY_FLAGS, NodeState, read_state
-from artoo.world.stage import Layer, remove_tree
+from artoo.world.remove import remove_tree
+from artoo.world.stage import Layer
 
 _COPIED = (Node.FILE, Node.LINK, Node.DIRECTORY)
 

@@ -13,8 +13,9 @@ from artoo.world.converge import Move, converge, forward, is_ours, is_state, now
 from artoo.world.files import Reach
 from artoo.world.journal import Record, exclusive, records
 from artoo.world.prepare import remove_landings
+from artoo.world.remove import remove_tree
 from artoo.world.settle import finish_cut
-from artoo.world.stage import memory_stage_home, remove_orphans, remove_tree
+from artoo.world.stage import memory_stage_home, remove_orphans
 from artoo.world.transaction import take_back
 from artoo.world.view_place import ViewInUse, ViewPlace
 

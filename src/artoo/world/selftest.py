@@ -47,7 +47,7 @@ for path in ('/run/artoo-selftest', '/dev/artoo-selftest'):
     trial('memory by ' + path, lambda: (opened(path, os.O_CREAT), os.unlink(path)))
 trial('a pipe outside', lambda: opened(sys.argv[5]))
 def groups():
-    with open('/proc/self/mountinfo') as file:
+    with open('/proc/self/mountinfo', errors='surrogateescape') as file:
         return [line.split()[4] for line in file if ' - cgroup2 ' in line]
 def into(group):
     import ctypes, struct

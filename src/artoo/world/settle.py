@@ -36,8 +36,8 @@ from artoo.world.pending import (
     settled_records,
     write_pending,
 )
+from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect, readable_layers
-from artoo.world.stage import remove_tree
 from artoo.world.transaction import apply_effects, new_name
 from artoo.world.view_place import ViewPlace
 

@@ -12,18 +12,17 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Limits, Roots
 from artoo.world.allowance import MOST, Extent
 from artoo.world.mounts import MountTable
+from artoo.world.remove import remove_tree
 from artoo.world.watch import disk_usage, machine_memory
 
 
@@ -222,35 +221,12 @@ def _give_if_allowed(upper: Path, seen: os.stat_result) -> None:
         return
 
 
-def remove_tree(path: Path) -> None:
-    """Removes a tree of ours without following links, whatever modes a command left behind."""
-    if path.is_symlink() or not path.is_dir():
-        path.unlink(missing_ok=True)
-        return
-    shutil.rmtree(path, onerror=_open_up_and_retry)
-
-
 def empty_if_full(scratch: Path, limits: Limits) -> None:
     """Empties a task's /tmp that leaves its next commands no room: it lasts, and counts for each of them."""
     used, paths = disk_usage((scratch,), limits.disk_bytes, limits.paths)
     if used > limits.disk_bytes // 2 or paths > limits.paths // 2:
         for child in scratch.iterdir():
             remove_tree(child)
-
-
-def _open_up_and_retry(function: Callable[..., Any], path: str, error: Any) -> None:
-    """shutil.rmtree's error hook: gives the owner back what `chmod 000` took, then tries again."""
-    parent = Path(path).parent
-    for directory in (parent, Path(path)):
-        if directory.is_dir() and not directory.is_symlink():
-            directory.chmod(0o700)
-    target = Path(path)
-    if not os.path.lexists(target):
-        return
-    if target.is_dir() and not target.is_symlink():
-        shutil.rmtree(target, onerror=_open_up_and_retry)
-    else:
-        target.unlink()
 
 
 def remove_orphans(base: Path) -> int:

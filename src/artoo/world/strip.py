@@ -17,8 +17,9 @@ from artoo.world.clash import Winners, by_path
 from artoo.world.files import set_metadata
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import DIRECTORY_FLAGS, NodeState, at, read_state
+from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect
-from artoo.world.stage import Layer, remove_tree
+from artoo.world.stage import Layer
 
 
 def strip(layer: Layer, winners: Winners, effects: Sequence[Effect]) -> None:

@@ -14,8 +14,8 @@ from artoo.world.converge import backward, converge, forward, is_ours, opened_up
 from artoo.world.files import Reach
 from artoo.world.journal import Journal, Note, Record, Step, exclusive
 from artoo.world.prepare import Preparation, conflicts_of, remove_landings
+from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect, readable_layers
-from artoo.world.stage import remove_tree
 
 
 def apply_effects(

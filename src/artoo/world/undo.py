@@ -26,7 +26,7 @@ from artoo.world.journal import (
     records_of,
 )
 from artoo.world.nodes import NodeState, digest_file, open_directory
-from artoo.world.stage import remove_tree
+from artoo.world.remove import remove_tree
 
 _DAY_SECONDS = 86_400.0
 

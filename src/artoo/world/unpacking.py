@@ -24,7 +24,8 @@ from artoo.world.files import parent_of, set_metadata
 from artoo.world.journal import StateRecord, record_bytes
 from artoo.world.nodes import NodeState, digest_file
 from artoo.world.parcel import MOST_MANIFEST, Item, Known, Manifest, Where
-from artoo.world.stage import make_upper, remove_tree
+from artoo.world.remove import remove_tree
+from artoo.world.stage import make_upper
 from artoo.world.view_place import TRUNK, Footing, ViewPlace
 
 _CHUNK = 1 << 20

@@ -32,7 +32,8 @@ from artoo.disk.whole import write_whole
 from artoo.ports.sandbox import Roots
 from artoo.world.allowance import MOST, Extent
 from artoo.world.journal import record_bytes
-from artoo.world.stage import Layer, make_upper, remove_tree
+from artoo.world.remove import remove_tree
+from artoo.world.stage import Layer, make_upper
 from artoo.world.watch import disk_usage
 
 TRUNK = "task"

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from artoo.contracts.agents import SubmittedWork
 from artoo.contracts.base import Contract
 from artoo.disk.whole import write_durably
-from artoo.world.stage import remove_tree
+from artoo.world.remove import remove_tree
 from artoo.world.view_place import PATIENCE_SECONDS, ViewPlace, Views
 
 _M = TypeVar("_M", bound=BaseModel)
