@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -146,6 +147,28 @@ def test_a_mistake_of_ours_is_not_hidden(
     said = capsys.readouterr().err
     assert "Traceback" not in said and said.startswith("artoo: a defect in artoo, ExceptionGroup")
     assert "ZeroDivisionError" in Path(said.partition("stands in ")[2].partition(";")[0]).read_text()
+
+
+def test_what_fails_on_the_way_is_a_line_as_well(
+    home: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A warning is its own words; a defect that ends nothing names its kind and the file with its traceback."""
+
+    def go_on(*_: object) -> None:
+        logger = logging.getLogger("artoo.somewhere")
+        logger.warning("that is %s", "odd")
+        try:
+            int("")
+        except ValueError:
+            logger.exception("the dialogue failed")
+        raise ToolError("known")
+
+    monkeypatch.setattr(running, "open_runtime", go_on)
+    assert main(["do something"]) == 1
+    warning, defect, error = capsys.readouterr().err.splitlines()
+    assert warning == "that is odd" and error == "artoo: known"
+    assert defect.startswith("the dialogue failed (a defect in artoo, ValueError: ")
+    assert "go_on" in Path(defect.partition("stands in ")[2].partition(";")[0]).read_text()
 
 
 @pytest.mark.parametrize("name", ["../x", "A", "", "a b", "x" * 65, "é", "-x", "a\u3164"])

@@ -56,6 +56,9 @@ def artoo(context: click.Context) -> None:
       artoo "how many Python files are in src?"
       artoo                    a conversation
     """
+    from artoo.cli.defects import tell_in_lines
+
+    tell_in_lines()
     context.obj = Session()
     if context.invoked_subcommand is None:
         if not sys.stdin.isatty():
@@ -143,19 +146,9 @@ def _report(errors: Sequence[ArtooError]) -> int:
 
 def _defect(error: BaseException) -> int:
     """What artoo did not foresee: one line for the person, the rest in a file for whoever mends it."""
-    import traceback
+    from artoo.cli.defects import kept, named
 
-    from artoo.runtime.home import default_home
-
-    place = default_home(os.environ) / "defects" / f"{os.getpid()}.txt"
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        place.write_text(outward("".join(traceback.format_exception(error))), encoding="utf-8")
-        where = f"where it happened stands in {place}; report it"
-    except OSError:
-        where = "report what you did"
-    said = str(error).partition("\n")[0][:300]
-    click.echo(f"artoo: a defect in artoo, {type(error).__name__}: {outward(said)}; {where}", err=True)
+    click.echo(f"artoo: a defect in artoo, {named(error)}; {kept(error)}", err=True)
     return FAILED
 
 
