@@ -45,7 +45,7 @@ async def test_a_task_by_stream(tmp_path: Path, binding: TransportProtocol) -> N
         assert (kept.creator, kept.assignee) == ("a2a:partner", "ada")
         assert isinstance(log[0], TaskMoved)
         assert log[0].actor == "a2a:partner"
-    assert (place.root / "workspace" / "one.txt").read_text() == "one"
+    assert (place.root / "workspace" / "one.txt").read_text() == "one\n"
 
 
 async def test_a_stream_is_left_and_the_task_cancelled(tmp_path: Path) -> None:

@@ -33,4 +33,4 @@ async def test_a_server_that_is_killed_at_work(tmp_path: Path) -> None:
         after = [getattr(one, "after", None) for one in log]
         assert after.count(BoardState.COMPLETED) == 1
         assert BoardState.BLOCKED in after
-        assert (place.root / "workspace" / "slow_three.txt").read_text() == "slow_three"
+        assert (place.root / "workspace" / "slow_three.txt").read_text() == "slow_three\n"

@@ -78,7 +78,7 @@ def test_the_digest_is_over_all_of_it(tmp_path: Path) -> None:
         ("no front matter", "front matter"),
         ("---\nname: a\n", "front matter"),
         ("---\nname: [\n---\n", "YAML"),
-        ("---\n" + "[" * 9_000 + "\n---\n", "nested|YAML"),
+        ("---\n" + "[" * 9_000 + "\n---\n", "too deep"),
         ("---\n- a\n---\n", "settings|name"),
         (skill_text("Upper"), "`name`"),
         (skill_text("a--b"), "`name`"),

@@ -166,8 +166,11 @@ async def test_no_room_while_folding(view: View, world: World, monkeypatch: pyte
     await bash(view, "mkdir d; echo 1 > d/f")
     real = os.replace
 
-    def refuse(*given: object, **more: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    def refuse(source: str, target: str, **folders: int) -> None:
+        """What folds moves names between two open folders."""
+        if folders:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(source, target)
 
     monkeypatch.setattr(fold.os, "replace", refuse)
     with pytest.raises(SandboxError, match="becomes part of the view"):
