@@ -61,7 +61,7 @@ _OVER = frozenset(
         TaskState.TASK_STATE_INPUT_REQUIRED,
     }
 )
-_FAULTS = (A2AError, A2AClientError, httpx.HTTPError, httpx.InvalidURL, ForeignRefused, ProtobufError, ValueError)
+_FAULTS = (A2AError, A2AClientError, httpx.HTTPError, httpx.InvalidURL, ProtobufError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +100,17 @@ class Colleague:
         try:
             text = await held(self._delivered(claim.mail), lambda: mailbox.renew(claim), clock)
         except ForeignRefused as error:
-            text = f"[artoo: the letter was not answered: {error}]"
+            text = f"[artoo: the letter was not answered: {self.following.clean.text(str(error)[:500])}]"
         try:
             await mailbox.answer(claim, text[:LONGEST_MAIL], f"answered by {self.name}")
         except MailRefused as error:
             await mailbox.archive(claim, f"done, but not answered: {error}")
 
     async def _delivered(self, mail: Mail) -> str:
-        """What the foreign agent answers. Raises ForeignRefused when it cannot be reached, or is too slow."""
+        """What the foreign agent answers. Raises ForeignRefused when it cannot be reached, or is too slow.
+
+        What artoo itself refuses (a card, a token, a key) is not tried again: it would be the same.
+        """
         problem = ""
         for number in range(TRIES):
             try:
@@ -155,7 +158,7 @@ class Colleague:
 
     @asynccontextmanager
     async def _client(self) -> AsyncGenerator[Client]:
-        """Raises what `_FAULTS` names when it cannot be reached, or its card leads elsewhere."""
+        """Raises what `_FAULTS` names when it cannot be reached, ForeignRefused when its card is not believed."""
         url = self.peer.url or ""
         permits = permits_of(self.following.office.config.allow, [url])
         async with outward(permits) as http:
