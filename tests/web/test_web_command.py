@@ -106,8 +106,11 @@ def shown_by_processes() -> bytes:
 
 async def test_the_token_is_nowhere_but_in_the_address(place: Path) -> None:
     """No process shows it, the opened browser's included, nor does a tool find it; no log and no message has it."""
-    opened, browser = place / "opened", place / "browser"
-    browser.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {opened}.part; mv {opened}.part {opened}; sleep 30\n')
+    opened, browser, seen = place / "opened", place / "browser", place / "seen"
+    browser.write_text(
+        f'#!/bin/sh\nprintf "%s\\n" "$@" > {opened}.part; mv {opened}.part {opened}\n'
+        f"for tenth in $(seq 300); do test -e {seen} && exit; sleep 0.1; done\n"
+    )
     browser.chmod(0o755)
     async with ScriptedServer(script) as model:
         environ = {"OPENAI_BASE_URL": model.base_url, "OPENAI_MODEL": "scripted", "BROWSER": f"{browser} %s"}
@@ -119,6 +122,7 @@ async def test_the_token_is_nowhere_but_in_the_address(place: Path) -> None:
             assert opened.read_text() == f"{(place / 'home' / 'web' / 'open.html').as_uri()}\n"
             assert (place / "home" / "web" / "open.html").stat().st_mode & 0o077 == 0
             assert token not in await asyncio.to_thread(shown_by_processes)
+            seen.touch()
             async with entered(address) as page:
                 task = await page.begin("look", place / "project")
                 await page.until(f"/tasks/{task}", 'class="state accept"')

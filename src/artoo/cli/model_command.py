@@ -95,7 +95,7 @@ def pull_model(context: click.Context, name: str | None) -> None:
     """Fetch a model once (NAME, or the one in use) and verify it."""
     with readable_errors():
         store = store_of(context)
-        model = store.find(name) if name else store.active()
+        model = store.active() if name is None else store.find(name)
         if not isinstance(model, KnownModel):
             store.check_file(model)
             click.echo(f"{model} is a file of your own; there is nothing to fetch")
