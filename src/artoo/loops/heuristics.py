@@ -14,7 +14,6 @@ class Heuristics:
     """All on by default. "Small" is a model that is known to be small (`ports.model.Known`).
 
     listing: what is on disk stands in the prompts of R2 and R3.
-    unlisted: a small model's first attempt is made without that; a further one, and a second way, are shown it.
     programs: a small model is asked for one whole program, and not to choose among forms of a step.
     unplanned: a small model's request is its own only subtask; R2's model is not asked, and nothing is replanned.
     other_language: a small model whose program did not end well is asked for the other of Python and bash at once.
@@ -23,7 +22,6 @@ class Heuristics:
     """
 
     listing: bool = True
-    unlisted: bool = True
     programs: bool = True
     unplanned: bool = True
     other_language: bool = True

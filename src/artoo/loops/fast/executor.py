@@ -65,8 +65,8 @@ class ExecutorLimits:
 
 @dataclass(slots=True)
 class _Work:
-    """The subtask under way. `first` is where this attempt begins in the record; `listing`, `guide` and what was
-    `done` are of now; `said`: the last attempt's own words; `circled`: one went round in circles.
+    """The subtask under way. `first` is where this attempt begins in the record; `listing` and `guide` are of
+    now; `said`: the last attempt's own words; `circled`: one went round in circles.
     """
 
     subtask: SubTask
@@ -79,7 +79,6 @@ class _Work:
     circled: bool = False
     note: str = ""
     said: str = ""
-    done: str = ""
     stale: bool = False
 
     def result(
@@ -256,12 +255,12 @@ class Executor:
     async def _ask(self, work: _Work, specs: tuple[ToolSpec, ...], cause: Envelope) -> ExecutorStep:
         small = self.asker.known.small
         simple = small and self.heuristics.programs
-        around = await self._around(work)
+        listing = await self._listing(work)
         segments = {
             **tool_segments(specs, programs_apart=simple),
             Segment.CONSTRAINTS: prohibitions(work.subtask.must_not),
             Segment.PROJECT_GUIDE: work.guide,
-            Segment.SURROUNDINGS: around,
+            Segment.SURROUNDINGS: listing,
             Segment.CONTEXT: work.subtask.context,
             Segment.SUBTASK: _assignment(work.subtask),
             Segment.EVIDENCE: work.record.text(room_for_record(self.asker.known.window, small=small)),
@@ -279,8 +278,10 @@ class Executor:
             images=work.subtask.images,
         )
 
-    async def _around(self, work: _Work) -> str:
-        """What is on disk and what was done, looked at again when a call has changed something."""
+    async def _listing(self, work: _Work) -> str:
+        """What is on disk, looked at again when a call has changed something."""
+        if not self.heuristics.listing:
+            return ""
         if work.stale:
             work.stale = False
             seen = await self.surroundings.look(work.subtask.intent)
@@ -289,10 +290,8 @@ class Executor:
             kinds = " or ".join(kind for kind in _WAITING[self.apply] if kind in made)
             waits = _PREPARED.format(kinds=kinds) if kinds else ""
             work.guide = seen.guide
-            work.listing, work.done = seen.listing, "\n".join(filter(None, (done, waits)))
-        unlisted = self.asker.known.small and self.heuristics.unlisted and work.attempt == 1
-        listing = work.listing if self.heuristics.listing and not unlisted else ""
-        return "\n".join(filter(None, (listing, work.done)))
+            work.listing = "\n".join(filter(None, (seen.listing, done, waits)))
+        return work.listing
 
     def _closing(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
         note, work.note = work.note, ""
