@@ -230,3 +230,10 @@ def test_half_an_emoji_becomes_a_question_mark(text: str):
     assert read_answer(text, Step).note == "a?"
     whole = read_answer('{"tool": "shell", "note": "\\ud83d\\ude00 \\ud83d"}', Step)
     assert whole.note == "😀 ?"
+
+
+def test_a_depth_at_the_edge_of_what_can_be_read_is_refused():
+    """Too deep is unreadable, whoever would have to read it and however deep it is."""
+    for depth in (*range(60, 70), *range(100, 1_100, 7), *range(980, 1_010)):
+        with pytest.raises(Unreadable):
+            read_answer('{"a": ' * depth + "1" + "}" * depth, Step)

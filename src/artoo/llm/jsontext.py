@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
@@ -17,6 +18,8 @@ _STRING_REST = {
 }
 _STRING_OR_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 _LONGEST_LITERAL = 20_000
+_DEEPEST = 64
+"""Levels of an answer: no contract has ten, and what reads it further on may recurse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,25 +79,45 @@ def _decode(text: str, start: int, end: int) -> Found:
     problem = ""
     for candidate in (raw, _STRING_OR_TRAILING_COMMA.sub(lambda match: match.group(1) or "", raw)):
         try:
-            value: object = json.loads(candidate, strict=False)
+            value = _encodable(json.loads(candidate, strict=False))
         except json.JSONDecodeError as error:
             problem = problem or f"no valid JSON: {error.msg} near {raw[max(0, error.pos - 20) : error.pos + 20]!r}"
         except RecursionError:
             return Found(start, end, None, "the JSON is nested too deeply")
         else:
-            return Found(start, end, cast(dict[str, object], _encodable(value)))
+            return Found(start, end, cast(dict[str, object], value))
     literal = _python_literal(raw)
     return Found(start, end, literal, "" if literal is not None else problem)
 
 
 def _encodable(value: object) -> object:
-    """With question marks for lone surrogates: half an emoji, as in `"\\ud83d"`, which no UTF-8 can carry."""
+    """With question marks for lone surrogates: half an emoji, as in `"\\ud83d"`, which no UTF-8 can carry.
+
+    Raises RecursionError for what is nested more deeply than `_DEEPEST`.
+    """
+    if _is_deep(value):
+        raise RecursionError
     said = json.dumps(value, ensure_ascii=False)
     try:
         said.encode("utf-8")
     except UnicodeEncodeError:
         return json.loads(said.encode("utf-8", "replace"))
     return value
+
+
+def _is_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for each in level for inner in _inside(each)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()
 
 
 def _python_literal(raw: str) -> dict[str, object] | None:

@@ -124,7 +124,7 @@ class Agreement:
 async def second_way(
     result: ExecutionResult, request: str, author: SecondAuthor, source: EvidenceSource
 ) -> Agreement:
-    """Tries another way, and a third when the two differ. A program that was run before is no other way."""
+    """Tries another way, and a third when the two differ. A program that a call has run is no other way."""
     first = _Made(result.output, await _files_of(result, source))
     ways, language = [first], _other_language(result.tool_calls)
     known = {"", *(call.input.strip() for call in result.tool_calls)}
@@ -139,7 +139,6 @@ async def second_way(
         if same is not None:
             return Agreement("other", _shown(same), same.answer)
         ways.append(way)
-        known.add(program.strip())
         language = "python" if language == "bash" else "bash"
     if len(ways) == 1:
         return Agreement("open", "no second way could be carried out")
