@@ -100,6 +100,19 @@ async def test_a_reply_about_this_machine_is_refused(world: World) -> None:
     assert "Not met" in ended.asked("Plan")[1].user
 
 
+async def test_a_reply_about_a_broken_link_is_refused(world: World) -> None:
+    """What the request names is here, although it leads nowhere: a figure about it comes out of nothing."""
+    (world.project / "sales.csv").symlink_to("gone.csv")
+    script = {
+        "Plan": [reply("The sum is 143."), replan(subtask("sum", tool="shell"))],
+        "ExecutorStep": shell("readlink sales.csv"),
+        "ValidationReport": judged(("pass", "gone.csv")),
+    }
+    ended = await world.play("What is the sum in sales.csv?", script)
+    assert ended.directives[0] != "success" and ended.result.output == "gone.csv"
+    assert "sales.csv" in ended.asked("Plan")[1].user.partition("Not met")[2]
+
+
 async def test_an_answer_names_its_sources(world: World) -> None:
     """An answer in words rests on numbered calls; what they do not show is asked about, and the record stays."""
     world.file("a.txt", "tea 4\n")

@@ -21,11 +21,13 @@ DIFFERENCE_CHARACTERS = 20_000
 class FileView:
     """A file as a check sees it: its kind, size in bytes, and text (None when absent, binary or too large).
 
-    `sha256` (hex) is of the whole content of a regular file that could be read, however large; else empty.
+    `sha256` (hex) is of the whole content of a regular file that could be read, however large; else empty. A link
+    that leads nowhere `is_broken_link`, and what it names does not exist.
     """
 
     exists: bool
     is_directory: bool = False
+    is_broken_link: bool = False
     size: int = 0
     text: str | None = None
     problem: str | None = None

@@ -62,8 +62,9 @@ class EvidenceInView:
         place = files.at(real)
         if place is None:
             link = entry_at(files, path)
-            problem = "it is a broken link" if link is not None and link.is_symlink() else "there is no such file"
-            return FileView(exists=False, problem=problem)
+            if link is not None and link.is_symlink():
+                return FileView(exists=False, is_broken_link=True, problem="it is a broken link")
+            return FileView(exists=False, problem="there is no such file")
         if place.is_dir():
             return FileView(exists=True, is_directory=True)
         return _seen(place)

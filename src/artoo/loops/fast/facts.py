@@ -182,8 +182,9 @@ async def _still_missing(
 
 
 async def _on_disk(names: Iterable[str], source: EvidenceSource) -> str | None:
-    """The first of these names that is a file or directory here."""
+    """The first of these names that is a file, a directory or a broken link here."""
     for name in list(dict.fromkeys(names))[:_LOOKED_FOR]:
-        if (await source.file(name)).exists:
+        seen = await source.file(name)
+        if seen.exists or seen.is_broken_link:
             return name
     return None
