@@ -12,6 +12,7 @@ from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.ports.sandbox import Limits, RunStatus
 from artoo.ports.world import ViewRun
 from artoo.tools.output import clip
+from artoo.tools.signalled import signalled
 from artoo.tools.tool import Outcome
 from artoo.tools.wanted import NOTHING, Wanted
 
@@ -118,7 +119,7 @@ def _reason(run: ViewRun, limits: Limits) -> str | None:
         return f"the sandbox here ({run.tier}) cannot run this without asking, and nobody was asked"
     template = _LIMIT_REASONS.get(run.status)
     if template is None:
-        return "; ".join(run.notes) or None
+        return "; ".join(filter(None, (signalled(run.exit_code, limits), *run.notes))) or None
     said = template.format(
         wall=limits.wall_seconds,
         output=limits.output_bytes,
