@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -134,6 +134,6 @@ PLAIN_LOCALE: Mapping[str, str] = {"LC_ALL": "en_US.UTF-8" if sys.platform == "d
 """Programs complain in English and sort as Python does, whatever the user's language: rules read what they say."""
 
 
-def meant_changes(changes: tuple[Change, ...]) -> tuple[str, ...]:
+def meant_changes(changes: Iterable[Change]) -> tuple[str, ...]:
     """The paths of changes that somebody may have wanted: caches, git's bookkeeping and times are left out."""
     return tuple(change.path for change in changes if not any(change.has(trait) for trait in _INCIDENTAL))
