@@ -90,6 +90,18 @@ def test_a_part_that_was_applied_is_told_apart_from_what_waits() -> None:
     assert "  apply it: artoo apply 0198" in lines
 
 
+def test_a_commit_is_told_by_what_it_did_and_not_by_gits_files() -> None:
+    """The branch and the number of objects in a line; no path of `.git` is called made or changed."""
+    inside = [
+        change(ChangeClass.SILENT, f".git/{inner}").model_copy(update={"size_after": 41})
+        for inner in ("refs/heads/work", "logs/HEAD", "objects/ab/c", "objects/ab/d", "COMMIT_EDITMSG")
+    ]
+    lines = told(ended(settled("applied", *inside)))
+    assert lines[3] == "git .: branch work (new), 2 new objects (commits and files)"
+    assert not any(line.startswith(("Made", "Changed")) for line in lines)
+    assert "  put it back: artoo undo 0198" in lines
+
+
 def test_many_files_are_counted() -> None:
     """A line names six; what is not listed at all counts too."""
     many = [change(ChangeClass.SILENT, f"{number}.txt") for number in range(10)]

@@ -12,7 +12,8 @@ from artoo.cli.review.layout import MOST_NAMED, ROWS_BESIDE, SIGNS, Layout
 from artoo.cli.review.words import CHINESE, ENGLISH, ReviewWords, review_words
 from artoo.cli.wrapping import rows_of
 from artoo.contracts.changes import ChangeKind
-from artoo.contracts.settling import ChangeClass, ClassifiedChange, Review
+from artoo.contracts.settling import ChangeClass, ClassifiedChange, Review, Rewritten, counts_of
+from artoo.tools.settling_words import waiting
 
 HERE = Here("/home/me/project", "/home/me")
 
@@ -225,3 +226,21 @@ def test_rewritten_history_names_its_branch_and_stays_one_by_one() -> None:
     assert "! history rewritten  .git/refs/tags/v1 (tag v1; 41 B)" in lines
     beside = "  ! 2 history rewritten  .git/refs/heads/main (branch main), .git/refs/tags/v1 (tag v1)"
     assert shown.beside()[1:] == [beside]
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "2 branches, 1 tag rewritten (11 commits)"), ("zh", "改写 2 个分支、1 个标签（11 个提交）")],
+)
+def test_rewritten_history_is_counted_by_its_names(language: str, said: str) -> None:
+    """However many files of git a branch takes: a repository counts once, and several repositories together."""
+    project = Rewritten(repository="/home/me/project/.git", branches=1, tags=1, commits=1)
+    other = Rewritten(repository="/home/me/other/.git", branches=1, commits=10)
+    lost = [
+        git(ChangeClass.HISTORY, inner, ChangeKind.OVERWRITTEN).model_copy(update={"rewrites": rewrites})
+        for inner, rewrites in (("logs/HEAD", project), ("refs/heads/a", project), ("refs/heads/b", other))
+    ]
+    shown = layout(review(*lost), language)
+    assert shown.head()[1].strip() == said
+    assert shown.beside()[1].strip().startswith(f"! {said}  .git/refs/heads/a (")
+    assert said in waiting("t", counts_of(tuple(lost)), language)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -93,6 +96,72 @@ def test_of_many_writers_one_is_the_last(tmp_path: Path) -> None:
         list(threads.map(put, texts))
     assert path.read_bytes() in texts
     assert names(tmp_path) == ["file"]
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from artoo.disk.whole import write_whole
+
+def content():
+    yield b"half"
+    os.kill(os.getpid(), signal.SIGKILL)
+
+write_whole(Path(sys.argv[1]), content())
+"""
+
+
+def _kill_a_writer(path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", _KILLED, str(path)], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("name", ["file", "x" * 255])
+def test_what_a_killed_writer_left_goes_with_the_next_write(tmp_path: Path, name: str) -> None:
+    """However often writers are killed, at most one such file is left, and none when the file has been written."""
+    path = tmp_path / name
+    write_whole(path, b"old")
+    for _ in range(3):
+        _kill_a_writer(path)
+        assert len(names(tmp_path)) == 2 and path.read_bytes() == b"old"
+    write_whole(path, b"new")
+    assert names(tmp_path) == [name] and path.read_bytes() == b"new"
+
+
+def test_what_a_writer_at_work_has_written_stays(tmp_path: Path) -> None:
+    """Another that writes the same file meanwhile takes nothing from it: both end well."""
+    path = tmp_path / "file"
+
+    def content() -> Iterator[bytes]:
+        yield b"first "
+        write_whole(path, b"other")
+        assert path.read_bytes() == b"other"
+        yield b"and last"
+
+    write_whole(path, content())
+    assert path.read_bytes() == b"first and last"
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_leftover_that_is_the_file_itself_costs_it_nothing(tmp_path: Path) -> None:
+    """Who was killed between the two names of a new file left both: only the one beside it goes."""
+    path = tmp_path / "file"
+    path.write_bytes(b"whole")
+    os.link(path, tmp_path / ".file.artoo-new-0")
+    with pytest.raises(FileExistsError):
+        write_new(path, b"late")
+    assert names(tmp_path) == ["file"] and path.read_bytes() == b"whole"
+
+
+def test_what_is_no_leftover_of_a_writer_stays(tmp_path: Path) -> None:
+    """A link or a directory of such a name is somebody's: it is neither followed nor removed."""
+    aside, path = tmp_path / "aside", tmp_path / "file"
+    aside.write_bytes(b"kept")
+    (tmp_path / ".file.artoo-new-0").symlink_to(aside)
+    (tmp_path / ".file.artoo-new-1").mkdir()
+    write_whole(path, b"new")
+    assert names(tmp_path) == [".file.artoo-new-0", ".file.artoo-new-1", "aside", "file"]
+    assert (aside.read_bytes(), path.read_bytes()) == (b"kept", b"new")
 
 
 def test_a_file_that_is_not_there_is_empty(tmp_path: Path) -> None:

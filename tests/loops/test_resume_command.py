@@ -76,7 +76,7 @@ async def test_resume_prints_what_run_prints(world: World) -> None:
     assert code == 0, err
     result = json.loads(out)
     assert (result["status"], result["task_id"], result["resumable"]) == ("success", task_id, False)
-    assert "round 1 [1] do the quick one: · an answer, not confirmed" in err
+    assert "round 1 [1] do the quick one: · an answer\n" in err
     code, _, err = await artoo(world, "resume", task_id)
     assert code == 2 and "has ended, it was done, and cannot go on" in err
 

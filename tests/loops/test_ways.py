@@ -10,6 +10,7 @@ from scenario import (
     exists,
     gives_up,
     judged,
+    matches,
     merged,
     plan,
     read,
@@ -131,7 +132,9 @@ async def test_an_answer_names_its_sources(world: World) -> None:
 
 
 async def test_what_cannot_be_done_is_said(world: World) -> None:
-    """`cannot` after a look ends the task honestly, without another round; the reason is the answer, once."""
+    """`cannot` after a look ends the task honestly, without another round; the reason is the answer, once, and no
+    criterion is told as if work on it had failed.
+    """
     world.file("a.txt", "x\n")
     script = {
         "Plan": plan(subtask("add it up"), criteria=["the sum"]),
@@ -141,8 +144,25 @@ async def test_what_cannot_be_done_is_said(world: World) -> None:
     ended = await world.play("What is the sum in sales.csv?", script)
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "missing_input")
     assert ended.result.output == "there is no sales.csv here" and ended.told.count("no sales.csv") == 1
-    assert "What was reached" not in ended.told and "Not met: the sum" in ended.told
+    assert ended.told.splitlines()[:2] == ["It cannot be done here, as far as was seen.", ended.result.output]
+    assert "What was reached" not in ended.told and "Not met" not in ended.told
+    assert [(each.criterion, each.impossible) for each in ended.result.unmet] == [("the sum", True)]
     assert ended.all(SubTaskOutcome)[0].hopeless and ended.directives == ["abandon"]
+
+
+async def test_of_what_was_reached_the_part_that_cannot_be_done_is_told_apart(world: World) -> None:
+    """The answer is what was reached; why the rest cannot be done stands before it, and is no unmet criterion."""
+    world.file("a.txt", "tea 4\n")
+    script = {
+        "Plan": plan(subtask("read it", matches("tea")), subtask("add it up", sequence=2), criteria=["the sum"]),
+        "ExecutorStep": [read("a.txt"), shell("ls", final=False), gives_up("there is no sales.csv here")],
+        "ValidationReport": judged(("pass", "a.txt")),
+    }
+    ended = await world.play("Read a.txt and add up sales.csv.", script)
+    assert (ended.directive, ended.result.output) == ("abandon", "tea 4")
+    first, *rest = ended.told.splitlines()
+    assert first == "A part of it cannot be done here, as far as was seen: there is no sales.csv here"
+    assert "tea 4" in rest and "Not met" not in ended.told
 
 
 async def test_a_repeated_call_is_answered_from_the_record(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import artoo
 from artoo.contracts.errors import ConfigurationError
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.runtime.config import Config, McpEntry
-from artoo.runtime.config_environment import variables
+from artoo.runtime.config_environment import READ_ELSEWHERE, variables
 from artoo.runtime.config_file import load_config, read_config
 from artoo.runtime.home import default_home
 from artoo.settings.text_file import LARGEST_FILE
@@ -204,7 +205,6 @@ def test_the_environment_stands_over_the_file(tmp_path: Path) -> None:
             "ARTOO_LIMITS__STEPS": "",
             "ARTOO_MEMORY__ENABLED": "false",
             "ARTOO_ALLOW": "overwrite a b\ndelete c",
-            "ARTOO_UNRELATED": "of another program",
         },
     )
     assert (config.control.delta, config.control.lambda_) == (0.05, 0.1)
@@ -213,6 +213,41 @@ def test_the_environment_stands_over_the_file(tmp_path: Path) -> None:
     assert not config.memory.enabled
     assert config.allow == ("overwrite a b", "delete c")
     assert variables()["ARTOO_CONTROL__LAMBDA"] == ("control", "lambda")
+
+
+@pytest.mark.parametrize(
+    ("variable", "said"),
+    [
+        ("ARTOO_LIMITS", "is a whole section; set one of its settings, as in ARTOO_LIMITS__SUBTASKS=…"),
+        ("ARTOO_EMBEDDED", "is a whole section; set one of its settings, as in ARTOO_EMBEDDED__MODEL=…"),
+        ("ARTOO_MODELS__TOOL", "is a whole section; set one of its settings, as in ARTOO_MODELS__TOOL__BASE_URL=…"),
+        ("ARTOO_MCP_SERVERS", "mcp_servers is '3', but must be a section of the form `name: value`"),
+    ],
+)
+def test_a_variable_that_names_a_section_is_a_mistake(tmp_path: Path, variable: str, said: str) -> None:
+    """A section cannot be one value: the variable is named, and what to write instead."""
+    assert complaint(tmp_path, "", {variable: "3"}) == f"environment variable {variable}: {said}"
+
+
+def test_a_variable_that_nothing_reads_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It may be of another program, so nothing ends; what the settings name is known."""
+    text = "models: {brain: {api_key_env: ARTOO_OWN_KEY}}\nallow: [environment ARTOO_SHOWN]\n"
+    known = {"ARTOO_OWN_KEY": "x", "ARTOO_SHOWN": "x", "ARTOO_STORE_PASSWORD": "x"}
+    for _ in range(2):
+        read(tmp_path, text, {**known, "ARTOO_NOPE": "1", "ARTOO_WORKSPCE": "~/out"})
+    assert [record.getMessage() for record in caplog.records] == [
+        "nothing reads the environment variable ARTOO_NOPE",
+        "nothing reads the environment variable ARTOO_WORKSPCE; did you mean ARTOO_WORKSPACE?",
+    ]
+
+
+def test_the_variables_of_the_tests_are_known() -> None:
+    """Whoever works on artoo is not warned of what its tests read."""
+    tests = Path(__file__).parents[1]
+    texts = [file.read_text("utf-8") for file in tests.rglob("*.py")]
+    read_there = {name for text in texts for name in re.findall(r'os\.environ(?:\.get\(|\[)"(ARTOO_\w+)"', text)}
+    assert len(read_there) > 3
+    assert not read_there - READ_ELSEWHERE - variables().keys()
 
 
 def test_the_environment_does_not_hide_a_mistake_of_the_file(tmp_path: Path) -> None:

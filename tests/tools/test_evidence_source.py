@@ -2,8 +2,10 @@
 
 import hashlib
 import os
+import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tool_doubles import PlainView
@@ -163,4 +165,43 @@ async def test_a_move_is_one_line(roots: Roots, places: Places) -> None:
         "moved: m.txt -> d/n.txt",
     ]
     assert [line for line in told if line.startswith("+")] == ["+++ d/g.txt now", "+++ d/o.txt now", "+kept"]
+    await trunk.close()
+
+
+def _git(project: Path, *arguments: str) -> str:
+    plain = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "PATH": os.environ["PATH"]}
+    who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    done = subprocess.run(["git", *who, *arguments], cwd=project, env=plain, check=True, capture_output=True)
+    return done.stdout.decode().strip()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+async def test_a_commit_is_told_by_the_names_that_it_moved(roots: Roots, places: Places) -> None:
+    """It changes none but git's own records, and whoever judges must not read that nothing was changed."""
+    home = roots.home / ".artoo"
+    project = roots.project
+    _git(project, "init", "--quiet", "--initial-branch=main")
+    (project / "a.txt").write_text("one\n")
+    _git(project, "add", ".")
+    _git(project, "commit", "--quiet", "-m", "first")
+    _git(project, "branch", "old")
+    _git(project, "pack-refs", "--all")
+    first = _git(project, "rev-parse", "HEAD")[:10]
+    (project / "a.txt").write_text("two\n")
+    (project / "b.txt").write_text("new\n")
+    trunk = views_in(await open_sandbox(home), home)("task", roots)
+    source = EvidenceInView(trunk, places, trunk)
+    commit = "git -c user.name=a -c user.email=a@b.c commit --quiet -m"
+    two = f"git add a.txt && {commit} second && git add b.txt && {commit} third"
+    run = await trunk.run(Program(("bash", "-c", f"{two} && git rev-parse HEAD && git branch -D old")))
+    third = run.stdout.text[:10]
+    assert await source.difference() == (
+        f"in .git: branch main moved from {first} to {third}; branch old removed (it was at {first}); "
+        "6 objects made; the index written"
+    )
+    await trunk.run(Program(("bash", "-c", "git switch --quiet -c work && git tag v1")))
+    told = await source.difference()
+    assert "HEAD moved from branch main to branch work" in told
+    assert f"branch work made at {third}" in told and f"tag v1 made at {third}" in told
+    assert (project / "b.txt").read_text() == "new\n" and _git(project, "rev-parse", "HEAD")[:10] == first
     await trunk.close()

@@ -8,14 +8,16 @@ import pytest
 from tool_doubles import MakeToolbox, PlainView, said
 
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait
-from artoo.contracts.execution import CallStatus
-from artoo.ports.sandbox import Roots
+from artoo.contracts.execution import CallStatus, FailureClass
+from artoo.loops.fast.failure import failure_class_of
+from artoo.ports.sandbox import Limits, Roots
 from artoo.tools.builtin.python import Python
 from artoo.tools.builtin.shell import Shell
 from artoo.tools.gate import Gate
 from artoo.tools.in_view import CommandsInView
 from artoo.tools.index import WalkIndex
 from artoo.tools.registry import SubTaskToolbox
+from artoo.tools.signalled import signalled
 from artoo.tools.standard import Machine, builtin_tools
 
 
@@ -225,3 +227,22 @@ async def test_the_text_of_a_program_is_no_path(toolbox: SubTaskToolbox) -> None
         "shell", {"command": 'python3 -c \'import csv; with open("a.csv") as a: print(a.name + ".b")\''}
     )
     assert (call.status, call.exit_code, call.reason) == (CallStatus.ERROR, 1, "SyntaxError: invalid syntax")
+
+
+async def test_a_command_that_a_limit_ended_says_which(toolbox: SubTaskToolbox) -> None:
+    """Instead of a bare exit code: the signal, the limit, and that the world ended it and not its approach."""
+    call = await toolbox.call("shell", {"command": "ulimit -f 1; exec head -c 4096 /dev/zero > big"})
+    assert (call.status, call.exit_code) == (CallStatus.ERROR, 153)
+    most = Limits().disk_bytes
+    assert call.reason == f"ended as by SIGXFSZ (File too large: no file may grow over {most} bytes here)"
+    assert failure_class_of(call) is FailureClass.ENVIRONMENTAL
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [(153, "SIGXFSZ"), (-25, "SIGXFSZ"), (152, "SIGXCPU"), (137, "SIGKILL"), (129, None), (128, None), (1, None)],
+)
+def test_only_signals_that_a_limit_sends_are_read_in_exit_codes(code: int, said: str | None) -> None:
+    """Git ends with 129 by itself: that is no signal."""
+    told = signalled(code, Limits())
+    assert told is None if said is None else told is not None and said in told

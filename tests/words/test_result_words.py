@@ -44,8 +44,8 @@ def abandoned(why: StoppedBy, **more: object) -> FinalResult:
 @WORDS
 def test_there_is_a_sentence_for_every_ending(words: ResultWords) -> None:
     """Each reason to stop has words of its own; detail, output, what was tried and what comes next are there."""
-    assert set(words.stopped) == set(StoppedBy)
-    assert len(set(words.stopped.values())) == len(StoppedBy)
+    assert set(words.stopped) == set(StoppedBy) - {StoppedBy.MISSING_INPUT}  # it is no failure: `cannot`
+    assert len(set(words.stopped.values())) == len(words.stopped)
     for reason in StoppedBy:
         text = words.plain(
             abandoned(reason, detail="x7", output="out", tried=("tried it",), next_moves=("do this",))

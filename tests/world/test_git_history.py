@@ -11,7 +11,7 @@ import pytest
 from layers import view_of
 from sandbox_world import World
 
-from artoo.contracts.settling import ChangeClass
+from artoo.contracts.settling import ChangeClass, counts_of
 from artoo.world.difference import Difference, difference_of
 from artoo.world.settle import apply_difference
 from artoo.world.undo import Keep, prune, undo
@@ -209,3 +209,20 @@ def test_git_led_elsewhere_needs_consent(world: World, script: str, path: str) -
     found = after(world, script)
     loud = [one.path for one in found.classes if one.change_class is not ChangeClass.SILENT]
     assert loud == [str(world.project / path)]
+
+
+@pytest.mark.parametrize(
+    ("script", "branches", "tags", "commits"),
+    [
+        ("git tag -d light; git tag -d heavy; git branch -q -D side; git reset -q --hard HEAD~3", 2, 2, 2),
+        ("git commit -q --amend -m other", 1, 0, 1),
+        ("git branch -q -D side; git tag -d light; git tag -d heavy", 1, 2, 1),
+        ("git tag -f light main~2", 0, 1, 0),
+    ],
+)
+def test_what_is_lost_is_counted_by_names_and_commits(
+    world: World, script: str, branches: int, tags: int, commits: int
+) -> None:
+    """A branch that is moved back is one branch, however many of git's files change with it."""
+    count = next(one for one in counts_of(after(world, script).classes) if one.change_class is ChangeClass.HISTORY)
+    assert (count.branches, count.tags, count.commits) == (branches, tags, commits)

@@ -73,11 +73,12 @@ class Ending:
         yield self._listed(self.text.next_head, self.words.could(self.result), self.marks.arrow)
 
     def _unmet(self) -> str:
-        """Every unmet criterion with its reason and the role that answers for it: never shortened."""
-        if not self.result.unmet:
+        """Every criterion that failed, with its reason and the role that answers for it: never shortened."""
+        failed = self.words.failed(self.result)
+        if not failed:
             return ""
         lines = [self.text.unmet_head]
-        for entry in self.result.unmet:
+        for entry in failed:
             criterion = self.words.criterion(entry.criterion)
             reason = self.words.why_unmet(entry, self.result.output)
             told = f"{one_line(criterion)}: {one_line(reason)}" if reason else one_line(criterion)

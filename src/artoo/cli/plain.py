@@ -85,11 +85,16 @@ class PlainDisplay:
                     f"{head}: {text.correction.format(reason=subtask.reason)}",
                 )
             elif subtask.stage is Stage.MATCHED:
-                confirmed = subtask.passed and not subtask.open  # a part may have no criteria of its own
-                sign, said = (
-                    (self._marks.matched, text.matched) if confirmed else (self._marks.waiting, text.unconfirmed)
-                )
-                yield f"{where} {subtask.number} end", f"{head}: {sign} {said}"
+                yield f"{where} {subtask.number} end", f"{head}: {self._answered(subtask)}"
             elif subtask.stage is Stage.FAILED:
                 failed = text.failed.format(reason=subtask.reason)
                 yield f"{where} {subtask.number} end", f"{head}: {self._marks.failed} {failed}"
+
+    def _answered(self, subtask: SubtaskView) -> str:
+        """What is known of a part that ended well: one without criteria of its own is judged with the whole."""
+        text = self._view.text
+        if not subtask.judged:
+            return f"{self._marks.waiting} {text.unjudged}"
+        if subtask.open or not subtask.passed:
+            return f"{self._marks.waiting} {text.unconfirmed}"
+        return f"{self._marks.matched} {text.matched}"

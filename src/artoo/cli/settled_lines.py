@@ -11,10 +11,12 @@ from artoo.cli.paint import Paint, Tone
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line
 from artoo.cli.review.layout import counts_line
+from artoo.cli.review.repositories import apart, told
 from artoo.cli.review.words import ReviewWords, review_words
 from artoo.cli.text import Text
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.settling import Settled
+from artoo.tools.unified import plain
 
 PATHS_SHOWN = 6
 """Paths that stand on the line of what was made, changed or removed."""
@@ -55,9 +57,11 @@ class SettledLines:
             yield f"{self.text.files_applied} {self._paths(before, 0)}"
         if settled.state != "applied":
             return
-        made = [one.path for one in settled.changes if one.kind is ChangeKind.CREATED]
-        removed = [one.path for one in settled.changes if one.kind is ChangeKind.DELETED]
-        changed = [one.path for one in settled.changes if one.path not in {*made, *removed}]
+        files, repositories = apart(settled.changes)
+        made = [one.path for one in files if one.kind is ChangeKind.CREATED]
+        removed = [one.path for one in files if one.kind is ChangeKind.DELETED]
+        taken = {*made, *removed}
+        changed = [one.path for one in files if one.path not in taken]
         for head, paths, rest in (
             (self.text.files_made, made, settled.unlisted),
             (self.text.files_changed, changed, 0),
@@ -65,6 +69,8 @@ class SettledLines:
         ):
             if paths or rest:
                 yield f"{head} {self._paths(paths, rest)}"
+        for where, changes in repositories.items():
+            yield f"git {self.here.short(where)}: {plain(told(changes, self.words))}"
         if settled.changes:
             yield "  " + self.text.undo.format(command=self.paint(f"artoo undo {self.name}", Tone.HEAD))
 

@@ -43,6 +43,7 @@ class Text:
     refused_plan: str
     correction: str
     matched: str
+    unjudged: str
     unconfirmed: str
     settling: str
     failed: str
@@ -115,6 +116,7 @@ ENGLISH: Final = Text(
     refused_plan="plan refused: {reason}",
     correction="corrected: {reason}",
     matched="its criteria hold",
+    unjudged="an answer",
     unconfirmed="an answer, not confirmed",
     settling="reading what it changed",
     failed="failed: {reason}",
@@ -195,6 +197,7 @@ CHINESE: Final = Text(
     refused_plan="计划被拒绝：{reason}",
     correction="已纠正：{reason}",
     matched="符合标准",
+    unjudged="有答案",
     unconfirmed="有答案，但未证实",
     settling="正在读取它所做的更改",
     failed="失败：{reason}",

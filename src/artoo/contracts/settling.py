@@ -7,6 +7,7 @@ The difference is settled as a whole (SPEC section 8): when one change needs con
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
@@ -49,12 +50,26 @@ class ApplyMode(StrEnum):
     ASK = "ask"
 
 
+class Rewritten(BaseModel):
+    """What a repository loses, as git says it: how many of its branches and tags are moved back, aside or removed,
+    and how many commits have no name any more (counted up to 1,000). `repository`: its directory, absolute.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    repository: str
+    branches: int = Field(default=0, ge=0)
+    tags: int = Field(default=0, ge=0)
+    commits: int = Field(default=0, ge=0)
+
+
 class ClassifiedChange(BaseModel):
     """One path of a difference. Sizes in bytes (None where there is no file).
 
     `reason` says why it needs consent, in English (`tools.gate_words.why` translates); empty for a silent one.
     `moved_to`: the absolute printable path at which its old content stands now, and which ends the reason. `detail`
-    is what no other field can say: a link's target, the old and the new mode. `diff` is filled in reviews only.
+    is what no other field can say: a link's target, the old and the new mode. `rewrites`: of one of git's files,
+    what its repository loses by them all. `diff` is filled in reviews only.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -67,14 +82,20 @@ class ClassifiedChange(BaseModel):
     detail: str = ""
     size_before: int | None = Field(default=None, ge=0)
     size_after: int | None = Field(default=None, ge=0)
+    rewrites: Rewritten | None = None
     diff: tuple[str, ...] = ()
 
 
 class ClassCount(Contract):
-    """How many changes of a difference are of one class."""
+    """How many changes of a difference are of one class, by paths; of history also what `Rewritten` counts, of all
+    repositories together: a branch that is moved back changes many of git's files.
+    """
 
     change_class: ChangeClass
     count: int = Field(ge=1)
+    branches: int = Field(default=0, ge=0)
+    tags: int = Field(default=0, ge=0)
+    commits: int = Field(default=0, ge=0)
 
 
 class Review(Contract):
@@ -142,7 +163,19 @@ def in_order_of_danger(changes: tuple[ClassifiedChange, ...]) -> tuple[Classifie
 
 def counts_of(changes: tuple[ClassifiedChange, ...]) -> tuple[ClassCount, ...]:
     """How many of each class, in order of danger."""
-    found: dict[ChangeClass, int] = {}
+    found: dict[ChangeClass, list[ClassifiedChange]] = {}
     for one in changes:
-        found[one.change_class] = found.get(one.change_class, 0) + 1
-    return tuple(ClassCount(change_class=each, count=found[each]) for each in ChangeClass if each in found)
+        found.setdefault(one.change_class, []).append(one)
+    return tuple(count_of(each, found[each]) for each in ChangeClass if each in found)
+
+
+def count_of(change_class: ChangeClass, changes: Sequence[ClassifiedChange]) -> ClassCount:
+    """How many these are, at least one, all of one class."""
+    lost = {one.rewrites.repository: one.rewrites for one in changes if one.rewrites is not None}.values()
+    return ClassCount(
+        change_class=change_class,
+        count=len(changes),
+        branches=sum(each.branches for each in lost),
+        tags=sum(each.tags for each in lost),
+        commits=sum(each.commits for each in lost),
+    )

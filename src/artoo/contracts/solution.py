@@ -30,7 +30,7 @@ class StoppedBy(StrEnum):
     COST = "cost"  # Ω ≥ θ
     DIVERGENCE = "divergence"  # the Law 2 kill switch
     REPLANS = "replans"
-    MISSING_INPUT = "missing_input"  # the request takes something for granted that is not there
+    MISSING_INPUT = "missing_input"  # an executor says that it cannot be done, and that stands
     TIME = "time"
     CALLS = "calls"  # in logs of version 0.1 also tokens
     TOKENS = "tokens"
@@ -142,6 +142,7 @@ class UnmetCriterion(Contract):
     """A criterion that the delivered result does not satisfy, and who answers for it.
 
     `reason` is as it was said: a model's words, or code's in English. `found` is what code found, typed.
+    `impossible`: no work on it has failed; it was said that it cannot be done, and that stands.
     """
 
     criterion: str
@@ -149,6 +150,7 @@ class UnmetCriterion(Contract):
     found: Reason | None = None
     failure_class: FailureClass | None = None
     accountable: Role = Role.PLANNER
+    impossible: bool = False
 
 
 class Money(Contract):

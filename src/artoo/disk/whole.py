@@ -1,12 +1,15 @@
 """Files that are there whole or not at all, whoever reads them meanwhile and whenever the process dies.
 
-The content is written beside the file, under a name that nobody else has, and gets the file's name when all of it
-is there. A process that is killed in between leaves what it had written under the other name: `.new.` and a random
-ending.
+The content is written beside the file, as `.NAME.artoo-new-0`, and gets the file's name when all of it is there.
+Who writes holds a lock on it. A process that is killed in between leaves what it had written; whoever writes the
+same file next finds that nobody holds it, and removes it. Several that write one file at once take the numbers from
+0 on. So beside a file never more is left than writers of it were killed at one time.
 """
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 import stat
 import tempfile
@@ -17,6 +20,11 @@ from pathlib import Path
 Content = bytes | Iterable[bytes]
 
 _OWNERS = 0o600
+_AT_ONCE = 16
+"""Writers of one file at one time that find a name in the row; any more get one that nobody looks for later."""
+_LONGEST = 200
+"""Bytes of a file's name that stand in the other one; of a longer name its digest does."""
+_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def read_text(path: Path) -> str:
@@ -68,10 +76,9 @@ def _mode_of(path: Path) -> int:
 @contextmanager
 def _beside(path: Path, content: Content, mode: int, *, sync: bool) -> Generator[Path]:
     """The content in a file of the same directory, which is gone at the end unless it has another name by then."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new.")
-    fresh = Path(name)
+    descriptor, fresh = _made_beside(path)
     try:
-        with open(descriptor, "wb") as file:  # noqa: PTH123 (of a descriptor)
+        with open(descriptor, "wb", closefd=False) as file:
             file.writelines((content,) if isinstance(content, bytes) else content)
             os.fchmod(descriptor, mode)
             if sync:
@@ -79,4 +86,73 @@ def _beside(path: Path, content: Content, mode: int, *, sync: bool) -> Generator
                 os.fsync(descriptor)
         yield fresh
     finally:
+        try:
+            _remove(fresh, descriptor)
+        finally:
+            os.close(descriptor)  # and with it the lock: not before the file has its name
+
+
+def _made_beside(path: Path) -> tuple[int, Path]:
+    """A new empty file beside `path`, held by a lock, and its path. Raises OSError."""
+    name = os.fsencode(path.name)
+    told = path.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()
+    for number in range(_AT_ONCE):
+        fresh = path.parent / f".{told}.artoo-new-{number}"
+        descriptor = _made(fresh)
+        if descriptor is None and _without_owner(fresh):
+            descriptor = _made(fresh)
+        if descriptor is not None:
+            return descriptor, fresh
+    descriptor, other = tempfile.mkstemp(dir=path.parent, prefix=f".{told}.artoo-new-")
+    return descriptor, Path(other)
+
+
+def _made(fresh: Path) -> int | None:
+    """A new file, held; None when one is there. Raises OSError."""
+    try:
+        descriptor = os.open(fresh, _FLAGS | os.O_CREAT | os.O_EXCL, _OWNERS)
+    except FileExistsError:
+        return None
+    # Only who wants to remove it may hold it, for a moment. Where no locks are to be had, nobody removes it.
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    if _is(fresh, descriptor):
+        return descriptor
+    os.close(descriptor)  # it was taken for one that nobody holds, in the moment before it was held
+    return None
+
+
+def _without_owner(fresh: Path) -> bool:
+    """Removes what a writer left that is no more: a file of this user which nobody holds. Whether it is gone."""
+    try:
+        descriptor = os.open(fresh, _FLAGS)
+    except FileNotFoundError:
+        return True
+    except OSError:  # a link, a directory, another user's: none of ours
+        return False
+    try:
+        seen = os.fstat(descriptor)
+        if not stat.S_ISREG(seen.st_mode) or seen.st_uid != os.geteuid():
+            return False
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _remove(fresh, descriptor)
+    except OSError:  # held by a writer that is at work, or no locks are to be had
+        return False
+    else:
+        return True
+    finally:
+        os.close(descriptor)
+
+
+def _remove(fresh: Path, descriptor: int) -> None:
+    """Takes the name from an open file that is held, if it still has it."""
+    if _is(fresh, descriptor):
         fresh.unlink(missing_ok=True)
+
+
+def _is(path: Path, descriptor: int) -> bool:
+    """Whether the path is this very file."""
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

@@ -1,13 +1,15 @@
 """Settings from the environment: `ARTOO_` and the setting's route, joined by two underscores.
 
-`ARTOO_CONTROL__DELTA=0.2` is `control.delta`, `ARTOO_WORKSPACE=~/out` is `workspace`. A variable with a double
-underscore that names no setting is a mistake like an unknown key; others that begin with ARTOO_ are not ours to
-judge. Lists are one line per value.
+`ARTOO_CONTROL__DELTA=0.2` is `control.delta`, `ARTOO_WORKSPACE=~/out` is `workspace`. Lists are one line per value.
+A variable with a double underscore that names no setting, and one that names a whole section, are mistakes like an
+unknown key. Any other that begins with ARTOO_ may be of another program: nothing reads it here, which is said once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import re
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
 from pydantic import BaseModel
@@ -17,10 +19,34 @@ from artoo.settings.places import Place, Places, Problem, Route, Tree, Value
 
 PREFIX, JOINT = "ARTOO_", "__"
 
+READ_ELSEWHERE = frozenset(
+    {
+        "ARTOO_HOME",
+        "ARTOO_STORE_PASSWORD",
+        # artoo's own tests and their figures
+        "ARTOO_CHAOS_RUNS",
+        "ARTOO_CHAOS_WHOLE_EVERY",
+        "ARTOO_PICTURES",
+        "ARTOO_POSTGRES",
+        "ARTOO_TEST_MODEL",
+    }
+)
+"""Variables that are read, and set nothing of the configuration."""
+
+_MOST_SAID = 20
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_log = logging.getLogger(__name__)
+_said: set[str] = set()
+"""Variables that this process has warned of."""
+
 
 def variables() -> dict[str, Route]:
     """Every variable that sets something, with the setting's route."""
-    return {PREFIX + JOINT.join(str(key).upper() for key in route): route for route in _routes(Config)}
+    return {_variable(route): route for route in _routes(Config)}
+
+
+def _variable(route: Route) -> str:
+    return PREFIX + JOINT.join(str(key).upper() for key in route)
 
 
 def _routes(section: type[BaseModel]) -> list[Route]:
@@ -40,16 +66,43 @@ def overrides(tree: Tree, places: Places, environ: Mapping[str, str]) -> list[Pr
     if not given:
         return []
     known, problems = variables(), list[Problem]()
+    # of every section its first setting
+    routes = reversed(tuple(known.values()))
+    sections = {_variable(route[:depth]): route for route in routes for depth in range(1, len(route))}
+    unread = list[str]()
     for name, value in sorted(given.items()):
         place = Place(variable=name)
         if name in known:
             _set(tree, known[name], value)
             places.values[known[name]] = place
+        elif name in sections:
+            one = _variable(sections[name])
+            problems.append(places.problem_at(place, f"is a whole section; set one of its settings, as in {one}=…"))
         elif JOINT in name:
-            near = get_close_matches(name, known, n=1, cutoff=0.75)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            problems.append(places.problem_at(place, f"names no setting{hint}"))
+            problems.append(places.problem_at(place, f"names no setting{_hint(name, known)}"))
+        else:
+            unread.append(name)
+    named = {*READ_ELSEWHERE, *_named_in(tree)} if unread else set[str]()
+    for name in unread:
+        if name not in named and name not in _said and len(_said) < _MOST_SAID:
+            _said.add(name)
+            _log.warning("nothing reads the environment variable %s%s", name, _hint(name, known))
     return problems
+
+
+def _hint(name: str, known: Mapping[str, Route]) -> str:
+    names = [each.removeprefix(PREFIX) for each in known]
+    near = get_close_matches(name.removeprefix(PREFIX), names, n=1, cutoff=0.7)
+    return f"; did you mean {PREFIX}{near[0]}?" if near else ""
+
+
+def _named_in(value: Value) -> Iterator[str]:
+    """Every name in the texts of the settings: that of a key's variable, or of one that commands may see."""
+    if isinstance(value, str):
+        yield from _NAME.findall(value)
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _named_in(inner)
 
 
 def _set(tree: Tree, route: Route, text: str) -> None:

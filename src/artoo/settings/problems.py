@@ -85,6 +85,7 @@ _WANTED = {
     "string_too_short": "must not be empty",
     "path_type": "must be a path",
     "tuple_type": "must be a list",
+    "dict_type": "must be a section of the form `name: value`",
     "model_type": "must be a section of the form `name: value`",
     "model_attributes_type": "must be a section of the form `name: value`",
     "missing": "is missing",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.ports.sandbox import Limits, RunStatus
 from artoo.ports.world import ViewRun
 from artoo.tools.output import clip
+from artoo.tools.signalled import signalled
 from artoo.tools.tool import Outcome
 from artoo.tools.wanted import NOTHING, Wanted
 
@@ -118,7 +119,7 @@ def _reason(run: ViewRun, limits: Limits) -> str | None:
         return f"the sandbox here ({run.tier}) cannot run this without asking, and nobody was asked"
     template = _LIMIT_REASONS.get(run.status)
     if template is None:
-        return "; ".join(run.notes) or None
+        return "; ".join(filter(None, (signalled(run.exit_code, limits), *run.notes))) or None
     said = template.format(
         wall=limits.wall_seconds,
         output=limits.output_bytes,
@@ -133,6 +134,6 @@ PLAIN_LOCALE: Mapping[str, str] = {"LC_ALL": "en_US.UTF-8" if sys.platform == "d
 """Programs complain in English and sort as Python does, whatever the user's language: rules read what they say."""
 
 
-def meant_changes(changes: tuple[Change, ...]) -> tuple[str, ...]:
+def meant_changes(changes: Iterable[Change]) -> tuple[str, ...]:
     """The paths of changes that somebody may have wanted: caches, git's bookkeeping and times are left out."""
     return tuple(change.path for change in changes if not any(change.has(trait) for trait in _INCIDENTAL))

@@ -1,4 +1,7 @@
-"""What a view changed, as text: unified diffs, and a line for all that has none."""
+"""What a view changed, as text: unified diffs, and a line for all that has none.
+
+What it did to git's own records comes first, a line a repository: a commit changes nothing else.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +15,26 @@ from artoo.ports.world import Files
 from artoo.tools.commands import meant_changes
 from artoo.tools.moves import content_at, moved_files
 from artoo.tools.paths import shown
+from artoo.tools.ref_moves import is_record, ref_moves
 from artoo.tools.unified import unified
 
 
 def difference(changes: Iterable[Change], before: Files, now: Files, roots: Roots, limit: int) -> str:
     """The changes that somebody may have meant, in path order, in at most `limit` characters. Blocks."""
     listed = tuple(changes)
-    meant = frozenset(meant_changes(listed))
+    meant = frozenset(meant_changes(change for change in listed if not is_record(change)))
     moved = moved_files((change for change in listed if change.path in meant), before, now)
     arrived = frozenset(moved.values())
     wanted = [change for change in listed if change.path in meant and change.path not in arrived]
+    git = [(f"in {_shown(f'{where}/.git', roots)}: {told}",) for where, told in ref_moves(listed, before, now)]
+    told = [*git, *(_about(change, moved.get(change.path), before, now, roots) for change in wanted)]
     lines: list[str] = []
     room = limit
-    for number, change in enumerate(wanted):
-        for line in _about(change, moved.get(change.path), before, now, roots):
+    for number, each in enumerate(told):
+        for line in each:
             room -= len(line) + 1
             if room < 0:
-                rest = f"[... cut here; {len(wanted) - number} of {len(wanted)} changes are not shown whole ...]"
+                rest = f"[... cut here; {len(told) - number} of {len(told)} changes are not shown whole ...]"
                 while lines and len("\n".join((*lines, rest))) > limit:
                     lines.pop()
                 return "\n".join((*lines, rest))[:limit]

@@ -26,9 +26,28 @@ _NAMES: dict[ChangeClass, tuple[str, str, str]] = {
 
 def counted(counts: Sequence[ClassCount], language: str) -> str:
     """`2 deletions, 1 edit`."""
-    if language.startswith("zh"):
-        return "、".join(f"{each.count} {_NAMES[each.change_class][2]}" for each in counts)
-    return ", ".join(f"{each.count} {_NAMES[each.change_class][each.count != 1]}" for each in counts)
+    chinese = language.startswith("zh")
+    parts = (rewritten(each, language) or f"{each.count} {_name(each, chinese=chinese)}" for each in counts)
+    return ("、" if chinese else ", ").join(parts)
+
+
+def _name(count: ClassCount, *, chinese: bool) -> str:
+    return _NAMES[count.change_class][2 if chinese else count.count != 1]
+
+
+def rewritten(count: ClassCount, language: str) -> str:
+    """`2 branches, 1 tag rewritten (11 commits)`; empty where git names neither: the files are counted then."""
+    chinese = language.lower().startswith("zh")
+    named = ((count.branches, "branch", "branches", "个分支"), (count.tags, "tag", "tags", "个标签"))
+    parts = [f"{some:,} {(one, many)[some != 1]}" for some, one, many, _ in named if some]
+    if not parts:
+        return ""
+    commits = count.commits
+    if chinese:
+        lost = f"（{commits:,} 个提交）" if commits else ""
+        return f"改写 {'、'.join(f'{some:,} {word}' for some, *_, word in named if some)}{lost}"
+    lost = f" ({commits:,} commit{'s' * (commits != 1)})" if commits else ""
+    return f"{', '.join(parts)} rewritten{lost}"
 
 
 def title(what: str, language: str, *, unfinished: bool) -> str:

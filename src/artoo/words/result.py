@@ -32,6 +32,8 @@ class ResultWords:
     """The sentences of one language. `findings` leaves out what is said in English as it stands."""
 
     not_completed: str
+    cannot: str
+    cannot_because: str
     detailed: str
     unmet: str
     reached: str
@@ -61,6 +63,10 @@ class ResultWords:
         if found is None or found.found not in self.findings:
             return unmet.reason
         return self.findings[found.found].format(subject=found.subject, said=found.said).rstrip("：: ")
+
+    def failed(self, result: FinalResult) -> tuple[UnmetCriterion, ...]:
+        """What is unmet though work on it was possible; of the rest it is said that it cannot be done."""
+        return tuple(each for each in result.unmet if not each.impossible)
 
     def why_unmet(self, unmet: UnmetCriterion, output: str) -> str:
         """The reason, unless the output has said it: why a task cannot be done is its answer."""
@@ -96,6 +102,8 @@ class ResultWords:
         if result.directive is not Directive.ABANDON:
             return ""
         why = result.stopped_by or StoppedBy.INTERNAL
+        if why is StoppedBy.MISSING_INPUT:
+            return self.cannot_because.format(reason=result.detail) if result.detail else self.cannot
         reason = self.stopped[why]
         if result.detail not in ("", why.value):
             reason = self.detailed.format(reason=reason, detail=result.detail)
@@ -115,7 +123,7 @@ class ResultWords:
         """The whole answer as text: what was reached, what is missing, why it stopped, what comes next."""
         why, output = self.why_stopped(result), result.output.strip()
         lines = [why, self.reached if why and result.done else "", output]
-        lines += (self.unmet.format(criterion=self._missed(each, output)) for each in result.unmet)
+        lines += (self.unmet.format(criterion=self._missed(each, output)) for each in self.failed(result))
         lines += (self.withheld.format(act=act) for act in result.withheld)
         if result.tried:
             lines.append(self.tried.format(tried="; ".join(result.tried[:_MOST_TRIED])))
@@ -129,6 +137,8 @@ _SAY_MORE_ZH = "更具体地说明想要什么，或它在哪里"
 
 ENGLISH: Final = ResultWords(
     not_completed="The task could not be completed: {reason}.",
+    cannot="It cannot be done here, as far as was seen.",
+    cannot_because="A part of it cannot be done here, as far as was seen: {reason}",
     detailed="{reason} ({detail})",
     unmet="Not met: {criterion}",
     reached="What was reached:",
@@ -147,7 +157,6 @@ ENGLISH: Final = ResultWords(
         StoppedBy.COST: "its budget of rounds and time is nearly spent",
         StoppedBy.DIVERGENCE: "the results were getting worse",
         StoppedBy.REPLANS: "no way that was tried led to the goal",
-        StoppedBy.MISSING_INPUT: "something that it needs does not exist",
         StoppedBy.TIME: "the time budget is spent",
         StoppedBy.CALLS: "the budget of model calls is spent",
         StoppedBy.TOKENS: "the budget of tokens is spent",
@@ -161,7 +170,7 @@ ENGLISH: Final = ResultWords(
         StoppedBy.COST: "give it more time (--budget seconds=…), or say more precisely what is wanted",
         StoppedBy.DIVERGENCE: _SAY_MORE,
         StoppedBy.REPLANS: _SAY_MORE,
-        StoppedBy.MISSING_INPUT: "check the name, or say where it is",
+        StoppedBy.MISSING_INPUT: "give it what it lacks, or ask for something else",
         StoppedBy.TIME: "give it more time (--budget seconds=…)",
         StoppedBy.CALLS: "allow more model calls (--budget calls=…)",
         StoppedBy.TOKENS: "allow more tokens (--budget tokens=…)",
@@ -175,6 +184,8 @@ ENGLISH: Final = ResultWords(
 
 CHINESE: Final = ResultWords(
     not_completed="任务未能完成：{reason}。",
+    cannot="据目前所见，这在此处无法完成。",
+    cannot_because="据目前所见，其中一部分在此处无法完成：{reason}",
     detailed="{reason}（{detail}）",
     unmet="未满足：{criterion}",
     reached="已得到的结果：",
@@ -193,7 +204,6 @@ CHINESE: Final = ResultWords(
         StoppedBy.COST: "轮次和时间预算即将用尽",
         StoppedBy.DIVERGENCE: "结果越来越差",
         StoppedBy.REPLANS: "尝试过的方法都没有达到目标",
-        StoppedBy.MISSING_INPUT: "所需的东西不存在",
         StoppedBy.TIME: "时间预算已用尽",
         StoppedBy.CALLS: "模型调用预算已用尽",
         StoppedBy.TOKENS: "token 预算已用尽",
@@ -207,7 +217,7 @@ CHINESE: Final = ResultWords(
         StoppedBy.COST: "给它更多时间（--budget seconds=…），或更具体地说明想要什么",
         StoppedBy.DIVERGENCE: _SAY_MORE_ZH,
         StoppedBy.REPLANS: _SAY_MORE_ZH,
-        StoppedBy.MISSING_INPUT: "检查名称，或说明它在哪里",
+        StoppedBy.MISSING_INPUT: "补上它所缺少的，或提出别的请求",
         StoppedBy.TIME: "给它更多时间（--budget seconds=…）",
         StoppedBy.CALLS: "允许更多模型调用（--budget calls=…）",
         StoppedBy.TOKENS: "允许使用更多 token（--budget tokens=…）",

@@ -50,6 +50,7 @@ def classified(
         reason=reason,
         moved_to=moved_to if reason == _MOVED else None,
         detail=change.detail,
+        rewrites=says.rewrites if says is not None and says.change_class is meaning else None,
         size_before=change.size_before,
         size_after=change.size_after,
     )

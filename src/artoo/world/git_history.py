@@ -14,11 +14,11 @@ import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from artoo.contracts.changes import Node
-from artoo.contracts.settling import ChangeClass
+from artoo.contracts.changes import Node, printable_path
+from artoo.contracts.settling import ChangeClass, Rewritten
 from artoo.ports.world import Files
 from artoo.world.git_layout import (
     Part,
@@ -36,6 +36,7 @@ from artoo.world.git_staged import Staged, compared_index
 from artoo.world.scan import Effect
 from artoo.world.verdict import PROGRAMS, SILENT, Verdict
 
+_BRANCHES, _TAGS = "refs/heads/", "refs/tags/"
 _FREE_NAMES = ("HEAD", "worktrees/", "refs/remotes/", "refs/stash", "refs/artoo/")
 """Names that may go or jump as long as what they reached is reachable."""
 
@@ -48,12 +49,23 @@ _MOST_NAMES = 20_000
 class Lost:
     """What a repository loses: `tips` are objects that nothing would name any more, still to be had.
 
-    `staged`: what is wrong with the index.
+    `staged`: what is wrong with the index. `names`: those that are moved, and not forward, or removed; `commits`:
+    how many have no name any more.
     """
 
     reasons: tuple[str, ...] = ()
     tips: tuple[str, ...] = ()
     staged: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    commits: int = 0
+
+    def rewrites(self, repository: Path) -> Rewritten | None:
+        """What of it is counted; None when nothing is."""
+        branches, tags = (sum(name.startswith(kind) for name in self.names) for kind in (_BRANCHES, _TAGS))
+        if not (branches or tags):
+            return None
+        place = printable_path(os.fsencode(repository))
+        return Rewritten(repository=place, branches=branches, tags=tags, commits=self.commits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +87,9 @@ def judge_repositories(effects: Sequence[Effect], before: Files, after: Files) -
         found = _lost(repository, members, before, after) if number < _MOST_REPOSITORIES else _UNKNOWN
         if found.reasons or found.staged:
             lost[repository] = found
+        rewrites = found.rewrites(repository)
         for one in members:
-            verdict = _of_known_one(one, _inner(one, repository), found)
+            verdict = _of_known_one(one, _inner(one, repository), found, rewrites)
             if verdict is not None:
                 says[one.path] = verdict
     return Repositories(says, lost)
@@ -154,7 +167,7 @@ _UNDER_WAY = {
 }
 
 
-def _of_known_one(one: Effect, inner: str, lost: Lost) -> Verdict | None:
+def _of_known_one(one: Effect, inner: str, lost: Lost, rewrites: Rewritten | None) -> Verdict | None:
     """None: the path is judged like any other."""
     if one.in_place and not one.replaced_directory:
         assert one.before is not None and one.after is not None
@@ -170,7 +183,7 @@ def _of_known_one(one: Effect, inner: str, lost: Lost) -> Verdict | None:
         return _UNDER_WAY[part]
     if part in (Part.STATE, Part.INDEX):
         why = "; ".join(lost.reasons if part is Part.STATE else (*lost.staged, *lost.reasons))
-        return Verdict(ChangeClass.HISTORY, why) if why else SILENT
+        return Verdict(ChangeClass.HISTORY, why, rewrites) if why else SILENT
     return SILENT
 
 
@@ -209,7 +222,12 @@ def _lost(repository: Path, members: Sequence[Effect], before: Files, after: Fil
             staged = _staged(repository, touched, (was, will_be), (before, after))
     except (CannotJudge, OSError) as error:
         return Lost((*doubts, f"git cannot judge what would be lost ({error})"))
-    return Lost((*doubts, *unsound, *found.reasons), (*found.tips, *staged.tips), staged.reasons)
+    return replace(
+        found,
+        reasons=(*doubts, *unsound, *found.reasons),
+        tips=(*found.tips, *staged.tips),
+        staged=staged.reasons,
+    )
 
 
 def _staged(
@@ -284,7 +302,8 @@ def _compared(was: Shadow, will_be: Shadow, *, removed: bool) -> Lost:
         gone = was.objects() - will_be.objects()
         if gone or not will_be.whole():
             return Lost((f"objects are removed for good ({len(gone)})",))
-    reasons = [*_names_lost(names, new_names, will_be)]
+    removed_names, moved_names = _names_lost(names, new_names, will_be)
+    reasons = [*_names_in_the_way(names, new_names), *_said_of_names(removed_names, moved_names)]
     beyond = will_be.beyond(named, logs=False)
     if beyond:
         reasons.append(
@@ -298,24 +317,36 @@ def _compared(was: Shadow, will_be: Shadow, *, removed: bool) -> Lost:
     tags = [oid for oid in was.tags(named) if oid not in kept]
     unnamed = {*beyond, *forgotten}
     tips = [oid for oid in (*named, *logged) if oid in unnamed]
-    return Lost(tuple(reasons), tuple(dict.fromkeys((*tips, *tags))))
+    lost = (*removed_names, *moved_names)
+    return Lost(tuple(reasons), tuple(dict.fromkeys((*tips, *tags))), names=lost, commits=len(beyond))
 
 
-def _names_lost(names: Mapping[str, str], new: Mapping[str, str], will_be: Shadow) -> Iterator[str]:
-    moved: list[str] = []
-    removed: list[str] = []
+def _names_in_the_way(names: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
+    """New names that change what older ones mean."""
     if any(names.get(name) != oid for name, oid in new.items() if name.startswith("refs/replace/")):
         yield "objects are replaced by others"
     below = [name for name in new if name not in names and any(str(above) in names for above in Path(name).parents)]
     if below:
         yield f"{', '.join(below[:_SHOWN])} lies below another name"
+
+
+def _names_lost(
+    names: Mapping[str, str], new: Mapping[str, str], will_be: Shadow
+) -> tuple[Sequence[str], Sequence[str]]:
+    """The names that are removed, and those that are moved, and not forward."""
+    removed: list[str] = []
+    moved: list[str] = []
     for name, oid in names.items():
         if name.startswith(_FREE_NAMES) or new.get(name) == oid:
             continue
         if name not in new:
             removed.append(name)
-        elif not name.startswith("refs/heads/") or not will_be.follows(oid, new[name]):
+        elif not name.startswith(_BRANCHES) or not will_be.follows(oid, new[name]):
             moved.append(name)
+    return removed, moved
+
+
+def _said_of_names(removed: Sequence[str], moved: Sequence[str]) -> Iterator[str]:
     for listed, what in ((removed, "is removed"), (moved, "is moved, and not forward")):
         if listed:
             more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from artoo.contracts.settling import ChangeClass
+from artoo.contracts.settling import ChangeClass, Rewritten
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A class of `classes`, and why."""
+    """A class of `classes`, and why. `rewrites`: what the repository loses to which the path belongs."""
 
     change_class: ChangeClass
     reason: str = ""
+    rewrites: Rewritten | None = None
 
 
 SILENT = Verdict(ChangeClass.SILENT)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -55,9 +56,16 @@ def _field(text: bytes, name: bytes) -> int:
     return int(text[at + len(name) :].split(None, 1)[0]) * 1024 if at >= 0 else 0
 
 
-def disk_usage(directories: Iterable[Path], stop_bytes: int, stop_paths: int) -> tuple[int, int]:
-    """Bytes on disk and number of paths below `directories`; stops counting beyond either bound."""
+def disk_usage(
+    directories: Iterable[Path], stop_bytes: int, stop_paths: int, *, removals: bool = True
+) -> tuple[int, int]:
+    """Bytes on disk and number of paths below `directories`; stops counting beyond either bound.
+
+    Without `removals` all names of one whiteout count once. The overlay gives it a further name for each file that
+    is removed, until its directory goes: a command that tidies up would seem to make what it removes.
+    """
     total, paths = 0, 0
+    whiteouts = set[tuple[int, int]]()
     todo = [os.fsencode(directory) for directory in directories]
     while todo and total <= stop_bytes and paths <= stop_paths:
         try:
@@ -66,7 +74,11 @@ def disk_usage(directories: Iterable[Path], stop_bytes: int, stop_paths: int) ->
                     paths += 1
                     # What was removed just now hides nothing of what lies beside it.
                     with suppress(FileNotFoundError):
-                        total += entry.stat(follow_symlinks=False).st_blocks * 512
+                        found = entry.stat(follow_symlinks=False)
+                        total += found.st_blocks * 512
+                        if not removals and stat.S_ISCHR(found.st_mode) and found.st_rdev == 0:
+                            paths -= (found.st_dev, found.st_ino) in whiteouts
+                            whiteouts.add((found.st_dev, found.st_ino))
                         if entry.is_dir(follow_symlinks=False):
                             todo.append(entry.path)
         except OSError:  # removed at this moment, or closed by the command; the scan will see it
@@ -107,7 +119,7 @@ def excess(
     leader: int | None, directories: tuple[Path, ...], limits: Limits, before: Room, group: Group | None = None
 ) -> RunStatus | None:
     """The first limit that is exceeded at this moment."""
-    named, paths = disk_usage(directories, limits.disk_bytes, limits.paths)
+    named, paths = disk_usage(directories, limits.disk_bytes, limits.paths, removals=False)
     if named > limits.disk_bytes or paths > limits.paths:
         return "disk_limit"
     if leader is None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from artoo.contracts.criteria import CommandSucceeds, Criterion, FileExists, Mode, OutputMatches, by_command
-from artoo.contracts.execution import CriterionVerdict, DecidedBy, SubTaskOutcome
+from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, SubTaskOutcome, ToolCall
 from artoo.contracts.plan import PlannedSubTask
 from artoo.contracts.solution import Directive, Loss, PlanDirective
 from artoo.control.decision import urgency
@@ -215,6 +215,21 @@ def test_urgency_is_the_sign_of_the_gradient(kind: Directive, gradient: float) -
 def test_a_plateau_has_no_urgency(kind: Directive) -> None:
     """A macro-state that means a plateau never says that something moved."""
     assert "than in the round before" not in directive_text(directive(kind, 0.5, urgency="worsening"))
+
+
+def test_a_source_is_blamed_only_by_the_record_of_a_call() -> None:
+    """A plateau without logical failures says nothing of a source; a call that the world refused says it itself."""
+    ran = ToolCall(tool="shell", identity=("shell:wc",), target="wc a.txt", input="wc a.txt", status=CallStatus.OK)
+    missing = {"input": "wc b.csv", "target": "wc b.csv", "error_output": "wc: b.csv: No such file or directory"}
+    refused = ran.model_copy(update={**missing, "status": CallStatus.ERROR})
+    wrong = ran.model_copy(update={"input": "wc -q", "status": CallStatus.ERROR, "error_output": "wc: bad option"})
+
+    def told(*calls: ToolCall) -> str:
+        failed = SubTaskOutcome(subtask_id="1", parent_task_id="t", status="failed", intent="x", tool_calls=calls)
+        return directive_text(directive(Directive.CHANGE_PATH, failed=(failed,)))
+
+    assert told(ran, wrong) == told() and "Failed" not in told() and "source" not in told()
+    assert "Failed: shell: wc b.csv → wc: b.csv: No such file or directory" in told(ran, refused, wrong)
 
 
 def test_what_failed_and_what_stands_are_named_once() -> None:

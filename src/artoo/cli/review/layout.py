@@ -8,12 +8,21 @@ from dataclasses import dataclass
 from artoo.cli.paint import Paint, Tone
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line
-from artoo.cli.review.repositories import apart, meaning, told
+from artoo.cli.review.repositories import apart, meaning, names_first, told
 from artoo.cli.review.words import ReviewWords, review_words
 from artoo.cli.wrapping import rows_of
 from artoo.contracts.changes import ChangeKind
-from artoo.contracts.settling import BY_NAME, ChangeClass, ClassCount, ClassifiedChange, Review, in_order_of_danger
+from artoo.contracts.settling import (
+    BY_NAME,
+    ChangeClass,
+    ClassCount,
+    ClassifiedChange,
+    Review,
+    count_of,
+    in_order_of_danger,
+)
 from artoo.tools.gate_words import why, word
+from artoo.tools.settling_words import rewritten
 from artoo.tools.unified import plain
 
 MOST_NAMED = 12
@@ -103,10 +112,10 @@ class Layout:
 
     def _counted(self, change_class: ChangeClass, found: Sequence[ClassifiedChange]) -> str:
         sign, tone = SIGNS[change_class]
-        head = self.paint(f"{sign} {len(found):,} {self.words.classes[change_class]}", tone)
+        head = self.paint(f"{sign} {_how_many(count_of(change_class, found), self.words)}", tone)
         line = ""
         for count in range(min(len(found), MOST_BESIDE), 0, -1):
-            names = [self._name(one) for one in found[:count]]
+            names = [self._name(one) for one in names_first(found)[:count]]
             if len(found) > count:
                 names.append(self.words.more.format(count=f"{len(found) - count:,}"))
             line = f"  {head}  {self.words.joint.join(names)}"
@@ -194,4 +203,8 @@ class Layout:
 
 def counts_line(counts: Sequence[ClassCount], words: ReviewWords) -> str:
     """`2 deleted, 1 link, 3 edited`: how many of each class, most dangerous first."""
-    return words.joint.join(f"{one.count:,} {words.classes[one.change_class]}" for one in counts)
+    return words.joint.join(_how_many(one, words) for one in counts)
+
+
+def _how_many(count: ClassCount, words: ReviewWords) -> str:
+    return rewritten(count, words.language) or f"{count.count:,} {words.classes[count.change_class]}"

@@ -46,6 +46,11 @@ def meaning(change: ClassifiedChange, words: ReviewWords) -> str:
     return {"HEAD": words.git["head"], "refs/stash": words.git["stash"], "index": words.git["index"]}.get(inner, "")
 
 
+def names_first(changes: Iterable[ClassifiedChange]) -> list[ClassifiedChange]:
+    """Branches and tags before git's other files: of a repository that is rewritten they are what people know."""
+    return sorted(changes, key=lambda one: f"{_MARK}refs/" not in one.path)
+
+
 def apart(
     changes: Iterable[ClassifiedChange],
 ) -> tuple[list[ClassifiedChange], dict[str, list[ClassifiedChange]]]:

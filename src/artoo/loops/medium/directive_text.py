@@ -1,15 +1,22 @@
-"""The directive in the planner's prompt: what must change, how strongly, what stands already."""
+"""The directive in the planner's prompt: what must change, how strongly, what stands already.
+
+The control law knows how far the goal is, whether that has moved, and of which class the failures were. It does not
+know whose fault they are: what is said to have failed is named from the records, or not at all.
+"""
 
 from __future__ import annotations
 
-from artoo.contracts.execution import CriterionVerdict, DecidedBy
+from itertools import islice
+
+from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, FailureClass
 from artoo.contracts.solution import Directive, PlanDirective
+from artoo.loops.fast.failure import failure_class_of
 
 _WHAT_TO_DO = {
-    Directive.BREAK_SYMMETRY: "Nothing has moved: the approach itself is wrong. Plan a different one.",
-    Directive.CHANGE_APPROACH: "The approach is wrong. Use another method.",
-    Directive.CHANGE_PATH: "The approach is right, what it works on will not do. Use another file or source.",
-    Directive.REFINE: "The approach is right and only details are missing. Mend these.",
+    Directive.BREAK_SYMMETRY: "Nothing has moved. Plan a different approach.",
+    Directive.CHANGE_APPROACH: "Use another method.",
+    Directive.CHANGE_PATH: "Nothing has moved. Keep the method and change what it works on.",
+    Directive.REFINE: "Keep the method and mend what is not met.",
 }
 _WORSE = {
     Directive.CHANGE_APPROACH: "It is further away than in the round before: keep nothing of this method.",
@@ -21,6 +28,8 @@ _BETTER = {
 }
 _UNCONFIRMED = "No two ways gave the same answer, so none stands. Work it out in another way, from the files."
 _EXCERPT = 300
+_MOST_FAILED = 3
+"""Calls that are named as what the world refused."""
 
 
 def directive_text(directive: PlanDirective) -> str:
@@ -33,6 +42,8 @@ def directive_text(directive: PlanDirective) -> str:
     lines.append(
         {"worsening": _WORSE, "improving": _BETTER}.get(directive.urgency, {}).get(directive.directive, "")
     )
+    if directive.directive is Directive.CHANGE_PATH:
+        lines += _refused_by_the_world(directive)
     lines += [f"Not met: {verdict.criterion}: {verdict.evidence[:_EXCERPT]}" for verdict in unmet[:4]]
     if not unmet and directive.rationale:
         lines.append(f"What is missing: {directive.rationale[:_EXCERPT]}")
@@ -41,6 +52,14 @@ def directive_text(directive: PlanDirective) -> str:
         lines.append("Done already, plan only what is missing:")
         lines += [f"- {outcome.intent}: {outcome.output[:_EXCERPT]}" for outcome in directive.standing[:6]]
     return "\n".join(line for line in lines if line)
+
+
+def _refused_by_the_world(directive: PlanDirective) -> list[str]:
+    """The last calls that ran into something missing, forbidden or cut off, each as its record has it."""
+    calls = [call for outcome in directive.failed for call in outcome.tool_calls]
+    ran = (call for call in reversed(calls) if call.status is not CallStatus.OK and not call.never_ran)
+    failed = (call.line() for call in ran if failure_class_of(call) is FailureClass.ENVIRONMENTAL)
+    return [f"Failed: {line}" for line in islice(dict.fromkeys(failed), _MOST_FAILED)]
 
 
 def failed_checks(directive: PlanDirective) -> tuple[str, ...]:

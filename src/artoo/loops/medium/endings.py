@@ -84,6 +84,7 @@ class Endings:
         unmet = unmet_of(request, standing.failed)
         tried = _tried(standing.failed, " ".join(each.reason for each in unmet))
         moves = await self._moves(standing, request, why, cause)
+        detail = detail or _why_impossible(request)
         stopped = {"stopped_by": why, "detail": detail, "tried": tried, "next_moves": moves}
         return _result(standing, Directive.ABANDON, request, unmet, stopped)
 
@@ -130,6 +131,7 @@ def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> t
         for verdict in outcome.criteria_verdicts
     }
     unmet: dict[str, UnmetCriterion] = {}
+    impossible = _impossible(request)
     for verdict in verdicts_of(request.outcomes, request.task_verdicts):
         if verdict.verdict == "fail":
             said = known.get(verdict.criterion, verdict) if verdict.criterion in turned_away else verdict
@@ -141,9 +143,28 @@ def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> t
                     found=said.reason,
                     failure_class=verdict.failure_class,
                     accountable=verdict.accountable,
+                    impossible=verdict.criterion in impossible,
                 ),
             )
     return tuple(unmet.values())
+
+
+def _impossible(request: ReplanRequest) -> frozenset[str]:
+    """The criteria that are unmet because it cannot be done: where nothing else failed, the task's as well."""
+    failed = [outcome for outcome in request.outcomes if outcome.status == "failed"]
+    hopeless = [outcome for outcome in failed if outcome.hopeless]
+    verdicts = [verdict for outcome in hopeless for verdict in outcome.criteria_verdicts]
+    if hopeless == failed and failed:
+        verdicts += request.task_verdicts
+    return frozenset(verdict.criterion for verdict in verdicts)
+
+
+def _why_impossible(request: ReplanRequest) -> str:
+    """Why a part cannot be done, where the output is something else: what was reached."""
+    outcomes = request.outcomes
+    if not any(outcome.status == "matched" for outcome in outcomes):
+        return ""
+    return shortened("; ".join(outcome.output.strip() for outcome in outcomes if outcome.hopeless), _REASON)
 
 
 def open_criteria(outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[CriterionVerdict]) -> tuple[str, ...]:
