@@ -38,6 +38,18 @@ async def test_two_ways_agree(world: World) -> None:
     assert "a whole program in a ```bash block" in second.user and "open('mar.txt')" not in second.user
 
 
+@pytest.mark.parametrize("off", [(), ("brief",)])
+async def test_the_tree_is_shown_to_who_comes_after(world: World, off: tuple[str, ...]) -> None:
+    """A small model's first attempt sees the named file alone, the next attempt and the second way all."""
+    world.file("mar.txt", "500\n10\n6\n")
+    steps = [added_up("april.txt"), shell("awk '{s += $1} END {print s}' mar.txt"), added_up("mar.txt")]
+    ended = await world.play(SUM, {"ExecutorStep": steps}, config=world.config(control={"without": off}))
+    assert ended.one(SubTaskOutcome).assurance is Assurance.AGREED
+    shown = [asked.user for asked in ended.asked("ExecutorStep")]
+    assert ["All files in the project directory" in text for text in shown] == [bool(off), True, True]
+    assert all("All of mar.txt:\n500" in text for text in shown)
+
+
 async def test_a_third_way_decides(world: World) -> None:
     """The answer of two ways that agree is delivered instead of the first one's."""
     world.file("mar.txt", "500\n10\n6\n")

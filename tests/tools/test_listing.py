@@ -90,6 +90,28 @@ async def test_heads_of_named_files_are_shown(source: ProjectLook, roots: Roots)
     assert "i.png: is a PNG image, not text" in listing
 
 
+@pytest.mark.parametrize(
+    ("request_text", "alone"),
+    [
+        ("sum data/sales.csv", True),
+        ("sum data/sales.csv and data/broken.csv", False),
+        ("sum data/sales.csv and march.csv", False),
+        ("sum data/sales.csv in data", False),
+        ("sum what is here", False),
+    ],
+)
+async def test_named_files_speak_for_themselves_when_all_can_be_read(
+    source: ProjectLook, roots: Roots, request_text: str, alone: bool
+) -> None:
+    """A broken link, a file that is nowhere or a directory among what is named needs the tree, as no name does."""
+    (roots.project / "data").mkdir()
+    (roots.project / "data/sales.csv").write_text("id,amount\n1,20\n")
+    (roots.project / "data/broken.csv").symlink_to("gone.csv")
+    seen = await source.look(request_text)
+    assert seen.named == ("All of data/sales.csv (columns: id, amount):\nid,amount\n1,20" if alone else "")
+    assert seen.listing.endswith(seen.named)
+
+
 async def test_small_files_are_shown_whole_to_a_capable_model(source: ProjectLook, roots: Roots) -> None:
     """Where whole files are wanted, up to some lines; of a larger one the first."""
     (roots.project / "p.csv").write_text("name,age\nAna,34\nBo,22\nCy,50\n")

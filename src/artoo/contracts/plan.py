@@ -47,8 +47,9 @@ class Plan(Contract):
     """A validated plan for one round: subtasks, or a `reply`, which is the answer. R2 → dispatcher, R7.
 
     `task_criteria` speak about the combined result of all subtasks. `deadline` and `scope` are limits that the
-    request itself states. `surroundings` is what is on disk as R2 saw it, `guide` the standing
-    instructions there; `images` those of the request.
+    request itself states. `surroundings` is what is on disk as R2 saw it, `named_files` the part of it about the
+    files that the request names, if it says enough by itself, `guide` the standing instructions there; `images`
+    those of the request.
     """
 
     task_criteria: tuple[CriterionLike, ...] = ()
@@ -57,6 +58,7 @@ class Plan(Contract):
     deadline: datetime | None = None
     scope: str | None = None
     surroundings: str = ""
+    named_files: str = ""
     guide: str = ""
     images: tuple[AttachedImage, ...] = ()
     must_not: MustNot = Field(default_factory=MustNot)
@@ -75,7 +77,7 @@ class PlanRefused(Contract):
 class SubTask(Contract):
     """Work for one ephemeral executor. dispatcher → R3, R4a.
 
-    `surroundings` is what was on disk when it was planned, `guide` the standing instructions there, `images` those
+    `surroundings` is what was on disk when it was planned, `named_files` and `guide` as in the plan, `images` those
     of the request. `deadline`: when the attempts at it must have ended.
     """
 
@@ -85,6 +87,7 @@ class SubTask(Contract):
     intent: str
     context: str = ""
     surroundings: str = ""
+    named_files: str = ""
     guide: str = ""
     images: tuple[AttachedImage, ...] = ()
     success_criteria: tuple[CriterionLike, ...] = ()

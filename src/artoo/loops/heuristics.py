@@ -14,6 +14,7 @@ class Heuristics:
     """All on by default. "Small" is a model that is known to be small (`ports.model.Known`).
 
     listing: what is on disk stands in the prompts of R2 and R3.
+    brief: a small model's first attempt is shown the files that are named, if all can be read, and not the tree.
     programs: a small model is asked for one whole program, and not to choose among forms of a step.
     unplanned: a small model's request is its own only subtask; R2's model is not asked, and nothing is replanned.
     other_language: a small model whose program did not end well is asked for the other of Python and bash at once.
@@ -22,6 +23,7 @@ class Heuristics:
     """
 
     listing: bool = True
+    brief: bool = True
     programs: bool = True
     unplanned: bool = True
     other_language: bool = True

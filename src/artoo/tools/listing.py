@@ -99,8 +99,12 @@ def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACT
     facts = _joined((*_broken(snapshot, named), *(f"{name} names {path}" for name, path in points_to)), third)
     heads = _joined(_heads(snapshot.heads), characters)
     tree = _tree(snapshot, named, characters - len(facts) - 1)
+    about = "\n".join(filter(None, (heads, facts)))
+    read = [snapshot.heads[path] for path in named if path in snapshot.heads]
+    whole = named and len(read) == len(named) and not snapshot.missing and all(head.lines for head in read)
     return Surroundings(
-        listing="\n".join(filter(None, (tree, heads, facts))),
+        listing="\n".join(filter(None, (tree, about))),
+        named=about if whole else "",
         missing=tuple(map(printable, snapshot.missing)),
     )
 

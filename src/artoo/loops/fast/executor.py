@@ -66,11 +66,13 @@ class ExecutorLimits:
 @dataclass(slots=True)
 class _Work:
     """The subtask under way. `first` is where this attempt begins in the record; `listing` and `guide` are of
-    now; `said`: the last attempt's own words; `circled`: one went round in circles.
+    now, `named` the part of the first listing about files that are named; `said`: the last attempt's own words;
+    `circled`: one went round in circles.
     """
 
     subtask: SubTask
     listing: str
+    named: str
     guide: str
     record: Record
     attempt: int = 1
@@ -152,7 +154,8 @@ class Executor:
                 if subtask.deadline is not None:  # by the time of the message: a replay comes to the same
                     self._seconds = max(0.0, min(self._seconds, (subtask.deadline - envelope.at).total_seconds()))
                     self._seconds_left = self._seconds
-                self._work = _Work(subtask, subtask.surroundings, subtask.guide, record, stale=subtask.sequence > 1)
+                sight = (subtask.surroundings, subtask.named_files, subtask.guide)
+                self._work = _Work(subtask, *sight, record, stale=subtask.sequence > 1)
             case CorrectionSignal() as correction if self._work is not None:
                 self._work.attempt = correction.attempt + 1
                 self._work.first = len(self._work.record.calls)
@@ -289,9 +292,10 @@ class Executor:
             made = {line.partition(":")[0] for line in seen.changed.splitlines()}
             kinds = " or ".join(kind for kind in _WAITING[self.apply] if kind in made)
             waits = _PREPARED.format(kinds=kinds) if kinds else ""
-            work.guide = seen.guide
+            work.guide, work.named = seen.guide, ""
             work.listing = "\n".join(filter(None, (seen.listing, done, waits)))
-        return work.listing
+        brief = self.asker.known.small and self.heuristics.brief and work.attempt == 1
+        return (work.named if brief else "") or work.listing
 
     def _closing(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
         note, work.note = work.note, ""
