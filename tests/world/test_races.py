@@ -7,7 +7,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,9 +18,12 @@ from view_world import bash, place_of
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.world import View
-from artoo.world import began, converge, exchange
+from artoo.world import began, converge, difference, exchange
+from artoo.world.base import Base
 from artoo.world.difference import Difference, difference_of
+from artoo.world.scan import Effect
 from artoo.world.settle import apply_difference
+from artoo.world.three_way import Compared
 from artoo.world.undo import undo
 from artoo.world.view_place import ViewPlace
 
@@ -182,6 +185,24 @@ def test_the_old_yes_does_not_cover_a_new_version(world: World) -> None:
     (world.project / "n").write_text("AAAA")
     place, found = asked(world, lambda p: (p / "n").write_text("task"))
     rewritten(world.project / "n")
+    with pytest.raises((SandboxError, AssertionError)):
+        settled(world, place, found)
+    assert (world.project / "n").read_text() == "XXXX"
+
+
+def test_a_version_that_comes_while_the_difference_is_read_is_not_covered(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read of a file is compared with what it was, once; a newer version is found by the act."""
+    (world.project / "n").write_text("AAAA")
+    compared = difference.compared
+
+    def late(effects: Iterable[Effect], bases: Mapping[str, Base]) -> Compared:
+        rewritten(world.project / "n")
+        return compared(effects, bases)
+
+    monkeypatch.setattr(difference, "compared", late)
+    place, found = asked(world, lambda p: (p / "n").write_text("task"))
     with pytest.raises((SandboxError, AssertionError)):
         settled(world, place, found)
     assert (world.project / "n").read_text() == "XXXX"

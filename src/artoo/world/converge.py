@@ -56,7 +56,7 @@ def forward(step: Step, record: Record) -> Move:
 
 def backward(step: Step, record: Record) -> Move:
     """The step taken back."""
-    content = os.fspath(record.image(step.image)) if step.image is not None else None
+    content = record.image(step.image) if step.image is not None else None
     aside = _aside(step, record)
     return Move(
         step.root, step.relative, step.after, step.restored, step.in_place, content, aside, step.after_sha256

@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from artoo.world.path_set import upwards
 from artoo.world.scan import Effect
 from artoo.world.verdict import PROGRAMS, Verdict
 
@@ -45,14 +46,14 @@ def judge_configured(effects: Sequence[Effect], home: Path) -> dict[bytes, Verdi
 def _worktrees(effects: Iterable[Effect]) -> list[Path]:
     """The directories above the effects that are repositories' worktrees, or bare ones."""
     found: dict[Path, None] = {}
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for effect in effects:
-        for above in Path(os.fsdecode(effect.path)).parents:
+        for above in upwards(os.path.dirname(os.fsdecode(effect.path))):
             if above in seen:
                 break
             seen.add(above)
-            if os.path.lexists(above / ".git") and len(found) < _MOST_WORKTREES:
-                found[above] = None
+            if os.path.lexists(f"{above}/.git") and len(found) < _MOST_WORKTREES:
+                found[Path(above)] = None
     return list(found)
 
 

@@ -151,8 +151,9 @@ class Record:
     def task_id(self) -> str:
         return unquote(self.place.parent.name)
 
-    def image(self, number: int) -> Path:
-        return self.place / _BEFORE / str(number)
+    def image(self, number: int) -> str:
+        """Where the before-image of a step lies; text, as one is asked for each path of an act."""
+        return f"{self.place}/{_BEFORE}/{number}"
 
     @classmethod
     def begin(cls, undo_home: Path, task_id: str, name: str) -> Record:

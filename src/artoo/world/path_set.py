@@ -11,7 +11,7 @@ class PathSet:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = frozenset(path.rstrip("/") or "/" for path in paths)
-        self._above = frozenset(one for path in self._paths for one in _upwards(path))
+        self._above = frozenset(one for path in self._paths for one in upwards(path))
 
     def __contains__(self, path: str) -> bool:
         return path in self._paths
@@ -29,7 +29,7 @@ class PathSet:
         return path in self._above
 
 
-def _upwards(path: str) -> Iterator[str]:
+def upwards(path: str) -> Iterator[str]:
     """A path and all that it lies in, the root last."""
     while len(path) > 1:
         yield path
@@ -41,7 +41,7 @@ def outermost(paths: Iterable[str]) -> tuple[str, ...]:
     """Those that lie in no other one, shallow first."""
     chosen: dict[str, None] = {}
     for path in sorted(paths, key=lambda one: one.count("/")):
-        if not any(one in chosen for one in _upwards(path)):
+        if not any(one in chosen for one in upwards(path)):
             chosen[path] = None
     return tuple(chosen)
 

@@ -128,7 +128,7 @@ class Preparation:
             return None
         image_inode = None
         if before is not None and before.node is not Node.DIRECTORY and not effect.in_place:
-            image = os.fspath(self._record.image(number))
+            image = self._record.image(number)
             keep_image(*real.parent(root, relative), before, image)
             image_inode = os.lstat(image).st_ino
         source, after = None, effect.after

@@ -26,7 +26,8 @@ class Effect:
 
     `relative` is the path below the layer's root (empty for the root itself). `in_place`: the thing stays, only
     its mode, owner, attributes or times change. `appended`: the old content is the start of the new. `real`: what
-    was before is the person's own, not what a frozen layer made of it.
+    was before is the person's own, not what a frozen layer made of it. `before_digest`: of its content, if that was
+    read.
     """
 
     layer: Layer
@@ -185,7 +186,7 @@ class _Scanner:
         if before is not None and before.state.is_directory and lower is not None:
             self._children_gone(lower, name, relative)
         grown = old is not None and old == started
-        self._add(self._effect(relative, before, after, appended=grown, digest=digest))
+        self._add(self._effect(relative, before, after, appended=grown, digest=digest, before_digest=old))
 
     def _metadata(self, relative: bytes, before: Found, after: NodeState, digest: str | None = None) -> None:
         """A copied-up thing with the same content: a change only if its metadata differ."""
@@ -222,6 +223,7 @@ class _Scanner:
         replaced_directory: bool = False,
         appended: bool = False,
         digest: str | None = None,
+        before_digest: str | None = None,
     ) -> Effect:
         return Effect(
             self._layer,
@@ -232,6 +234,7 @@ class _Scanner:
             replaced_directory=replaced_directory,
             appended=appended,
             digest=digest,
+            before_digest=before_digest,
             real=before is not None and before.real,
         )
 

@@ -40,7 +40,8 @@ class Compared:
 
 
 def compared(effects: Iterable[Effect], bases: Mapping[str, Base]) -> Compared:
-    """Reads real files where a look at their metadata does not decide. Blocking. Raises OSError."""
+    """Reads real files where neither a look at their metadata decides nor their effects know. Blocking. Raises
+    OSError. What changes after a file was read is found by the act, which compares states (`prepare`)."""
     with Reach() as reach:
         return _compared(effects, bases, reach)
 
@@ -115,7 +116,9 @@ def _same_content(effect: Effect, real: NodeState, base: Base, reach: Reach) -> 
         return _same_thing(real, base.was)
     if base.sha256 is None:  # it can be read neither then nor now
         return (real.inode, real.size, real.ctime_ns) == (base.was.inode, base.was.size, base.changed_ns)
-    return (real.size == base.was.size or _is_index(effect)) and _digest(effect, reach) == base.sha256
+    if real.size != base.was.size and not _is_index(effect):
+        return False
+    return (effect.before_digest or _digest(effect, reach)) == base.sha256
 
 
 def _is_index(effect: Effect) -> bool:

@@ -162,7 +162,7 @@ def _image_refusal(step: Step, record: Record) -> str | None:
     if step.image is None or step.before is None or step.before.node is not Node.FILE:
         return None
     try:
-        seen = record.image(step.image).lstat()
+        seen = os.lstat(record.image(step.image))
     except FileNotFoundError:
         return "its old content is no longer kept"
     if (seen.st_size, seen.st_mtime_ns) != (step.before.size, step.before.mtime_ns):
