@@ -148,6 +148,17 @@ def test_a_judge_reads_a_long_output_that_is_its_own_answer_once() -> None:
     assert claim_of(short, facts_of(short, "")) == "a.py:1: TODO"
 
 
+def test_a_judge_reads_the_whole_program_that_the_answer_rests_on() -> None:
+    """What is counted and left out stands in its middle; programs that no answer names are shown in short."""
+    counted = "march = [row for row in rows if row.month == 3]"
+    program = f"{'# read' * 150}\n{counted}\n{'# print' * 150}"
+    made = call(CallStatus.OK).model_copy(update={"input": program, "output": "7", "exit_code": 0})
+    assert counted in facts_of(result(made, sources=(1,)), "")
+    beside = facts_of(result(made, call(CallStatus.OK), sources=(2,)), "")
+    assert counted not in beside
+    assert "characters left out" in beside
+
+
 def test_a_judge_is_told_that_nothing_changed_and_why_a_call_failed_once() -> None:
     """So that "no file was changed" has words to quote, and one cause does not look like two."""
     said = "Traceback:\nTypeError: no"

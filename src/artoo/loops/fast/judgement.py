@@ -26,6 +26,7 @@ FACTS_SHOWN = 24_000
 DIFFERENCE_SHOWN = 8_000
 _SHORTEST_SHARE = 600
 _INPUT_SHOWN = 1_000
+"""Characters of a call's input; of one that the answer rests on a quarter of its share, if that is more."""
 _CLAIM_SHOWN = 6_000
 _REPORT_TOKENS = 800
 _SHORTEST_QUOTE = 2
@@ -105,7 +106,8 @@ def facts_of(result: ExecutionResult, difference: str) -> str:
 
 def _call(number: int, call: ToolCall, share: int) -> str:
     code = "" if call.exit_code is None else f", exit {call.exit_code}"
-    lines = [f"call {number}: {call.tool} {without_middle(call.input, _INPUT_SHOWN)} [{call.status}{code}]"]
+    given = without_middle(call.input, max(_INPUT_SHOWN, share // 4))
+    lines = [f"call {number}: {call.tool} {given} [{call.status}{code}]"]
     why = "" if call.reason is None or call.reason in call.error_output else call.reason
     lines += [without_middle(part, share) for part in (call.output, call.error_output, why) if part.strip()]
     lines += [f"changed: {', '.join(call.changes)}"] if call.changes else []
