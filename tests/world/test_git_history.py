@@ -139,6 +139,19 @@ def test_what_git_cannot_give_back_is_history(world: World, script: str) -> None
     assert not found.silent
 
 
+@pytest.mark.parametrize("end", ["echo both > f1; git commit -qam both", "git merge --abort"])
+def test_the_end_of_a_merge_needs_consent_as_what_it_is(world: World, end: str) -> None:
+    """What goes can run nothing: it is history, and nothing of git is said to go on with it."""
+    run(world.project, "git stash -q -u; git checkout -qb other main~3; echo o > f1; git commit -qam o")
+    run(world.project, "git checkout -q main; echo m > f1; git commit -qam m; git merge -q other || true")
+    assert (world.project / ".git/MERGE_HEAD").exists()
+    found = after(world, end)
+    assert {reason.partition(":")[0] for reason in history(found)} == {
+        "it ends an operation of git that was under way"
+    }
+    assert not [one for one in found.classes if one.change_class is ChangeClass.PERSISTENCE]
+
+
 LOSSES = [
     "git commit -q --amend -m other",
     "git reset -q --hard HEAD~1",

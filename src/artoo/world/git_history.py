@@ -166,6 +166,14 @@ _UNDER_WAY = {
 }
 
 
+_ENDED = {
+    Part.OPERATION: Verdict(
+        ChangeClass.HISTORY, "it ends an operation of git that was under way: a merge or a rebase, done or given up"
+    ),
+    Part.LOCK: Verdict(ChangeClass.HISTORY, "it takes a lock of git away: another git may be at work"),
+}
+
+
 def _of_known_one(one: Effect, inner: str, lost: Lost, rewrites: Rewritten | None) -> Verdict | None:
     """None: the path is judged like any other."""
     if one.in_place and not one.replaced_directory:
@@ -179,7 +187,7 @@ def _of_known_one(one: Effect, inner: str, lost: Lost, rewrites: Rewritten | Non
     if not _plain(one, inner):
         return _strange(one)
     if part in _UNDER_WAY:
-        return _UNDER_WAY[part]
+        return (_UNDER_WAY | _ENDED if one.after is None else _UNDER_WAY)[part]
     if part in (Part.STATE, Part.INDEX):
         why = "; ".join(lost.reasons if part is Part.STATE else (*lost.staged, *lost.reasons))
         return Verdict(ChangeClass.HISTORY, why, rewrites) if why else SILENT
