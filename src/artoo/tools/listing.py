@@ -100,11 +100,10 @@ def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACT
     heads = _joined(_heads(snapshot.heads), characters)
     tree = _tree(snapshot, named, characters - len(facts) - 1)
     about = "\n".join(filter(None, (heads, facts)))
-    read = [snapshot.heads[path] for path in named if path in snapshot.heads]
-    whole = named and len(read) == len(named) and not snapshot.missing and all(head.lines for head in read)
+    enough = not snapshot.missing and all(snapshot.heads.get(path, Head()).lines for path in named)
     return Surroundings(
         listing="\n".join(filter(None, (tree, about))),
-        named=about if whole else "",
+        named=about if named and enough else "",
         missing=tuple(map(printable, snapshot.missing)),
     )
 

@@ -64,7 +64,7 @@ async def judge(
     shown = facts_of(result, difference)
     segments = {
         Segment.PROJECT_GUIDE: subtask.guide,
-        Segment.TASK: "\n".join(filter(None, (subtask.intent, subtask.context))),
+        Segment.TASK: subtask.intent,
         Segment.CONTEXT: f"Criteria:\n{numbered(criteria)}\n\nClaim: {claim_of(result, shown)}",
         Segment.EVIDENCE: shown,
     }
