@@ -58,7 +58,9 @@ def _unpack(archive: Path) -> None:
     unfinished = FOLDER / "part"
     shutil.rmtree(unfinished, ignore_errors=True)
     with tarfile.open(archive) as package:
-        package.extractall(unfinished, filter="data")
+        # Named as an attribute: Python before 3.11.4 (Debian 12 has 3.11.2) knows no filters. The hash holds there.
+        package.extraction_filter = getattr(tarfile, "data_filter", None)
+        package.extractall(unfinished)
     root = unfinished / _INSIDE.parent
     for link in json.loads((root / _INSIDE.name / "pg-symlinks.json").read_text("utf-8")):
         place = root / link["target"]

@@ -58,7 +58,9 @@ def _unpack(archive: Path, place: Path) -> None:
         for name in ("al2023.tar.br", "swiftshader.tar.br", "fonts.tar.br"):
             inner = io.BytesIO(_opened(package, f"package/bin/{name}"))
             with tarfile.open(fileobj=inner) as files:
-                files.extractall(FOLDER, filter="data")
+                # Named as an attribute: Python before 3.11.4 (Debian 12 has 3.11.2) knows no filters.
+                files.extraction_filter = getattr(tarfile, "data_filter", None)
+                files.extractall(FOLDER)
         unfinished = CHROMIUM.with_suffix(".part")
         unfinished.write_bytes(_opened(package, "package/bin/chromium.br"))
         unfinished.chmod(0o755)
