@@ -144,6 +144,21 @@ async def test_a_server_that_never_speaks_is_given_up() -> None:
         with pytest.raises(ToolError, match=r"not ready within 0\.5 s"):
             await connection.tools()
         running.cancel()
+    assert not _children()
+
+
+async def test_a_server_is_ended_though_its_end_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who gives up while a server that does not speak is being closed leaves none behind."""
+    monkeypatch.setattr("artoo.tools.mcp.pipes._GRACE_SECONDS", 30.0)
+    connection = McpConnection(server("silent"), connect_seconds=0.3)
+    running = asyncio.create_task(connection.run())
+    asking = asyncio.create_task(connection.tools())
+    await asyncio.sleep(0.6)  # the time to connect is over, and the server is given time to end by itself
+    assert _children()
+    for task in (running, asking):
+        task.cancel()
+    await asyncio.wait((running, asking))
+    assert not _children()
 
 
 async def test_nothing_is_left_running() -> None:

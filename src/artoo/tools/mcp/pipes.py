@@ -52,10 +52,14 @@ async def piped(
         finally:
             for task in running:
                 task.cancel()
-            await asyncio.wait(running)
-            await _end(process)
-            for stream in (to_us, incoming, outgoing, from_us):
-                stream.close()
+            try:
+                await asyncio.wait(running)
+                await _asked_to_end(process)
+            finally:  # who closes may be cancelled while it waits
+                _end_all(process)
+                for stream in (to_us, incoming, outgoing, from_us):
+                    stream.close()
+                await _drained(process)
 
 
 async def _started(server: McpServer, env: dict[str, str]) -> asyncio.subprocess.Process:
@@ -108,21 +112,35 @@ async def _writing(process: asyncio.subprocess.Process, from_us: MemoryObjectRec
             await process.stdin.drain()
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Asks the server to end by closing its input, then ends its whole process group."""
+async def _asked_to_end(process: asyncio.subprocess.Process) -> None:
+    """Closes the server's input, by which it knows that it is not needed, and waits a moment."""
     assert process.stdin is not None
     process.stdin.close()
     await _drained(process)
+
+
+def _end_all(process: asyncio.subprocess.Process) -> None:
+    """Ends its whole process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    await _drained(process)
 
 
 async def _drained(process: asyncio.subprocess.Process) -> None:
-    """Waits a moment for the end; what is still in the pipe would hold it up, so it is read and forgotten."""
+    """Waits a moment for the end.
+
+    Not by `asyncio.timeout`: before Python 3.11.3 one that ends inside another one that has ended already raises
+    CancelledError, and what comes after it is not done.
+    """
+    ending = asyncio.create_task(_ended(process))
+    try:
+        await asyncio.wait({ending}, timeout=_GRACE_SECONDS)
+    finally:
+        ending.cancel()
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """What is still in the pipe would hold the end up, so it is read and forgotten."""
     assert process.stdout is not None
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_GRACE_SECONDS):
-            while await process.stdout.read(1 << 16):
-                pass
-            await process.wait()
+    while await process.stdout.read(1 << 16):
+        pass
+    await process.wait()
