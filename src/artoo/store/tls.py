@@ -51,6 +51,8 @@ def _refused(name: str, place: str, port: int, authorities: str | None, mode: st
         context = ssl.create_default_context(cafile=authorities)
     except (OSError, ssl.SSLError) as error:
         return f"The certificates of authorities in {authorities} cannot be read: {error}."
+    # From Python 3.13 on it is stricter than libpq is with chains, which is what the connection is made with.
+    context.verify_flags &= ~(ssl.VERIFY_X509_STRICT | ssl.VERIFY_X509_PARTIAL_CHAIN)
     context.check_hostname = mode == "verify-full"
     try:
         with socket.create_connection((place, port), SECONDS) as connection:
