@@ -143,15 +143,22 @@ async def _start(program: Confined, stdin: bytes | None) -> asyncio.subprocess.P
 
 
 async def _wait(process: asyncio.subprocess.Process, stopper: _Stopper, wall_seconds: float) -> None:
+    if await _ends_within(process, wall_seconds):
+        return
+    stopper.stop("timeout")
+    if not await _ends_within(process, _GRACE_SECONDS):
+        process.kill()
+        await process.wait()
+
+
+async def _ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:
+    """Not by `asyncio.wait_for`: before Python 3.12 it forgets to be cancelled when that comes with the end."""
     try:
-        await asyncio.wait_for(process.wait(), wall_seconds)
-    except TimeoutError:
-        stopper.stop("timeout")
-        try:
-            await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
-        except TimeoutError:
-            process.kill()
+        async with asyncio.timeout(seconds):
             await process.wait()
+    except TimeoutError:
+        return False
+    return True
 
 
 async def _feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:
