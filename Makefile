@@ -11,9 +11,10 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/artoo run "How many Python files (name ending in .py) are in the directory src and its subdirectories? Print the number, and in one line how it was found."
 
+# Three at a time: a third of their time the tests wait for programs, which two processors can use.
 # What fails beside other tests is run once more, alone: what fails twice, fails. Both are in the output.
 test: check model browser postgres
-	$(BIN)/pytest -n 2 --dist loadfile || { test $$? -eq 1 && \
+	$(BIN)/pytest -n 3 --dist loadfile || { test $$? -eq 1 && \
 	$(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
 check: $(READY)
@@ -25,7 +26,7 @@ check: $(READY)
 	$(BIN)/coverage report
 
 test-quick: $(READY) browser postgres
-	$(BIN)/pytest -n 2 --dist loadfile -m "not torture and not embedded"
+	$(BIN)/pytest -n 3 --dist loadfile -m "not torture and not embedded"
 
 # The man page, written from the commands: `man ./artoo.1`.
 man: $(READY)
@@ -43,8 +44,8 @@ $(VENV)/.docs-ready: requirements/docs.txt $(READY)
 torture: $(READY) model postgres
 	$(BIN)/pytest -m torture
 	test ! -d .postgres/14 || ARTOO_POSTGRES=.postgres/14/pginstall/bin \
-	$(BIN)/pytest -n 2 --dist loadfile tests/store tests/memory tests/agents
-	$(BIN)/pytest --hypothesis-profile=search -n 2 --dist loadfile -m "not torture and not embedded"
+	$(BIN)/pytest -n 3 --dist loadfile tests/store tests/memory tests/agents
+	$(BIN)/pytest --hypothesis-profile=search -n 3 --dist loadfile -m "not torture and not embedded"
 
 # A browser for the tests of the page. Where none can be had they are skipped, with the reason.
 browser: $(READY)

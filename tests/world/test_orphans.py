@@ -23,6 +23,12 @@ from artoo.world.status import parent_of
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="bubblewrap is of Linux")
 
 
+def gone_into(argv: tuple[str, ...], *descriptors: int) -> subprocess.CompletedProcess[str]:
+    """The entry as bubblewrap starts it: without new privileges, which Landlock asks of all but root."""
+    command = ("setpriv", "--no-new-privs", *argv)
+    return subprocess.run(command, pass_fds=descriptors, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize("made_of", ["steps", "python"])
 @pytest.mark.parametrize("lives", [True, False])
 def test_the_entry_asks_whether_artoo_lives(
@@ -39,7 +45,7 @@ def test_the_entry_asks_whether_artoo_lives(
         if not lives:
             os.close(ours)
         os.dup2(theirs, here)
-        done = subprocess.run(way.argv, pass_fds=(program, here), capture_output=True, text=True, check=False)
+        done = gone_into(way.argv, program, here)
         os.close(theirs)
     assert (done.returncode == 0, made.exists()) == (lives, lives), done.stderr
 
@@ -55,7 +61,7 @@ def test_whatever_number_the_descriptor_has(tmp_path: Path, number: int) -> None
         script = ("/bin/sh", "-c", f"echo x > {tmp_path}/made")
         with entry.entered((str(tmp_path),), script, Limits(), dict(os.environ)) as way:
             assert number in way.descriptors
-            done = subprocess.run(way.argv, pass_fds=way.descriptors, capture_output=True, text=True, check=False)
+            done = gone_into(way.argv, *way.descriptors)
         assert (tmp_path / "made").exists(), done.stderr
     finally:
         for descriptor in opened:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import stat
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,10 @@ from sandbox_world import Commands, World, require_tier
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Limits, Sandbox, SandboxRequest, TierDiagnosis, TierName, ViewRun
-from artoo.world import choose
+from artoo.world import choose, launcher
+from artoo.world.bubblewrap import find_bubblewrap
 from artoo.world.choose import Candidate, diagnose, open_sandbox
+from artoo.world.limits import limited
 from artoo.world.readonly import ReadOnlyFirst, landlock, seatbelt, seatbelt_profile
 from artoo.world.runner import Over, run_of
 from artoo.world.selftest import prove
@@ -96,6 +99,58 @@ async def test_seatbelt_by_a_stand_in(world: World, tmp_path: Path, monkeypatch:
     profile = (tmp_path / "profile").read_text()
     assert "(deny file-write*)" in profile and "(deny network*)" in profile
     assert f'(deny file-read* (subpath "{world.home}/.ssh"))' in profile
+
+
+_STAND_IN = """#!/usr/bin/env python3
+import os, re, sys
+option, profile, *command = sys.argv[1:]
+assert option == "-p"
+named = lambda rule: re.findall(rule + r' [(]subpath "([^"]+)"[)][)]', profile)
+may_write, hidden = named("allow file-write[*]"), filter(os.path.isdir, named("deny file-read[*]"))
+bound = [word for path in may_write for word in ("--bind", path, path)]
+bound += [word for path in (*hidden, "/sys/fs/cgroup") for word in ("--tmpfs", path)]
+isolated = ("--ro-bind", "/", "/", "--dev", "/dev", "--remount-ro", "/dev", "--unshare-pid", "--unshare-net")
+listener, here = os.pipe()
+os.set_inheritable(listener, True)
+os.set_inheritable(here, True)
+inside = (sys.executable, "-I", "-S", {launcher!r}, "enter", str(here), *may_write, "/dev", "")
+os.execv({bwrap!r}, ["bwrap", *isolated, *bound, "--", *inside, *command])
+"""
+"""What `sandbox-exec` makes of our profile, as far as bubblewrap can: sockets can be made, and reach nobody."""
+
+
+async def test_macs_sandbox_proves_itself_by_a_stand_in(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing that only Linux has is asked for: neither by the self-test, nor by a command, nor after a yes."""
+    require_tier("bubblewrap")
+    (programs := tmp_path / "bin").mkdir()
+    stand_in = programs / "sandbox-exec"
+    stand_in.write_text(_STAND_IN.format(bwrap=str(next(find_bubblewrap())), launcher=launcher.__file__))
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.delattr(os, "memfd_create")
+    sandbox = await open_sandbox(world.artoo_home)
+    assert sandbox.tier == "seatbelt", await diagnose(world.artoo_home)
+    run = await Commands(sandbox, world.artoo_home).run(world.bash("echo x > made; echo out"))
+    assert (run.status, run.stdout.text) == ("ok", "out\n") and not (world.project / "made").exists()
+    request = replace(world.bash("sleep 600 & echo x > made; echo out"), unconfined=True)
+    ended = await ended_for_real(request)
+    assert (ended.exit_code, ended.stdout.text) == (0, "out\n") and (world.project / "made").exists()
+
+
+def test_a_person_may_have_many_processes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the kernel counts a command's processes with all others of the user, its bound leaves room."""
+    loads = world.home / "loadavg"
+    loads.write_text("0.38 1.89 2.38 1/2345 6789\n")
+    monkeypatch.setattr("artoo.world.limits._LOADS", str(loads))
+    script = limited(("true",), Limits(processes=64), among_others=True)[2]
+    assert "ulimit -p 2409 " in script
+    assert "ulimit -p 64 " in limited(("true",), Limits(processes=64))[2]
+    loads.unlink()
+    script = limited(("true",), Limits(processes=64), among_others=True)[2]
+    assert "ulimit -p" not in script and script.endswith('; "$@"; exit $?')
 
 
 def test_seatbelt_profile_quotes() -> None:

@@ -62,7 +62,7 @@ class LaunchPlan:
 
 def plain_plan(request: SandboxRequest, env: dict[str, str]) -> LaunchPlan:
     """A plan that only supervises: the command has the user's own rights."""
-    return LaunchPlan("plain", limited(request.argv, request.limits), env, str(request.cwd))
+    return LaunchPlan("plain", limited(request.argv, request.limits, among_others=True), env, str(request.cwd))
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import signal
 import stat
 import uuid
 from collections.abc import Callable, Generator, Iterator
@@ -17,9 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import RunStatus, SandboxRequest, TierName, ViewRun
+from artoo.ports.sandbox import SandboxRequest, TierName, ViewRun
 from artoo.world import seccomp
-from artoo.world.cgroup import Group
 from artoo.world.closed import closed_paths
 from artoo.world.edge.environment import network_environment
 from artoo.world.environment import cleaned
@@ -27,6 +25,7 @@ from artoo.world.group import LaunchPlan, launched
 from artoo.world.limits import limited
 from artoo.world.open_settings import lay_git_extract
 from artoo.world.process import Confined, Ended, run_confined
+from artoo.world.process_group import led
 from artoo.world.runner import Over, run_of
 from artoo.world.stage import make_stage
 from artoo.world.unconfined import FOR_REAL, ended_for_real
@@ -125,7 +124,7 @@ def landlock(view: ReadOnlyView) -> Generator[Confined, None, None]:
     request = view.request
     plan = LaunchPlan(
         mode="landlock",
-        argv=limited(request.argv, request.limits),
+        argv=limited(request.argv, request.limits, among_others=True),
         env=view.env,
         cwd=str(request.cwd),
         filter=seccomp.filter_program(without_namespaces=True).hex(),
@@ -165,28 +164,9 @@ def seatbelt(view: ReadOnlyView) -> Generator[Confined, None, None]:
     """The request under macOS's `sandbox-exec`, looked up on PATH."""
     request = view.request
     argv = ("sandbox-exec", "-p", seatbelt_profile((view.scratch, *view.copies), view.hidden))
-
-    async def watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
-        await asyncio.Event().wait()
-
-    def end(process: asyncio.subprocess.Process) -> None:
-        _end_group(process.pid)
-
-    leader: list[int] = []
-    try:
-        yield Confined(
-            (*argv, *limited(request.argv, request.limits)), view.env, request.cwd, (), end, watch, leader.append
-        )
-    finally:
-        for pid in leader:
-            _end_group(pid)
-
-
-def _end_group(pid: int) -> None:
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):  # empty, or only zombies left
-        return
+    whole = (*argv, *limited(request.argv, request.limits, among_others=True))
+    with led(whole, view.env, request.cwd) as program:
+        yield program
 
 
 def seatbelt_profile(writable: tuple[Path, ...], hidden: tuple[Path, ...]) -> str:

@@ -35,7 +35,11 @@ def trial(name, act):
         return
     print(name)
 trial('network', lambda: socket.create_connection(('127.0.0.1', port), 2).close())
-trial('unix socket', lambda: socket.socket(socket.AF_UNIX))
+def unix():
+    made = socket.socket(socket.AF_UNIX)
+    if sys.argv[6]:
+        made.connect(sys.argv[6])
+trial('unix socket', unix)
 trial('secret', lambda: open('.ssh/key').read().index('n'))
 trial('signal to artoo', lambda: (os.kill(parent, 0), open('/proc/%d/cmdline' % parent).read().index(sys.argv[3])))
 def opened(path, more=0):
@@ -75,6 +79,8 @@ os.unlink('canary')
 """
 
 
+_SERVICE = "/var/run/mDNSResponder"
+"""A UNIX socket of every Mac, where to have a socket is allowed and to reach somebody is not."""
 _HIDDEN_MEMORY = """
 import os, time
 held = os.memfd_create('held')
@@ -102,7 +108,8 @@ async def prove(sandbox: Sandbox, place: Path) -> Trial:
     try:
         with _prepared(home) as port:
             trial = await _attempt(sandbox, home, port)
-            trial = trial if trial.problem else await _bounded(sandbox, home)
+            if not trial.problem and sandbox.tier != "seatbelt":  # where nobody counts a command's memory
+                trial = await _bounded(sandbox, home)
             if trial.problem or not isinstance(sandbox, OverlaySandbox):
                 return trial
             return await _layered(sandbox, home)
@@ -148,7 +155,8 @@ async def _attempt(sandbox: Sandbox, home: Path, port: int) -> Trial:
     project = home / "project"
     marker = f"artoo-selftest-{os.getpid()}"
     script = _ATTEMPT.replace("'.ssh/key'", repr(str(home / ".ssh" / "key")))
-    given = (str(port), str(os.getpid()), marker, str(_outside(home)), str(_pipe(home)))
+    service = _SERVICE if sandbox.tier == "seatbelt" else ""
+    given = (str(port), str(os.getpid()), marker, str(_outside(home)), str(_pipe(home)), service)
     request = SandboxRequest(
         argv=(sys.executable, "-I", "-S", "-c", script, *given),
         cwd=project,

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import SandboxRequest, TierName, ViewRun
 from artoo.world.environment import cleaned
 from artoo.world.group import launched, plain_plan
-from artoo.world.process import Ended, run_confined
+from artoo.world.limits import limited
+from artoo.world.process import Confined, Ended, run_confined
+from artoo.world.process_group import led
 
 FOR_REAL = "ran without a sandbox, after a confirmation"
 NO_SANDBOX = "no sandbox works on this machine: the command needs a confirmation"
@@ -37,5 +42,15 @@ async def ended_for_real(request: SandboxRequest) -> Ended:
     env = cleaned(os.environ, request)
     for name in ("TMPDIR", "XDG_CACHE_HOME"):
         env.pop(name, None)
-    with launched(plain_plan(request, env), request.limits) as (program, _):
+    with _supervised(request, env) as program:
         return await run_confined(program, request.limits, request.stdin, request.printed)
+
+
+@contextmanager
+def _supervised(request: SandboxRequest, env: dict[str, str]) -> Generator[Confined]:
+    if sys.platform.startswith("linux"):
+        with launched(plain_plan(request, env), request.limits) as (program, _):
+            yield program
+    else:
+        with led(limited(request.argv, request.limits, among_others=True), env, request.cwd) as program:
+            yield program

@@ -1,0 +1,55 @@
+"""A program that is held by its process group alone: where there is no `/proc` to look for its processes (macOS).
+
+What leaves the group outlives it, and nobody counts what it takes; time, output and the shell's limits hold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from artoo.ports.sandbox import RunStatus
+from artoo.world.cgroup import Group
+from artoo.world.process import Confined
+
+_PAUSE_SECONDS = 0.05
+
+
+@contextmanager
+def led(argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> Generator[Confined]:
+    """The program, ready to start. When it ends, what it left in its group ends too."""
+    leader: list[int] = []
+
+    async def watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
+        """What the leader left behind may hold its output, for whose end the caller waits."""
+        while not leader or _lives(leader[0]):  # noqa: ASYNC110
+            await asyncio.sleep(_PAUSE_SECONDS)  # without pidfds nothing tells of another's end
+        _end_group(leader[0])
+
+    def end(process: asyncio.subprocess.Process) -> None:
+        _end_group(process.pid)
+
+    try:
+        yield Confined(argv, env, cwd, (), end, watch, leader.append)
+    finally:
+        for pid in leader:
+            _end_group(pid)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _end_group(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):  # empty, or only zombies left
+        return
