@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from scenario import World, plan, shell, subtask
+from scenario import World, matches, plan, shell, subtask
 
 from artoo import Budgets, ConfigurationError
 from artoo.cli.marks import ASCII, cost_line
 from artoo.cli.outcome import as_json, exit_code
 from artoo.cli.text import CHINESE, ENGLISH
 from artoo.contracts.events import ModelCalled
+from artoo.contracts.findings import Unjudged
 from artoo.contracts.solution import Cost, Money, StoppedBy
 from artoo.runtime.budgets import open_budget
 from artoo.testing import ScriptedServer
@@ -39,6 +40,40 @@ async def test_the_budget_that_ended_a_task_is_named(
     assert hint in ended.told
     assert ended.result.cost.llm_calls == 1
     assert exit_code(ended.result) == 1
+
+
+@pytest.mark.parametrize("verify", [False, True])
+async def test_a_result_that_nobody_could_judge_is_delivered(world: World, verify: bool) -> None:
+    """The budget is spent when the answer is there: it is delivered, and what was not judged says so and why."""
+    world.file("a.txt", "x\n")
+    part = subtask("count them all", "the number of lines", tool="shell")
+    script = {"Plan": plan(part), "ExecutorStep": shell("wc -l < a.txt")}
+    options = world.options(verify=verify)
+    ended = await world.play(COUNT, script, config=world.config(limits={"calls": 2}), options=options)
+    assert (ended.directive, ended.result.output.strip()) == ("success", "1")
+    assert (ended.result.assurance, ended.result.cost.tool_calls) == ("unverified", 1)
+    assert "the number of lines" in ended.result.open
+    said = [fact.said for fact in ended.result.facts if isinstance(fact, Unjudged)]
+    assert len(said) == 1 and "--budget calls=" in said[0]
+
+
+async def test_results_that_nobody_could_merge_are_delivered(world: World) -> None:
+    """So do the results of several parts, each as it is."""
+    world.file("a.txt", "x\n")
+    parts = [subtask(f"count {name}", matches("[0-9]"), tool="shell") for name in ("these", "those")]
+    script = {"Plan": plan(*parts, criteria=["both are counted"]), "ExecutorStep": [shell("wc -l < a.txt")] * 2}
+    ended = await world.play(COUNT, script, config=world.config(limits={"calls": 3}))
+    assert (ended.directive, ended.result.output.split()) == ("success", ["1", "1"])
+    assert any(isinstance(fact, Unjudged) for fact in ended.result.facts)
+
+
+async def test_a_task_that_stops_names_every_tool_call(world: World) -> None:
+    """Calls of a part that came to no end count too."""
+    world.file("a.txt", "x\n")
+    step = shell("wc -l < a.txt", final=False)
+    script = {"Plan": plan(subtask("count them all", tool="shell")), "ExecutorStep": step}
+    ended = await world.play(COUNT, script, config=world.config(limits={"calls": 2}))
+    assert (ended.result.stopped_by, ended.result.cost.tool_calls) == (StoppedBy.CALLS, 1)
 
 
 async def test_what_a_task_cost_is_in_its_result(world: World) -> None:

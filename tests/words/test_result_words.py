@@ -18,6 +18,7 @@ from artoo.contracts.findings import (
     ResultFact,
     Unconfirmed,
     Unformed,
+    Unjudged,
 )
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
 from artoo.words.result import CHINESE, ENGLISH, ResultWords, result_words
@@ -30,7 +31,8 @@ FACTS: tuple[ResultFact, ...] = (
     Unformed(problem="§3"),
     OwnValues(places=("§4",)),
     NotAgreed(what=("§5",)),
-    Remark(text="§6"),
+    Unjudged(said="§6"),
+    Remark(text="§7"),
 )
 WORDS = pytest.mark.parametrize("words", [ENGLISH, CHINESE], ids=["en", "zh"])
 

@@ -43,6 +43,7 @@ class Found(StrEnum):
     COMMAND_FAILED = "command_failed"
     NO_VERDICT = "no_verdict"
     UNFINISHED = "unfinished"
+    NO_BUDGET = "no_budget"
     CONFLICT = "conflict"
 
 
@@ -73,6 +74,7 @@ _ENGLISH: dict[Found, str] = {
     Found.COMMAND_FAILED: "`{subject}` ended with {said}",
     Found.NO_VERDICT: "`{subject}` gave no verdict: {said}",
     Found.UNFINISHED: "not judged: a subtask is unfinished",
+    Found.NO_BUDGET: "not judged: {said}",
     Found.CONFLICT: "{said}",
 }
 
@@ -110,6 +112,13 @@ class LeftOpen(Contract):
 
     fact: Literal["left_open"] = "left_open"
     criterion: str
+
+
+class Unjudged(Contract):
+    """No call was left to judge an answer that was there. `said`: the words of the budget that was spent."""
+
+    fact: Literal["unjudged"] = "unjudged"
+    said: str
 
 
 class FailedLast(Contract):
@@ -153,7 +162,7 @@ def _from_line(value: object) -> object:
 
 ResultFact = Annotated[
     Annotated[
-        Unconfirmed | LeftOpen | FailedLast | Unformed | OwnValues | NotAgreed | Remark,
+        Unconfirmed | LeftOpen | Unjudged | FailedLast | Unformed | OwnValues | NotAgreed | Remark,
         Field(discriminator="fact"),
     ],
     BeforeValidator(_from_line),

@@ -110,6 +110,7 @@ class TaskRun:
         self._standing = settings.standing.after(settings.persona)
         self._user = stage.port(Role.USER)
         self._ports: dict[Role, Port] = {}
+        self._executors: list[Executor] = []
 
     async def run(self, opened: TaskOpened, request: UserRequest, claim: Callable[[], None]) -> FinalResult:
         """Publishes how it runs and the request, and returns the FinalResult; afterwards nothing runs any more.
@@ -225,7 +226,7 @@ class TaskRun:
             self._offered,
             stage.clock,
             float(settings.hyperparameters.time_budget_ms),
-            self._spent,
+            self._cost,
             stage.watch(),
             self._trajectory or Trajectory(settings.hyperparameters),
             memory=self._experience(port),
@@ -240,6 +241,11 @@ class TaskRun:
         """R2 plans when the tools are there that it may use; what was understood waits in its inbox."""
         await self._stage.prepared(self._user)
         await planner.run()
+
+    def _cost(self) -> Cost:
+        """With the calls of subtasks that never came to an outcome, too."""
+        calls = sum(executor.calls for executor in self._executors)
+        return self._spent().model_copy(update={"tool_calls": calls})
 
     def _experience(self, port: Port) -> Experience | None:
         stage = self._stage
@@ -264,6 +270,7 @@ class TaskRun:
             project=settings.project,
             apply=settings.apply,
         )
+        self._executors.append(executor)
         ports = [port]
 
         def validator() -> Coroutine[None, None, None]:

@@ -20,6 +20,7 @@ from artoo.contracts.findings import (
     ResultFact,
     Unconfirmed,
     Unformed,
+    Unjudged,
 )
 from artoo.contracts.shortened import CUT
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
@@ -44,6 +45,7 @@ class ResultWords:
     unlooked: str
     from_image: str
     open: str
+    unjudged: str
     failing: str
     unformed: str
     own_values: str
@@ -86,6 +88,8 @@ class ResultWords:
                 return self.from_image if images else self.unlooked
             case LeftOpen(criterion=criterion):
                 return self.open.format(criterion=self.criterion(criterion))
+            case Unjudged(said=said):
+                return self.unjudged.format(reason=said)
             case FailedLast(command=command):
                 return self.failing.format(command=command)
             case Unformed(problem=problem):
@@ -149,6 +153,7 @@ ENGLISH: Final = ResultWords(
     unlooked="Unverified: this is what the model knows; nothing was looked up.",
     from_image="Unverified: this is what the model sees in the image or knows; nothing was looked up.",
     open="Not verified: {criterion}",
+    unjudged="Not judged: {reason}",
     failing="Failed last: {command}",
     unformed="Not in the form that was asked for: {reason}",
     own_values="Put in by the model, not found in the answer: {fields}",
@@ -196,6 +201,7 @@ CHINESE: Final = ResultWords(
     unlooked="未经验证：这是模型自己的知识，没有查证。",
     from_image="未经验证：这是模型从图片中看到的或自己知道的，没有查证。",
     open="未验证：{criterion}",
+    unjudged="没有判定：{reason}",
     failing="最后失败的命令：{command}",
     unformed="未能转换成所要求的格式：{reason}",
     own_values="由模型填入，答案中没有：{fields}",
@@ -256,6 +262,7 @@ CHINESE: Final = ResultWords(
         Found.COMMAND_FAILED: "`{subject}` 的退出码是 {said}",
         Found.NO_VERDICT: "`{subject}` 没有给出结论：{said}",
         Found.UNFINISHED: "未判定：有一个子任务没有完成",
+        Found.NO_BUDGET: "没有判定：{said}",
         Found.CONFLICT: "{said}",
     },
 )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from artoo.contracts.criteria import TWO_WAYS_AGREE, Criterion, Mode
 from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import BudgetExhausted
 from artoo.contracts.execution import (
     CriterionJudged,
     DecidedBy,
@@ -129,7 +130,10 @@ class AgentValidator:
         persons = any(each.by == "person" for each in subtask.success_criteria)
         if not wanted or persons or rests_on_nothing(result):
             return None
-        found = await second_way(result, subtask.intent, SecondAuthor(self.asker, subtask, cause), self.source)
+        try:
+            found = await second_way(result, subtask.intent, SecondAuthor(self.asker, subtask, cause), self.source)
+        except BudgetExhausted as error:
+            return Judged.open(left or _TWO_WAYS, judging.no_budget(error))
         if found.verdict == "agreed" or found.kept:
             agreed = (
                 judging.verdict_on(each, "pass", found.evidence, DecidedBy.AGREEMENT) for each in left or _TWO_WAYS

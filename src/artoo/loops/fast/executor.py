@@ -143,6 +143,11 @@ class Executor:
     def __post_init__(self) -> None:
         self._seconds = self._seconds_left = self.limits.seconds
 
+    @property
+    def calls(self) -> int:
+        """How many tool calls it has made, in all attempts."""
+        return len(self._work.record.calls) if self._work is not None else 0
+
     async def run(self) -> None:
         """Works until the port closes."""
         await listen(self.port, self._handle)

@@ -13,12 +13,12 @@ from pydantic import Field
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.errors import ModelAnswerInvalid
+from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid
 from artoo.contracts.execution import CriterionVerdict, DecidedBy, ExecutionResult, FailureClass, ToolCall
 from artoo.contracts.plan import SubTask
 from artoo.contracts.shortened import without_middle
 from artoo.loops.asking import Asker
-from artoo.loops.fast.judging import Judged, left_open, verdict_on
+from artoo.loops.fast.judging import Judged, left_open, no_budget, verdict_on
 from artoo.prompts.segments import Segment
 
 FACTS_SHOWN = 24_000
@@ -79,6 +79,8 @@ async def judge(
         )
     except ModelAnswerInvalid as error:
         return Judged.open(criteria, f"no usable verdict: {error}")
+    except BudgetExhausted as error:
+        return Judged.open(criteria, no_budget(error))
     return Judged(usable_verdicts(report.verdicts, criteria, shown), report.what_to_do)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, Criterion, Mode
+from artoo.contracts.errors import BudgetExhausted
 from artoo.contracts.execution import (
     EVIDENCE_KEPT,
     CallStatus,
@@ -18,7 +19,7 @@ from artoo.contracts.execution import (
     GapPoint,
     ToolCall,
 )
-from artoo.contracts.findings import Reason
+from artoo.contracts.findings import Found, Reason
 from artoo.contracts.roles import Role
 from artoo.loops.fast.checks import CheckResult, run_check
 from artoo.loops.fast.facts import Fact
@@ -44,7 +45,7 @@ class Judged:
     output: str = ""
 
     @classmethod
-    def open(cls, criteria: Sequence[Criterion], reason: str) -> Judged:
+    def open(cls, criteria: Sequence[Criterion], reason: str | Reason) -> Judged:
         """Nothing decided these criteria."""
         return cls(tuple(left_open(each, reason) for each in criteria))
 
@@ -89,6 +90,11 @@ def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> t
     return against(criteria, fact)
 
 
+def no_budget(error: BudgetExhausted) -> Reason:
+    """Why nothing confirms a result that is there, and is delivered all the same: no call was left for it."""
+    return Reason(found=Found.NO_BUDGET, said=str(error))
+
+
 async def checked(
     criteria: Sequence[Criterion], output: str, calls: Sequence[ToolCall], source: EvidenceSource
 ) -> dict[str, CriterionVerdict]:
@@ -128,7 +134,7 @@ def from_fact(criterion: Criterion, fact: Fact) -> CriterionVerdict:
     return verdict.model_copy(update={"contradicted": fact.contradicts})
 
 
-def left_open(criterion: Criterion, reason: str) -> CriterionVerdict:
+def left_open(criterion: Criterion, reason: str | Reason) -> CriterionVerdict:
     """A criterion that nothing decided."""
     return verdict_on(criterion, "open", reason, DecidedBy.NOBODY)
 

@@ -12,10 +12,9 @@ from artoo.contracts.criteria import Assurance
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
 from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, ToolCall, assurance_of
-from artoo.contracts.findings import FailedLast, LeftOpen, ResultFact, Unconfirmed
+from artoo.contracts.findings import FailedLast, Found, LeftOpen, ResultFact, Unconfirmed, Unjudged
 from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import (
-    Cost,
     Directive,
     FinalResult,
     ReplanRequest,
@@ -73,6 +72,7 @@ class Endings:
         if assurance is Assurance.UNVERIFIED:
             facts.append(Unconfirmed(looked=looked, images=standing.images))
         facts += (LeftOpen(criterion=criterion) for criterion in opened if criterion != standing.request)
+        facts += (Unjudged(said=said) for said in _without_judge(end))
         facts += (FailedLast(command=command) for command in _failing(end.outcomes))
         known = {"assurance": assurance, "open": opened, "facts": tuple(facts)}
         return _result(standing, directive, end, unmet_of(end, standing.failed), known)
@@ -173,6 +173,12 @@ def open_criteria(outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[Cr
     return tuple(dict.fromkeys(verdict.criterion for verdict in verdicts if verdict.verdict == "open"))
 
 
+def _without_judge(end: ReplanRequest) -> tuple[str, ...]:
+    """What the budgets said that were spent before their results were judged, each once."""
+    reasons = (verdict.reason for verdict in verdicts_of(end.outcomes, end.task_verdicts))
+    return tuple(dict.fromkeys(each.said for each in reasons if each is not None and each.found is Found.NO_BUDGET))
+
+
 def _result(
     standing: Standing,
     directive: Directive,
@@ -182,7 +188,6 @@ def _result(
 ) -> FinalResult:
     """`more`: the fields that only this kind of ending has."""
     withheld = _withheld(end.outcomes)
-    every = {outcome.subtask_id: outcome for outcome in (*standing.failed, *end.outcomes)}
     ended = {
         "directive": directive,
         "summary": _summary(end.merged_output, unmet, withheld, more),
@@ -190,7 +195,6 @@ def _result(
         "unmet": unmet,
         "done": tuple(outcome.intent for outcome in end.outcomes if outcome.status == "matched"),
         "withheld": withheld,
-        "cost": Cost(tool_calls=sum(len(outcome.tool_calls) for outcome in every.values())),
     }
     return standing.result.model_copy(update={**ended, **more})
 

@@ -10,13 +10,13 @@ from pydantic import Field
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.errors import ModelAnswerInvalid
+from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid
 from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
 from artoo.contracts.shortened import without_middle
 from artoo.loops.asking import Asker
 from artoo.loops.fast.grounding import seen_in, ungrounded
 from artoo.loops.fast.judgement import JudgedCriterion, numbered, usable_verdicts
-from artoo.loops.fast.judging import left_open
+from artoo.loops.fast.judging import left_open, no_budget
 from artoo.loops.medium.fan_in import of_the_whole
 from artoo.prompts.segments import Segment
 
@@ -68,7 +68,7 @@ async def merge(
     """
     shown = _results(outcomes, max(_LEAST_SHOWN, asker.known.window * _SHOWN_BYTES // 2))
     seen = seen_in([call for each in outcomes for call in each.tool_calls], (request, shown))
-    objection = ""
+    objection, unjudged = "", "nobody judged it"
     for variant in range(_TRIES):
         segments = {
             Segment.TASK: request,
@@ -88,6 +88,9 @@ async def merge(
             )
         except ModelAnswerInvalid:
             break
+        except BudgetExhausted as error:
+            unjudged = no_budget(error)
+            break
         answer = report.answer.strip()
         floating = [number for number in report.sources if not 1 <= number <= len(outcomes)]
         missing = ungrounded(answer, seen)
@@ -95,7 +98,7 @@ async def merge(
             return Merged(answer, _verdicts(report, criteria, shown, small=asker.known.small))
         objection = _objection(answer, floating, [str(each) for each in missing])
     plain = "\n\n".join(outcome.output.strip() for outcome in outcomes if outcome.output.strip())
-    return Merged(plain, {each.text: of_the_whole(left_open(each, "nobody judged it")) for each in criteria})
+    return Merged(plain, {each.text: of_the_whole(left_open(each, unjudged)) for each in criteria})
 
 
 def _verdicts(

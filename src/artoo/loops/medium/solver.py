@@ -303,9 +303,9 @@ class Solver:
         if not task.ended:
             task.ended = True
             self._teach(task, lessons, cause)
-            spent = {"elapsed_ms": round(self.watch.elapsed_ms()), "tool_calls": result.cost.tool_calls}
+            cost = self.spent().model_copy(update={"elapsed_ms": round(self.watch.elapsed_ms())})
             without = (NotAgreed(what=self._not_agreed),) if self._not_agreed else ()
-            ended = {"cost": self.spent().model_copy(update=spent), "facts": (*result.facts, *without)}
+            ended = {"cost": cost, "facts": (*result.facts, *without)}
             result = result.model_copy(update=ended)
             task.closing = result, cause
             self.port.publish(_ending(result, task, may_ask=result.stopped_by not in _NOBODY_ASKED), cause=cause)
