@@ -192,12 +192,12 @@ def test_an_abandoned_task_that_changed_something_says_so() -> None:
 
 
 def test_names_of_tasks_are_short_and_unique() -> None:
-    """The shortest beginning, at least four characters, that no other has; a wrong or common one is refused."""
-    ids = ["0198aaaa-1", "0198aabb-2", "0299"]
-    assert [short_name(one, ids) for one in ids] == ["0198aaa", "0198aab", "0299"]
-    assert short_name("0198cccc", []) == "0198"
-    assert named("0198aab", ids, "no", "look") == "0198aabb-2"
-    with pytest.raises(ConfigurationError, match="2 tasks begin with '0198': 0198aaa, 0198aab; look"):
+    """The shortest beginning, at least ten characters, that no other has; a wrong or common one is refused."""
+    ids = ["0198aaaa-111a-7", "0198aaaa-111b-7", "0299"]
+    assert [short_name(one, ids) for one in ids] == ["0198aaaa-111a", "0198aaaa-111b", "0299"]
+    assert short_name("0198cccc-1111-7", []) == "0198cccc-1"
+    assert named("0198aaaa-111b", ids, "no", "look") == "0198aaaa-111b-7"
+    with pytest.raises(ConfigurationError, match="2 tasks begin with '0198': 0198aaaa-111a, 0198aaaa-111b; look"):
         named("0198", ids, "no", "look")
     with pytest.raises(ConfigurationError, match="nothing waits of a task '5'; look"):
         named("5", ids, "nothing waits of a task", "look")

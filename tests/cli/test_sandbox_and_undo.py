@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -135,3 +137,27 @@ def test_mistakes(artoo: Run) -> None:
     assert ended.returncode == 2
     assert "artoo undo --list" in ended.stderr
     assert "Nothing can be undone" in artoo("undo", "--list").stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_command_that_is_interrupted_has_changed_nothing(
+    artoo: Run, project: Path, number: signal.Signals
+) -> None:
+    """Nothing of it waits either; killed with artoo, it is told as what it is, and goes with one command."""
+    views = project.parent / ".artoo" / "views"
+    argv = [sys.executable, "-m", "artoo", "sandbox", "--", "echo x > made; echo here; sleep 60"]
+    with subprocess.Popen(argv, cwd=project, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
+        until = time.monotonic() + 60
+        while not list(views.glob("*/view.json")) and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(1.0)
+        running.send_signal(number)
+        assert running.wait(30) == (-number if number is signal.SIGKILL else 130)
+    waiting = json.loads(artoo("status", "--json").stdout)["changes_waiting"]
+    if number is signal.SIGKILL:
+        assert [sorted(one["commands"]) for one in waiting] == [["apply", "diff", "discard"]]
+        assert "It has changed nothing." in artoo("diff").stdout
+        applied = artoo("apply")
+        assert (applied.returncode, applied.stdout) == (0, "It has changed nothing.\n")
+        waiting = json.loads(artoo("status", "--json").stdout)["changes_waiting"]
+    assert waiting == [] and not list(project.iterdir())

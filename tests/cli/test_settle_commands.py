@@ -63,10 +63,10 @@ def test_diff_shows_what_waits_and_changes_nothing(artoo: Run, wait: Wait, proje
     wait()
     ended = artoo("diff")
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.startswith("0198  tidy up\n  1 deleted, 1 edited, ")
+    assert ended.stdout.startswith("0198f000-1  tidy up\n  1 deleted, 1 edited, ")
     assert "- deleted  gone.txt (5 B; " in ended.stdout
     assert "      -old\n      +new\n" in ended.stdout
-    assert "apply it: artoo apply 0198; drop it: artoo discard 0198; kept until" in ended.stdout
+    assert "apply it: artoo apply 0198f000-1; drop it: artoo discard 0198f000-1; kept until" in ended.stdout
     assert (project / "a.txt").read_text() == "old\n"
 
 
@@ -79,7 +79,7 @@ def test_apply_in_another_process_and_undo(artoo: Run, wait: Wait, project: Path
     assert not (project / "gone.txt").exists()
     assert (project / "sub" / "made.txt").read_text() == "made\n"
     assert ended.stdout.startswith("Applied:\n  - deleted  gone.txt")
-    assert "put it back: artoo undo 0198" in ended.stdout
+    assert "put it back: artoo undo 0198f000-1" in ended.stdout
     assert artoo("diff").stdout == "Nothing waits for you.\n"
     assert artoo("undo", "0198").returncode == 0
     assert (project / "a.txt").read_text() == "old\n"
@@ -101,7 +101,8 @@ def test_a_part_is_applied_and_the_rest_waits(artoo: Run, wait: Wait, project: P
     ended = artoo("discard", "0198")
     assert ended.returncode == 0
     assert (
-        ended.stdout == "Discarded what still waited. What was applied before stays; put it back: artoo undo 0198\n"
+        ended.stdout
+        == "Discarded what still waited. What was applied before stays; put it back: artoo undo 0198f000-1\n"
     )
     assert (project / "gone.txt").read_text() == "here\n"
     assert artoo("diff", "--json").stdout == "null\n"
@@ -120,7 +121,7 @@ def test_a_path_alone_is_one_of_the_latest(artoo: Run, wait: Wait, project: Path
 def test_the_name_that_is_shown_is_enough(artoo: Run, wait: Wait, project: Path) -> None:
     """Also beside tasks that were applied before: each command that is told can be typed as it stands."""
     wait("echo one > a.txt", task_id=FIRST)
-    assert "put it back: artoo undo 0198\n" in artoo("apply", "0198").stdout
+    assert "put it back: artoo undo 0198f000-1\n" in artoo("apply", "0198").stdout
     wait("rm gone.txt", task_id=SECOND)
     assert "artoo apply 0198f000-2" in artoo("status").stdout
     assert "put it back: artoo undo 0198f000-2\n" in artoo("apply", "gone.txt").stdout
@@ -179,8 +180,8 @@ def test_status_names_what_waits(artoo: Run, wait: Wait) -> None:
     assert "no changes wait for your yes" in artoo("status").stdout
     wait()
     shown = artoo("status").stdout
-    assert "changes that wait for your yes:\n  0198  tidy up\n      1 deleted, 1 edited, " in shown
-    assert "artoo diff 0198, artoo apply 0198, artoo discard 0198" in shown
+    assert "changes that wait for your yes:\n  0198f000-1  tidy up\n      1 deleted, 1 edited, " in shown
+    assert "artoo diff 0198f000-1, artoo apply 0198f000-1, artoo discard 0198f000-1" in shown
     [waiting] = json.loads(artoo("status", "--json").stdout)["changes_waiting"]
     assert (waiting["task_id"], waiting["request"], waiting["counts"]["deletion"]) == (FIRST, "tidy up", 1)
     assert waiting["since"] < waiting["expires_at"]

@@ -205,13 +205,13 @@ def completions(home: Path, line: str) -> list[str]:
 
 def test_commands_tasks_and_files_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each where it may stand."""
-    (tmp_path / "tasks" / "0198aaaa").mkdir(parents=True)
-    (tmp_path / "tasks" / "0198bbbb").mkdir()
+    (tmp_path / "tasks" / "0198aaaa-1111").mkdir(parents=True)
+    (tmp_path / "tasks" / "0198bbbb-1111").mkdir()
     (tmp_path / "notes.txt").touch()
     monkeypatch.chdir(tmp_path)
     assert completions(tmp_path, "/un") == ["undo"]
-    assert completions(tmp_path, "/undo ") == ["0198b", "0198a"]
-    assert completions(tmp_path, "/undo 0198a") == ["0198a"]
+    assert completions(tmp_path, "/undo ") == ["0198bbbb-1", "0198aaaa-1"]
+    assert completions(tmp_path, "/undo 0198a") == ["0198aaaa-1"]
     assert completions(tmp_path, "count the lines of not") == ["es.txt"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -283,6 +284,18 @@ async def test_a_view_without_an_end_is_a_task_that_was_cut_off(world: World) ->
     (waiting,) = pendings(config(world))
     assert waiting.cut_off
     assert (await waiting.discard()).state == "discarded"
+
+
+async def test_a_task_that_can_go_on_is_not_applied(world: World) -> None:
+    """What it has done so far is half of something: it is looked at, resumed or discarded."""
+    view_of(world, new, TASK)
+    (waiting,) = pendings(config(world))
+    pending = replace(waiting, request="do it")
+    assert pending.resumable and len((await pending.diff()).changes) == 1
+    with pytest.raises(SandboxError, match=f"artoo resume {pending.task_id} goes on"):
+        await pending.apply()
+    assert not (world.project / "new.txt").exists()
+    assert (await pending.discard()).state == "discarded"
 
 
 async def test_a_task_goes_on_after_its_difference_was_applied(world: World) -> None:

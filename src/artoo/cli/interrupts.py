@@ -29,7 +29,7 @@ class Interrupts:
 
     def __init__(self, *, conversation: bool = False) -> None:
         self._conversation = conversation
-        self._stop: Callable[[], None] | None = None
+        self._stop: Callable[[], object] | None = None
         self._asked = False
         self._leaving: threading.Timer | None = None
         self._command: asyncio.Task[object] | None = None
@@ -47,7 +47,7 @@ class Interrupts:
             loop.remove_signal_handler(number)
 
     @contextmanager
-    def during(self, stop: Callable[[], None]) -> Generator[None]:
+    def during(self, stop: Callable[[], object]) -> Generator[None]:
         """A task runs in the block, and `stop` asks it to end."""
         self._stop, self._asked = stop, False
         try:

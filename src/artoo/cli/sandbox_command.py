@@ -13,8 +13,9 @@ import click
 
 from artoo.cli.confirm import dialogue
 from artoo.cli.display import is_plain
+from artoo.cli.interrupts import Interrupts
 from artoo.cli.marks import marks_for
-from artoo.cli.outcome import PENDING
+from artoo.cli.outcome import INTERRUPTED, PENDING
 from artoo.cli.paint import Paint
 from artoo.cli.places import Here
 from artoo.cli.printable import printable, show
@@ -23,7 +24,7 @@ from artoo.cli.settled_lines import SettledLines
 from artoo.cli.task_names import name_at
 from artoo.cli.text import ENGLISH
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
-from artoo.contracts.errors import ConfigurationError, ToolError
+from artoo.contracts.errors import ConfigurationError, SandboxError, ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.settling import ApplyMode, Ending, Settled
 from artoo.ports.sandbox import Roots
@@ -67,7 +68,7 @@ def sandbox(
 
     One word is a line for bash; several are a program and its arguments. The exit code is the command's own. Of a
     command that ended well it is 4 when its changes wait for your yes (artoo apply), 1 when they were discarded.
-    artoo undo puts back what was applied.
+    artoo undo puts back what was applied. Interrupted (130), it has changed nothing.
     """
     for line in allow:
         check_policy_line(line)
@@ -105,10 +106,20 @@ async def _run(command: tuple[str, ...], options: RunOptions, asked: Wanted, sec
     used = Network()
     runner = CommandsInView(view, Gate(told, Origins(line)), used)
     argv = ("bash", "--noprofile", "--norc", "-c", command[0]) if len(command) == 1 else command
-    outcome = await runner.run(Command(argv, seconds, env={}, network=asked))
-    _say(outcome)
     settler = Settler(view, config.home, f"artoo sandbox -- {line}", mode, keeping_of(config), used.went_out)
-    settled = await settler.settle(Ending(task_id=task_id, directive="accept"), told)
+    with Interrupts() as interrupts:
+        running = asyncio.ensure_future(runner.run(Command(argv, seconds, env={}, network=asked)))
+        try:
+            with interrupts.during(running.cancel):
+                outcome = await running
+        except asyncio.CancelledError:
+            await settler.settle(Ending(task_id=task_id, directive="abandon"), None)
+            return INTERRUPTED
+        except SandboxError:
+            await settler.settle(Ending(task_id=task_id, directive="abandon"), None)
+            raise
+        _say(outcome)
+        settled = await settler.settle(Ending(task_id=task_id, directive="accept"), told)
     _tell(settled, task_id, name_at(config.home, task_id))
     return _code(outcome, settled)
 
@@ -156,10 +167,9 @@ def _say(outcome: Outcome) -> None:
 def _tell(settled: Settled, task_id: str, name: str) -> None:
     """What became of its changes, and how to take them back."""
     paint = Paint(colours=not is_plain(sys.stderr, os.environ))
-    lines = [*SettledLines(settled, task_id, ENGLISH, marks_for(sys.stderr.encoding), name, Here(), paint).lines()]
-    if settled.state in ("applied", "partly"):
-        lines.append(f"artoo undo {name} puts it back")
-    for line in lines:
+    for line in SettledLines(
+        settled, task_id, ENGLISH, marks_for(sys.stderr.encoding), name, Here(), paint
+    ).lines():
         click.echo(line, err=True)
 
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -28,6 +27,7 @@ from artoo.contracts.settling import BY_NAME, Review, Settled, counts_of
 from artoo.runtime.config_file import load_config
 
 if TYPE_CHECKING:
+    from artoo.runtime.config import Config
     from artoo.runtime.pending import Pending
 
 REFUSED = 1
@@ -128,7 +128,7 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
     if as_json:
         show(_dump({"task_id": pending.task_id, **settled.model_dump(mode="json")}))
         return
-    show(_discarded(config.home, pending))
+    show(_discarded(config, pending))
     for sent in settled.went_out:
         show(f"{words.went_out_head} {one_line(sent)}")
 
@@ -137,14 +137,14 @@ async def _itself(pending: Pending, _: tuple[str, ...]) -> Pending:
     return pending
 
 
-def _discarded(home: Path, pending: Pending) -> str:
+def _discarded(config: Config, pending: Pending) -> str:
     """What is said: a part of it may have been applied before, and stays."""
-    from artoo.world.undo import acted
+    from artoo.runtime.undoing import can_be_undone
 
     words = review_words(pending.language)
-    if pending.task_id not in acted(home):
+    if all(one.task_id != pending.task_id for one in can_be_undone(config)):
         return words.is_discarded
-    hint = words.undo_hint.format(command=f"artoo undo {name_at(home, pending.task_id)}")
+    hint = words.undo_hint.format(command=f"artoo undo {name_at(config.home, pending.task_id)}")
     return f"{words.rest_discarded} {hint}"
 
 
@@ -189,6 +189,8 @@ def _applied(pending: Pending, settled: Settled, name: str) -> list[str]:
     if settled.state not in ("applied", "partly"):
         clashes = [f"  {here.short(one.path)}: {one_line(one.reason)}" for one in settled.conflicts]
         return [words.nothing_applied.format(reason=one_line(settled.reason)), *clashes]
+    if not (settled.changes or settled.applied):
+        return [words.is_empty]
     if settled.state == "applied":
         named = [layout.line(one) for one in settled.changes if one.change_class in BY_NAME]
         others = [layout.line(one) for one in settled.changes if one.change_class not in BY_NAME]
@@ -207,9 +209,12 @@ def _told(pending: Pending, review: Review, name: str) -> list[str]:
     words = layout.words
     until = words.until.format(date=local_time(pending.expires_at))
     about = [f"{name}  {one_line(pending.request)}" if pending.request else name]
-    how = [words.apply_hint.format(command=f"artoo apply {name}")]
+    how = [words.resume_hint.format(command=f"artoo resume {name}")] if pending.resumable else []
+    if review.changes and not pending.resumable:
+        how.append(words.apply_hint.format(command=f"artoo apply {name}"))
     how += [words.discard_hint.format(command=f"artoo discard {name}"), until]
-    return [*about, *layout.whole()[1:], "; ".join(how)]
+    shown = layout.whole()[1:] if review.changes or review.conflicts else [words.is_empty]
+    return [*about, *shown, "; ".join(how)]
 
 
 def _layout(review: Review, language: str, here: Here) -> Layout:

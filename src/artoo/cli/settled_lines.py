@@ -49,14 +49,19 @@ class SettledLines:
         yield from (f"  {one_line(sent)}" for sent in self.settled.went_out)
 
     def _files(self) -> Iterable[str]:
-        """The files that were made, changed and removed for good."""
+        """The files that were made, changed and removed for good, and how to take that back."""
         settled = self.settled
         listed = {one.path for one in settled.changes} if settled.state == "applied" else set[str]()
         before = [path for path in settled.applied if path not in listed]
         if before:
             yield f"{self.text.files_applied} {self._paths(before, 0)}"
-        if settled.state != "applied":
-            return
+        if settled.state == "applied":
+            yield from self._changes()
+        if before or (settled.state == "applied" and settled.changes):
+            yield "  " + self.text.undo.format(command=self.paint(f"artoo undo {self.name}", Tone.HEAD))
+
+    def _changes(self) -> Iterable[str]:
+        settled = self.settled
         files, repositories = apart(settled.changes)
         made = [one.path for one in files if one.kind is ChangeKind.CREATED]
         removed = [one.path for one in files if one.kind is ChangeKind.DELETED]
@@ -71,8 +76,6 @@ class SettledLines:
                 yield f"{head} {self._paths(paths, rest)}"
         for where, changes in repositories.items():
             yield f"git {self.here.short(where)}: {plain(told(changes, self.words))}"
-        if settled.changes:
-            yield "  " + self.text.undo.format(command=self.paint(f"artoo undo {self.name}", Tone.HEAD))
 
     def _paths(self, paths: Sequence[str], rest: int) -> str:
         shown = ", ".join(map(self.here.short, paths[:PATHS_SHOWN]))

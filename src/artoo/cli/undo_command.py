@@ -58,7 +58,7 @@ def _print_list(home: Path, known: tuple[UndoableTask, ...], requests: Mapping[s
     for one in known:
         last, until = local_time(one.last_at), local_time(one.until)
         name = name_at(home, one.task_id)
-        show(f"{name}  {last}  {one_line(requests[one.task_id]) or '(its log is gone)'}")
+        show(f"{name}  {last}  {one_line(requests[one.task_id]) or '(there is no log of it)'}")
         show(f"{' ' * len(name)}  {one.paths} paths in {one.transactions} acts, until {until}: artoo undo {name}")
 
 

@@ -24,6 +24,11 @@ JsonObject = dict[str, object]
 _WHERE = "artoo status lists what waits"
 
 
+def settling_commands(one: Pending) -> tuple[str, ...]:
+    """The commands that make sense of it."""
+    return ("diff", "resume", "discard") if one.resumable else ("diff", "apply", "discard")
+
+
 def all_waiting(config: Config) -> tuple[Pending, ...]:
     """All that waits, oldest first, after acts that a crash cut are finished or undone. Raises SandboxError."""
     from artoo.runtime.pending import pendings, settle_cut_applies
@@ -33,16 +38,18 @@ def all_waiting(config: Config) -> tuple[Pending, ...]:
 
 
 def the_task(task: str | None, found: tuple[Pending, ...], *, only: bool = False) -> Pending:
-    """The one whose id begins with `task`; None: the latest, or with `only` the only one.
+    """The one whose id begins with `task`; None: the latest, or with `only` the only one, of those that ended if
+    any did.
 
     Raises ConfigurationError when there is none, or more than one fits.
     """
     if task is None:
         if not found:
             raise ConfigurationError(f"{ENGLISH.nothing_waits} {_WHERE}")
-        if only and len(found) > 1:
-            raise ConfigurationError(f"{len(found)} tasks wait; name one: {_WHERE}")
-        return max(found, key=lambda one: one.since)
+        ended = tuple(one for one in found if not one.cut_off) or found
+        if only and len(ended) > 1:
+            raise ConfigurationError(f"{len(ended)} tasks wait; name one: {_WHERE}")
+        return max(ended, key=lambda one: one.since)
     by_id = {one.task_id: one for one in found}
     return by_id[named(task, list(by_id), "nothing waits of a task", _WHERE)]
 
@@ -92,13 +99,12 @@ def waiting_lines(found: tuple[Pending, ...], home: Path) -> list[str]:
     lines: list[str] = []
     for one in found:
         name = name_at(home, one.task_id)
-        asked = one_line(one.request) or "(a task that was cut off)"
+        asked = one_line(one.request) or "(a command that was cut off)"
         what = counts_line(one.counts, ENGLISH)
         until = f"{'expires soon: ' if one.warned else ''}until {local_time(one.expires_at)}"
         since = f"since {local_time(one.since)}, {until}"
         lines += [f"  {name}  {asked}", f"      {', '.join(part for part in (what, since) if part)}"]
-        verbs = ["resume", "discard"] if one.cut_off else ["diff", "apply", "discard"]
-        lines.append("      " + ", ".join(f"artoo {verb} {name}" for verb in verbs))
+        lines.append("      " + ", ".join(f"artoo {verb} {name}" for verb in settling_commands(one)))
     return lines
 
 
@@ -116,5 +122,5 @@ def waiting_object(one: Pending) -> JsonObject:
         "reason": one.reason,
         "counts": {each.change_class.value: each.count for each in one.counts},
         "went_out": list(one.went_out),
-        "commands": {name: f"artoo {name} {one.task_id}" for name in ("diff", "apply", "discard")},
+        "commands": {name: f"artoo {name} {one.task_id}" for name in settling_commands(one)},
     }

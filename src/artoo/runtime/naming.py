@@ -6,8 +6,9 @@ from collections.abc import Collection, Sequence
 
 from artoo.contracts.errors import ConfigurationError
 
-SHORTEST = 4
-"""Characters of an id that are shown at least."""
+SHORTEST = 10
+"""Characters of an id that are shown at least: ids begin with the time, and these tell four seconds apart. What was
+printed for one task would soon name another one as well, were it shorter."""
 
 
 def short_name(task_id: str, among: Collection[str]) -> str:

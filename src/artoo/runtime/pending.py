@@ -68,8 +68,8 @@ class Versions:
 class Pending:
     """One task's changes that wait. Times are seconds since the epoch (UTC).
 
-    `reason` says why they wait. `cut_off`: the task did not end; it can be resumed, or discarded. `counts` are
-    those of the moment when it began to wait; `diff` says how it is now.
+    `reason` says why they wait. `cut_off`: the task did not end. `counts` are those of the moment when it began to
+    wait; `diff` says how it is now.
     """
 
     task_id: str
@@ -83,6 +83,13 @@ class Pending:
     warned: bool = False
     cut_off: bool = False
     _home: Path = field(default=Path(), repr=False)
+
+    @property
+    def resumable(self) -> bool:
+        """Whether a cut-off task can go on: it is to be resumed or discarded. A command by itself has no log to go
+        on from, and what is whole of it is settled as anything else.
+        """
+        return self.cut_off and bool(self.request)
 
     async def diff(self) -> Review:
         """All that it would change against the files as they are now, most dangerous first, and the conflicts.
@@ -111,7 +118,7 @@ class Pending:
         conflicts nothing is applied unless paths are named or `rest` is set: all that is not in conflict. The state
         of what is returned is `applied`, `partly` (the rest still waits) or `pending` (with `reason` and
         `conflicts`: nothing was applied). Raises SandboxError as `diff`, when the system refuses (nothing is
-        applied then), and for a path that is not part of it.
+        applied then), for a path that is not part of it, and of a task that can be resumed.
         """
         return await _to_its_end(lambda: self._apply(paths, digest, rest, by))
 
@@ -147,6 +154,11 @@ class Pending:
             return Versions(path, content_of(RealFiles(), path), content_of(after, path))
 
     def _apply(self, paths: Collection[str] | None, digest: str | None, rest: bool, by: str) -> Settled:
+        if self.resumable:
+            raise SandboxError(
+                f"task {self.task_id} was cut off in the middle: artoo resume {self.task_id} goes on with it,"
+                f" artoo discard {self.task_id} drops what it did"
+            )
         with opened(self._place(), self._home) as closing:
             found = closing.difference()
             if digest is not None and digest != found.digest:

@@ -49,11 +49,13 @@ class ReviewWords:
     waits: str
     waits_unfinished: str
     apply_hint: str
+    resume_hint: str
     diff_hint: str
     discard_hint: str
     until: str
     undo_hint: str
     is_applied: str
+    is_empty: str
     is_discarded: str
     rest_discarded: str
     nothing_applied: str
@@ -116,11 +118,13 @@ ENGLISH: Final = ReviewWords(
     waits="Waits for your yes: {what}",
     waits_unfinished="Not finished, and not applied: {what}",
     apply_hint="apply it: {command}",
+    resume_hint="go on with it: {command}",
     diff_hint="look at it: {command}",
     discard_hint="drop it: {command}",
     until="kept until {date}",
     undo_hint="put it back: {command}",
     is_applied="Applied:",
+    is_empty="It has changed nothing.",
     is_discarded="Discarded. Your files are as they were.",
     rest_discarded="Discarded what still waited. What was applied before stays;",
     nothing_applied="Nothing was applied: {reason}",
@@ -183,11 +187,13 @@ CHINESE: Final = ReviewWords(
     waits="等待您同意：{what}",
     waits_unfinished="任务未完成，更改未应用：{what}",
     apply_hint="应用：{command}",
+    resume_hint="继续：{command}",
     diff_hint="查看：{command}",
     discard_hint="放弃：{command}",
     until="保留至 {date}",
     undo_hint="撤销：{command}",
     is_applied="已应用：",
+    is_empty="它没有更改任何东西。",
     is_discarded="已放弃。您的文件保持原样。",
     rest_discarded="已放弃其余更改。之前应用的更改保留；",
     nothing_applied="没有应用任何更改：{reason}",
