@@ -267,6 +267,29 @@ async def test_hostile_trees_are_listed(source: ProjectLook, roots: Roots) -> No
     listing.encode()
 
 
+async def test_what_is_in_a_directory_is_not_guessed(source: ProjectLook, roots: Roots) -> None:
+    """Only one with nothing in it is called empty: not one that is closed, nor one with hidden or ignored files."""
+    for name in ("bare", "closed", "dots", "built", "full"):
+        (roots.project / name).mkdir()
+    for name in ("closed/a", "dots/.b", "built/c", "full/d"):
+        (roots.project / name).touch()
+    (roots.project / ".gitignore").write_text("built/*\n")
+    (roots.project / "closed").chmod(0)
+    try:
+        lines = (await source.look("Hello")).listing.splitlines()
+    finally:
+        (roots.project / "closed").chmod(0o755)
+    assert {
+        "bare/ (empty)",
+        "dots/ (hidden or ignored files only)",
+        "built/ (hidden or ignored files only)",
+    } <= set(lines)
+    if os.getuid():
+        assert "closed/ (cannot be read)" in lines and lines[0].startswith("Some of the files")
+    else:
+        assert "closed/a (0 B)" in lines and lines[0].startswith("All files")
+
+
 async def test_an_empty_or_missing_project_is_said_to_be(source: ProjectLook, roots: Roots) -> None:
     """Nothing there, and no directory at all, are words and no exceptions."""
     assert (await source.look("Hello")).listing == "The project directory is empty."

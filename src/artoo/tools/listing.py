@@ -51,7 +51,8 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The project as it is now. Paths are relative to it; `broken` are links that lead nowhere.
+    """The project as it is now. Paths are relative to it; `broken` are links that lead nowhere. `empty` and
+    `unreadable` are directories; others without an entry hold what is ignored.
 
     `heads` are of files that were looked into: by such a path, or by the name of a file outside the project.
     `missing`: what stands in the request as the path of a file and is nowhere.
@@ -60,6 +61,8 @@ class Snapshot:
     entries: tuple[Entry, ...]
     complete: bool = True
     broken: frozenset[str] = frozenset()
+    empty: frozenset[str] = frozenset()
+    unreadable: frozenset[str] = frozenset()
     heads: Mapping[str, Head] = field(default_factory=dict[str, Head])
     missing: tuple[str, ...] = ()
 
@@ -204,27 +207,36 @@ def _tree(snapshot: Snapshot, named: Collection[str], characters: int) -> str:
         return "The project directory is empty."
     ranked = sorted(visible, key=lambda entry: (entry.path not in named, entry.depth))
     filled = {folder for entry in visible for folder in _parents(entry)}
-    whole = [_tree_line(entry, filled, snapshot.broken) for entry in ranked if entry.path not in filled]
+    whole = [_tree_line(entry, filled, snapshot) for entry in ranked if entry.path not in filled]
     text = "\n".join(("All files in the project directory:", *whole))
-    if snapshot.complete and len(text) <= characters:
+    if snapshot.complete and not snapshot.unreadable and len(text) <= characters:
         return text
-    lines = [_tree_line(entry, filled, snapshot.broken) for entry in ranked[:_MOST_TREE_LINES]]
+    lines = [_tree_line(entry, filled, snapshot) for entry in ranked[:_MOST_TREE_LINES]]
     rest = () if len(lines) == len(ranked) and snapshot.complete else (_MORE,)
     return _joined(("Some of the files in the project directory:", *lines, *rest), characters)
 
 
-def _tree_line(entry: Entry, filled: Collection[str], broken: frozenset[str]) -> str:
+def _tree_line(entry: Entry, filled: Collection[str], snapshot: Snapshot) -> str:
     path = printable(entry.path)
     match entry.kind:
         case Kind.DIRECTORY:
-            return f"{path}/" if entry.path in filled else f"{path}/ (empty)"
+            return f"{path}/{_inside(entry.path, filled, snapshot)}"
         case Kind.LINK:
-            state = ", broken" if entry.path in broken else ""
+            state = ", broken" if entry.path in snapshot.broken else ""
             return f"{path} (link to {printable(entry.target or '?')}{state})"
         case Kind.FILE:
             return f"{path} ({size_text(entry.size or 0)})"
         case Kind.OTHER:
             return f"{path} (not a file)"
+
+
+def _inside(directory: str, filled: Collection[str], snapshot: Snapshot) -> str:
+    """What is said of a directory of which nothing else is listed; of one that the walk did not reach, nothing."""
+    if directory in snapshot.empty:
+        return " (empty)"
+    if directory in snapshot.unreadable:
+        return " (cannot be read)"
+    return " (hidden or ignored files only)" if snapshot.complete and directory not in filled else ""
 
 
 def _parents(entry: Entry) -> Iterator[str]:

@@ -121,6 +121,8 @@ class ProjectLook:
         return Snapshot(
             entries=entries,
             complete=walk.complete,
+            empty=frozenset(walk.empty),
+            unreadable=frozenset(walk.unreadable),
             broken=frozenset(path for path in links if place_of(files, self.roots.project / path) is None),
         )
 

@@ -89,6 +89,7 @@ class Walk:
     complete: bool = True
     seen: int = 0
     unreadable: list[str] = field(default_factory=list[str])
+    empty: list[str] = field(default_factory=list[str])
     hidden_skipped: list[str] = field(default_factory=list[str])
 
     def __iter__(self) -> Iterator[Entry]:
@@ -100,6 +101,8 @@ class Walk:
         while now or later:
             folder, ignores = now.popleft() if now else later.popleft()
             found = self._scan(root, folder)
+            if not found and folder not in self.unreadable[-1:]:
+                self.empty.append(folder)
             if self.honour_ignore:
                 ignores = _with_ignore_file(folder, found, ignores)
             for item in found:
