@@ -148,8 +148,11 @@ def test_a_conflict_shows_both_versions_and_the_rest_can_be_applied(artoo: Run, 
     refused = artoo("apply", "0198")
     assert refused.returncode == 1
     assert "Nothing was applied" in refused.stdout
+    assert "apply all that is not in conflict: artoo apply 0198f000-1 --rest" in refused.stdout
     assert (project / "gone.txt").exists()
-    assert artoo("apply", "0198", "--rest").returncode == 0
+    rest = artoo("apply", "0198", "--rest")
+    assert rest.returncode == 0 and "Waits for your yes" not in rest.stdout
+    assert "Changed by you meanwhile, so not applied (both versions are kept):\n    a.txt: " in rest.stdout
     assert (project / "a.txt").read_text() == "mine\n"
     assert not (project / "gone.txt").exists()
     assert artoo("discard", "0198").returncode == 0

@@ -110,6 +110,13 @@ async def test_total_time_is_bounded():
     assert server.timeouts[2] < 20
 
 
+async def test_a_slow_machine_has_all_the_time_that_one_call_may_take():
+    """A longer `timeout` of the configuration is not cut by what several calls may take together."""
+    clock, server = FakeClock(auto_advance=True), Server(reply(200))
+    await Retrier(RetryPolicy(total=600, per_call=3_000), clock, Random(1)).send(server.post)
+    assert server.timeouts == [3_000]
+
+
 async def test_lasting_faults_are_not_tried_again():
     """A missing model file does not appear by waiting."""
     clock, server = FakeClock(auto_advance=True), Server(ModelUnreachable("no model file"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import stat
 from dataclasses import replace
@@ -226,3 +227,22 @@ async def test_modes_survive(sandbox: Commands, world: World) -> None:
     (await sandbox.run(world.bash("umask 077; echo x > f; chmod 751 f; touch -d @1000000000 f"))).apply()
     seen = (world.project / "f").stat()
     assert (stat.S_IMODE(seen.st_mode), seen.st_mtime) == (0o751, 1_000_000_000)
+
+
+async def test_what_no_undo_could_give_back_is_not_replaced(
+    sandbox: Commands, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another user's file in a person's directory: the kernel lets them replace it, and not make it again."""
+    fill(world)
+    before = snapshot(world.home, times=True)
+    waiting = await sandbox.run(world.bash("rm -f a; echo mine > a; echo x > b"))
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refused)
+    monkeypatch.setattr("artoo.world.files.set_metadata", refused)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(SandboxError, match=rf"{world.project}/a belongs to somebody else \(user \d+\): no undo"):
+        waiting.apply()
+    assert snapshot(world.home, times=True) == before

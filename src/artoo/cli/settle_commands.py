@@ -186,9 +186,10 @@ def _applied(pending: Pending, settled: Settled, name: str) -> list[str]:
     """What became of it: each dangerous path by name, others shortly, what still waits, and how to take it back."""
     here, words = Here(), review_words(pending.language)
     layout = _layout(Review(task_id=pending.task_id, changes=settled.changes), pending.language, here)
+    clashes = [f"    {here.short(one.path)}: {one_line(one.reason)}" for one in settled.conflicts]
     if settled.state not in ("applied", "partly"):
-        clashes = [f"  {here.short(one.path)}: {one_line(one.reason)}" for one in settled.conflicts]
-        return [words.nothing_applied.format(reason=one_line(settled.reason)), *clashes]
+        rest = [words.rest_hint.format(command=f"artoo apply {name} --rest")] if settled.changes else []
+        return [words.nothing_applied.format(reason=one_line(settled.reason)), *clashes, *rest]
     if not (settled.changes or settled.applied):
         return [words.is_empty]
     if settled.state == "applied":
@@ -199,7 +200,8 @@ def _applied(pending: Pending, settled: Settled, name: str) -> list[str]:
         lines += [f"    {words.more_in_diff.format(count=f'{more:,}')}"] if more > 0 else []
     else:
         lines = [words.is_applied, *(f"    {here.short(path)}" for path in settled.applied)]
-        lines.append(words.waits.format(what=counts_line(settled.counts, words)))
+        lines += [words.waits.format(what=counts_line(settled.counts, words))] if settled.counts else []
+        lines += [words.conflicts_head, *clashes] if clashes else []
     return [*lines, words.undo_hint.format(command=f"artoo undo {name}")]
 
 

@@ -23,7 +23,8 @@ _HOPELESS_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"}
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """At most `attempts` requests within `total` seconds, each of at most `per_call` seconds.
+    """At most `attempts` requests within `total` seconds, each of at most `per_call` seconds: the first one is
+    given all of these, where they are more.
 
     Waits double from `first_wait` up to `longest_wait`, each drawn from the upper half of its span (jitter). A
     wait that the server asks for replaces ours, up to `longest_asked_wait`.
@@ -51,7 +52,8 @@ class Retrier:
         `post` gets the seconds that it may take. Raises ModelUnreachable when
         the last attempt got no answer at all.
         """
-        policy, end = self._policy, self._clock.monotonic() + self._policy.total
+        policy = self._policy
+        end = self._clock.monotonic() + max(policy.total, policy.per_call)
         for attempt in range(1, policy.attempts + 1):
             left = end - self._clock.monotonic()
             last = attempt == policy.attempts

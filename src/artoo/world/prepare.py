@@ -120,6 +120,18 @@ class Preparation:
                 if error.errno not in (errno.ELOOP, errno.ENXIO, errno.EACCES):  # a link, a socket, or unreadable
                     raise
 
+    def _keep(self, effect: Effect, directory: int, name: str, before: StateRecord, image: str) -> None:
+        try:
+            keep_image(directory, name, before, image)
+        except PermissionError as error:
+            if before.uid == os.geteuid():
+                raise
+            path = printable_path(effect.path)
+            raise SandboxError(
+                f"{path} belongs to somebody else (user {before.uid}): no undo could bring it back as it was, so"
+                " nothing was changed; apply other paths by naming them, and change this one yourself"
+            ) from error
+
     def _step(self, number: int, effect: Effect, real: Reach, layers: Reach) -> Step | None:
         root, relative = _place(effect)
         before = StateRecord.of(effect.before)
@@ -129,7 +141,7 @@ class Preparation:
         image_inode = None
         if before is not None and before.node is not Node.DIRECTORY and not effect.in_place:
             image = self._record.image(number)
-            keep_image(*real.parent(root, relative), before, image)
+            self._keep(effect, *real.parent(root, relative), before, image)
             image_inode = os.lstat(image).st_ino
         source, after = None, effect.after
         if after is not None and not after.is_directory and not effect.in_place:

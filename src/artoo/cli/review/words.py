@@ -49,6 +49,7 @@ class ReviewWords:
     waits: str
     waits_unfinished: str
     apply_hint: str
+    rest_hint: str
     resume_hint: str
     diff_hint: str
     discard_hint: str
@@ -118,6 +119,7 @@ ENGLISH: Final = ReviewWords(
     waits="Waits for your yes: {what}",
     waits_unfinished="Not finished, and not applied: {what}",
     apply_hint="apply it: {command}",
+    rest_hint="apply all that is not in conflict: {command}",
     resume_hint="go on with it: {command}",
     diff_hint="look at it: {command}",
     discard_hint="drop it: {command}",
@@ -187,6 +189,7 @@ CHINESE: Final = ReviewWords(
     waits="等待您同意：{what}",
     waits_unfinished="任务未完成，更改未应用：{what}",
     apply_hint="应用：{command}",
+    rest_hint="应用没有冲突的部分：{command}",
     resume_hint="继续：{command}",
     diff_hint="查看：{command}",
     discard_hint="放弃：{command}",
