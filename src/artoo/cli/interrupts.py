@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Self
+from typing import Any, Self
 
 INTERRUPTED = 130
 GRACE_SECONDS = 1.0
@@ -31,6 +31,7 @@ class Interrupts:
         self._conversation = conversation
         self._stop: Callable[[], object] | None = None
         self._asked = False
+        self._before: dict[int, Any] = {}
         self._leaving: threading.Timer | None = None
         self._command: asyncio.Task[object] | None = None
 
@@ -38,6 +39,7 @@ class Interrupts:
         self._command = asyncio.current_task()
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
+            self._before[number] = signal.getsignal(number)
             loop.add_signal_handler(number, self._received, number)
         return self
 
@@ -45,6 +47,7 @@ class Interrupts:
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
+            signal.signal(number, self._before[number])
 
     @contextmanager
     def during(self, stop: Callable[[], object]) -> Generator[None]:

@@ -118,8 +118,8 @@ async def _run(command: tuple[str, ...], options: RunOptions, asked: Wanted, sec
         except SandboxError:
             await settler.settle(Ending(task_id=task_id, directive="abandon"), None)
             raise
-        _say(outcome)
-        settled = await settler.settle(Ending(task_id=task_id, directive="accept"), told)
+    _say(outcome)
+    settled = await settler.settle(Ending(task_id=task_id, directive="accept"), told)
     _tell(settled, task_id, name_at(config.home, task_id))
     return _code(outcome, settled)
 
