@@ -48,6 +48,8 @@ TIMES = {0: 3, FAN: 1}
 """How often each peer does a job in a round."""
 
 _STATS_SECONDS = 30.0
+_COMPILED = "PYTHONDONTWRITEBYTECODE"
+"""What keeps a checkout from having its byte code, which every installed package has."""
 _SAY_CPU = "\nimport time; print(time.process_time())"
 _OPEN = """
 import asyncio
@@ -206,7 +208,7 @@ def _interleaved(rounds: int, measures: dict[str, Callable[[], float]]) -> list[
 
 def _cpu_of(python: Path, code: str) -> float:
     with tempfile.TemporaryDirectory(prefix="artoo-overhead-") as home:
-        environ = {**os.environ, "ARTOO_HOME": home}
+        environ = {**_environment(), "ARTOO_HOME": home}
         command = [python, "-c", code + _SAY_CPU]
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ)
     return float(done.stdout)
@@ -319,9 +321,14 @@ def table(result: dict[str, object]) -> str:
 
 
 def _spawn(python: Path, script: str, argument: str) -> subprocess.Popen[str]:
-    environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
     command = [str(python), str(PEERS / script), argument]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_environment())
+
+
+def _environment() -> dict[str, str]:
+    return {
+        key: value for key, value in os.environ.items() if key != _COMPILED and not key.lower().endswith("_proxy")
+    }
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, field_validator
 
-from artoo.agents.foreign import Bounds
-from artoo.agents.names import name_problem
-from artoo.contracts.agents import TrustLevel
 from artoo.settings.sections import Number, Section, Whole
 
 
@@ -36,19 +32,6 @@ class Peer(Section):
     seconds: Number | None = Field(default=None, gt=0)
     money: Number | None = Field(default=None, gt=0)
 
-    def bounds(self) -> Bounds:
-        """As the board knows it."""
-        return Bounds(
-            trust=TrustLevel(self.trust),
-            open=self.open,
-            day=self.day,
-            calls=self.calls,
-            tokens=self.tokens,
-            seconds=self.seconds,
-            money=self.money,
-            project=str(Path(self.project).expanduser().absolute()) if self.project else "",
-        )
-
 
 class ForeignAgents(Section):
     """What `artoo a2a` serves. `url`: where it is reached from outside, when something stands before it.
@@ -63,6 +46,9 @@ class ForeignAgents(Section):
     @field_validator("peers")
     @classmethod
     def _names(cls, given: dict[str, Peer]) -> dict[str, Peer]:
+        # Nobody's start is to wait for the team's contracts: most have no foreign agents.
+        from artoo.agents.names import name_problem
+
         for name in given:
             if problem := name_problem(name):
                 raise ValueError(problem)

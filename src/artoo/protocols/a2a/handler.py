@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from a2a.server.context import ServerCallContext
@@ -35,6 +36,7 @@ from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.message import Message as ProtobufMessage
 
 from artoo.agents.foreign import Asked, Bounds, ForeignTask
+from artoo.contracts.agents import TrustLevel
 from artoo.contracts.errors import ActivityStoreError, ForeignRefused
 from artoo.protocols.a2a.asked import asked_in
 from artoo.protocols.a2a.following import Following
@@ -163,7 +165,7 @@ class BoardAgent(RequestHandler):
         wanted = params.configuration.task_push_notification_config
         if wanted.url:
             await _said(self.pushes.check(wanted), InvalidParamsError)
-        bounds = self.peers[peer].bounds()
+        bounds = _bounds(self.peers[peer])
         if params.message.task_id:
             seen = await self._more(peer, params.message.task_id, asked, bounds)
         else:
@@ -229,6 +231,20 @@ class _Place:
 
     def __exit__(self, *_: object) -> None:
         self._agent.leave()
+
+
+def _bounds(peer: Peer) -> Bounds:
+    """The operator's policy for a foreign agent, as the board knows it."""
+    return Bounds(
+        trust=TrustLevel(peer.trust),
+        open=peer.open,
+        day=peer.day,
+        calls=peer.calls,
+        tokens=peer.tokens,
+        seconds=peer.seconds,
+        money=peer.money,
+        project=str(Path(peer.project).expanduser().absolute()) if peer.project else "",
+    )
 
 
 def _history(wanted: Any) -> int | None:
