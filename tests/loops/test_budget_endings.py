@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from scenario import World, matches, plan, shell, subtask
+from scenario import Script, World, judged, matches, plan, shell, subtask
 
 from artoo import Budgets, ConfigurationError
 from artoo.cli.marks import ASCII, cost_line
@@ -15,7 +15,8 @@ from artoo.contracts.events import ModelCalled
 from artoo.contracts.findings import Unjudged
 from artoo.contracts.solution import Cost, Money, StoppedBy
 from artoo.runtime.budgets import open_budget
-from artoo.testing import ScriptedServer
+from artoo.testing import Asked, FakeClock, ScriptedServer, slow
+from artoo.testing.replies import Scripted
 
 COUNT = "How many lines has a.txt?"
 PRICES = {"currency": "EUR", "models": {"scripted": {"prompt": 100, "cached": 50, "completion": 400}}}
@@ -55,6 +56,33 @@ async def test_a_result_that_nobody_could_judge_is_delivered(world: World, verif
     assert "the number of lines" in ended.result.open
     said = [fact.said for fact in ended.result.facts if isinstance(fact, Unjudged)]
     assert len(said) == 1 and "--budget calls=" in said[0]
+
+
+@pytest.mark.parametrize("passed", [295.5, 294.9])
+async def test_a_result_that_a_judge_had_no_time_for_is_delivered(world: World, passed: float) -> None:
+    """The judge is not asked any more, or given up while it thinks: the result is not lost with it."""
+    world.file("a.txt", "x\n")
+    clock = FakeClock()
+
+    def late(asked: Asked) -> Scripted:
+        clock.advance(passed)
+        return shell("wc -l < a.txt")
+
+    def thinks_on(asked: Asked) -> Scripted:
+        return slow(judged(("pass", "1")), 600.0)
+
+    script: Script = {
+        "Plan": plan(subtask("count them all", "the number of lines", tool="shell")),
+        "ExecutorStep": late,
+        "ValidationReport": thinks_on,
+    }
+    ended = await world.play(COUNT, script, clock=clock)
+    assert (ended.directive, ended.result.output.strip(), ended.result.stopped_by) == ("success", "1", None)
+    assert (ended.result.assurance, "the number of lines" in ended.result.open) == ("unverified", True)
+    said = [fact.said for fact in ended.result.facts if isinstance(fact, Unjudged)]
+    assert len(said) == 1 and "--budget seconds=" in said[0]
+    failed = [call.failure for call in ended.all(ModelCalled) if call.failure is not None]
+    assert [(each.nature, each.budget) for each in failed] == [("budget", "time")]
 
 
 async def test_results_that_nobody_could_merge_are_delivered(world: World) -> None:

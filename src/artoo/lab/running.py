@@ -21,6 +21,7 @@ from artoo.loops.fast.executor import ExecutorLimits
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
 from artoo.ports.model import Model
+from artoo.runtime.in_time import TimeLeft
 from artoo.runtime.stage import LiveStage, TaskMemory
 from artoo.runtime.task import TaskRun, TaskSettings
 from artoo.testing.ids import SequentialIds
@@ -92,8 +93,8 @@ class LabStage(LiveStage):
         )
         self._minds = minds
 
-    def model(self, role: Role, subtask_id: str | None) -> Model:
-        """See Stage."""
+    def model(self, role: Role, subtask_id: str | None, time_left: TimeLeft | None = None) -> Model:
+        """See Stage. A judge is never given up here: how long one thinks is what an experiment sets."""
         return LabModel(self._minds, LabClock(), subtask_id)
 
 

@@ -26,6 +26,7 @@ from artoo.ports.recall import Recall
 from artoo.ports.remember import Remember
 from artoo.ports.surroundings import SurroundingsSource
 from artoo.ports.tools import Tools, ToolSpec
+from artoo.runtime.in_time import TimeLeft, in_time
 from artoo.runtime.sights import Eyes, LiveEyes, plain
 from artoo.tools.questions import AskOnStream
 
@@ -89,8 +90,8 @@ class Stage(Protocol):
         """Every message of these kinds, without loss."""
         ...
 
-    def model(self, role: Role, subtask_id: str | None) -> Model:
-        """The task's model as one role asks it."""
+    def model(self, role: Role, subtask_id: str | None, time_left: TimeLeft | None = None) -> Model:
+        """The task's model as one role asks it, for as long as `time_left` lets it."""
         ...
 
     def eyes(self, port: Port, subtask_id: str | None = None) -> Eyes:
@@ -152,9 +153,9 @@ class LiveStage:
         """See Stage."""
         return self._bus.inbox(self._task_id, kinds)
 
-    def model(self, role: Role, subtask_id: str | None) -> Model:
+    def model(self, role: Role, subtask_id: str | None, time_left: TimeLeft | None = None) -> Model:
         """One for all."""
-        return self._model
+        return in_time(self._model, time_left)
 
     def eyes(self, port: Port, subtask_id: str | None = None) -> Eyes:
         """See Stage."""

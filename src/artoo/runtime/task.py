@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from artoo.contracts.confirmation import ConfirmationRequest
@@ -74,6 +75,8 @@ class TaskSettings:
 
 
 _ROLES = (Role.PERCEIVER, Role.PLANNER, Role.DISPATCHER, Role.META_VALIDATOR, Role.SOLVER)
+_KEPT = {Role.AGENT_VALIDATOR: (0.04, 5.0), Role.META_VALIDATOR: (0.02, 2.5)}
+"""Who only confirms: the share of the task's time, and the most seconds, that are left to who comes after."""
 _TURNS_TO_ASK = 2
 """Turns of the event loop from a role's start until its question is with the operating system."""
 
@@ -111,6 +114,7 @@ class TaskRun:
         self._user = stage.port(Role.USER)
         self._ports: dict[Role, Port] = {}
         self._executors: list[Executor] = []
+        self._solver: Solver | None = None
 
     async def run(self, opened: TaskOpened, request: UserRequest, claim: Callable[[], None]) -> FinalResult:
         """Publishes how it runs and the request, and returns the FinalResult; afterwards nothing runs any more.
@@ -195,7 +199,8 @@ class TaskRun:
             max_replans=settings.replans,
             always_ask=settings.strict_roles,
         )
-        roles = (pool, dispatcher, meta_validator, self._solver())
+        self._solver = self._made_solver()
+        roles = (pool, dispatcher, meta_validator, self._solver)
         questions = stage.hands.questions
         asking = (questions,) if questions is not None else ()
         return [*(role.run() for role in (*asking, *roles)), self._prepared(self._planner(surroundings))]
@@ -217,7 +222,7 @@ class TaskRun:
             heuristics=self._settings.heuristics,
         )
 
-    def _solver(self) -> Solver:
+    def _made_solver(self) -> Solver:
         stage, settings = self._stage, self._settings
         port, asker = self._speaker(Role.SOLVER, Tier.BRAIN)
         return Solver(
@@ -232,6 +237,11 @@ class TaskRun:
             memory=self._experience(port),
             tuned=settings.tuned,
         )
+
+    def _time_left(self, share: float, most: float) -> float:
+        """Seconds of the task's time but for what is kept of it."""
+        assert self._solver is not None  # R7 is there before anything can be judged
+        return self._solver.time_left() - min(most, share * self._solver.budget_ms / 1_000)
 
     def _offered(self) -> tuple[ToolSpec, ...]:
         """What R2 and R7 know of tools: descriptions, and nothing that could run one."""
@@ -299,7 +309,7 @@ class TaskRun:
     def _speaker(self, role: Role, tier: Tier, subtask_id: str | None = None) -> tuple[Port, Asker]:
         stage = self._stage
         port = self._ports[role] if subtask_id is None else stage.port(role, subtask_id)
-        model = stage.model(role, subtask_id)
+        model = stage.model(role, subtask_id, partial(self._time_left, *_KEPT[role]) if role in _KEPT else None)
         known = self._settings.brain if tier is Tier.BRAIN else self._settings.tool
         return port, Asker(port, model, stage.clock, tier, self._standing, known)
 

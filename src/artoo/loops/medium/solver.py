@@ -347,8 +347,8 @@ class Solver:
         await self._decide(task, measure(task.last), False, cause)
 
     async def _guard_time(self) -> None:
-        while self._task is None or self._time_left() > 0:
-            await self.clock.sleep(max(0.01, min(_TIME_STEP, self._time_left())))
+        while self._task is None or self.time_left() > 0:
+            await self.clock.sleep(max(0.01, min(_TIME_STEP, self.time_left())))
         task = self._task
         if not task.ended:
             self._halt(task, StoppedBy.TIME, f"{self.budget_ms / 1_000:g} s", task.cause)
@@ -356,7 +356,8 @@ class Solver:
         if not task.ended:
             await self._stop(task, StoppedBy.TIME, task.cause)
 
-    def _time_left(self) -> float:
+    def time_left(self) -> float:
+        """Seconds of the task's time budget; below zero when it is over."""
         return (self.budget_ms - self.watch.elapsed_ms()) / 1_000
 
     def _cap_budget(self, task: _Task, plan: Plan) -> None:

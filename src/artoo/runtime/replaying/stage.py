@@ -13,6 +13,7 @@ from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
 from artoo.ports.model import Model
 from artoo.ports.tools import ToolSpec
+from artoo.runtime.in_time import TimeLeft, in_time
 from artoo.runtime.replaying.answers import RecordedEyes, RecordedIds, RecordedModel, RecordedRemember, read_back
 from artoo.runtime.replaying.conductor import Conductor
 from artoo.runtime.replaying.ports import ConductedPort
@@ -70,9 +71,9 @@ class ConductedStage:
         """See Stage."""
         return self._bus.inbox(self._task_id, kinds)
 
-    def model(self, role: Role, subtask_id: str | None) -> Model:
-        """See Stage."""
-        return RecordedModel(self._conductor, (role, subtask_id), self._model)
+    def model(self, role: Role, subtask_id: str | None, time_left: TimeLeft | None = None) -> Model:
+        """See Stage. What the log answers takes no time."""
+        return RecordedModel(self._conductor, (role, subtask_id), in_time(self._model, time_left))
 
     def eyes(self, port: Port, subtask_id: str | None = None) -> Eyes:
         """See Stage."""
