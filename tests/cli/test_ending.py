@@ -109,6 +109,13 @@ def test_many_files_are_counted() -> None:
     assert "Made: 0.txt, 1.txt, 2.txt, 3.txt, 4.txt, 5.txt, and 504 more" in lines
 
 
+def test_what_lies_deep_does_not_hide_what_was_asked_for() -> None:
+    """The nearest files are named first, and a program's caches last."""
+    cached = [change(ChangeClass.SILENT, f"lib/__pycache__/{number}.pyc") for number in range(6)]
+    lines = told(ended(settled("applied", *cached, change(ChangeClass.SILENT, "report.md"))))
+    assert next(line for line in lines if line.startswith("Made: ")).startswith("Made: report.md, lib/")
+
+
 @pytest.mark.parametrize(("text", "words"), [(ENGLISH, ("done", "Done")), (CHINESE, ("完成",))])
 @pytest.mark.parametrize("facts", [(), (Unconfirmed(looked=True), FailedLast(command="pytest -q"))])
 def test_an_answer_that_nothing_confirms_is_never_called_done(
@@ -180,8 +187,17 @@ def test_json_says_who_decided_and_how_to_settle() -> None:
             "discard": f"artoo discard {TASK}",
         },
     }
-    assert read["changes"]["changes"][0]["change_class"] == "edit"
+    changes = read["changes"]
+    assert (changes["changes"][0]["change_class"], changes["applied"]) == ("edit", [])
+    assert changes["expires_at"] == read["pending"]["expires_at"]
     assert read["went_out"] == ["x"]
+
+
+def test_json_names_what_took_effect() -> None:
+    """Also where all did; a program need not know that an empty list means all."""
+    read = json.loads(as_json(ended(settled("applied", NEW, EDIT))))
+    assert read["changes"]["applied"] == [NEW.path, EDIT.path]
+    assert read["changes"]["expires_at"] is None and read["pending"] is None
 
 
 def test_an_abandoned_task_that_changed_something_says_so() -> None:

@@ -20,7 +20,7 @@ from artoo.cli.marks import ASCII, UNICODE, Marks, cost_line, marks_for
 from artoo.cli.plain import PlainDisplay
 from artoo.cli.printable import one_line, printable
 from artoo.cli.text import CHINESE, ENGLISH, count, in_language, language_of, seconds
-from artoo.cli.view import Stage, TaskView
+from artoo.cli.view import RoundView, Stage, SubtaskView, TaskView
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.events import MessagesDropped
 from artoo.contracts.execution import (
@@ -184,6 +184,19 @@ def test_plain_lines_say_everything_once() -> None:
         "artoo: round 1 [1] Write the table: + its criteria hold",
         "artoo: round 1: -> good enough, with gaps",
     ]
+
+
+def test_the_same_command_once_more_is_no_new_line() -> None:
+    """A second call that looks like the first says nothing new; it does after something else was said."""
+    view, stream = TaskView(clock=Clock()), io.StringIO()
+    display = PlainDisplay(stream, view, ASCII)
+    view.rounds.append(RoundView(1, {"s": SubtaskView(1, "count")}))
+    for command in ("wc a", "wc a", "wc b", "wc a"):
+        view.rounds[0].subtasks["s"].command = command
+        view.rounds[0].subtasks["s"].calls += 1
+        display.update()
+    said = [line.rpartition(" ")[2] for line in stream.getvalue().splitlines() if "wc" in line]
+    assert said == ["a", "b", "a"]
 
 
 def test_what_nothing_judged_is_not_said_to_hold() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from artoo.contracts.execution import CriterionVerdict
+from artoo.contracts.settling import Settled
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.words.outcome import resumable, status_of, told
 from artoo.words.result import result_words
@@ -45,7 +46,7 @@ def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> s
             "amended": [entry.model_dump(mode="json", by_alias=True) for entry in result.amended],
             "facts": [words.fact(fact) for fact in result.facts],
             "withheld": list(result.withheld),
-            "changes": result.changes.model_dump(mode="json", exclude={"went_out"}),
+            "changes": settled_object(result.changes, exclude={"went_out"}),
             "pending": _pending(result),
             "went_out": list(result.changes.went_out),
             "stopped_by": result.stopped_by.value if result.stopped_by is not None else None,
@@ -57,6 +58,12 @@ def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> s
         },
         ensure_ascii=False,
     )
+
+
+def settled_object(settled: Settled, exclude: set[str] | None = None) -> dict[str, object]:
+    """What became of a difference, for programs: with every listed path that took effect, and moments as such."""
+    named: dict[str, object] = {"applied": list(settled.took_effect), "expires_at": iso(settled.expires_at)}
+    return settled.model_dump(mode="json", exclude=exclude) | named
 
 
 def _pending(result: FinalResult) -> dict[str, object] | None:

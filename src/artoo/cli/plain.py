@@ -25,6 +25,7 @@ class PlainDisplay:
         self._view = view
         self._marks = marks
         self._said: set[str] = set()
+        self._last = ""
 
     @contextmanager
     def shown(self) -> Generator[None]:
@@ -41,6 +42,9 @@ class PlainDisplay:
             if key not in self._said:
                 self._said.add(key)
                 short = shortened(line, LONGEST)
+                if short == self._last:  # the same command once more: nothing that a reader could tell apart
+                    continue
+                self._last = short
                 encoding = self._stream.encoding or "ascii"
                 safe = short.encode(encoding, "replace").decode(encoding)
                 self._stream.write(fold_text(f"artoo: {safe}", self._columns()) + "\n")

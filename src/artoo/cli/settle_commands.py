@@ -94,7 +94,7 @@ def apply(
         is_named = task is not None and pending.task_id.startswith(task)
         settled = await _apply(pending, chosen, name, rest=rest, ask=ask, named=is_named)
         if as_json:
-            show(_dump({"task_id": pending.task_id, **(settled or Settled()).model_dump(mode="json")}))
+            show(_settled(pending, settled or Settled()))
         elif settled is not None:
             show_as_it_is("\n".join(_applied(pending, settled, name)))
         return settled is not None and settled.state in ("applied", "partly")
@@ -126,7 +126,7 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
             context.exit(REFUSED)
     settled = asyncio.run(pending.discard())
     if as_json:
-        show(_dump({"task_id": pending.task_id, **settled.model_dump(mode="json")}))
+        show(_settled(pending, settled))
         return
     show(_discarded(config, pending))
     for sent in settled.went_out:
@@ -251,6 +251,12 @@ def _agreed(question: str) -> bool:
     """Only a clear yes is one; an empty line and the end of input are no."""
     click.echo(question, err=True, nl=False)
     return sys.stdin.readline().strip().casefold() in _YES
+
+
+def _settled(pending: Pending, settled: Settled) -> str:
+    from artoo.cli.outcome import settled_object
+
+    return _dump({"task_id": pending.task_id, **settled_object(settled)})
 
 
 def _dump(value: object) -> str:

@@ -78,7 +78,9 @@ class SettledLines:
             yield f"git {self.here.short(where)}: {plain(told(changes, self.words))}"
 
     def _paths(self, paths: Sequence[str], rest: int) -> str:
-        shown = ", ".join(map(self.here.short, paths[:PATHS_SHOWN]))
+        """The nearest first: what lies deep, caches above all, must not take the room of what was asked for."""
+        nearest = sorted(paths, key=lambda path: path.count("/"))
+        shown = ", ".join(map(self.here.short, nearest[:PATHS_SHOWN]))
         left = max(0, len(paths) - PATHS_SHOWN) + rest
         return f"{shown}{', ' if shown else ''}{self.text.more.format(count=f'{left:,}')}" if left else shown
 

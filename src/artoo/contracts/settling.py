@@ -155,6 +155,11 @@ class Settled(Contract):
         """Whether something of the task still waits for consent (exit code 4)."""
         return self.state in ("pending", "partly")
 
+    @property
+    def took_effect(self) -> tuple[str, ...]:
+        """The paths that took effect, also where `applied` leaves them to be those of `changes`."""
+        return self.applied or tuple(one.path for one in self.changes if self.state == "applied")
+
 
 def in_order_of_danger(changes: tuple[ClassifiedChange, ...]) -> tuple[ClassifiedChange, ...]:
     """Most dangerous classes first, paths in order within a class."""

@@ -195,7 +195,7 @@ def difference_report(review: Review, digest: str, clean: Redactor) -> Differenc
 
 def settled_report(task_id: str, settled: Settled, clean: Redactor) -> SettledReport:
     """What a call has settled."""
-    applied = settled.applied or tuple(one.path for one in settled.changes if settled.state == "applied")
+    applied = settled.took_effect
     return SettledReport(
         task_id=task_id,
         state=settled.state,
