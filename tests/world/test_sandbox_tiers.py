@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
 import stat
@@ -9,13 +10,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sandbox_world import Commands, World, require_tier
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Limits, Sandbox, SandboxRequest, TierDiagnosis, TierName, ViewRun
-from artoo.world import choose, launcher
+from artoo.world import choose, launcher, process
 from artoo.world.bubblewrap import find_bubblewrap
 from artoo.world.choose import Candidate, diagnose, open_sandbox
 from artoo.world.limits import limited
@@ -138,6 +140,28 @@ async def test_macs_sandbox_proves_itself_by_a_stand_in(
     request = replace(world.bash("sleep 600 & echo x > made; echo out"), unconfined=True)
     ended = await ended_for_real(request)
     assert (ended.exit_code, ended.stdout.text) == (0, "out\n") and (world.project / "made").exists()
+
+
+@pytest.mark.parametrize("script", ["sleep 600 & echo out", "setsid sleep 9 & sleep 0.1; echo out"])
+@pytest.mark.parametrize("late", [0.0, 0.2])
+async def test_what_a_command_leaves_does_not_hold_its_end(
+    world: World, monkeypatch: pytest.MonkeyPatch, script: str, late: float
+) -> None:
+    """Also where it has ended before anybody waits for it, and where what it left has gone from its group."""
+    start = process._start  # pyright: ignore[reportPrivateUsage]
+
+    async def slowly(*given: Any) -> Any:
+        started = await start(*given)
+        await asyncio.sleep(late)
+        return started
+
+    monkeypatch.setattr(process, "_start", slowly)
+    before = len(os.listdir("/proc/self/fd"))
+    ended = await ended_for_real(replace(world.bash(script), unconfined=True, limits=Limits(wall_seconds=5.0)))
+    assert (ended.exit_code, ended.limit, ended.stdout.text) == (0, None, "out\n")
+    assert ended.duration_seconds < 5.0
+    await asyncio.sleep(0)
+    assert len(os.listdir("/proc/self/fd")) <= before, "its streams are closed, whoever holds their other ends"
 
 
 def test_a_person_may_have_many_processes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

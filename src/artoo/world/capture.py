@@ -3,12 +3,48 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from artoo.ports.printing import Heard
 from artoo.ports.sandbox import Captured
 
 _CHUNK = 64 * 1024
+
+
+@dataclass(slots=True)
+class Pipe:
+    """A program's stream: our end, and the program's (a descriptor) until it is handed over."""
+
+    reader: asyncio.StreamReader
+    write: int
+    _transport: asyncio.ReadTransport
+
+    @classmethod
+    async def opened(cls) -> Pipe:
+        """A new one. Raises OSError."""
+        reader = asyncio.StreamReader()
+        read, write = os.pipe()
+        try:
+            transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+                lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read, "rb", 0)
+            )
+        except BaseException:
+            os.close(write)
+            raise
+        return cls(reader, write, transport)
+
+    def hand_over(self) -> None:
+        """The program has its end: when it and all that it left have closed it, ours is at its end."""
+        os.close(self.write)
+        self.write = -1
+
+    def close(self) -> None:
+        """Both ends, as far as they are ours."""
+        if self.write >= 0:
+            self.hand_over()
+        self._transport.close()
 
 
 class Capture:

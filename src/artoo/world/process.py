@@ -7,17 +7,20 @@ import os
 import signal
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.printing import Heard, unheard
 from artoo.ports.sandbox import Captured, Limits, RunStatus
-from artoo.world.capture import Capture, OutputBudget, read_all
+from artoo.world.capture import Capture, OutputBudget, Pipe, read_all
 from artoo.world.cgroup import Group, grouped
 from artoo.world.edge.doors import Door
 
 _GRACE_SECONDS = 5.0
+_LAST_WORDS_SECONDS, _LOOKS = 1.0, 10
+"""For what a program that is gone has written: somebody else may hold its output for as long as it likes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +28,8 @@ class Confined:
     """A program ready to start.
 
     `end` asks for the death of every process of it, `watch` looks for excesses until it is cancelled, `started`
-    is told the pid. `writes`: the directories that count for its disk limit. `door` is the way to its network, when
-    it has one.
+    is told the pid, and `ended` the same when the program is gone: what it left may hold its output. `writes`: the
+    directories that count for its disk limit. `door` is the way to its network, when it has one.
     """
 
     argv: Sequence[str]
@@ -36,6 +39,7 @@ class Confined:
     end: Callable[[asyncio.subprocess.Process], None]
     watch: Callable[[Group | None, Callable[[RunStatus], None]], Coroutine[None, None, None]]
     started: Callable[[int], object] = bool
+    ended: Callable[[int], object] = bool
     writes: tuple[Path, ...] = ()
     door: Door | None = None
 
@@ -65,6 +69,21 @@ class _Stopper:
             self._end(self._process)
 
 
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A program that runs. Its output comes by pipes of our own: whether `wait` waits for asyncio's depends on
+    Python's version, and what the program left behind may hold them.
+    """
+
+    process: asyncio.subprocess.Process
+    out: Pipe
+    err: Pipe
+
+    def close(self) -> None:
+        self.out.close()
+        self.err.close()
+
+
 async def run_confined(program: Confined, limits: Limits, stdin: bytes | None, printed: Heard = unheard) -> Ended:
     """Runs `program` to its end. Cancelling ends it first. Raises SandboxError when it cannot be started.
 
@@ -91,55 +110,70 @@ async def _run(
     program: Confined, limits: Limits, stdin: bytes | None, printed: Heard, group: Group | None
 ) -> Ended:
     started = time.monotonic()
-    process = await _started(program, stdin)
+    running = await _started(program, stdin)
+    process = running.process
     program.started(process.pid)
     stopper = _Stopper(process, program.end)
     out, err = Capture(limits.kept_bytes), Capture(limits.kept_bytes)
     budget = OutputBudget(limits.output_bytes, lambda: stopper.stop("output_limit"))
-    assert process.stdout is not None and process.stderr is not None
     try:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(read_all(process.stdout, out, budget, printed))
-            tasks.create_task(read_all(process.stderr, err, budget, printed))
+            streams = ((running.out, out), (running.err, err))
+            reading = [tasks.create_task(read_all(each.reader, into, budget, printed)) for each, into in streams]
             feeding = tasks.create_task(_feed(process, stdin))
             watching = tasks.create_task(program.watch(group, stopper.stop))
             await _wait(process, stopper, limits.wall_seconds)
+            program.ended(process.pid)
             watching.cancel()
             feeding.cancel()
+            await _last_words(reading)
     finally:
-        if process.returncode is None:
-            program.end(process)
-            await process.wait()
+        try:
+            if process.returncode is None:
+                program.end(process)
+                await process.wait()
+        finally:
+            running.close()
     assert process.returncode is not None
     return Ended(process.returncode, out.result(), err.result(), time.monotonic() - started, stopper.reason)
 
 
-async def _started(program: Confined, stdin: bytes | None) -> asyncio.subprocess.Process:
+async def _started(program: Confined, stdin: bytes | None) -> _Started:
     """A cancelled start is awaited and ended whole: asyncio would kill the program alone, and not what it began."""
     starting = asyncio.create_task(_start(program, stdin))
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        process = await starting
-        program.end(process)
-        await process.wait()
+        running = await starting
+        program.end(running.process)
+        await running.process.wait()
+        running.close()
         raise
 
 
-async def _start(program: Confined, stdin: bytes | None) -> asyncio.subprocess.Process:
-    try:
-        return await asyncio.create_subprocess_exec(
-            *program.argv,
-            stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=dict(program.env),
-            cwd=program.cwd,
-            pass_fds=program.pass_fds,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        raise SandboxError(f"cannot start the sandbox ({program.argv[0]}): {error}") from error
+async def _start(program: Confined, stdin: bytes | None) -> _Started:
+    with ExitStack() as unless_started:
+        try:
+            out = await Pipe.opened()
+            unless_started.callback(out.close)
+            err = await Pipe.opened()
+            unless_started.callback(err.close)
+            process = await asyncio.create_subprocess_exec(
+                *program.argv,
+                stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+                stdout=out.write,
+                stderr=err.write,
+                env=dict(program.env),
+                cwd=program.cwd,
+                pass_fds=program.pass_fds,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise SandboxError(f"cannot start the sandbox ({program.argv[0]}): {error}") from error
+        unless_started.pop_all()
+    out.hand_over()
+    err.hand_over()
+    return _Started(process, out, err)
 
 
 async def _wait(process: asyncio.subprocess.Process, stopper: _Stopper, wall_seconds: float) -> None:
@@ -148,7 +182,19 @@ async def _wait(process: asyncio.subprocess.Process, stopper: _Stopper, wall_sec
     stopper.stop("timeout")
     if not await _ends_within(process, _GRACE_SECONDS):
         process.kill()
+        if process.stdin is not None:  # who still holds it need not read it, and `wait` may wait for that
+            process.stdin.transport.abort()
         await process.wait()
+
+
+async def _last_words(reading: Sequence[asyncio.Task[None]]) -> None:
+    """Until all is read. A machine that stands still for a while uses up one look, and not all."""
+    for _ in range(_LOOKS):
+        _, left = await asyncio.wait(reading, timeout=_LAST_WORDS_SECONDS / _LOOKS)
+        if not left:
+            return
+    for each in reading:
+        each.cancel()
 
 
 async def _ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:

@@ -16,8 +16,6 @@ from artoo.ports.sandbox import RunStatus
 from artoo.world.cgroup import Group
 from artoo.world.process import Confined
 
-_PAUSE_SECONDS = 0.05
-
 
 @contextmanager
 def led(argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> Generator[Confined]:
@@ -25,27 +23,16 @@ def led(argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> Generator[Con
     leader: list[int] = []
 
     async def watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
-        """What the leader left behind may hold its output, for whose end the caller waits."""
-        while not leader or _lives(leader[0]):  # noqa: ASYNC110
-            await asyncio.sleep(_PAUSE_SECONDS)  # without pidfds nothing tells of another's end
-        _end_group(leader[0])
+        """Nothing can be counted here."""
 
     def end(process: asyncio.subprocess.Process) -> None:
         _end_group(process.pid)
 
     try:
-        yield Confined(argv, env, cwd, (), end, watch, leader.append)
+        yield Confined(argv, env, cwd, (), end, watch, leader.append, _end_group)
     finally:
         for pid in leader:
             _end_group(pid)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def _end_group(pid: int) -> None:

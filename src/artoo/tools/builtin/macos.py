@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from artoo.ports.sandbox import Limits, Roots, RunStatus, SandboxRequest
+from artoo.ports.sandbox import Limits, Roots, SandboxRequest
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.shell import unfenced
 from artoo.tools.commands import outcome_of
 from artoo.tools.gate_rules import ask_about_script
 from artoo.tools.tool import Arguments, Outcome, argument
-from artoo.world.cgroup import Group
 from artoo.world.environment import cleaned
-from artoo.world.process import Confined, run_confined
+from artoo.world.process import run_confined
+from artoo.world.process_group import led
 from artoo.world.runner import Over, run_of
 
 SCRIPT_SECONDS = 120.0
@@ -36,28 +32,9 @@ class Real:
         """Raises SandboxError when it cannot be started."""
         limits = replace(self.limits, wall_seconds=self.seconds)
         env = cleaned(os.environ, SandboxRequest(argv, self.roots.project, self.roots, task_id=""))
-        leaders: list[int] = []
-        program = Confined(argv, env, self.roots.project, (), _end, _watch, leaders.append)
-        try:
+        with led(argv, env, self.roots.project) as program:
             ended = await run_confined(program, limits, stdin)
-        finally:
-            for leader in leaders:
-                _end_group(leader)
         return outcome_of(run_of("none", Over(ended)), limits)
-
-
-async def _watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
-    """Time and output are bounded elsewhere; what other programs do meanwhile is their own."""
-    await asyncio.Event().wait()
-
-
-def _end(process: asyncio.subprocess.Process) -> None:
-    _end_group(process.pid)
-
-
-def _end_group(leader: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, signal.SIGKILL)
 
 
 @dataclass(frozen=True, slots=True)
