@@ -81,3 +81,11 @@ def test_changes_are_told_most_dangerous_first() -> None:
 def test_what_waits_is_pending_or_partly_applied(state: str, waits: bool) -> None:
     """These two end a run with exit code 4."""
     assert Settled.model_validate({"state": state}).waits is waits
+
+
+def test_what_took_effect_is_named_also_where_all_did() -> None:
+    """`applied` may be left empty when it is all of the changes; what waits took no effect."""
+    change = ClassifiedChange(path="a", change_class=ChangeClass.SILENT, kind=ChangeKind.CREATED)
+    assert Settled(state="applied", changes=(change,)).took_effect == ("a",)
+    assert Settled(state="partly", changes=(change,), applied=("b",)).took_effect == ("b",)
+    assert Settled(state="pending", changes=(change,)).took_effect == ()

@@ -166,6 +166,14 @@ async def test_what_a_command_leaves_does_not_hold_its_end(
         await asyncio.sleep(0.01)
 
 
+async def test_input_that_nobody_reads_does_not_hold_a_commands_end(world: World) -> None:
+    """What has left the group may hold it, and is not ended with the command; the time limit holds all the same."""
+    script = "setsid sleep 30 <&0 & sleep 30"
+    request = replace(world.bash(script), unconfined=True, stdin=b"x" * 1_000_000, limits=Limits(wall_seconds=0.3))
+    ended = await ended_for_real(request)
+    assert ended.limit == "timeout" and ended.duration_seconds < 10.0
+
+
 def test_a_person_may_have_many_processes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the kernel counts a command's processes with all others of the user, its bound leaves room."""
     loads = world.home / "loadavg"

@@ -131,7 +131,7 @@ async def _run(
         try:
             if process.returncode is None:
                 program.end(process)
-                await process.wait()
+                await _gone(process)
         finally:
             running.close()
     assert process.returncode is not None
@@ -146,7 +146,7 @@ async def _started(program: Confined, stdin: bytes | None) -> _Started:
     except asyncio.CancelledError:
         running = await starting
         program.end(running.process)
-        await running.process.wait()
+        await _gone(running.process)
         running.close()
         raise
 
@@ -182,9 +182,14 @@ async def _wait(process: asyncio.subprocess.Process, stopper: _Stopper, wall_sec
     stopper.stop("timeout")
     if not await _ends_within(process, _GRACE_SECONDS):
         process.kill()
-        if process.stdin is not None:  # who still holds it need not read it, and `wait` may wait for that
-            process.stdin.transport.abort()
-        await process.wait()
+        await _gone(process)
+
+
+async def _gone(process: asyncio.subprocess.Process) -> None:
+    """Waits for the end of a program that has been killed: whoever else holds its input need not read it."""
+    if process.stdin is not None:
+        process.stdin.transport.abort()
+    await process.wait()
 
 
 async def _last_words(reading: Sequence[asyncio.Task[None]]) -> None:
