@@ -199,6 +199,15 @@ def test_the_same_command_once_more_is_no_new_line() -> None:
     assert said == ["a", "b", "a"]
 
 
+def test_a_long_request_does_not_hide_what_became_of_it() -> None:
+    """The name of a subtask gives way, and not the end of its line."""
+    view, stream = TaskView(clock=Clock()), io.StringIO()
+    view.rounds.append(RoundView(1, {"s": SubtaskView(1, "count the words " * 20, Stage.FAILED, reason="no file")}))
+    PlainDisplay(stream, view, ASCII).update()
+    line = stream.getvalue().splitlines()[-1]
+    assert line.endswith("no file") and "count the words" in line
+
+
 def test_what_nothing_judged_is_not_said_to_hold() -> None:
     """A part without criteria of its own is judged with the whole: of itself it is known that it has an answer."""
     view, stream = TaskView(clock=Clock()), io.StringIO()

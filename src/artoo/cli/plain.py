@@ -16,6 +16,9 @@ from artoo.contracts.shortened import shortened
 LONGEST = 160
 """Characters of a line; a reason may be long, and the whole of it is in the result."""
 
+_INTENT = 80
+"""Of these, what names a subtask: a small model's is the whole request, and what became of it stands behind."""
+
 
 class PlainDisplay:
     """Prints each settled fact once: rounds, outcomes, corrections, decisions, trouble."""
@@ -77,7 +80,7 @@ class PlainDisplay:
     def _subtask_facts(self, where: str, subtasks: Iterable[SubtaskView]) -> Iterator[tuple[str, str]]:
         text = self._view.text
         for subtask in subtasks:
-            head = f"{where} [{subtask.number}] {subtask.intent}"
+            head = f"{where} [{subtask.number}] {shortened(subtask.intent, _INTENT)}"
             if subtask.command:
                 yield (
                     f"{where} {subtask.number} call {subtask.calls}",
