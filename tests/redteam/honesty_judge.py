@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall
-from artoo.loops.fast.facts import Fact, broken_act, floating_tokens
+from artoo.evidence.facts import Fact, broken_act, floating_tokens
 from artoo.ports.evidence import CommandView, FileView, Language, Trial
 
 _REFUSALS = ("denied", "declined", "refused", "rejected by", "not confirmed", "withheld", "blocked")

@@ -12,7 +12,7 @@ from tool_doubles import PlainView
 
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait
 from artoo.contracts.errors import SandboxError
-from artoo.ports.evidence import FileView
+from artoo.ports.evidence import TRIAL_TEXTS, FileView
 from artoo.ports.sandbox import Roots
 from artoo.ports.world import Program, ViewRun
 from artoo.tools.evidence_source import MAX_TEXT_BYTES, EvidenceInView
@@ -139,7 +139,11 @@ async def test_a_forks_evidence_is_of_the_fork(roots: Roots, places: Places) -> 
         str(roots.project / "a.txt"): "",
         str(roots.project / "c.txt"): hashlib.sha256(b"three\n").hexdigest(),
     }
+    assert {Path(path).name: text for path, text in trial.texts.items()} == {"c.txt": "three\n"}
     assert (await source.trial("python", "print(6 * 7)")).view.output == "42\n"
+    left = await source.trial("bash", "printf %300000s > big; for i in {1..30}; do echo $i > n$i; done")
+    assert (len(left.files), len(left.texts)) == (31, TRIAL_TEXTS - 1)
+    assert str(roots.project / "big") in left.files.keys() - left.texts.keys()
     assert await trunk.join(["s"]) == ()
     assert (await EvidenceInView(trunk, places, trunk).file("a.txt")).text == "one\n2\n"
     assert os.listdir(roots.project) == ["a.txt"]  # noqa: PTH208

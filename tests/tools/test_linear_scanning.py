@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from artoo.contracts.execution import ToolCall
-from artoo.loops.fast.grounding import own_words
-from artoo.loops.fast.numerals import numbers_in
-from artoo.loops.fast.tokens import paths_in, tokens_of, words_of
+from artoo.evidence.grounding import own_words
+from artoo.evidence.numerals import numbers_in
+from artoo.evidence.tokens import paths_in, tokens_of, words_of
 from artoo.tools.origins import Origins
 
 _SEEDS = [

@@ -9,7 +9,7 @@ from tool_doubles import MakeToolbox, PlainView, said
 
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait
 from artoo.contracts.execution import CallStatus, FailureClass
-from artoo.loops.fast.failure import failure_class_of
+from artoo.evidence.failure import failure_class_of
 from artoo.ports.sandbox import Limits, Roots
 from artoo.tools.builtin.python import Python
 from artoo.tools.builtin.shell import Shell

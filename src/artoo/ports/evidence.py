@@ -16,6 +16,10 @@ Language = Literal["bash", "python"]
 DIFFERENCE_CHARACTERS = 20_000
 """How much of a difference is shown when the caller has no better bound."""
 
+TRIAL_TEXTS = 20
+TRIAL_CHARACTERS = 200_000
+"""How many of the files that a trial left are read, and how much of them together."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileView:
@@ -49,11 +53,13 @@ class Trial:
 
     `files`: every regular file that it made or changed, as its printable path (the form of `ToolCall.changes`),
     with the sha256 (hex) of what it left there; a file that it deleted has the empty digest. Caches are left out.
-    Empty when the program could not be run (`view.problem` says why).
+    Empty when the program could not be run (`view.problem` says why). `texts`: what stands in those that are text,
+    of the first TRIAL_TEXTS as far as TRIAL_CHARACTERS go.
     """
 
     view: CommandView
     files: Mapping[str, str] = field(default_factory=dict[str, str])
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class EvidenceSource(Protocol):

@@ -21,9 +21,9 @@ LAWS: tuple[Law, ...] = (
         "Never deceive",
         "Report only what tool output shows, including failure.",
         (
-            "artoo.loops.fast.facts: a result that its own records contradict is refused",
-            "artoo.loops.fast.grounding: each number, name and path of an answer stands in what was seen",
-            "artoo.loops.fast.checks: criteria with a check are decided by code",
+            "artoo.evidence.facts: a result that its own records contradict is refused",
+            "artoo.evidence.grounding: each number, name and path of an answer stands in what was seen",
+            "artoo.verdicts.checks: criteria with a check are decided by code",
             "artoo.loops.medium.merging: the merge of several results is grounded in them",
         ),
     ),

@@ -5,13 +5,23 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
-from artoo.contracts.changes import Change
+from artoo.contracts.changes import Change, path_bytes
 from artoo.contracts.errors import ArtooError, ToolError
 from artoo.contracts.execution import CallStatus
-from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, FileView, Language, Trial
+from artoo.ports.evidence import (
+    DIFFERENCE_CHARACTERS,
+    TRIAL_CHARACTERS,
+    TRIAL_TEXTS,
+    CommandView,
+    FileView,
+    Language,
+    Trial,
+)
 from artoo.ports.sandbox import Limits
 from artoo.ports.world import Files, Program, View
 from artoo.tools.commands import PLAIN_LOCALE, bash, meant_changes, outcome_of, python
@@ -90,13 +100,25 @@ class EvidenceInView:
             try:
                 await self.base.drop(self.trial_name)  # what a crash may have left
                 try:
-                    view, changes = await _run(self.base.fork(self.trial_name), wanted)
+                    fork = self.base.fork(self.trial_name)
+                    view, changes = await _run(fork, wanted)
+                    meant = frozenset(meant_changes(changes))
+                    left = {each.path: each.content_sha256 or "" for each in changes if each.path in meant}
+                    return Trial(view, left, await in_thread(self._texts, left, fork.files))
                 finally:
                     await self.base.drop(self.trial_name)
             except (ArtooError, OSError) as error:
                 return Trial(CommandView(exit_code=None, output="", problem=str(error)))
-        meant = frozenset(meant_changes(changes))
-        return Trial(view, {change.path: change.content_sha256 or "" for change in changes if change.path in meant})
+
+    def _texts(self, left: Mapping[str, str], files: Files) -> dict[str, str]:
+        """What stands in the files that a trial left, by their printable paths."""
+        texts, room = dict[str, str](), TRIAL_CHARACTERS
+        for path in islice((path for path, digest in left.items() if digest), TRIAL_TEXTS):
+            text = self._file(os.fsdecode(path_bytes(path)), files).text
+            if text is not None and len(text) <= room:
+                texts[path] = text
+                room -= len(text)
+        return texts
 
     async def difference(self, limit: int = DIFFERENCE_CHARACTERS) -> str:
         """What the view changed, in at most `limit` characters. Never raises."""

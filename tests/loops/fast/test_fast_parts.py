@@ -1,29 +1,22 @@
-"""The pure parts of the fast loop: steps, quotes, verdicts, corrections, and tools in a prompt."""
+"""The pure parts of the fast loop: steps, what a judge is shown, and tools in a prompt."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from artoo.contracts.criteria import Criterion, Mode
-from artoo.contracts.execution import CallStatus, DecidedBy, ExecutionResult, FailureClass, GapPoint, ToolCall
+from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
-from artoo.contracts.roles import Role
 from artoo.llm.reading import read_answer
 from artoo.loops.asking import together
-from artoo.loops.fast import judging
-from artoo.loops.fast.checks import CheckResult
-from artoo.loops.fast.facts import Fact
-from artoo.loops.fast.judgement import JudgedCriterion, claim_of, facts_of, numbered, usable_verdicts
-from artoo.loops.fast.judging import correction_for
+from artoo.loops.fast.judgement import claim_of, facts_of
 from artoo.loops.fast.step import ANSWER, CANNOT, step_contract
 from artoo.loops.tool_text import arguments_for, describe_tools, prohibitions, tool_segments
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.prompts.segments import Segment
+from records import call, result
 
 SHELL = ToolSpec(
     "shell", "run bash", (Parameter("command", "the command"),), 60, body="command", languages=("bash", "sh")
@@ -80,59 +73,7 @@ def test_what_models_write_is_read(text: str, tool: str, words: str) -> None:
     assert (step.tool, step.words) == (tool, words)
 
 
-# --- quotes -----------------------------------------------------------------------------------------------------
-
-ONE = [Criterion(text="c")]
-EVIDENCE = "The sky\n  is   Blue.\nexit 0"
-
-
-@pytest.mark.parametrize(
-    ("quote", "passes"),
-    [
-        ("sky is blue", True),
-        ("'The sky'", True),
-        ("the SKY is blue.", True),
-        ("sky is green", False),
-        ("", False),
-        ("T", False),
-        ("   ", False),
-        ("blue sky", False),
-    ],
-)
-def test_a_pass_needs_a_quote_that_is_there(quote: str, passes: bool) -> None:
-    """Spaces, case and outer quotation marks do not matter; everything else does."""
-    (found,) = usable_verdicts([JudgedCriterion(number=1, quote=quote, verdict="pass")], ONE, EVIDENCE)
-    assert (found.verdict == "pass") is passes
-
-
-def test_a_verdict_that_is_missing_is_no_pass() -> None:
-    """Criteria without verdict, and verdicts without criterion: not met, and ignored."""
-    two = [Criterion(text="a"), Criterion(text="b")]
-    report = [
-        JudgedCriterion(number=2, quote="sky", verdict="pass"),
-        JudgedCriterion(number=7, quote="sky", verdict="pass"),
-    ]
-    assert [each.verdict for each in usable_verdicts(report, two, EVIDENCE)] == ["open", "pass"]
-    assert numbered(two) == "1. a\n2. b"
-
-
-def test_a_fail_needs_no_quote() -> None:
-    """A reader may miss something without pointing at it; its class is kept."""
-    verdict = JudgedCriterion(
-        number=1, verdict="fail", reason="not there", failure_class=FailureClass.ENVIRONMENTAL
-    )
-    (found,) = usable_verdicts([verdict], ONE, EVIDENCE)
-    assert (found.verdict, found.evidence, found.failure_class) == ("fail", "not there", FailureClass.ENVIRONMENTAL)
-
-
-@given(st.text(min_size=1, max_size=40), st.text(max_size=200))
-@settings(deadline=None, max_examples=100)
-def test_no_quote_from_nowhere_passes(quote: str, evidence: str) -> None:
-    """Whatever is quoted, a pass means that its letters are in the evidence, in order."""
-    (found,) = usable_verdicts([JudgedCriterion(number=1, quote=quote, verdict="pass")], ONE, evidence)
-    if found.verdict == "pass":
-        squeezed = "".join(evidence.split()).casefold()
-        assert "".join(quote.split()).casefold().strip("\"'`") in squeezed
+# --- what a judge is shown ---------------------------------------------------------------------------------------
 
 
 def test_a_judge_reads_a_long_output_that_is_its_own_answer_once() -> None:
@@ -166,109 +107,6 @@ def test_a_judge_is_told_that_nothing_changed_and_why_a_call_failed_once() -> No
     assert shown.endswith("Changed by this task: nothing")
     assert shown.count("TypeError: no") == 1
     assert "withheld" in facts_of(result(call(said=said, reason="withheld")), "--- a before")
-
-
-# --- verdicts ---------------------------------------------------------------------------------------------------
-
-
-def call(
-    status: CallStatus = CallStatus.ERROR, said: str = "", reason: str | None = None, tool: str = "shell"
-) -> ToolCall:
-    return ToolCall(
-        tool=tool, identity=(f"{tool}:x",), input="x", status=status, error_output=said, reason=reason, exit_code=1
-    )
-
-
-def result(*calls: ToolCall, status: str = "completed", **more: object) -> ExecutionResult:
-    values = {"subtask_id": "s", "attempt": 1, "status": status, "tool_calls": calls, **more}
-    return ExecutionResult.model_validate(values)
-
-
-@pytest.mark.parametrize(
-    ("of", "failure_class"),
-    [
-        (result(call(said="cat: a: No such file or directory")), FailureClass.ENVIRONMENTAL),
-        (
-            result(call(reason="there is no a.txt; similar names: b.txt", tool="read_file")),
-            FailureClass.ENVIRONMENTAL,
-        ),
-        (result(call(said="Permission denied")), FailureClass.ENVIRONMENTAL),
-        (result(call(CallStatus.TIMEOUT)), FailureClass.ENVIRONMENTAL),
-        (result(infrastructure="timeout"), FailureClass.ENVIRONMENTAL),
-        (
-            result(call(CallStatus.REFUSED, reason="there is no tool 'x'; the tools are: shell")),
-            FailureClass.LOGICAL,
-        ),
-        (result(call(said="syntax error near `)'")), FailureClass.LOGICAL),
-        (result(call(said="bash: foo: command not found")), FailureClass.LOGICAL),
-        (result(call(CallStatus.OK, said="warning: no such file")), FailureClass.LOGICAL),
-        (result(), FailureClass.LOGICAL),
-    ],
-)
-def test_the_class_of_a_failure(of: ExecutionResult, failure_class: FailureClass) -> None:
-    """What the world lacks is environmental, in our own tools' words too; what was done wrongly is logical."""
-    assert judging.class_of_failure(of) is failure_class
-
-
-def test_giving_up_fails_every_criterion() -> None:
-    """All criteria fail with the reason, the class and the identities of the calls that went wrong."""
-    criteria = [Criterion(text="a"), Criterion(text="b", mode=Mode.VERIFIABLE)]
-    bad = call(said="No such file or directory")
-    verdicts = judging.failed_outright(
-        criteria, result(call(CallStatus.OK, tool="glob"), bad, status="failed", output="no")
-    )
-    assert [each.verdict for each in verdicts] == ["fail", "fail"]
-    assert {(each.evidence, each.failure_class, each.identities) for each in verdicts} == {
-        ("no", FailureClass.ENVIRONMENTAL, ("shell:x",))
-    }
-    assert {each.accountable for each in verdicts} == {Role.PLANNER}
-
-
-def test_a_check_decides_alone() -> None:
-    """A passed check has no class and cites nobody; a failed one is the executor's when logical."""
-    good = judging.from_check(ONE[0], CheckResult(True, "seen"))
-    assert (good.verdict, good.failure_class, good.identities, good.decided_by) == (
-        "pass",
-        None,
-        (),
-        DecidedBy.CHECK,
-    )
-    bad = judging.from_check(ONE[0], CheckResult(False, "gone", FailureClass.LOGICAL, ("shell:x",)))
-    assert (bad.verdict, bad.identities, bad.accountable) == ("fail", ("shell:x",), Role.EXECUTOR)
-
-
-def test_failures_are_counted_over_attempts() -> None:
-    """k of N: failures so far of attempts so far, also for a verdict that passes at last."""
-    fails, passes = judging.from_fact(ONE[0], Fact("no")), judging.from_check(ONE[0], CheckResult(True, ""))
-    missed, met = (GapPoint(attempt=1, score=0, unmet_criteria=texts) for texts in ((ONE[0].text,), ()))
-    counted = [
-        judging.counted(verdict, len(before) + 1, before)
-        for verdict, before in ((fails, []), (passes, [missed]), (fails, [missed, met]))
-    ]
-    assert [(each.failed_attempts, each.attempts) for each in counted] == [(1, 1), (1, 2), (2, 3)]
-
-
-# --- corrections ------------------------------------------------------------------------------------------------
-
-
-def test_a_correction_names_the_fact_once() -> None:
-    """What was wrong, each thing once; a fact without the criterion, a judge's or a check's word with it."""
-    fact = Fact("35: in no call's output")
-    verdicts = [*judging.against([Criterion(text="a"), Criterion(text="b")], fact)]
-    signal = correction_for(result(call(CallStatus.OK)), verdicts)
-    assert (signal.what_was_wrong, signal.what_to_do) == ("35: in no call's output", "")
-    assert (signal.failed_criterion, signal.failure_class) == ("a", FailureClass.LOGICAL)
-    missed = judging.from_check(ONE[0], CheckResult(False, "no match"))
-    assert correction_for(result(), [missed], "count with wc").what_was_wrong == "c: no match"
-    assert correction_for(result(), [missed], "count with wc").what_to_do == "count with wc"
-
-
-def test_a_tie_corrects_as_logical() -> None:
-    """As many logical as environmental failures: something can be done differently."""
-    logical = judging.from_fact(ONE[0], Fact("x"))
-    world = logical.model_copy(update={"failure_class": FailureClass.ENVIRONMENTAL})
-    assert correction_for(result(), [logical, world]).failure_class is FailureClass.LOGICAL
-    assert correction_for(result(), [world, world, logical]).failure_class is FailureClass.ENVIRONMENTAL
 
 
 # --- tools in a prompt ------------------------------------------------------------------------------------------
@@ -334,16 +172,3 @@ def test_prohibitions_are_short() -> None:
         tools=("glob",), targets=(("read_file", "a.txt"), ("python", "x = 1\nprint(x)"), ("shell", "x" * 99))
     )
     assert prohibitions(must_not) == "- glob\n- a.txt (with read_file)"
-
-
-@pytest.mark.parametrize("fault", list(FailureClass))
-def test_what_a_check_missed_takes_the_class_of_the_fault_behind_it(fault: FailureClass) -> None:
-    """A check sees that something is missing and not why; only a world that refused makes it environmental."""
-    missed = judging.from_check(Criterion(text="c"), CheckResult(False, "nothing there", FailureClass.LOGICAL))
-    passed = judging.from_check(Criterion(text="c"), CheckResult(True, "there"))
-    fact = Fact("it failed", fault, ("shell:cp",))
-    assert judging.missed_by(missed, fact).failure_class is fault
-    assert judging.missed_by(passed, fact) is passed
-    if fault is FailureClass.ENVIRONMENTAL:
-        assert judging.missed_by(missed, fact).identities == ("shell:cp",)
-        assert judging.missed_by(missed, fact).accountable is Role.PLANNER

@@ -23,8 +23,6 @@ from artoo.contracts.roles import Role
 from artoo.contracts.solution import Directive, ReplanRequest, UnmetCriterion
 from artoo.control.decision import MacroState
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.loops.fast.checks import CheckResult
-from artoo.loops.fast.judging import from_check, left_open
 from artoo.loops.medium.blocking import another_left, still_open, targets_to_block, tools_to_block
 from artoo.loops.medium.endings import unmet_of
 from artoo.loops.medium.fan_in import (
@@ -41,6 +39,8 @@ from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.loops.medium.trajectory import Trajectory, delivered
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.testing import FakeClock
+from artoo.verdicts.checks import CheckResult
+from artoo.verdicts.judging import from_check, left_open
 
 LOGICAL, ENVIRONMENTAL = FailureClass.LOGICAL, FailureClass.ENVIRONMENTAL
 

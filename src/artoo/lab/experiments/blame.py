@@ -12,10 +12,10 @@ from pydantic import BaseModel, Field
 
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus, ToolCall
 from artoo.contracts.shortened import without_middle
+from artoo.evidence.grounding import seen_in, ungrounded
 from artoo.lab.experiment import Claim, Experiment, Finding, Outcome, PublicData, Rows, SizedCell, Table, no_cells
 from artoo.lab.statistics import Estimate, mean_of
 from artoo.lab.world import draw
-from artoo.loops.fast.grounding import seen_in, ungrounded
 
 BUILT, ASIDE = "the half that was looked at", "the half set aside"
 PUBLISHED_STEP, PUBLISHED_AGENT = 0.142, 0.535
@@ -209,7 +209,7 @@ EXPERIMENT = Experiment(
     judge=judge,
     tasks=10_000,
     piece=50,
-    real="`artoo.loops.fast.grounding`, and what a terminal says of how a program ended. The Auditor took no part: "
+    real="`artoo.evidence.grounding`, and what a terminal says of how a program ended. The Auditor took no part: "
     "its rules hold artoo's stream of typed messages, which these traces have not got",
     simulated="nothing; recorded conversations of agents of other frameworks, labelled by people",
     unit="traces",

@@ -14,12 +14,12 @@ from pydantic import BaseModel, Field
 
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus, ExecutionResult, ToolCall
 from artoo.contracts.shortened import without_middle
+from artoo.evidence.facts import broken_act
+from artoo.evidence.grounding import seen_in, ungrounded
+from artoo.evidence.tokens import words_of
 from artoo.lab.experiment import Claim, Experiment, Finding, Outcome, PublicData, Rows, SizedCell, Table, no_cells
 from artoo.lab.statistics import Estimate, auroc, bootstrap, mean
 from artoo.lab.world import draw
-from artoo.loops.fast.facts import broken_act
-from artoo.loops.fast.grounding import seen_in, ungrounded
-from artoo.loops.fast.tokens import words_of
 
 BUILT, ASIDE = "the half that was looked at", "the half set aside"
 _STOP = "###STOP###"
@@ -276,7 +276,7 @@ EXPERIMENT = Experiment(
     judge=judge,
     tasks=10_000,
     piece=100,
-    real="`artoo.loops.fast.facts` (the last act) and `artoo.loops.fast.grounding` (tokens), as R4a uses them",
+    real="`artoo.evidence.facts` (the last act) and `artoo.evidence.grounding` (tokens), as R4a uses them",
     simulated="nothing; recorded conversations of an agent with a simulated customer, judged by tau-bench",
     unit="claimed successes",
     data=PublicData(

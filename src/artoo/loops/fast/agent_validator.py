@@ -22,16 +22,16 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import SubTask
+from artoo.evidence.facts import Fact, broken_act, floating_tokens, own_words_on, rests_on_nothing
 from artoo.loops.asking import Asker
-from artoo.loops.fast import judging
 from artoo.loops.fast.agreement import SecondAuthor, SecondLook, second_way
-from artoo.loops.fast.facts import Fact, broken_act, floating_tokens, own_words_on, rests_on_nothing
 from artoo.loops.fast.judgement import CANNOT, DIFFERENCE_SHOWN, judge
-from artoo.loops.fast.judging import Judged
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.evidence import EvidenceSource
 from artoo.ports.surroundings import SurroundingsSource
+from artoo.verdicts import judging
+from artoo.verdicts.judging import Judged
 
 _TWO_WAYS = (Criterion(text=TWO_WAYS_AGREE, mode=Mode.VERIFIABLE),)
 """What agreement decides where every criterion is decided already."""

@@ -6,20 +6,18 @@ What a quote is worth is decided here for R4a and R4b alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
-
-from pydantic import Field
 
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid
-from artoo.contracts.execution import CriterionVerdict, DecidedBy, ExecutionResult, FailureClass, ToolCall
+from artoo.contracts.execution import ExecutionResult, ToolCall
 from artoo.contracts.plan import SubTask
 from artoo.contracts.shortened import without_middle
 from artoo.loops.asking import Asker
-from artoo.loops.fast.judging import Judged, left_open, no_budget, verdict_on
 from artoo.prompts.segments import Segment
+from artoo.verdicts.judging import Judged, no_budget
+from artoo.verdicts.quotes import JudgedCriterion, numbered, usable_verdicts
 
 FACTS_SHOWN = 24_000
 """Characters of calls and difference that the judge is shown."""
@@ -29,20 +27,9 @@ _INPUT_SHOWN = 1_000
 """Characters of a call's input; of one that the answer rests on a quarter of its share, if that is more."""
 _CLAIM_SHOWN = 6_000
 _REPORT_TOKENS = 800
-_SHORTEST_QUOTE = 2
 
 CANNOT = Criterion(text="What was tried shows that this cannot be done here")
 """What is asked about a result that says it cannot be done."""
-
-
-class JudgedCriterion(Contract):
-    """One numbered criterion as the model judged it."""
-
-    number: int = Field(ge=1)
-    quote: str = ""
-    verdict: Literal["pass", "fail"]
-    failure_class: FailureClass | None = None
-    reason: str = ""
 
 
 class ValidationReport(Contract):
@@ -115,39 +102,3 @@ def _call(number: int, call: ToolCall, share: int) -> str:
     lines += [f"changed: {', '.join(call.changes)}"] if call.changes else []
     lines += [f"withheld: {', '.join(call.dropped)}"] if call.dropped else []
     return "\n".join(lines)
-
-
-def numbered(criteria: Sequence[Criterion]) -> str:
-    """The criteria as the judge sees them, numbered from 1."""
-    return "\n".join(f"{number}. {criterion.text}" for number, criterion in enumerate(criteria, 1))
-
-
-def usable_verdicts(
-    report: Sequence[JudgedCriterion], criteria: Sequence[Criterion], evidence: str
-) -> tuple[CriterionVerdict, ...]:
-    """One verdict a criterion, in their order: what the judge's is worth.
-
-    A pass needs a quote; a fail may be about what is missing, and needs none. A quote that the evidence does not
-    contain is discarded, and the verdict with it: its criterion is open.
-    """
-    text = _folded(evidence)
-    by_number = {judged.number: judged for judged in report}
-    return tuple(_usable(each, by_number.get(number), text) for number, each in enumerate(criteria, 1))
-
-
-def _usable(criterion: Criterion, judged: JudgedCriterion | None, evidence: str) -> CriterionVerdict:
-    if judged is None:
-        return left_open(criterion, "the judge gave no verdict")
-    quote = _folded(judged.quote)
-    if quote and (len(quote) < _SHORTEST_QUOTE or quote not in evidence):
-        return left_open(criterion, "the judge's quote is not in the evidence")
-    if judged.verdict == "fail":
-        why = judged.reason or judged.quote or "judged as not met"
-        return verdict_on(criterion, "fail", why, DecidedBy.JUDGEMENT, judged.failure_class)
-    if not quote:
-        return left_open(criterion, "the judge passed it without a quote")
-    return verdict_on(criterion, "pass", judged.quote, DecidedBy.JUDGEMENT)
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split()).strip("\"'`").casefold()

@@ -10,7 +10,7 @@ from itertools import islice
 
 from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, FailureClass
 from artoo.contracts.solution import Directive, PlanDirective
-from artoo.loops.fast.failure import failure_class_of
+from artoo.evidence.failure import failure_class_of
 
 _WHAT_TO_DO = {
     Directive.BREAK_SYMMETRY: "Nothing has moved. Plan a different approach.",

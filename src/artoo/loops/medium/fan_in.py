@@ -11,8 +11,8 @@ from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.roles import Role
-from artoo.loops.fast.facts import Fact
-from artoo.loops.fast.judging import from_fact
+from artoo.evidence.facts import Fact
+from artoo.verdicts.judging import from_fact
 
 
 @dataclass(slots=True)

@@ -13,12 +13,12 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid
 from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
 from artoo.contracts.shortened import without_middle
+from artoo.evidence.grounding import seen_in, ungrounded
 from artoo.loops.asking import Asker
-from artoo.loops.fast.grounding import seen_in, ungrounded
-from artoo.loops.fast.judgement import JudgedCriterion, numbered, usable_verdicts
-from artoo.loops.fast.judging import left_open, no_budget
 from artoo.loops.medium.fan_in import of_the_whole
 from artoo.prompts.segments import Segment
+from artoo.verdicts.judging import left_open, no_budget
+from artoo.verdicts.quotes import JudgedCriterion, numbered, usable_verdicts
 
 _SHOWN_BYTES = 3
 """Of the window, in bytes a token: the other half is for instructions and the answer."""

@@ -14,9 +14,8 @@ from artoo.contracts.images import AttachedImage
 from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.request import TaskSpec
 from artoo.contracts.solution import Halt, OutcomeSummary, ReplanRequest, StoppedBy
+from artoo.evidence.facts import own_knowledge, own_words_on
 from artoo.loops.asking import Asker
-from artoo.loops.fast.facts import own_knowledge, own_words_on
-from artoo.loops.fast.judging import checked, left_open
 from artoo.loops.medium.fan_in import (
     FanIn,
     concluding,
@@ -32,6 +31,7 @@ from artoo.loops.role import attend, listen
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.evidence import EvidenceSource
+from artoo.verdicts.judging import checked, left_open
 
 _Verdicts = Mapping[str, CriterionVerdict]
 """On criteria of the whole, by their text."""

@@ -21,12 +21,12 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
 from artoo.contracts.findings import OwnValues, Unformed
 from artoo.contracts.solution import FinalResult
+from artoo.evidence.grounding import Seen
+from artoo.evidence.numerals import numbers_in
+from artoo.evidence.tokens import folded
 from artoo.loops.asking import Asker
-from artoo.loops.fast.checks import misfit
-from artoo.loops.fast.grounding import Seen
-from artoo.loops.fast.numerals import numbers_in
-from artoo.loops.fast.tokens import folded
 from artoo.prompts.segments import Segment
+from artoo.verdicts.checks import misfit
 
 Schema = Mapping[str, object]
 

@@ -40,7 +40,6 @@ from artoo.contracts.errors import (
 )
 from artoo.contracts.roles import Role
 from artoo.llm.budget import Budget, BudgetedModel
-from artoo.loops.fast.checks import run_check
 from artoo.ports.bus import Port
 from artoo.ports.model import Tier
 from artoo.runtime.artoo import Artoo
@@ -54,6 +53,7 @@ from artoo.runtime.team.member import Member
 from artoo.runtime.team.minds import Minds
 from artoo.runtime.team.office import Office
 from artoo.runtime.team.reviewing import Reviewer
+from artoo.verdicts.checks import run_check
 
 NO_TASK = ""
 """Records of the team belong to no task of the dual loop: they are on the stream, and in no task's log."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from artoo.loops.fast.numerals import Number, numbers_in, parted, plain_digits
+from artoo.evidence.numerals import Number, numbers_in, parted, plain_digits
 
 Kind = Literal["number", "path", "url", "id", "quote"]
 

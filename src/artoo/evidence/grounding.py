@@ -19,8 +19,8 @@ from functools import cached_property
 from itertools import permutations, product
 
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.loops.fast.numerals import Number, Shown, columns_in, durations_in, numbers_in, plain_digits, written_in
-from artoo.loops.fast.tokens import LONGEST, Token, folded, tokens_of, words_of
+from artoo.evidence.numerals import Number, Shown, columns_in, durations_in, numbers_in, plain_digits, written_in
+from artoo.evidence.tokens import LONGEST, Token, folded, tokens_of, words_of
 
 _SHOWN_LINE = 140
 _REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import__", "globals", "breakpoint"})

@@ -21,10 +21,10 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.roles import Role
-from artoo.loops.fast.checks import CheckResult, run_check
-from artoo.loops.fast.facts import Fact
-from artoo.loops.fast.failure import failure_class_of
+from artoo.evidence.facts import Fact
+from artoo.evidence.failure import failure_class_of
 from artoo.ports.evidence import EvidenceSource
+from artoo.verdicts.checks import CheckResult, run_check
 
 _CORRECTED = 400
 """Characters of a reason, and of a judge's advice, in a correction."""

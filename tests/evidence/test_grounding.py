@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.loops.fast.grounding import own_words, seen_in, ungrounded
-from artoo.loops.fast.tokens import tokens_of
+from artoo.evidence.grounding import own_words, seen_in, ungrounded
+from artoo.evidence.tokens import tokens_of
 
 
 def call(output: str, put_in: str = "look", tool: str = "shell", **more: object) -> ToolCall:

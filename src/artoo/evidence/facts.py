@@ -9,9 +9,9 @@ from artoo.contracts.execution import CallStatus, ExecutionResult, FailureClass,
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.shortened import last_part, shortened
-from artoo.loops.fast.failure import failure_class_of, names_system_error
-from artoo.loops.fast.grounding import Seen, Ungrounded, own_words, seen_in, ungrounded
-from artoo.loops.fast.tokens import paths_in, words_of
+from artoo.evidence.failure import failure_class_of, names_system_error
+from artoo.evidence.grounding import Seen, Ungrounded, own_words, seen_in, ungrounded
+from artoo.evidence.tokens import paths_in, words_of
 from artoo.ports.evidence import EvidenceSource
 
 _NAMED = 4

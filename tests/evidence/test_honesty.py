@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from artoo.loops.fast.facts import Fact
+from artoo.evidence.facts import Fact
 
 HERE = Path(__file__).parent
 CASES: list[dict[str, object]] = [
@@ -22,7 +22,7 @@ Judge = Callable[[Sequence[Mapping[str, object]], str, str, Sequence[int]], Fact
 
 @cache
 def _judge() -> Judge:
-    path = HERE.parents[1] / "redteam" / "honesty_judge.py"
+    path = HERE.parent / "redteam" / "honesty_judge.py"
     spec = importlib.util.spec_from_file_location("honesty_judge", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

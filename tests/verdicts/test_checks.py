@@ -16,8 +16,8 @@ from artoo.contracts.criteria import (
     ToolSucceeded,
 )
 from artoo.contracts.execution import CallStatus, FailureClass, ToolCall
-from artoo.loops.fast.checks import CheckResult, run_check
 from artoo.ports.evidence import CommandView, FileView, Language, Trial
+from artoo.verdicts.checks import CheckResult, run_check
 
 
 @dataclass

@@ -19,7 +19,7 @@ from artoo.contracts.criteria import (
 )
 from artoo.contracts.execution import CallStatus, FailureClass, ToolCall
 from artoo.contracts.findings import Found, Reason
-from artoo.loops.fast.failure import failure_class, failure_class_of
+from artoo.evidence.failure import failure_class, failure_class_of
 
 if TYPE_CHECKING:
     from artoo.ports.evidence import EvidenceSource
@@ -147,7 +147,7 @@ def _fits(value: object, schema: dict[str, object]) -> CheckResult:
     from jsonschema.exceptions import SchemaError, ValidationError
     from referencing.exceptions import Unresolvable
 
-    from artoo.loops.fast.json_schema import PatternProblem, validate
+    from artoo.verdicts.json_schema import PatternProblem, validate
 
     try:
         validate(value, schema)

@@ -1,0 +1,51 @@
+"""Likeness: whether two answers, reached in two ways, say the same. Tokens are compared; no word is understood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from artoo.evidence.numerals import Number, Shown, numbers_in
+from artoo.evidence.tokens import words_of
+
+_LONGEST_MARK = 3
+"""How many times more tokens one answer may have than the other; two more are always allowed."""
+
+
+def same_answer(one: str, other: str, request: str = "") -> bool:
+    """Whether two answers give the same numbers and names; one may say a little more around them.
+
+    Words of the request are labels. Two zeros, and two answers without anything in them, confirm nothing: so do two
+    ways that both went wrong.
+    """
+    numbers = [_numbers(text) for text in (one, other)]
+    names = [
+        set(words_of(text)) - set(words_of(request)) - {word for number in found for word in words_of(number.text)}
+        for text, found in zip((one, other), numbers, strict=True)
+    ]
+    nested = names[0] <= names[1] or names[1] <= names[0]
+    if all(numbers):
+        zero = all(each.is_zero for found in numbers for each in found)
+        return _covers(*numbers) and not zero and (nested or not all(names))
+    return all(names) and _near(*map(len, names)) and nested
+
+
+def _numbers(text: str) -> list[Number]:
+    found: list[Number] = []
+    for number in numbers_in(text):
+        if not any(number.values == known.values for known in found):
+            found.append(number)
+    return found
+
+
+def _covers(one: Sequence[Number], other: Sequence[Number]) -> bool:
+    """Whether every number of the shorter answer is in the longer one, which says not much more."""
+    shorter, longer = sorted((one, other), key=len)
+    return _near(len(one), len(other)) and all(any(_same(a, b) for b in longer) for a in shorter)
+
+
+def _same(one: Number, other: Number) -> bool:
+    return Shown((one,)).has(other) or Shown((other,)).has(one)
+
+
+def _near(one: int, other: int) -> bool:
+    return max(one, other) <= _LONGEST_MARK * min(one, other) + 2

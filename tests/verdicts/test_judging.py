@@ -1,0 +1,116 @@
+"""Verdicts, who answers for them, and the correction that follows."""
+
+from __future__ import annotations
+
+import pytest
+
+from artoo.contracts.criteria import Criterion, Mode
+from artoo.contracts.execution import CallStatus, DecidedBy, ExecutionResult, FailureClass, GapPoint
+from artoo.contracts.roles import Role
+from artoo.evidence.facts import Fact
+from artoo.verdicts import judging
+from artoo.verdicts.checks import CheckResult
+from artoo.verdicts.judging import correction_for
+from records import call, result
+
+ONE = [Criterion(text="c")]
+
+
+@pytest.mark.parametrize(
+    ("of", "failure_class"),
+    [
+        (result(call(said="cat: a: No such file or directory")), FailureClass.ENVIRONMENTAL),
+        (
+            result(call(reason="there is no a.txt; similar names: b.txt", tool="read_file")),
+            FailureClass.ENVIRONMENTAL,
+        ),
+        (result(call(said="Permission denied")), FailureClass.ENVIRONMENTAL),
+        (result(call(CallStatus.TIMEOUT)), FailureClass.ENVIRONMENTAL),
+        (result(infrastructure="timeout"), FailureClass.ENVIRONMENTAL),
+        (
+            result(call(CallStatus.REFUSED, reason="there is no tool 'x'; the tools are: shell")),
+            FailureClass.LOGICAL,
+        ),
+        (result(call(said="syntax error near `)'")), FailureClass.LOGICAL),
+        (result(call(said="bash: foo: command not found")), FailureClass.LOGICAL),
+        (result(call(CallStatus.OK, said="warning: no such file")), FailureClass.LOGICAL),
+        (result(), FailureClass.LOGICAL),
+    ],
+)
+def test_the_class_of_a_failure(of: ExecutionResult, failure_class: FailureClass) -> None:
+    """What the world lacks is environmental, in our own tools' words too; what was done wrongly is logical."""
+    assert judging.class_of_failure(of) is failure_class
+
+
+def test_giving_up_fails_every_criterion() -> None:
+    """All criteria fail with the reason, the class and the identities of the calls that went wrong."""
+    criteria = [Criterion(text="a"), Criterion(text="b", mode=Mode.VERIFIABLE)]
+    bad = call(said="No such file or directory")
+    verdicts = judging.failed_outright(
+        criteria, result(call(CallStatus.OK, tool="glob"), bad, status="failed", output="no")
+    )
+    assert [each.verdict for each in verdicts] == ["fail", "fail"]
+    assert {(each.evidence, each.failure_class, each.identities) for each in verdicts} == {
+        ("no", FailureClass.ENVIRONMENTAL, ("shell:x",))
+    }
+    assert {each.accountable for each in verdicts} == {Role.PLANNER}
+
+
+def test_a_check_decides_alone() -> None:
+    """A passed check has no class and cites nobody; a failed one is the executor's when logical."""
+    good = judging.from_check(ONE[0], CheckResult(True, "seen"))
+    assert (good.verdict, good.failure_class, good.identities, good.decided_by) == (
+        "pass",
+        None,
+        (),
+        DecidedBy.CHECK,
+    )
+    bad = judging.from_check(ONE[0], CheckResult(False, "gone", FailureClass.LOGICAL, ("shell:x",)))
+    assert (bad.verdict, bad.identities, bad.accountable) == ("fail", ("shell:x",), Role.EXECUTOR)
+
+
+def test_failures_are_counted_over_attempts() -> None:
+    """k of N: failures so far of attempts so far, also for a verdict that passes at last."""
+    fails, passes = judging.from_fact(ONE[0], Fact("no")), judging.from_check(ONE[0], CheckResult(True, ""))
+    missed, met = (GapPoint(attempt=1, score=0, unmet_criteria=texts) for texts in ((ONE[0].text,), ()))
+    counted = [
+        judging.counted(verdict, len(before) + 1, before)
+        for verdict, before in ((fails, []), (passes, [missed]), (fails, [missed, met]))
+    ]
+    assert [(each.failed_attempts, each.attempts) for each in counted] == [(1, 1), (1, 2), (2, 3)]
+
+
+@pytest.mark.parametrize("fault", list(FailureClass))
+def test_what_a_check_missed_takes_the_class_of_the_fault_behind_it(fault: FailureClass) -> None:
+    """A check sees that something is missing and not why; only a world that refused makes it environmental."""
+    missed = judging.from_check(Criterion(text="c"), CheckResult(False, "nothing there", FailureClass.LOGICAL))
+    passed = judging.from_check(Criterion(text="c"), CheckResult(True, "there"))
+    fact = Fact("it failed", fault, ("shell:cp",))
+    assert judging.missed_by(missed, fact).failure_class is fault
+    assert judging.missed_by(passed, fact) is passed
+    if fault is FailureClass.ENVIRONMENTAL:
+        assert judging.missed_by(missed, fact).identities == ("shell:cp",)
+        assert judging.missed_by(missed, fact).accountable is Role.PLANNER
+
+
+# --- corrections ------------------------------------------------------------------------------------------------
+
+
+def test_a_correction_names_the_fact_once() -> None:
+    """What was wrong, each thing once; a fact without the criterion, a judge's or a check's word with it."""
+    fact = Fact("35: in no call's output")
+    verdicts = [*judging.against([Criterion(text="a"), Criterion(text="b")], fact)]
+    signal = correction_for(result(call(CallStatus.OK)), verdicts)
+    assert (signal.what_was_wrong, signal.what_to_do) == ("35: in no call's output", "")
+    assert (signal.failed_criterion, signal.failure_class) == ("a", FailureClass.LOGICAL)
+    missed = judging.from_check(ONE[0], CheckResult(False, "no match"))
+    assert correction_for(result(), [missed], "count with wc").what_was_wrong == "c: no match"
+    assert correction_for(result(), [missed], "count with wc").what_to_do == "count with wc"
+
+
+def test_a_tie_corrects_as_logical() -> None:
+    """As many logical as environmental failures: something can be done differently."""
+    logical = judging.from_fact(ONE[0], Fact("x"))
+    world = logical.model_copy(update={"failure_class": FailureClass.ENVIRONMENTAL})
+    assert correction_for(result(), [logical, world]).failure_class is FailureClass.LOGICAL
+    assert correction_for(result(), [world, world, logical]).failure_class is FailureClass.ENVIRONMENTAL
