@@ -139,17 +139,47 @@ def test_what_git_cannot_give_back_is_history(world: World, script: str) -> None
     assert not found.silent
 
 
-@pytest.mark.parametrize("end", ["echo both > f1; git commit -qam both", "git merge --abort"])
-def test_the_end_of_a_merge_needs_consent_as_what_it_is(world: World, end: str) -> None:
-    """What goes can run nothing: it is history, and nothing of git is said to go on with it."""
+@pytest.fixture
+def merging(world: World) -> World:
+    """A merge of `other` is under way, with a conflict in f1."""
     run(world.project, "git stash -q -u; git checkout -qb other main~3; echo o > f1; git commit -qam o")
     run(world.project, "git checkout -q main; echo m > f1; git commit -qam m; git merge -q other || true")
     assert (world.project / ".git/MERGE_HEAD").exists()
-    found = after(world, end)
-    assert {reason.partition(":")[0] for reason in history(found)} == {
-        "it ends an operation of git that was under way"
+    return world
+
+
+@pytest.mark.parametrize(
+    "end", ["echo both > f1; git commit -qam both", "git checkout -q --ours f1; git commit -qam ours"]
+)
+def test_a_merge_that_is_committed_is_silent(merging: World, end: str) -> None:
+    """The commit has as its parents what was being merged: nothing of git's is lost, only f1 is a question."""
+    found = after(merging, end)
+    assert history(found) == set()
+    inside = [one for one in found.classes if "/project/.git/" in one.path]
+    assert {one.change_class for one in inside} <= {ChangeClass.SILENT}, inside
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "git merge --abort",
+        "rm .git/MERGE_*",
+        "rm .git/MERGE_HEAD; echo x > f1; git commit -qam lone",
+    ],
+)
+def test_a_merge_that_is_given_up_needs_consent_as_what_it_is(merging: World, end: str) -> None:
+    """What goes can run nothing: it is history, and nothing of git is said to go on with it."""
+    found = after(merging, end)
+    assert "it ends an operation of git that was under way" in {
+        reason.partition(":")[0] for reason in history(found)
     }
     assert not [one for one in found.classes if one.change_class is ChangeClass.PERSISTENCE]
+
+
+def test_an_autostash_of_a_merge_is_not_dropped_unasked(merging: World) -> None:
+    """It may be the only place in which somebody's changes are."""
+    run(merging.project, "git rev-parse HEAD > .git/MERGE_AUTOSTASH")
+    assert history(after(merging, "echo both > f1; git commit -qam both; rm -f .git/MERGE_AUTOSTASH"))
 
 
 LOSSES = [

@@ -50,7 +50,7 @@ class Lost:
     """What a repository loses: `tips` are objects that nothing would name any more, still to be had.
 
     `staged`: what is wrong with the index. `names`: those that are moved, and not forward, or removed; `commits`:
-    how many have no name any more.
+    how many have no name any more. `merged`: a merge that was under way has become a commit.
     """
 
     reasons: tuple[str, ...] = ()
@@ -58,6 +58,7 @@ class Lost:
     staged: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     commits: int = 0
+    merged: bool = False
 
     def rewrites(self, repository: Path) -> Rewritten | None:
         """What of it is counted; None when nothing is."""
@@ -173,6 +174,9 @@ _ENDED = {
     Part.LOCK: Verdict(ChangeClass.HISTORY, "it takes a lock of git away: another git may be at work"),
 }
 
+_OF_A_MERGE = ("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE")
+"""What git keeps until a merge is committed: the commit has it then, as its parents and its message."""
+
 
 def _of_known_one(one: Effect, inner: str, lost: Lost, rewrites: Rewritten | None) -> Verdict | None:
     """None: the path is judged like any other."""
@@ -187,6 +191,8 @@ def _of_known_one(one: Effect, inner: str, lost: Lost, rewrites: Rewritten | Non
     if not _plain(one, inner):
         return _strange(one)
     if part in _UNDER_WAY:
+        if lost.merged and inner in _OF_A_MERGE and one.after is None:
+            return SILENT
         return (_UNDER_WAY | _ENDED if one.after is None else _UNDER_WAY)[part]
     if part in (Part.STATE, Part.INDEX):
         why = "; ".join(lost.reasons if part is Part.STATE else (*lost.staged, *lost.reasons))
@@ -227,6 +233,7 @@ def _lost(repository: Path, members: Sequence[Effect], before: Files, after: Fil
             found = _compared(was, will_be, removed=removed)
             unsound = tuple(_unsound(repository, touched, will_be, after))
             staged = _staged(repository, touched, (was, will_be), (before, after))
+            merged = _is_merged(repository, will_be, before, after)
     except (CannotJudge, OSError) as error:
         return Lost((*doubts, f"git cannot judge what would be lost ({error})"))
     return replace(
@@ -234,7 +241,19 @@ def _lost(repository: Path, members: Sequence[Effect], before: Files, after: Fil
         reasons=(*doubts, *unsound, *found.reasons),
         tips=(*found.tips, *staged.tips),
         staged=staged.reasons,
+        merged=merged,
     )
+
+
+def _is_merged(repository: Path, will_be: Shadow, before: Files, after: Files) -> bool:
+    """Whether the commits that were being merged are all behind HEAD now, and nothing is being merged any more."""
+    place = before.at(repository / "MERGE_HEAD")
+    content = read_file(place) if place is not None else None
+    merging = content.decode("ascii", "replace").split() if content is not None else []
+    if not merging or after.at(repository / "MERGE_HEAD") is not None:
+        return False
+    head = will_be.refs().get("HEAD", "")
+    return bool(head) and all(_OBJECT.fullmatch(oid) and will_be.follows(oid, head) for oid in merging)
 
 
 def _staged(
@@ -274,6 +293,7 @@ def _unsound(
         yield "what git would believe about its packs cannot be checked"
 
 
+_OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LOOSE = re.compile(r"objects/[0-9a-f]{2}/[0-9a-f]{38,62}")
 _BELIEVED = re.compile(r"objects/pack/(.*\.(bitmap|promisor)|multi-pack-index.*)")
 
