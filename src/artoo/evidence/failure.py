@@ -12,18 +12,9 @@ from functools import cache
 
 from artoo.contracts.execution import CallStatus, FailureClass, ToolCall
 
-_USAGE = (
-    "EINVAL",
-    "ENOTTY",
-    "EDOM",
-    "ERANGE",
-    "EBADF",
-    "EFAULT",
-    "ENOEXEC",
-    "ENOSYS",
-    "EISDIR",
-    "ENOTDIR",
-    "EEXIST",
+_USAGE = frozenset(
+    (errno.EINVAL, errno.ENOTTY, errno.EDOM, errno.ERANGE, errno.EBADF, errno.EFAULT)
+    + (errno.ENOEXEC, errno.ENOSYS, errno.EISDIR, errno.ENOTDIR, errno.EEXIST)
 )
 """Errors that say that a call was made wrongly; all others say something of the world."""
 
@@ -33,7 +24,7 @@ _OWN_ABSENCE = "there is no "
 
 @cache
 def _system_texts() -> tuple[str, ...]:
-    codes = (code for code, name in errno.errorcode.items() if name not in _USAGE)
+    codes = errno.errorcode.keys() - _USAGE
     return (*(os.strerror(code).casefold() for code in codes), "name or service not known", "filenotfounderror")
 
 

@@ -15,11 +15,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import permutations, product
 
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.evidence.numerals import Number, Shown, columns_in, durations_in, numbers_in, plain_digits, written_in
+from artoo.evidence.times import times_worked_out
 from artoo.evidence.tokens import LONGEST, Token, folded, tokens_of, words_of
 
 _SHOWN_LINE = 140
@@ -31,6 +32,9 @@ _FILLING = re.compile(r"-?\w[\w.]*(?:\s+\w[\w.]*)*")
 """Words or a number between the signs of a line, as far as they reach."""
 _MOST_LINES = 4_000
 _MOST_ADDED = 8
+_STEPS = 2
+_UNITS = tuple(map(Decimal, (60, 3_600, 24)))
+"""Of time, by which durations are said in others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ class Seen:
     @cached_property
     def numbers(self) -> Shown:
         """Every number in it."""
-        readers = (numbers_in, written_in, durations_in)
+        readers = (partial(numbers_in, rows=True), written_in, durations_in)
         read = (number for text in self.texts for reader in readers for number in reader(text))
         return Shown((*read, *self.columns))
 
@@ -135,7 +139,8 @@ def _shown(call: ToolCall) -> str:
 def _counts(call: ToolCall) -> Iterable[int]:
     """How many lines there are (with or without a heading), lines of one form, results, and changed files."""
     lines = sum(bool(line.strip()) for line in call.output.splitlines())
-    yield from (lines, max(0, lines - 1), len(call.changes))
+    yield lines
+    yield from filter(None, (lines - 1, len(call.changes)))  # that there is none, nobody has counted
     yield from _like_lines(call.output)
     if call.result_count is not None:
         yield call.result_count
@@ -155,32 +160,44 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:
     first = {token.text: token for token in reversed(tokens_of(answer))}
     missing = [token for token in first.values() if not _stands(token, answer, seen)]
     if any(token.number is not None for token in missing):
-        said = (number for number in numbers_in(answer[:LONGEST]) if _number_stands(number, answer, seen))
-        follows = _worked_out(list(said), seen)
-        missing = [token for token in missing if token.number is None or not follows.equals(token.number)]
+        missing = _left_over(missing, answer[:LONGEST], seen)
     return tuple(
         Ungrounded(token, _nearest(token, answer, seen)) for token in sorted(missing, key=lambda token: token.start)
     )
 
 
-def _worked_out(said: Sequence[Number], seen: Seen) -> Shown:
+def _left_over(missing: Sequence[Token], answer: str, seen: Seen) -> list[Token]:
+    """Those that do not follow either from what is stated beside them, or from what follows from that."""
+    left, stated = list(missing), [each for each in numbers_in(answer) if _number_stands(each, answer, seen)]
+    for _ in range(_STEPS):
+        follows = _worked_out(stated, answer, seen)
+        found = [token.number for token in left if token.number is not None and follows.equals(token.number)]
+        left = [token for token in left if token.number not in found]
+        stated += found
+    return left
+
+
+def _worked_out(said: Sequence[Number], answer: str, seen: Seen) -> Shown:
     """What follows from grounded numbers that the answer has beside it, in its words or its code.
 
-    Sums, differences, products and ratios of two of them, the sum of all; a sum or difference with one of the few
-    numbers that were shown. Only of few: from many, everything follows.
+    Sums, differences, products, ratios and rates of change of two of them, the sum of all; a sum or difference with
+    one of the few numbers that were shown; times of day and of other units. Only of few: from many, all follows.
     """
     stated = _few(said)
     shown = _few([number for text in seen.texts[: seen.outputs] for number in numbers_in(text)])
     found = {sum(stated, Decimal(0))} if len(stated) > 1 else set[Decimal]()
     for one, other in permutations(stated, 2):
-        found |= {one + other, one - other, one * other, one / other}
+        found |= {one + other, one - other, one * other, one / other, one / other - 1, one + one * other}
     pairs = ((one, other) for one, other in product(stated, shown) if one != other)
     found.update(result for one, other in pairs for result in (one + other, other - one))
+    found.update(result for one in (*stated, *shown) for unit in _UNITS for result in (one * unit, one / unit))
+    found.update(times_worked_out(answer, "\n".join(seen.texts)))
     return Shown(Number(0, 0, "", (value,)) for value in found)
 
 
 def _few(numbers: Sequence[Number]) -> list[Decimal]:
-    values = dict.fromkeys(number.values[0] for number in numbers if number.values and not number.is_zero)
+    told = (number for number in numbers if number.values and not number.is_zero)
+    values = dict.fromkeys(value for number in told for value in (number.values[0], *number.share))
     return list(values) if len(values) <= _MOST_ADDED else []
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from functools import cache
+from itertools import islice, product
 
 _LONGEST = 24
 """Digits of a literal beyond which it is no quantity."""
@@ -35,6 +36,9 @@ _NUMBER = re.compile(
 _DURATION = re.compile(r"(?<!\w)(?:(\d+)h)?(\d+)m(\d+(?:\.\d+)?)s(?!\w)")
 """As `time` prints one."""
 _SEPARATOR = re.compile(r"\D")
+_APART = re.compile(r"[ ,]")
+_IN_ROW = re.compile(r"\d[-/:]")
+"""What comes before a numeral that belongs to a date, a time or a range: thousands do not begin there."""
 _POINT = re.compile(r"[.,]")
 _POWERS = {letter: power for power, letter in enumerate("KMGTPE", 1)}
 _MYRIAD = 10_000
@@ -67,6 +71,11 @@ class Number:
     unscaled: tuple[Decimal, ...] = ()
 
     @property
+    def share(self) -> tuple[Decimal, ...]:
+        """What a percentage is of one."""
+        return self.values[-1:] if self.text.endswith("%") else ()
+
+    @property
     def is_zero(self) -> bool:
         """Whether it says nothing but zero."""
         return bool(self.values) and not any(self.values)
@@ -95,30 +104,68 @@ def _bar(character: str) -> str:
     return "|" if unicodedata.category(character) == "Lo" else character
 
 
-def numbers_in(text: str) -> Iterator[Number]:
-    """Every numeral of the text, in order."""
+def numbers_in(text: str, *, rows: bool = False) -> Iterator[Number]:
+    """Every numeral of the text, in order.
+
+    `rows`: what a comma or a blank may set apart (1,4.50,2) by itself as well: in what was shown nobody can tell a
+    row from the mark of thousands.
+    """
     plain = plain_digits(text)
-    for found, _ in zip(_NUMBER.finditer(parted(plain)), range(_MOST), strict=False):
-        digits = found["digits"]
-        if len(digits) > _LONGEST:
+    yield from islice(_composed_numbers(_every_number(plain, rows=rows)), _MOST)
+
+
+def _composed_numbers(numbers: Iterable[Number]) -> Iterator[Number]:
+    """The same; what follows a scale that is written as a sign, without a blank, is the rest of one number."""
+    before: Number | None = None
+    for number in numbers:
+        if before is not None and before.unscaled and before.end == number.start and number.values:
+            values = tuple(one + other for one, other in product(before.values, number.values))
+            before = replace(number, start=before.start, text=before.text + number.text, values=values, parts=())
             continue
-        values, end = tuple(_readings(digits, found["exponent"] or "")), found.end()
-        sizes = unscaled = tuple[Decimal, ...]()
-        prefix = found["prefix"] or found["bare"]
-        if prefix:
-            sizes = tuple(_in_bytes(values, prefix))
-        elif found["bytes"]:
-            sizes = values
-        elif found["percent"]:
-            values = (*values, *(value.scaleb(-2) for value in values))
-        elif not plain.isascii():
-            scale, end = _scale_at(plain, end)
-            if scale > 1:
-                unscaled, values = values, tuple(value * scale for value in values)
-        pieces = tuple(_SEPARATOR.split(digits))
-        row = bool(pieces[1:]) and (not values or " " in digits)
-        said = plain[found.start() : end].strip()
-        yield Number(found.start(), end, said, values, sizes, pieces if row else (), unscaled)
+        if before is not None:
+            yield before
+        before = number
+    if before is not None:
+        yield before
+
+
+def _every_number(plain: str, *, rows: bool) -> Iterator[Number]:
+    for found in _NUMBER.finditer(parted(plain)):
+        digits, start = found["digits"], found.start()
+        pieces = _APART.split(digits)
+        whole = len(pieces) == 1 or (
+            len(digits) <= _LONGEST and not _IN_ROW.search(plain, max(0, start - 2), start)
+        )
+        if whole:
+            yield from _number(plain, found, start, digits)
+        for piece in pieces if rows or not whole else ():
+            last = start + len(piece) == found.end("digits")
+            yield from _number(plain, found if last else None, start, piece) if len(pieces) > 1 else ()
+            start += len(piece) + 1
+
+
+def _number(plain: str, units: re.Match[str] | None, start: int, digits: str) -> Iterator[Number]:
+    """What stands at this place, with the `units` behind it; nothing where it is too long for a quantity."""
+    if len(digits) > _LONGEST:
+        return
+    unit = units.groupdict() if units is not None else dict[str, str | None]()
+    end = units.end() if units is not None else start + len(digits)
+    values = tuple(_readings(digits, unit.get("exponent") or ""))
+    sizes = unscaled = tuple[Decimal, ...]()
+    prefix = unit.get("prefix") or unit.get("bare")
+    if prefix:
+        sizes = tuple(_in_bytes(values, prefix))
+    elif unit.get("bytes"):
+        sizes = values
+    elif unit.get("percent"):
+        values = (*values, *(value.scaleb(-2) for value in values))
+    elif units is not None and not plain.isascii():
+        scale, end = _scale_at(plain, end)
+        if scale > 1:
+            unscaled, values = values, tuple(value * scale for value in values)
+    parts = tuple(_SEPARATOR.split(digits))
+    row = bool(parts[1:]) and (not values or " " in digits)
+    yield Number(start, end, plain[start:end].strip(), values, sizes, parts if row else (), unscaled)
 
 
 def columns_in(output: str, command: str) -> Iterator[Number]:
@@ -189,7 +236,8 @@ def _readings(digits: str, exponent: str) -> Iterator[Decimal]:
     if points and commas:
         decimal = max(".,", key=bare.rfind)
         thousands = "," if decimal == "." else "."
-        if bare.count(decimal) == 1:
+        whole, _, part = bare.partition(decimal)
+        if decimal not in part and _grouped(whole.split(thousands)):
             yield from _value(bare.replace(thousands, "").replace(decimal, "."), exponent)
         return
     if points + commas == 1:
@@ -230,17 +278,16 @@ class Shown:
         self._rounded: dict[tuple[int, int, Decimal], frozenset[Decimal]] = {}
 
     def equals(self, said: Number) -> bool:
-        """Whether it is one of these values, perhaps rounded."""
-        return self._equal(self._values, said.values)
+        """Whether it is one of these values, perhaps rounded to its decimals, and never to its zeros."""
+        return any(value in self._at(self._values, _exponent(value)) for value in said.values)
 
     def has(self, said: Number) -> bool:
         """Whether it was shown, after formatting, rounding, percent, scale and units of size."""
         if said.sizes:
             return self._equal(self._sizes, said.sizes) or self._equal(self._plain, (*said.sizes, *said.values))
-        if said.unscaled:
-            return self._equal(self._values, said.values) or self._equal(self._plain, said.unscaled)
         return (
             self._equal(self._values, said.values)
+            or self._equal(self._plain, said.unscaled)
             or self._equal(self._sizes, said.values)
             or any(self._scaled(value) for value in said.values)
         )
