@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from scenario import Script, World, moves, plan, shell, subtask
+from scenario import Json, Script, World, moves, plan, replan, says, shell, subtask
 
 from artoo.contracts.confirmation import ConfirmationRequest
-from artoo.contracts.solution import StoppedBy
+from artoo.contracts.execution import CorrectionSignal
+from artoo.contracts.memory import MemoryWritten
+from artoo.contracts.solution import PlanDirective, StoppedBy
 from artoo.testing import Asked, Reply
 
 
@@ -83,3 +85,39 @@ async def test_what_only_a_model_is_told_is_not_shown(world: World) -> None:
     assert ended.result.stopped_by is StoppedBy.REFUSED_BY_USER
     assert "report it" not in ended.told
     assert "network example.com:443" in ended.told
+
+
+async def test_a_check_that_cannot_run_blames_nobody_and_is_replaced(world: World) -> None:
+    """The executor is told once, no tool is taken away for it, and R2 may write another check at once."""
+    lint: Json = {"text": "linted", "check": {"check": "command_succeeds", "command": "no-such-linter a.txt"}}
+    filled = {"check": "command_succeeds", "command": "test -s a.txt"}
+    amend = {"criterion": "linted", "check": filled, "reason": "there is no such linter here"}
+    script = {
+        "Plan": [plan(subtask("make it", lint, tool="shell")), {**replan(subtask("look at it")), "amend": [amend]}],
+        "ExecutorStep": [shell("echo hi > a.txt; echo made"), shell("ls a.txt"), shell("cat a.txt")],
+    }
+    ended = await world.play("Make a.txt and lint it.", script)
+    assert (ended.directive, len(ended.all(CorrectionSignal))) == ("accept", 1)
+    directive = ended.one(PlanDirective)
+    assert (directive.blocked_tools, directive.failure_class) == ((), "environmental")
+    assert [verdict.blameless for verdict in ended.verdicts] == [True, False]
+    assert [each.reason for each in ended.result.amended] == ["there is no such linter here"]
+
+
+async def test_an_answer_with_a_figure_from_nowhere_takes_no_tool_away(world: World) -> None:
+    """Its words are refused; the program that it ran did what it should, and later rounds and tasks may use it."""
+    world.file("a.txt", "one\ntwo\n")
+    script = {
+        "Plan": [plan(subtask("count")), replan(subtask("count again"))],
+        "ExecutorStep": [
+            shell("wc -l < a.txt", final=False),
+            says("7 lines", 1),
+            says("8 lines", 1),
+            shell("wc -l < a.txt"),
+        ],
+    }
+    ended = await world.play("How many lines has a.txt?", script)
+    assert ended.result.output == "2"
+    directive = ended.one(PlanDirective)
+    assert (directive.blocked_tools, directive.blocked_targets) == ((), ())
+    assert not [written for written in ended.all(MemoryWritten) if written.sigma < 0]

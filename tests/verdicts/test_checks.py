@@ -139,9 +139,10 @@ async def test_files(view: FileView, exists: bool, matches: bool, why: FailureCl
         (CommandView(1, "assertion failed"), False, FailureClass.LOGICAL),
         (CommandView(1, "x: No such file or directory"), False, FailureClass.ENVIRONMENTAL),
         (CommandView(None, "", "timed out"), False, FailureClass.ENVIRONMENTAL),
+        (CommandView(127, "bash: lint: command not found"), False, FailureClass.ENVIRONMENTAL),
     ],
 )
 async def test_command_succeeds(view: CommandView, passed: bool, why: FailureClass | None) -> None:
-    """The exit code decides; a command that did not end by itself is the world's fault."""
+    """The exit code decides; one that did not end by itself, or cannot run, is the world's fault."""
     result = await check(CommandSucceeds(command="c"), source=Source(commands={"c": view}))
     assert (result.passed, result.failure_class) == (passed, why)

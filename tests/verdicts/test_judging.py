@@ -6,6 +6,7 @@ import pytest
 
 from artoo.contracts.criteria import Criterion, Mode
 from artoo.contracts.execution import CallStatus, DecidedBy, ExecutionResult, FailureClass, GapPoint
+from artoo.contracts.findings import BLAMES_NOBODY, Found, Reason
 from artoo.contracts.roles import Role
 from artoo.evidence.facts import Fact
 from artoo.verdicts import judging
@@ -91,6 +92,15 @@ def test_what_a_check_missed_takes_the_class_of_the_fault_behind_it(fault: Failu
     if fault is FailureClass.ENVIRONMENTAL:
         assert judging.missed_by(missed, fact).identities == ("shell:cp",)
         assert judging.missed_by(missed, fact).accountable is Role.PLANNER
+
+
+@pytest.mark.parametrize("found", list(Found))
+def test_what_stands_against_words_or_checks_blames_no_tool(found: Found) -> None:
+    """An answer's tokens and a check that cannot be used are nobody's fault; all else cites what it cites."""
+    fact = Fact(Reason(found=found), identities=("shell:x",))
+    (verdict,) = judging.against(ONE, fact)
+    assert verdict.blameless is (found in BLAMES_NOBODY)
+    assert verdict.identities == (() if verdict.blameless else ("shell:x",))
 
 
 # --- corrections ------------------------------------------------------------------------------------------------

@@ -47,6 +47,15 @@ class Found(StrEnum):
     CONFLICT = "conflict"
 
 
+BLAMES_NOBODY = frozenset(
+    (
+        *(Found.NOWHERE, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER),
+        *(Found.NO_VERDICT, Found.BAD_PATTERN, Found.BAD_SCHEMA),
+    )
+)
+"""What stands against the words of an answer, or against a check itself, speaks against no tool that was used."""
+
+
 _ENGLISH: dict[Found, str] = {
     Found.NOT_CALLED: "no call of {subject} was made",
     Found.CALL_ENDED: "{subject}: {said}",
@@ -121,6 +130,13 @@ class Unjudged(Contract):
     said: str
 
 
+class Unread(Contract):
+    """Checks decided every criterion, and none of them reads the answer's own words. `checks`: what they decided."""
+
+    fact: Literal["unread"] = "unread"
+    checks: tuple[str, ...]
+
+
 class FailedLast(Contract):
     """The last command of a part that stands ended badly."""
 
@@ -162,7 +178,7 @@ def _from_line(value: object) -> object:
 
 ResultFact = Annotated[
     Annotated[
-        Unconfirmed | LeftOpen | Unjudged | FailedLast | Unformed | OwnValues | NotAgreed | Remark,
+        Unconfirmed | LeftOpen | Unjudged | Unread | FailedLast | Unformed | OwnValues | NotAgreed | Remark,
         Field(discriminator="fact"),
     ],
     BeforeValidator(_from_line),

@@ -13,8 +13,10 @@ from functools import cache
 from artoo.contracts.execution import CallStatus, FailureClass, ToolCall
 
 _USAGE = frozenset(
-    (errno.EINVAL, errno.ENOTTY, errno.EDOM, errno.ERANGE, errno.EBADF, errno.EFAULT)
-    + (errno.ENOEXEC, errno.ENOSYS, errno.EISDIR, errno.ENOTDIR, errno.EEXIST)
+    (
+        *(errno.EINVAL, errno.ENOTTY, errno.EDOM, errno.ERANGE, errno.EBADF, errno.EFAULT),
+        *(errno.ENOEXEC, errno.ENOSYS, errno.EISDIR, errno.ENOTDIR, errno.EEXIST),
+    )
 )
 """Errors that say that a call was made wrongly; all others say something of the world."""
 

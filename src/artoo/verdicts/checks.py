@@ -30,6 +30,8 @@ REGEX_CHARACTERS = 2_000
 """Longest regular expression that is tried."""
 JSON_CHARACTERS = 1_000_000
 """Largest output that is read as JSON."""
+_CANNOT_RUN = (126, 127)
+"""How a shell ends that cannot run a command, or finds none of that name."""
 SHOWN_CHARACTERS = 300
 """How much of an output a verdict's evidence quotes."""
 
@@ -186,8 +188,8 @@ async def _command_succeeds(command: str, source: EvidenceSource) -> CheckResult
     view = await source.command(command)
     if view.exit_code == 0:
         return _passed(f"`{command}` ended with 0: {_shown(view.output)}")
-    if view.exit_code is None:
-        problem = view.problem or "it did not end by itself"
+    if view.exit_code is None or view.exit_code in _CANNOT_RUN:
+        problem = view.problem or _shown(view.output) or "it did not end by itself"
         return _failed(Found.NO_VERDICT, command, problem, why=FailureClass.ENVIRONMENTAL)
     said = f"{view.exit_code}: {_shown(view.output)}"
     return _failed(Found.COMMAND_FAILED, command, said, why=failure_class(view.output))

@@ -19,7 +19,7 @@ from artoo.contracts.execution import (
     GapPoint,
     ToolCall,
 )
-from artoo.contracts.findings import Found, Reason
+from artoo.contracts.findings import BLAMES_NOBODY, Found, Reason
 from artoo.contracts.roles import Role
 from artoo.evidence.facts import Fact
 from artoo.evidence.failure import failure_class_of
@@ -149,15 +149,18 @@ def verdict_on(
 ) -> CriterionVerdict:
     """A verdict with its evidence as models read it and, where code found it, as it was found."""
     failed_as = failure_class or FailureClass.LOGICAL
+    reason = evidence if isinstance(evidence, Reason) else None
+    blameless = verdict == "fail" and reason is not None and reason.found in BLAMES_NOBODY
     return CriterionVerdict(
         criterion=criterion.text,
         mode=criterion.mode,
         verdict=verdict,
         failure_class=failed_as if verdict == "fail" else None,
         evidence=(evidence.text if isinstance(evidence, Reason) else evidence)[:EVIDENCE_KEPT],
-        reason=evidence if isinstance(evidence, Reason) else None,
+        reason=reason,
         decided_by=decided_by,
-        identities=identities if verdict == "fail" else (),
+        identities=identities if verdict == "fail" and not blameless else (),
+        blameless=blameless,
         accountable=accountable(failed_as),
     )
 

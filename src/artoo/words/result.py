@@ -21,6 +21,7 @@ from artoo.contracts.findings import (
     Unconfirmed,
     Unformed,
     Unjudged,
+    Unread,
 )
 from artoo.contracts.shortened import CUT
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
@@ -46,6 +47,7 @@ class ResultWords:
     from_image: str
     open: str
     unjudged: str
+    unread: str
     failing: str
     unformed: str
     own_values: str
@@ -90,6 +92,8 @@ class ResultWords:
                 return self.open.format(criterion=self.criterion(criterion))
             case Unjudged(said=said):
                 return self.unjudged.format(reason=said)
+            case Unread(checks=checks):
+                return self.unread.format(checks="; ".join(map(self.criterion, checks)))
             case FailedLast(command=command):
                 return self.failing.format(command=command)
             case Unformed(problem=problem):
@@ -153,6 +157,7 @@ ENGLISH: Final = ResultWords(
     unlooked="Unverified: this is what the model knows; nothing was looked up.",
     from_image="Unverified: this is what the model sees in the image or knows; nothing was looked up.",
     open="Not verified: {criterion}",
+    unread="Checked: {checks}. The answer's own words were checked by nobody.",
     unjudged="Not judged: {reason}",
     failing="Failed last: {command}",
     unformed="Not in the form that was asked for: {reason}",
@@ -201,6 +206,7 @@ CHINESE: Final = ResultWords(
     unlooked="未经验证：这是模型自己的知识，没有查证。",
     from_image="未经验证：这是模型从图片中看到的或自己知道的，没有查证。",
     open="未验证：{criterion}",
+    unread="已核验：{checks}。回答本身的文字未经核验。",
     unjudged="没有判定：{reason}",
     failing="最后失败的命令：{command}",
     unformed="未能转换成所要求的格式：{reason}",

@@ -317,7 +317,7 @@ def test_cited_tools_are_blocked() -> None:
 
 
 def test_disagreement_blames_no_tool() -> None:
-    """Two ways that differ, or one way alone, block nothing; another failure beside it still does."""
+    """What speaks against no tool blocks nothing; another failure beside it still does."""
     open_verdict = verdict(fails=LOGICAL).model_copy(update={"blameless": True})
     calls = (call("shell:awk"), call("glob"))
     assert tools_to_block([outcome("1", open_verdict, calls=calls)], SPECS) == ()

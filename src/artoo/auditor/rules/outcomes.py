@@ -198,7 +198,9 @@ def correction_skipped(task: TaskNotes, outcome: SubTaskOutcome, envelope: Envel
         return
     final = last.status == "failed" or last.infrastructure is not None or last.stuck
     failing = [each for each in notes.judged.get(last.attempt, ()) if each.verdict == "fail"]
-    final = final or (bool(notes.corrections) and all(each.decided_by is DecidedBy.FACT for each in failing))
+    asked = bool(notes.corrections)  # once: about a fact, or a check that cannot be used
+    final = final or (asked and all(each.decided_by is DecidedBy.FACT for each in failing))
+    final = final or (asked and any(each.blameless for each in failing))
     refused = any(call.withheld_by == "person" for call in last.attempt_calls)
     if not final and not refused:
         yield f"given up after attempt {last.attempt}, with {task.law.max_retries} corrections allowed"

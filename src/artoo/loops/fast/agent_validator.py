@@ -100,7 +100,9 @@ class AgentValidator:
             again = fact.asked_once and not result.small_model and self._second_time("tokens")
             return Judged((*missed, *judging.against(left, fact)), fact.advice, final=again)
         if any(verdict.verdict == "fail" for verdict in decided.values()):
-            judged = Judged.open(left, "not judged: a check failed")
+            unusable = any(verdict.blameless for verdict in decided.values())  # R2 may replace such a check
+            again = unusable and self._second_time("checks")
+            judged = replace(Judged.open(left, "not judged: a check failed"), final=again)
         else:
             judged = await self._looked_at_twice(subtask, result, left, cause)
             judged = judged or await self._asked_about(subtask, result, left, cause)
@@ -141,8 +143,7 @@ class AgentValidator:
             return Judged(tuple(agreed), output=found.kept)
         if found.verdict == "other" and not self._second_time("ways"):
             differ = Fact(Reason(found=Found.WAYS_DIFFER, said=found.evidence), contradicts=False)
-            against = judging.against(left, differ)
-            return Judged(tuple(each.model_copy(update={"blameless": True}) for each in against))
+            return Judged(judging.against(left, differ))
         if found.verdict == "open" and left and not result.small_model:
             return None
         return Judged.open(left or _TWO_WAYS, found.evidence)

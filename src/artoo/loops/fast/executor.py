@@ -41,7 +41,10 @@ _SMALL_STEP_TOKENS = 700
 _MOST_REPEATS = 2
 """Repeated calls of one attempt that are answered from the record, before the attempt ends."""
 
-_PREPARED = "What is {kinds} here takes effect only when the person agrees after the task: say that it is prepared."
+_PREPARED = (
+    "Because something is {kinds}, nothing of it takes effect before the person agrees after the task: "
+    "say that it is prepared."
+)
 _WAITING = {
     ApplyMode.NEW: ("changed", "moved", "deleted"),
     ApplyMode.EDITS: ("deleted",),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import islice
 
 from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, FailureClass
+from artoo.contracts.findings import Found
 from artoo.contracts.solution import Directive, PlanDirective
 from artoo.evidence.failure import failure_class_of
 
@@ -36,7 +37,8 @@ def directive_text(directive: PlanDirective) -> str:
     """The text of the DIRECTIVE segment."""
     unmet = _unmet(directive)
     # Where nothing was shown to be wrong, what is missing is a second way that agrees.
-    unconfirmed = bool(unmet) and all(verdict.blameless for verdict in unmet)
+    differ = (verdict.reason is not None and verdict.reason.found is Found.WAYS_DIFFER for verdict in unmet)
+    unconfirmed = bool(unmet) and all(differ)
     lines = [_UNCONFIRMED if unconfirmed else _WHAT_TO_DO[directive.directive]]
     # The sign of the gradient says how strongly to apply a directive (paper, section 5.2); a plateau has none.
     lines.append(

@@ -12,7 +12,7 @@ from artoo.contracts.criteria import Assurance
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
 from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, ToolCall, assurance_of
-from artoo.contracts.findings import FailedLast, Found, LeftOpen, ResultFact, Unconfirmed, Unjudged
+from artoo.contracts.findings import FailedLast, Found, LeftOpen, ResultFact, Unconfirmed, Unjudged, Unread
 from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import (
     Directive,
@@ -73,6 +73,7 @@ class Endings:
             facts.append(Unconfirmed(looked=looked, images=standing.images))
         facts += (LeftOpen(criterion=criterion) for criterion in opened if criterion != standing.request)
         facts += (Unjudged(said=said) for said in _without_judge(end))
+        facts += _unread(end) if assurance is Assurance.CHECKED else ()
         facts += (FailedLast(command=command) for command in _failing(end.outcomes))
         known = {"assurance": assurance, "open": opened, "facts": tuple(facts)}
         return _result(standing, directive, end, unmet_of(end, standing.failed), known)
@@ -177,6 +178,15 @@ def _without_judge(end: ReplanRequest) -> tuple[str, ...]:
     """What the budgets said that were spent before their results were judged, each once."""
     reasons = (verdict.reason for verdict in verdicts_of(end.outcomes, end.task_verdicts))
     return tuple(dict.fromkeys(each.said for each in reasons if each is not None and each.found is Found.NO_BUDGET))
+
+
+def _unread(end: ReplanRequest) -> tuple[Unread, ...]:
+    """That nobody has read an answer in somebody's own words: what is checked is what the checks say, and no more."""
+    outputs = {call.output.strip() for outcome in end.outcomes for call in outcome.tool_calls}
+    if end.merged_output.strip() in outputs:
+        return ()
+    decided = dict.fromkeys(each.criterion for each in verdicts_of(end.outcomes, end.task_verdicts))
+    return (Unread(checks=tuple(decided)[:_MOST_TRIED]),)
 
 
 def _result(

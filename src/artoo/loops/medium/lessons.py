@@ -157,9 +157,9 @@ def _blocked(directive: PlanDirective, failed: Sequence[SubTaskOutcome]) -> list
     failing = {(identity, call.target) for call in bad for identity in call.identity}
     uses: list[Use] = [use for use in directive.blocked_targets if use in failing]
     for blocked in directive.blocked_tools:
-        made = [call for call in calls if blocked in call.identity]
-        # A refused call says nothing about the tool: it never ran.
-        uses += [(blocked, call.target) for call in made if call.status is not CallStatus.REFUSED]
+        # A refused call never ran. One that went well is blamed where none did not: the approach was wrong.
+        made = [c for c in calls if blocked in c.identity and c.status is not CallStatus.REFUSED]
+        uses += [(blocked, call.target) for call in [c for c in made if c in bad] or made]
         tried = any(blocked in call.identity for each in failed for call in each.tool_calls)
         uses += [] if tried else [(blocked, "")]
     return list(dict.fromkeys(uses))
