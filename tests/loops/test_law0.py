@@ -6,10 +6,11 @@ from collections import deque
 from dataclasses import dataclass
 
 import pytest
-from scenario import Json, World, gives_up, judged, moves, plan, python, read, says, shell, subtask, write
+from scenario import Json, World, exists, gives_up, judged, moves, plan, python, read, says, shell, subtask, write
 
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.execution import SubTaskOutcome
+from artoo.contracts.findings import Unread
 from artoo.contracts.request import Turn
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
@@ -303,3 +304,25 @@ async def test_a_conversation_is_no_evidence(world: World) -> None:
     config = world.config(control={"max_retries": 0, "max_replans": 1})
     ended = await world.play("And again?", conspire, history=history, config=config)
     assert ended.directive == "abandon"
+
+
+@pytest.mark.parametrize("final", [True, False])
+async def test_an_answer_that_only_checks_of_files_stand_behind_is_called_unread(world: World, final: bool) -> None:
+    """What the checks decided is named, for words may say more than that; a call's own output needs no reader."""
+    told = () if final else (says("I wrote it and ran the tests, and all of them pass.", 1),)
+    script = {
+        "Plan": plan(subtask("write hi to a.txt", exists("a.txt"))),
+        "ExecutorStep": [shell("echo hi | tee a.txt", final=final), *told],
+    }
+    ended = await world.play("Write hi to a.txt and run the tests.", script)
+    assert ended.result.assurance is Assurance.CHECKED
+    unread = [fact.checks for fact in ended.result.facts if isinstance(fact, Unread)]
+    assert unread == ([] if final else [("a.txt exists",)])
+
+
+async def test_an_executor_knows_what_day_it_is(world: World) -> None:
+    """A date that has passed can only be told from one that has not by who knows the day."""
+    script = {"Plan": plan(subtask("look")), "ExecutorStep": shell("echo hi | cat")}
+    ended = await world.play("Is the deadline over?", script)
+    (asked,) = ended.asked("ExecutorStep")
+    assert f"Today: {ended.envelopes[0].at.date().isoformat()}" in asked.user

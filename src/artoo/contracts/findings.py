@@ -131,7 +131,7 @@ class Unjudged(Contract):
 
 
 class Unread(Contract):
-    """Checks decided every criterion, and none of them reads the answer's own words. `checks`: what they decided."""
+    """Checks decided every criterion, and nobody has read the answer's own words. `checks`: what they decided."""
 
     fact: Literal["unread"] = "unread"
     checks: tuple[str, ...]

@@ -82,6 +82,7 @@ class _Work:
     first: int = 0
     repeats: int = 0
     circled: bool = False
+    today: str = ""
     note: str = ""
     said: str = ""
     stale: bool = False
@@ -163,7 +164,8 @@ class Executor:
                     self._seconds = max(0.0, min(self._seconds, (subtask.deadline - envelope.at).total_seconds()))
                     self._seconds_left = self._seconds
                 sight = (subtask.surroundings, subtask.named_files, subtask.guide)
-                self._work = _Work(subtask, *sight, record, stale=subtask.sequence > 1)
+                today = "" if self.asker.known.small else f"Today: {envelope.at.date().isoformat()}"
+                self._work = _Work(subtask, *sight, record, stale=subtask.sequence > 1, today=today)
             case CorrectionSignal() as correction if self._work is not None:
                 self._work.attempt = correction.attempt + 1
                 self._work.first = len(self._work.record.calls)
@@ -271,6 +273,7 @@ class Executor:
             **tool_segments(specs, programs_apart=simple),
             Segment.CONSTRAINTS: prohibitions(work.subtask.must_not),
             Segment.PROJECT_GUIDE: work.guide,
+            Segment.ENVIRONMENT: work.today,
             Segment.SURROUNDINGS: listing,
             Segment.CONTEXT: work.subtask.context,
             Segment.SUBTASK: _assignment(work.subtask),

@@ -181,7 +181,7 @@ def _without_judge(end: ReplanRequest) -> tuple[str, ...]:
 
 
 def _unread(end: ReplanRequest) -> tuple[Unread, ...]:
-    """That nobody has read an answer in somebody's own words: what is checked is what the checks say, and no more."""
+    """That nobody has read an answer in a model's own words: what is checked is what the checks say, no more."""
     outputs = {call.output.strip() for outcome in end.outcomes for call in outcome.tool_calls}
     if end.merged_output.strip() in outputs:
         return ()
