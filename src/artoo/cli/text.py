@@ -55,6 +55,7 @@ class Text:
     files_made: str
     files_changed: str
     files_removed: str
+    files_moved: str
     files_applied: str
     assurance: Mapping[str, str]
     next_head: str
@@ -127,6 +128,7 @@ ENGLISH: Final = Text(
     files_made="Made:",
     files_changed="Changed:",
     files_removed="Removed:",
+    files_moved="Moved:",
     files_applied="Applied:",
     assurance={
         "checked": "Checked.",
@@ -208,6 +210,7 @@ CHINESE: Final = Text(
     files_made="新建：",
     files_changed="修改：",
     files_removed="删除：",
+    files_moved="移动：",
     files_applied="已应用：",
     assurance={
         "checked": "已核验。",

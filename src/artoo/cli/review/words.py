@@ -20,6 +20,8 @@ class ReviewWords:
     classes: Mapping[ChangeClass, str]
     rewritten: str
     moved: str
+    arrived: str
+    came_from: str
     git: Mapping[str, str]
     named_head: str
     conflicts_head: str
@@ -82,6 +84,8 @@ ENGLISH: Final = ReviewWords(
     rewritten="harmless",
     moved="moved",
     git={
+    arrived="moved here",
+    came_from="from {path}",
         "head": "what is checked out",
         "branch": "branch {name}",
         "tag": "tag {name}",
@@ -153,6 +157,8 @@ CHINESE: Final = ReviewWords(
     moved="移动",
     git={
         "head": "当前检出的内容",
+    arrived="移到此处",
+    came_from="来自 {path}",
         "branch": "分支 {name}",
         "tag": "标签 {name}",
         "remote": "远程分支 {name}",

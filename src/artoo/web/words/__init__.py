@@ -39,6 +39,10 @@ class Words(HomeWords, TaskWords, TeamWords, BookWords):
         """A state of the board for people."""
         return tables.BOARD.of(name, self)
 
+    def counted(self, name: str) -> str:
+        """What is counted of a difference, for people: a class of changes, or a part of one."""
+        return tables.COUNTED.of(name, self) if name in tables.COUNTED.names else self.change(name)
+
     def nature(self, name: str) -> str:
         """A kind of findings for people."""
         return tables.NATURES.of(name, self)

@@ -44,6 +44,8 @@ CLASSES: Final = Named(
     }
 )
 BOARD: Final = Named(
+COUNTED: Final = Named({"moved": ("moved", "移动"), "harmless": ("harmless", "无害")})
+"""What is counted of a class apart from its own."""
     {
         "pending": ("pending", "待办"),
         "in_progress": ("in progress", "进行中"),
