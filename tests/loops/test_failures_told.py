@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from typing import cast
 
 import pytest
-from scenario import Script, World, moves, plan, shell, subtask
+from scenario import Script, World, matches, moves, plan, shell, subtask
 
 from artoo.contracts.confirmation import ConfirmationRequest
-from artoo.contracts.solution import StoppedBy
-from artoo.testing import Asked, Reply
+from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall
+from artoo.contracts.findings import FailedLast
+from artoo.contracts.solution import Directive, FinalResult, ReplanRequest, StoppedBy
+from artoo.loops.asking import Asker
+from artoo.loops.medium.endings import Endings, Standing
+from artoo.testing import Asked, Reply, with_body
 
 
 def again(command: str, *, final: bool = True) -> Script:
@@ -83,3 +88,40 @@ async def test_what_only_a_model_is_told_is_not_shown(world: World) -> None:
     assert ended.result.stopped_by is StoppedBy.REFUSED_BY_USER
     assert "report it" not in ended.told
     assert "network example.com:443" in ended.told
+
+
+async def test_a_failure_that_the_answer_names_is_not_said_once_more(world: World) -> None:
+    """The right answer reports exactly that failure: no line of code's says it again."""
+    answer = with_body({"tool": "answer", "sources": [1], "failures": [1]}, "The check fails.", "text")
+    script: Script = {
+        "Plan": plan(subtask("run the check", matches("fails"), tool="shell")),
+        "ExecutorStep": [shell("grep -c nothing none.txt", final=False), answer],
+    }
+    ended = await world.play("Run the check and tell what it says.", script)
+    assert (ended.directive, ended.result.output) == ("accept", "The check fails.")
+    assert ended.one(SubTaskOutcome).failures == (1,)
+    assert not any(isinstance(fact, FailedLast) for fact in ended.result.facts)
+
+
+@pytest.mark.parametrize(
+    ("failures", "answer", "said"),
+    [((1,), "It fails.", False), ((), "It fails.", True), ((1,), "All is well.", True)],
+    ids=["told", "not named", "left out of the answer"],
+)
+def test_a_failure_that_the_answer_does_not_name_has_its_line(
+    failures: tuple[int, ...], answer: str, said: bool
+) -> None:
+    """Named is what the subtask's own output names, where this output is what the person reads."""
+    call = ToolCall(tool="shell", identity=("shell:sh",), input="sh check.sh", status=CallStatus.ERROR, exit_code=1)
+    outcome = SubTaskOutcome(
+        subtask_id="1",
+        parent_task_id="t",
+        status="matched",
+        output="It fails.",
+        tool_calls=(call,),
+        failures=failures,
+    )
+    standing = Standing(FinalResult(task_id="t", summary="", directive=Directive.ACCEPT), "check it")
+    end = ReplanRequest(task_id="t", outcomes=(outcome,), merged_output=answer)
+    ended = Endings(cast(Asker, None)).delivered(standing, end, Directive.ACCEPT)
+    assert any(isinstance(fact, FailedLast) for fact in ended.facts) is said

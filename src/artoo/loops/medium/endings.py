@@ -73,7 +73,7 @@ class Endings:
             facts.append(Unconfirmed(looked=looked, images=standing.images))
         facts += (LeftOpen(criterion=criterion) for criterion in opened if criterion != standing.request)
         facts += (Unjudged(said=said) for said in _without_judge(end))
-        facts += (FailedLast(command=command) for command in _failing(end.outcomes))
+        facts += (FailedLast(command=command) for command in _failing(end.outcomes, end.merged_output))
         known = {"assurance": assurance, "open": opened, "facts": tuple(facts)}
         return _result(standing, directive, end, unmet_of(end, standing.failed), known)
 
@@ -240,10 +240,16 @@ def _shown(text: str) -> str:
     return shortened(" ".join(text.split()), _INPUT)
 
 
-def _failing(outcomes: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
-    """Commands that were the last act of a subtask which stands, and failed."""
-    last = (outcome.tool_calls[-1] for outcome in outcomes if outcome.status == "matched" and outcome.tool_calls)
+def _failing(outcomes: Sequence[SubTaskOutcome], answer: str) -> tuple[str, ...]:
+    """Commands that were the last act of a subtask which stands, and failed, where the answer does not tell it."""
+    ended = [outcome for outcome in outcomes if outcome.status == "matched" and outcome.tool_calls]
+    last = (outcome.tool_calls[-1] for outcome in ended if not _told(outcome, answer))
     return tuple(_shown(call.input) for call in last if call.status is CallStatus.ERROR)
+
+
+def _told(outcome: SubTaskOutcome, answer: str) -> bool:
+    """Whether the output names its last call among the failures of which it tells, and is a part of the answer."""
+    return len(outcome.tool_calls) in outcome.failures and outcome.output.strip() in answer
 
 
 def _withheld(outcomes: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
