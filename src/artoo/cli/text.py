@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from artoo.words.names import DIRECTIVES, ROLES
+from artoo.words.names import DECIDERS, DIRECTIVES, ROLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +262,11 @@ def directive_name(name: str, text: Text) -> str:
 def role_name(name: str, text: Text) -> str:
     """A role for people."""
     return _choose(ROLES, name, text)
+
+
+def decider_name(name: str, text: Text) -> str:
+    """What decided a verdict, for people; `open` for what nobody did."""
+    return _choose(DECIDERS, name, text)
 
 
 def _choose(table: dict[str, tuple[str, str]], name: str, text: Text) -> str:
