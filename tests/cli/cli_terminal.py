@@ -106,7 +106,7 @@ def terminal(
     program = [str(PROGRAM), story] if story else ["-m", "artoo"]
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME")}
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "PYTHONPATH")}
     settings = {
         "TERM": "xterm-256color",
         "LANG": "C.UTF-8",

@@ -15,7 +15,7 @@ from artoo.cli.paint import Paint
 from artoo.cli.places import Here
 from artoo.cli.text import CHINESE, ENGLISH, Text
 from artoo.cli.view import TaskView
-from artoo.contracts.changes import Conflict
+from artoo.contracts.changes import ChangeKind, Conflict
 from artoo.contracts.confirmation import NOBODY, AskedAct, ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.errors import ConfigurationError
@@ -235,3 +235,26 @@ def test_an_act_that_was_not_allowed_is_named_as_the_option_that_allows_it() -> 
         "To allow it: --allow 'network example.com:443'",
         "To allow it: --allow 'tool mcp:notes:add'",
     ]
+
+
+def test_a_move_is_one_thing_that_took_effect() -> None:
+    """From where to where; it is neither removed nor made, and what a directory held goes with it."""
+    gone = change(ChangeClass.EDIT, "d/a.txt").model_copy(
+        update={"kind": ChangeKind.DELETED, "moved_to": "/home/me/project/e/a.txt"}
+    )
+    directory = change(ChangeClass.EDIT, "d").model_copy(
+        update={"kind": ChangeKind.DELETED, "moved_to": "/home/me/project/e"}
+    )
+    arrived = [change(ChangeClass.SILENT, name) for name in ("e", "e/a.txt")]
+    lines = told(ended(settled("applied", directory, gone, *arrived)))
+    assert "Moved: d -> e" in lines
+    assert not any(line.startswith(("Made", "Changed", "Removed")) for line in lines)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_json_keeps_the_answer_apart_from_what_waits(language: str) -> None:
+    """`answer` is the answer alone; that it waits, and how to go on, stands in `pending`."""
+    reason = waiting(TASK, counts_of((DELETION,)), language)
+    read = json.loads(as_json(ended(settled("pending", DELETION, reason=reason), language=language)))
+    assert read["answer"] == "The spelling is corrected."
+    assert read["pending"]["reason"] == reason

@@ -8,11 +8,11 @@ from review_cases import PROJECT, change, review
 from artoo.cli.paint import Paint
 from artoo.cli.places import Here, holds
 from artoo.cli.review.choosing import chosen
-from artoo.cli.review.layout import MOST_NAMED, ROWS_BESIDE, SIGNS, Layout
+from artoo.cli.review.layout import MOST_NAMED, ROWS_BESIDE, SIGNS, Layout, counts_line
 from artoo.cli.review.words import CHINESE, ENGLISH, ReviewWords, review_words
 from artoo.cli.wrapping import rows_of
 from artoo.contracts.changes import ChangeKind
-from artoo.contracts.settling import ChangeClass, ClassifiedChange, Review, Rewritten, counts_of
+from artoo.contracts.settling import ChangeClass, ClassCount, ClassifiedChange, Review, Rewritten, counts_of
 from artoo.tools.settling_words import waiting
 
 HERE = Here("/home/me/project", "/home/me")
@@ -244,3 +244,48 @@ def test_rewritten_history_is_counted_by_its_names(language: str, said: str) -> 
     assert shown.head()[1].strip() == said
     assert shown.beside()[1].strip().startswith(f"! {said}  .git/refs/heads/a (")
     assert said in waiting("t", counts_of(tuple(lost)), language)
+
+
+def moved(name: str, to: str) -> tuple[ClassifiedChange, ClassifiedChange]:
+    """Both ends of a file that only stands elsewhere."""
+    gone = change(ChangeClass.EDIT, name, reason="is moved to")
+    gone = gone.model_copy(update={"moved_to": f"{PROJECT}/{to}", "kind": ChangeKind.DELETED, "size_before": 5})
+    return gone, change(ChangeClass.SILENT, to).model_copy(update={"size_after": 5})
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "moved here"), ("zh", "移到此处")])
+def test_a_file_that_is_moved_is_not_told_as_a_new_one(language: str, said: str) -> None:
+    """The place where it arrives is named in the whole, and nothing is called new; the overview has it once."""
+    shown = layout(review(*moved("a.txt", "b.txt")), language)
+    assert any(said in line and "b.txt" in line and "a.txt" in line for line in shown.diffs())
+    assert len(shown.overview()) == 3
+    assert not any(review_words(language).classes[ChangeClass.SILENT] in line for line in shown.whole())
+
+
+def test_what_is_counted_is_what_a_person_would_count() -> None:
+    """Moves are no edits and no new files, a directory goes with the file in it, and git's files are not new."""
+    counts = review(
+        *moved("a.txt", "b.txt"),
+        change(ChangeClass.EDIT, "c.txt"),
+        change(ChangeClass.SILENT, "sub"),
+        change(ChangeClass.SILENT, "sub/made.txt"),
+        change(ChangeClass.SILENT, "empty"),
+        change(ChangeClass.SILENT, ".git/objects/ab/cd"),
+        git(ChangeClass.SILENT, "index", ChangeKind.OVERWRITTEN),
+    ).counts
+    assert counts_line(counts, ENGLISH) == "1 edited, 1 moved, 2 new, 2 harmless"
+    assert counts_line(counts, CHINESE) == "1 修改，1 移动，2 新建，2 无害"
+    assert [each.count for each in counts] == [2, 6]
+
+
+def test_a_count_that_is_none_is_not_written_down() -> None:
+    """A program reads of a class what there is: no branches of an edit."""
+    (count,) = review(change(ChangeClass.EDIT, "a.txt")).counts
+    assert count.model_dump(mode="json") == {"change_class": "edit", "count": 1}
+    assert ClassCount.model_validate(count.model_dump()) == count
+
+
+def test_of_what_is_deleted_the_class_says_it_all() -> None:
+    """The path and its size; the reason would say the word once more."""
+    gone = change(ChangeClass.DELETION, "a.txt", reason="is deleted").model_copy(update={"size_before": 1})
+    assert [line.strip() for line in layout(review(gone)).diffs()] == ["- deleted  a.txt (1 B)"]

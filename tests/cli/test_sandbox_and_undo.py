@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -161,3 +162,27 @@ def test_a_command_that_is_interrupted_has_changed_nothing(
         assert (applied.returncode, applied.stdout) == (0, "It has changed nothing.\n")
         waiting = json.loads(artoo("status", "--json").stdout)["changes_waiting"]
     assert waiting == [] and not list(project.iterdir())
+
+
+def test_without_a_task_undo_names_the_latest_here_and_puts_nothing_back(artoo: Run, project: Path) -> None:
+    """Without a terminal it is refused with the command to type; --yes is consent; elsewhere nothing is meant."""
+    for name in ("one", "two"):
+        assert artoo("sandbox", "--", f"echo {name} > {name}.txt").returncode == 0
+    _, latest = json.loads(artoo("undo", "--list", "--json").stdout)
+    refused = artoo("undo")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert re.search(rf"artoo undo {latest['task_id'][:10]}", refused.stderr)
+    assert (project / "two.txt").exists()
+    assert artoo("undo", "--yes").returncode == 0
+    assert [path.name for path in project.iterdir()] == ["one.txt"]
+    other = subprocess.run(
+        [sys.executable, "-m", "artoo", "undo", "--yes"], cwd="/", capture_output=True, text=True, check=False
+    )
+    assert other.returncode == 2 and "artoo undo --list" in other.stderr
+    assert (project / "one.txt").exists()
+
+
+def test_what_can_be_undone_is_counted_in_words(artoo: Run) -> None:
+    """One path is no `1 paths`, and one act goes without saying."""
+    assert artoo("sandbox", "--", "echo x > a.txt").returncode == 0
+    assert re.search(r"\n\s+1 path, until ", artoo("undo", "--list").stdout)

@@ -64,7 +64,7 @@ def test_diff_shows_what_waits_and_changes_nothing(artoo: Run, wait: Wait, proje
     ended = artoo("diff")
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("0198f000-1  tidy up\n  1 deleted, 1 edited, ")
-    assert "- deleted  gone.txt (5 B; " in ended.stdout
+    assert "- deleted  gone.txt (5 B)\n" in ended.stdout
     assert "      -old\n      +new\n" in ended.stdout
     assert "apply it: artoo apply 0198f000-1; drop it: artoo discard 0198f000-1; kept until" in ended.stdout
     assert (project / "a.txt").read_text() == "old\n"
@@ -90,7 +90,9 @@ def test_apply_in_another_process_and_undo(artoo: Run, wait: Wait, project: Path
 def test_a_part_is_applied_and_the_rest_waits(artoo: Run, wait: Wait, project: Path) -> None:
     """A path, then a directory with what is in it; what is left still waits, and can be discarded."""
     wait()
-    assert artoo("apply", "0198", "a.txt").returncode == 0
+    part = artoo("apply", "0198", "a.txt")
+    assert part.returncode == 0 and "Applied:\n  ~ edited  a.txt (4 B > 4 B; " in part.stdout
+    assert "Waits for your yes: 1 deleted, 1 new\n" in part.stdout
     assert (project / "a.txt").read_text() == "new\n"
     assert (project / "gone.txt").exists()
     assert json.loads(artoo("apply", FIRST, "sub", "--json").stdout)["state"] == "partly"

@@ -115,3 +115,19 @@ def test_the_conversation_has_these_commands(project: Path, home: Path) -> None:
         assert screen.end() == 0
     assert (project / "a.txt").read_text() == "new\n"
     assert (project / "gone.txt").exists()
+
+
+@pytest.mark.parametrize(("keys", "code", "text"), [("y\r", 0, "old\n"), ("\r", 1, "new\n"), (CTRL_D, 1, "new\n")])
+def test_undo_without_a_task_asks_about_the_latest(
+    project: Path, home: Path, keys: str, code: int, text: str
+) -> None:
+    """It is named with its paths; only a clear yes puts it back."""
+    waits(home, project.parent, project, HARMLESS)
+    with terminal("accepted", ["apply", "0198", "--yes"], home) as screen:
+        assert screen.end() == 0
+    with terminal("accepted", ["undo"], home) as screen:
+        screen.wait_for("a.txt")
+        screen.wait_for("Put this back? [y]es, [N]o: ")
+        screen.send(keys)
+        assert screen.end() == code
+    assert (project / "a.txt").read_text() == text

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from typing import cast
 
 import pytest
-from scenario import Json, Script, World, moves, plan, replan, says, shell, subtask
+from scenario import Json, Script, World, matches, moves, plan, replan, says, shell, subtask
 
 from artoo.contracts.confirmation import ConfirmationRequest
-from artoo.contracts.execution import CorrectionSignal
+from artoo.contracts.execution import CallStatus, CorrectionSignal, SubTaskOutcome, ToolCall
+from artoo.contracts.findings import FailedLast
 from artoo.contracts.memory import MemoryWritten
-from artoo.contracts.solution import PlanDirective, StoppedBy
-from artoo.testing import Asked, Reply
+from artoo.contracts.solution import Directive, FinalResult, PlanDirective, ReplanRequest, StoppedBy
+from artoo.loops.asking import Asker
+from artoo.loops.medium.endings import Endings, Standing
+from artoo.testing import Asked, Reply, with_body
 
 
 def again(command: str, *, final: bool = True) -> Script:
@@ -121,3 +125,40 @@ async def test_an_answer_with_a_figure_from_nowhere_takes_no_tool_away(world: Wo
     directive = ended.one(PlanDirective)
     assert (directive.blocked_tools, directive.blocked_targets) == ((), ())
     assert not [written for written in ended.all(MemoryWritten) if written.sigma < 0]
+
+
+async def test_a_failure_that_the_answer_names_is_not_said_once_more(world: World) -> None:
+    """The right answer reports exactly that failure: no line of code's says it again."""
+    answer = with_body({"tool": "answer", "sources": [1], "failures": [1]}, "The check fails.", "text")
+    script: Script = {
+        "Plan": plan(subtask("run the check", matches("fails"), tool="shell")),
+        "ExecutorStep": [shell("grep -c nothing none.txt", final=False), answer],
+    }
+    ended = await world.play("Run the check and tell what it says.", script)
+    assert (ended.directive, ended.result.output) == ("accept", "The check fails.")
+    assert ended.one(SubTaskOutcome).failures == (1,)
+    assert not any(isinstance(fact, FailedLast) for fact in ended.result.facts)
+
+
+@pytest.mark.parametrize(
+    ("failures", "answer", "said"),
+    [((1,), "It fails.", False), ((), "It fails.", True), ((1,), "All is well.", True)],
+    ids=["told", "not named", "left out of the answer"],
+)
+def test_a_failure_that_the_answer_does_not_name_has_its_line(
+    failures: tuple[int, ...], answer: str, said: bool
+) -> None:
+    """Named is what the subtask's own output names, where this output is what the person reads."""
+    call = ToolCall(tool="shell", identity=("shell:sh",), input="sh check.sh", status=CallStatus.ERROR, exit_code=1)
+    outcome = SubTaskOutcome(
+        subtask_id="1",
+        parent_task_id="t",
+        status="matched",
+        output="It fails.",
+        tool_calls=(call,),
+        failures=failures,
+    )
+    standing = Standing(FinalResult(task_id="t", summary="", directive=Directive.ACCEPT), "check it")
+    end = ReplanRequest(task_id="t", outcomes=(outcome,), merged_output=answer)
+    ended = Endings(cast(Asker, None)).delivered(standing, end, Directive.ACCEPT)
+    assert any(isinstance(fact, FailedLast) for fact in ended.facts) is said

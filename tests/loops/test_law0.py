@@ -10,7 +10,7 @@ from scenario import Json, World, exists, gives_up, judged, moves, plan, python,
 
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.execution import SubTaskOutcome
-from artoo.contracts.findings import Unread
+from artoo.contracts.findings import FailedLast, Unread
 from artoo.contracts.request import Turn
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
@@ -318,6 +318,24 @@ async def test_an_answer_that_only_checks_of_files_stand_behind_is_called_unread
     assert ended.result.assurance is Assurance.CHECKED
     unread = [fact.checks for fact in ended.result.facts if isinstance(fact, Unread)]
     assert unread == ([] if final else [("a.txt exists",)])
+
+
+async def test_a_failure_behind_a_later_call_is_told_where_nobody_read_the_answer(world: World) -> None:
+    """A test that failed does not hide behind a file that was read after it; one that passed in the end does."""
+    script = {
+        "Plan": plan(subtask("write hi to a.txt", exists("a.txt"))),
+        "ExecutorStep": [
+            shell("test -e b.txt; echo hi > a.txt", final=False),
+            shell("ls gone", final=False),
+            shell("grep -q hi a.txt && test -e c.txt", final=False),
+            shell("touch c.txt", final=False),
+            shell("grep -q hi a.txt && test -e c.txt", final=False),
+            read("a.txt", final=False),
+            says("It is written, and all is well.", 6),
+        ],
+    }
+    ended = await world.play("Write hi to a.txt and test it.", script)
+    assert [fact.command for fact in ended.result.facts if isinstance(fact, FailedLast)] == ["ls gone"]
 
 
 async def test_an_executor_knows_what_day_it_is(world: World) -> None:

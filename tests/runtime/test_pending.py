@@ -17,9 +17,11 @@ from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled
 from artoo.ports.confirm import Confirm
+from artoo.runtime.afterwards import Afterwards, SettledBooks
 from artoo.runtime.answers import Answers
 from artoo.runtime.config import Config
 from artoo.runtime.pending import Pending, drop_expired, find_pending, pendings
+from artoo.runtime.undoing import put_back
 from artoo.tools.policy import Policies
 from artoo.tools.settler import Settler
 from artoo.world.pending import DAY
@@ -310,3 +312,33 @@ async def test_a_task_goes_on_after_its_difference_was_applied(world: World) -> 
 def test_pending_is_part_of_the_library() -> None:
     """What the documentation names is there."""
     assert {"diff", "apply", "discard", "versions", "digest"} <= set(dir(Pending))
+
+
+async def test_what_became_of_a_task_is_told_from_what_is_on_record(world: World) -> None:
+    """It waits, is applied in part, the rest is discarded, and what was applied is put back: each in its order."""
+
+    def now() -> Afterwards:
+        return SettledBooks.of(world.artoo_home).afterwards(TASK, ended)
+
+    view_of(world, delete, TASK)
+    ended = await settled(world, User(world))
+    waits = now().waits
+    assert now().state == "waits" and waits is not None and waits.since is not None
+    await find_pending(config(world), TASK).apply([f"{world.project}/a.txt"])
+    assert now().state == "waits" and [one.paths for one in now().became] == [(f"{world.project}/a.txt",)]
+    await find_pending(config(world), TASK).discard()
+    assert now().state == "part applied"
+    assert put_back(config(world), TASK, by="person").restored == (f"{world.project}/a.txt",)
+    assert [one.act for one in now().became] == ["applied", "discarded", "undone"]
+    assert (now().state, now().waits) == ("put back", None)
+
+
+async def test_what_took_effect_at_the_end_is_told_from_the_result(world: World) -> None:
+    """Nothing else knows of it; and of a task that waited, and of which nothing is on record, no more is said."""
+    view_of(world, new, TASK)
+    ended = await settled(world, User(world))
+    (told,) = SettledBooks.of(world.artoo_home).afterwards(TASK, ended).became
+    assert (told.act, told.at, told.paths) == ("applied", None, (f"{world.project}/new.txt",))
+    elsewhere = SettledBooks().afterwards(TASK, ended.model_copy(update={"state": "pending"}))
+    assert (elsewhere.state, elsewhere.became) == ("waited", ())
+    assert SettledBooks().afterwards(TASK, None).state is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import click
@@ -30,6 +31,7 @@ from artoo.contracts.execution import (
 from artoo.contracts.memory import Level, MegramState, MemoryRead, MemoryWritten
 from artoo.contracts.plan import PlanRefused, SubTask
 from artoo.contracts.roles import Role
+from artoo.contracts.settling import ChangeClass, ClassCount, Settled
 from artoo.contracts.solution import (
     Decided,
     Directive,
@@ -43,6 +45,7 @@ from artoo.contracts.solution import (
 from artoo.ports.spool import Gap
 from artoo.tasklog.layout import LogLimits
 from artoo.tasklog.lock import TaskLock
+from artoo.world.pending import SettledRecord, note_settled
 
 
 def planned(name: str, intent: str) -> SubTask:
@@ -323,3 +326,82 @@ async def test_signs_have_an_ascii_form(tmp_path: Path) -> None:
     result = CliRunner(charset="ascii").invoke(log, ["show"], env={"ARTOO_HOME": str(tmp_path), "COLUMNS": "100"})
     assert "x count them" in result.output
     assert any(line.split()[:3] == ["D", "9", "4"] for line in result.output.splitlines())
+
+
+def note(entity: str, space: str) -> MemoryWritten:
+    return MemoryWritten(
+        megram_id="m",
+        level=Level.MEGRAM,
+        state=MegramState.ACCEPT,
+        space=space,
+        entity=entity,
+        f=0.9,
+        sigma=1,
+        k=0.1,
+    )
+
+
+async def test_show_and_list_tell_what_became_of_the_changes(tmp_path: Path) -> None:
+    """The answer is of the task's end; what was applied and put back since stands below it, and in the list."""
+    changes = Settled(state="pending", counts=(ClassCount(change_class=ChangeClass.DELETION, count=1),))
+    await write(tmp_path, [*task()[:-1], message(final().model_copy(update={"changes": changes}), 9)])
+    assert "Waited for a yes when it ended: 1 deleted" in artoo_log(tmp_path, "show").output
+    assert artoo_log(tmp_path, "list").output.splitlines()[1].split()[3:5] == ["accept", "waited"]
+    views = tmp_path / "views"
+    views.mkdir()
+    gone = SettledRecord(
+        at=1e9, task_id=TASK, what="applied", by="person", count=8, paths=("/p/a.txt", "/p/.git/x")
+    )
+    note_settled(views, gone)
+    applied = artoo_log(tmp_path, "show").output
+    assert "Waited" not in applied and re.search(
+        r"Applied 2001-09-0\d .*: /p/a.txt, and 6 more, git's own files \(1\)", applied
+    )
+    note_settled(views, gone.model_copy(update={"what": "undone", "count": 1, "paths": ("/p/a.txt",), "left": 1}))
+    assert re.search(
+        r"Put back 2001-09-0\d .*: /p/a.txt; 1 left, changed since", artoo_log(tmp_path, "show").output
+    )
+    head, row = artoo_log(tmp_path, "list").output.splitlines()
+    assert "changes" in head and row.split()[4:6] == ["put", "back"]
+    assert json.loads(artoo_log(tmp_path, "list", "--json").output)[0]["changes"] == "put back"
+    told = json.loads(artoo_log(tmp_path, "show", "--json").output)["changes"]
+    assert (told["state"], [one["act"] for one in told["became"]]) == ("put back", ["applied", "undone"])
+
+
+async def test_notes_of_memory_are_one_line_after_the_work(tmp_path: Path) -> None:
+    """Counted by what they are about; with --full each is there, and a script as a target is cut."""
+    script = "path:" + "echo a long script; " * 20
+    spoken: list[tuple[Contract, str | None]] = [
+        (request(), None),
+        (planned("s1", "count them"), "s1"),
+        (SubTaskOutcome(subtask_id="s1", parent_task_id=TASK, status="matched"), "s1"),
+        *((note(script, f"tool:shell:{name}"), None) for name in ("cat", "sed")),
+        (note("env:local", "intent:count"), None),
+        (final(), None),
+    ]
+    await write(tmp_path, [message(one, number)._replace(subtask_id=of) for number, (one, of) in enumerate(spoken)])
+    lines = artoo_log(tmp_path, "show").output.splitlines()
+    (folded,) = [number for number, line in enumerate(lines) if "memory written" in line]
+    assert lines[folded].endswith("memory written: 3 notes on 2 tools, 1 kind of request")
+    assert folded > next(number for number, line in enumerate(lines) if "count them" in line)
+    full = artoo_log(tmp_path, "show", "--full").output
+    assert full.count("memory written: ") == 3 and script not in full.replace("\n", "")
+
+
+async def test_a_single_round_has_no_plot(tmp_path: Path) -> None:
+    """One point is no trajectory: its numbers stand on the round's own line."""
+    end = decided(1, Directive.ACCEPT, Loss(), 0.0)
+    await write(tmp_path, [*task()[:-1], message(end, 5), message(final(), 9)])
+    shown = artoo_log(tmp_path, "show").output
+    assert "D 0.00  P 0.00" in shown and "plot" not in shown
+
+
+@pytest.mark.parametrize(("asked", "word"), [("count the files", "open"), ("数一数有多少个文件", "未定")])
+async def test_an_open_criterion_has_a_sign_of_its_own(tmp_path: Path, asked: str, word: str) -> None:
+    """It has not failed, and nobody is a word for no person: it is open."""
+    left = CriterionVerdict(
+        criterion="it reads well", verdict="open", decided_by=DecidedBy.NOBODY, evidence="no judge"
+    )
+    await write(tmp_path, [message(request(asked), 0), message(judged(left), 1), message(final(), 9)])
+    shown = artoo_log(tmp_path, "show").output
+    assert f"○ it reads well ({word}: no judge)" in shown and "nobody" not in shown

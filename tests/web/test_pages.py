@@ -5,8 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from web_scenes import REQUEST, TASK, Writer, first_round, opening, whole
+from web_scenes import BEGAN, REQUEST, TASK, Writer, first_round, opening, planned, whole
 from web_server import page_of
+
+from artoo.contracts import codec
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.execution import CriterionJudged, CriterionVerdict, DecidedBy, SubTaskOutcome
+from artoo.contracts.plan import SubTask
+from artoo.contracts.roles import Role
+from artoo.web.rows import row_of
 
 pytestmark = pytest.mark.unreplayable
 
@@ -85,3 +92,26 @@ async def test_what_if(tmp_path: Path) -> None:
         status, text = await page.get(f"/tasks/{TASK}/what-if?delta=.6")
         assert status == 200 and "What if" in text, text
         assert (await page.get(f"/tasks/{TASK}/what-if?delta=banana"))[0] == 400
+
+
+@pytest.mark.parametrize(("accepted", "word"), [("en", "open"), ("zh-CN", "未定")])
+async def test_a_criterion_that_nobody_decided_is_called_open(tmp_path: Path, accepted: str, word: str) -> None:
+    """In the task as in its events; nobody is no word for what is open."""
+    open_one = CriterionVerdict(
+        criterion="it reads well", verdict="open", decided_by=DecidedBy.NOBODY, evidence="no judge"
+    )
+    writer = Writer(tmp_path)
+    writer.say(opening())
+    writer.say(planned(1, ["write it"]))
+    judged = CriterionJudged(subtask_id="1.1", verdict=open_one)
+    outcome = SubTaskOutcome(
+        subtask_id="1.1", parent_task_id=TASK, status="matched", intent="write it", criteria_verdicts=(open_one,)
+    )
+    begun = SubTask(subtask_id="1.1", parent_task_id=TASK, sequence=1, intent="write it")
+    writer.say([(Role.DISPATCHER, begun), (Role.AGENT_VALIDATOR, judged), (Role.AGENT_VALIDATOR, outcome)])
+    async with page_of(tmp_path) as page:
+        text = (await page.get(f"/tasks/{TASK}", **{"accept-language": accepted}))[1]
+        assert f'<li class="criterion open">it reads well <span class="faint">{word}: no judge</span>' in text
+        assert "nobody: " not in text
+    row = row_of(1, codec.encode(Envelope("id", Role.AGENT_VALIDATOR, TASK, BEGAN, judged, "1.1")))
+    assert (row.text, row.tone) == ("open: it reads well (no judge)", "warn")

@@ -63,8 +63,12 @@ def log(context: click.Context) -> None:
 @as_json_option
 @click.pass_context
 def list_(context: click.Context, limit: int, here: bool, as_json: bool) -> None:
-    """Show the latest tasks: when, how they ended, what was asked. With a shared store: those of all machines."""
+    """Show the latest tasks: when, how they ended, what became of their changes, what was asked.
+
+    With a shared store: those of all machines.
+    """
     from artoo.cli import log_view
+    from artoo.runtime.afterwards import SettledBooks
     from artoo.tasklog.reader import list_tasks
 
     tasks, machines = list_tasks(home_of(context), limit), dict[str, str]()
@@ -73,10 +77,14 @@ def list_(context: click.Context, limit: int, here: bool, as_json: bool) -> None
         machines = {one.summary.task_id: one.machine for one in others}
         both = [*tasks, *(one.summary for one in others)]
         tasks = sorted(both, key=lambda one: one.started, reverse=True)[:limit]
+    books = SettledBooks.of(home_of(context))
+    ended = {one.task_id: one.result.changes for one in tasks if one.result is not None}
+    states = {task_id: books.afterwards(task_id, changes).state for task_id, changes in ended.items()}
+    became = {task_id: state for task_id, state in states.items() if state is not None}
     if as_json:
-        _print_json(log_view.tasks_object(tasks, machines))
+        _print_json(log_view.tasks_object(tasks, machines, became))
     else:
-        log_view.show_tasks(tasks, machines)
+        log_view.show_tasks(tasks, machines, became)
 
 
 def _elsewhere(home: Path, address: StoreAddress, limit: int) -> list[Elsewhere]:
@@ -93,27 +101,35 @@ def _elsewhere(home: Path, address: StoreAddress, limit: int) -> list[Elsewhere]
 
 @log.command("show")
 @task_argument
-@click.option("--full", is_flag=True, help="With prompts, answers and outputs.")
+@click.option("--full", is_flag=True, help="With prompts, answers, outputs and each note of memory.")
 @as_json_option
 @click.pass_context
 def show(context: click.Context, task_id: str | None, full: bool, as_json: bool) -> None:
-    """Show a task: rounds, subtasks, calls with their cost, verdicts with evidence, the loss.
+    """Show a task: rounds, subtasks, calls with their cost, verdicts with evidence, the loss, the result.
 
-    Of a very long log the first and the last events are shown, and how many there are between them; `artoo log
-    export` writes all of it.
+    At the end stands what became of its changes since: what waits, was applied, discarded or put back, and when. Of
+    a very long log the first and the last events are shown, and how many there are between them; `artoo log export`
+    writes all of it.
     """
     from artoo.cli import log_view
     from artoo.cli.log_story import told
     from artoo.cli.progress import Progress
+    from artoo.cli.settled_since import SettledSince
+    from artoo.cli.task_names import name_at
+    from artoo.runtime.afterwards import SettledBooks
     from artoo.tasklog.reader import TaskLogReader
 
     reader = _reader(context, task_id)
     with Progress("log", reader.bytes) as progress:
         story = told(TaskLogReader(reader.directory, progress), whole=full or as_json)
+    ended = None if story.result is None else story.result.changes
+    afterwards = SettledBooks.of(home_of(context)).afterwards(story.task_id, ended)
     if as_json:
-        _print_json(log_view.story_object(story))
-    else:
-        log_view.show_story(story, full=full)
+        _print_json(log_view.story_object(story, afterwards))
+        return
+    language = "en" if story.result is None else story.result.language
+    since = SettledSince(afterwards, name_at(home_of(context), story.task_id), language)
+    log_view.show_story(story, since, full=full)
 
 
 @log.command("replay")

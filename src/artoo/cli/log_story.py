@@ -66,11 +66,12 @@ class SubTaskStory:
 
 @dataclass(slots=True)
 class RoundStory:
-    """One turn of the medium loop. `events` belong to no subtask."""
+    """One turn of the medium loop. `events` belong to no subtask; those `after` came when subtasks had begun."""
 
     number: int
     events: Events = field(default_factory=Events)
     subtasks: list[SubTaskStory] = field(default_factory=list[SubTaskStory])
+    after: Events = field(default_factory=Events)
     decided: Decided | None = None
 
 
@@ -170,7 +171,10 @@ class _Teller:
 
     def _place(self, subtask_id: str | None) -> Events:
         subtask = self._subtasks.get(subtask_id or "")
-        return self._round().events if subtask is None else subtask.events
+        if subtask is not None:
+            return subtask.events
+        part = self._round()
+        return part.after if part.subtasks else part.events
 
     def _round(self) -> RoundStory:
         if not self.story.rounds:

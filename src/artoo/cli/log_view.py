@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC
+from itertools import groupby
 
 import pydantic_core
 from rich.console import Console
@@ -14,60 +17,78 @@ from rich.tree import Tree
 from artoo.cli.log_story import Events, RoundStory, SubTaskStory, TaskStory, details
 from artoo.cli.marks import Marks, cost_line, loss_line, marks_for
 from artoo.cli.printable import one_line, printable
+from artoo.cli.settled_since import SettledSince
 from artoo.cli.text import Text as Sentences
-from artoo.cli.text import in_language, language_of
+from artoo.cli.text import count, decider_name, in_language, language_of
 from artoo.contracts.base import Contract
 from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation
 from artoo.contracts.execution import CallStatus, CorrectionSignal, CriterionJudged, ToolCalled
 from artoo.contracts.memory import MemoryRead, MemoryWritten
 from artoo.contracts.plan import PlanRefused
 from artoo.contracts.recording import TaskResumed
+from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import Decided, FinalResult, RoleFailure, StoppedBy
+from artoo.runtime.afterwards import Afterwards
 from artoo.tasklog.reader import TaskSummary
 from artoo.words.result import result_words
 
 ID_SHOWN = 13
 """Characters of a task's id that are shown: for a UUIDv7 its whole time stamp."""
 LINE = 100
+ENTITY = 60
+"""Characters of what a note of memory is about: the target may be a whole script."""
 BARS = " ▁▂▃▄▅▆▇█"
 
 JsonObject = dict[str, object]
 
 
-def show_tasks(tasks: Sequence[TaskSummary], machines: Mapping[str, str] | None = None) -> None:
-    """One line a task. `machines`: where those ran that ran elsewhere, by their ids."""
+def show_tasks(
+    tasks: Sequence[TaskSummary],
+    machines: Mapping[str, str] | None = None,
+    changes: Mapping[str, str] | None = None,
+) -> None:
+    """One line a task. `machines`: where those ran that ran elsewhere, by their ids; `changes`: what became of what
+    they changed.
+    """
     console = Console(highlight=False)
     if not tasks:
         console.print("No task has been logged yet.")
         return
+    columns = (("changes", changes or {}, ""), ("machine", machines or {}, "here"))
+    more = [each for each in columns if each[1]]
     rows = [
         (
             task.task_id[:ID_SHOWN],
             task.started.astimezone(UTC).strftime("%Y-%m-%d %H:%M"),
             _state(task),
-            *([machines.get(task.task_id, "here")] if machines else []),
+            *(where.get(task.task_id, other) for _, where, other in more),
             Text(one_line(task.request)),
         )
         for task in tasks
     ]
-    heads = ("id", "started (UTC)", "ending", *(["machine"] if machines else []), "request")
+    heads = ("id", "started (UTC)", "ending", *(head for head, *_ in more), "request")
     table = Table(*heads, box=None, pad_edge=False)
     # The request alone gives way on a narrow terminal: an id that is cut says nothing.
-    taken = sum(max(len(row[column]) for row in rows) + len("  ") for column in range(len(heads) - 1))
+    taken = sum(
+        max(len(heads[column]), *(len(row[column]) for row in rows)) + len("  ") for column in range(len(heads) - 1)
+    )
     for *others, request in rows:
         request.truncate(max(1, console.width - taken), overflow="ellipsis")
         table.add_row(*others, request)
     console.print(table)
 
 
-def tasks_object(tasks: Sequence[TaskSummary], machines: Mapping[str, str]) -> list[JsonObject]:
-    """The same as JSON; `machine` and `directory` are null for what is not there."""
+def tasks_object(
+    tasks: Sequence[TaskSummary], machines: Mapping[str, str], changes: Mapping[str, str]
+) -> list[JsonObject]:
+    """The same as JSON; `changes`, `machine` and `directory` are null for what is not there."""
     return [
         {
             "task_id": task.task_id,
             "started": task.started.isoformat(),
             "request": task.request,
             "ending": _state(task),
+            "changes": changes.get(task.task_id),
             "bytes": task.bytes,
             "machine": machines.get(task.task_id),
             "directory": None if task.task_id in machines else str(task.directory),
@@ -88,13 +109,13 @@ def ending(result: FinalResult | None) -> str:
     return "interrupted" if result.stopped_by is StoppedBy.INTERRUPTED else result.directive.value
 
 
-def story_object(story: TaskStory) -> object:
+def story_object(story: TaskStory, afterwards: Afterwards) -> object:
     """A story as JSON: every event whole."""
     rounds = [
         {
             "number": part.number,
-            "events": [_event_object(event) for event in part.events],
-            "left_out": part.events.left_out,
+            "events": [_event_object(event) for event in (*part.events, *part.after)],
+            "left_out": part.events.left_out + part.after.left_out,
             "subtasks": [
                 {
                     "subtask_id": subtask.subtask_id,
@@ -115,13 +136,16 @@ def story_object(story: TaskStory) -> object:
         "request": story.request,
         "rounds": rounds,
         "result": story.result,
+        "changes": {"state": afterwards.state, **asdict(afterwards)},
         "missing": story.missing,
     }
     return pydantic_core.to_jsonable_python(whole)
 
 
-def show_story(story: TaskStory, *, full: bool = False) -> None:
-    """The tree of rounds, the trajectory, the result. `full` adds prompts, answers and outputs."""
+def show_story(story: TaskStory, since: SettledSince, *, full: bool = False) -> None:
+    """The tree of rounds, the trajectory of several, the result, and what became of the changes since. `full` adds
+    prompts, answers, outputs and each note of memory.
+    """
     console = Console(highlight=False)
     marks = marks_for(console.encoding)
     sentences = in_language(language_of(story.request))
@@ -132,16 +156,19 @@ def show_story(story: TaskStory, *, full: bool = False) -> None:
     console.print(Text(f"task {story.task_id}", style="dim"))
     console.print(tree)
     decided = [part.decided for part in story.rounds if part.decided is not None]
-    if decided:
+    if len(decided) > 1:
         console.print(trajectory(decided, marks))
     if story.missing:
         console.print(Text(f"{story.missing} messages are missing in this log.", style="yellow"))
     if story.result is None:
         console.print(Text("The task has not ended: it is running, or it was stopped.", style="yellow"))
     else:
-        _show_result(
-            console, story.result, cost_line(story.result.cost, marks, sentences, rounds=len(story.rounds))
-        )
+        _show_result(console, story.result)
+    for line in since.lines():
+        console.print(Text(one_line(line), style="bold"))
+    if story.result is not None:
+        cost = cost_line(story.result.cost, marks, sentences, rounds=len(story.rounds))
+        console.print(Text(cost, style="dim"))
 
 
 def trajectory(decided: Sequence[Decided], marks: Marks) -> Table:
@@ -178,6 +205,7 @@ class _View:
         self._add_events(branch, part.events)
         for subtask in part.subtasks:
             self._add_subtask(branch, subtask)
+        self._add_events(branch, part.after)
         if part.decided is not None:
             branch.add(Text(loss_line(part.decided, self._marks, self._sentences), style="cyan"))
 
@@ -192,12 +220,21 @@ class _View:
             node.add(Text(_short(outcome.failure_reason), style="red"))
 
     def _add_events(self, branch: Tree, events: Events) -> None:
-        for event in events.first:
-            self._add_event(branch, event)
+        self._add_all(branch, events.first)
         if events.left_out:
             branch.add(Text(f"[{events.left_out:,} events are not shown; artoo log export]", style="yellow"))
-        for event in events.last:
-            self._add_event(branch, event)
+        self._add_all(branch, events.last)
+
+    def _add_all(self, branch: Tree, events: Iterable[Contract]) -> None:
+        """A line each; notes of memory that follow each other are one, unless all is wanted."""
+        for are_notes, group in groupby(events, lambda event: isinstance(event, MemoryWritten) and not self._full):
+            found = list(group)
+            if are_notes and len(found) > 1:
+                notes = [event for event in found if isinstance(event, MemoryWritten)]
+                branch.add(Text(_notes_line(notes), style="dim"))
+                continue
+            for event in found:
+                self._add_event(branch, event)
 
     def _add_event(self, branch: Tree, event: Contract) -> None:
         node = branch.add(self._line(event))
@@ -213,7 +250,11 @@ class _View:
         if isinstance(event, CriterionJudged):
             verdict = event.verdict
             mark, style = self._verdict(verdict.verdict == "pass")
-            evidence = f" ({verdict.decided_by.value}: {_short(verdict.evidence)})" if verdict.evidence else ""
+            if verdict.verdict == "open":
+                mark, style = self._marks.open, "yellow"
+            by = decider_name(verdict.decided_by.value, self._sentences)
+            evidence = f" ({by}: {_short(verdict.evidence)})" if verdict.evidence else ""
+            evidence = evidence or (f" ({by})" if verdict.verdict == "open" else "")
             return Text.assemble((f"{mark} ", style), _short(verdict.criterion), (evidence, "dim"))
         if isinstance(event, CorrectionSignal):
             return Text(f"correction {event.attempt}: {_short(event.what_was_wrong)}", style="yellow")
@@ -265,18 +306,27 @@ def _other_line(event: Contract) -> str:
     if isinstance(event, MemoryRead):
         return f"memory read: {event.space} {event.entity} ({event.sops} rules, {len(event.potentials)} potentials)"
     if isinstance(event, MemoryWritten):
-        return f"memory written: {event.space} {event.entity} {event.sigma:+g}"
+        return f"memory written: {event.space} {shortened(one_line(event.entity), ENTITY)} {event.sigma:+g}"
     return event.kind()
 
 
-def _show_result(console: Console, result: FinalResult, cost: str) -> None:
+def _notes_line(notes: Sequence[MemoryWritten]) -> str:
+    """`memory written: 17 notes on 5 tools, 1 kind of request`."""
+    about = Counter(space.partition(":")[0] for space in {note.space for note in notes})
+    tools, kinds = about.pop("tool", 0), about.pop("intent", 0)
+    named = [count("{count} tools", tools)] if tools else []
+    named += [f"{kinds:,} kind{'s' * (kinds != 1)} of request"] if kinds else []
+    named += [f"{number:,} {space}" for space, number in about.items()]
+    return f"memory written: {len(notes):,} notes on {', '.join(named)}"
+
+
+def _show_result(console: Console, result: FinalResult) -> None:
     stopped = f" ({result.stopped_by.value})" if result.stopped_by is not None else ""
     console.print(Text(f"{result.directive.value}{stopped}", style="bold"))
     words = result_words(result.language)
     console.print(Text(printable(words.plain(result))))
     for fact in result.facts:
         console.print(Text(one_line(words.fact(fact)), style="yellow"))
-    console.print(Text(cost, style="dim"))
 
 
 def _bar(value: float, lowest: float, marks: Marks) -> str:

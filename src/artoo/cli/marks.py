@@ -17,6 +17,7 @@ class Marks:
     matched: str
     failed: str
     waiting: str
+    open: str
     bullet: str
     arrow: str
     dot: str
@@ -26,8 +27,8 @@ class Marks:
     spinner: str
 
 
-UNICODE: Final = Marks("✓", "✗", "·", "•", "→", " · ", "│", "Ω", "∇L", "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-ASCII: Final = Marks("+", "x", ".", "-", "->", ", ", "|", "Omega", "gradL", "|/-\\")
+UNICODE: Final = Marks("✓", "✗", "·", "○", "•", "→", " · ", "│", "Ω", "∇L", "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+ASCII: Final = Marks("+", "x", ".", "o", "-", "->", ", ", "|", "Omega", "gradL", "|/-\\")
 
 
 def marks_for(encoding: str | None) -> Marks:

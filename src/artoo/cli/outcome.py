@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from artoo.contracts.execution import CriterionVerdict
 from artoo.contracts.settling import Settled
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
-from artoo.words.outcome import resumable, status_of, told
+from artoo.words.outcome import resumable, status_of
 from artoo.words.result import result_words
 
 ACCEPTED, ABANDONED, USAGE, NO_MODEL, PENDING, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -26,13 +26,16 @@ def exit_code(result: FinalResult) -> int:
 
 
 def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> str:
-    """One line of JSON: the result for programs. `verdicts` are the last ones, of the subtasks and of the task."""
+    """One line of JSON: the result for programs. `verdicts` are the last ones, of the subtasks and of the task.
+
+    `answer` is the answer alone; that it waits, and what to type, is in `pending`.
+    """
     words = result_words(result.language)
     return json.dumps(
         {
             "status": status_of(result),
             "directive": result.directive.value,
-            "answer": told(result),
+            "answer": words.plain(result),
             "output": result.output,
             "assurance": result.assurance.value,
             "decided": [

@@ -6,10 +6,12 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from artoo.cli.asked import agreed, is_asked
 from artoo.cli.display import is_plain
 from artoo.cli.keyboard import Keyboard
 from artoo.cli.paint import Paint
@@ -23,7 +25,7 @@ from artoo.cli.screen import Screen
 from artoo.cli.task_names import local_time, name_at
 from artoo.cli.waiting import all_waiting, waiting_object, with_the_task
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.settling import BY_NAME, Review, Settled, counts_of
+from artoo.contracts.settling import BY_NAME, ClassifiedChange, Review, Settled, counts_of
 from artoo.runtime.config_file import load_config
 
 if TYPE_CHECKING:
@@ -34,8 +36,6 @@ REFUSED = 1
 HELP = {"help_option_names": ["-h", "--help"]}
 NAMED = 20
 """Harmless paths that are named of what was applied; the dangerous ones are all named."""
-
-_YES = frozenset(("y", "yes", "是", "好"))
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 _yes_option = click.option("--yes", is_flag=True, help="Do not ask again on a terminal.")
@@ -87,19 +87,19 @@ def apply(
     """
     config = load_config()
     found = all_waiting(config)
-    ask = _is_asked() and not yes
+    ask = is_asked() and not yes
 
     async def applied(pending: Pending, chosen: tuple[str, ...]) -> bool:
         name = name_at(config.home, pending.task_id)
         is_named = task is not None and pending.task_id.startswith(task)
-        settled = await _apply(pending, chosen, name, rest=rest, ask=ask, named=is_named)
+        settled, review = await _apply(pending, chosen, name, rest=rest, ask=ask, named=is_named)
         if as_json:
             show(_settled(pending, settled or Settled()))
         elif settled is not None:
-            show_as_it_is("\n".join(_applied(pending, settled, name)))
+            show_as_it_is("\n".join(_applied(pending, review, settled, name)))
         return settled is not None and settled.state in ("applied", "partly")
 
-    done = asyncio.run(with_the_task(config, task, paths, found, applied, only=not _is_asked(), applying=True))
+    done = asyncio.run(with_the_task(config, task, paths, found, applied, only=not is_asked(), applying=True))
     context.exit(0 if done else REFUSED)
 
 
@@ -118,11 +118,11 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
     """
     config = load_config()
     found = all_waiting(config)
-    pending = asyncio.run(with_the_task(config, task, None, found, _itself, only=not _is_asked(), applying=None))
+    pending = asyncio.run(with_the_task(config, task, None, found, _itself, only=not is_asked(), applying=None))
     words = review_words(pending.language)
-    if _is_asked() and not yes:
+    if is_asked() and not yes:
         _ask_about(pending, name_at(config.home, pending.task_id))
-        if not _agreed(words.sure_discard):
+        if not agreed(words.sure_discard):
             context.exit(REFUSED)
     settled = asyncio.run(pending.discard())
     if as_json:
@@ -166,43 +166,55 @@ def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
 
 async def _apply(
     pending: Pending, paths: tuple[str, ...], name: str, *, rest: bool, ask: bool, named: bool
-) -> Settled | None:
-    """Applies exactly what is there now, or was shown. None: the person said no."""
+) -> tuple[Settled | None, Review]:
+    """Applies exactly what is there now, or was shown. None: the person said no. And all that waited before."""
     here = Here()
     digest = await pending.digest()
-    review = part_of(await pending.diff(), paths, here)
+    whole = await pending.diff()
+    review = part_of(whole, paths, here)
     dangerous = any(one.change_class in BY_NAME for one in review.changes)
     if ask and (dangerous or not named):
         layout = _layout(review, pending.language, here)
         _ask_about(pending, name)
         click.echo("\n".join(layout.overview()), err=True)
-        if not _agreed(layout.words.sure_apply):
-            return None
+        if not agreed(layout.words.sure_apply):
+            return None, whole
     chosen = tuple(here.named(typed) for typed in paths) or None
-    return await pending.apply(chosen, digest=digest, rest=rest)
+    return await pending.apply(chosen, digest=digest, rest=rest), whole
 
 
-def _applied(pending: Pending, settled: Settled, name: str) -> list[str]:
-    """What became of it: each dangerous path by name, others shortly, what still waits, and how to take it back."""
+def _applied(pending: Pending, review: Review, settled: Settled, name: str) -> list[str]:
+    """What became of it: each dangerous path by name, others shortly, what still waits, and how to take it back.
+
+    `review`: all that waited before.
+    """
     here, words = Here(), review_words(pending.language)
-    layout = _layout(Review(task_id=pending.task_id, changes=settled.changes), pending.language, here)
     clashes = [f"    {here.short(one.path)}: {one_line(one.reason)}" for one in settled.conflicts]
     if settled.state not in ("applied", "partly"):
         rest = [words.rest_hint.format(command=f"artoo apply {name} --rest")] if settled.changes else []
         return [words.nothing_applied.format(reason=one_line(settled.reason)), *clashes, *rest]
     if not (settled.changes or settled.applied):
         return [words.is_empty]
+    lines = [words.is_applied]
     if settled.state == "applied":
-        named = [layout.line(one) for one in settled.changes if one.change_class in BY_NAME]
-        others = [layout.line(one) for one in settled.changes if one.change_class not in BY_NAME]
-        more = len(others) - NAMED + settled.unlisted
-        lines = [words.is_applied, *named, *others[:NAMED]]
-        lines += [f"    {words.more_in_diff.format(count=f'{more:,}')}"] if more > 0 else []
+        lines += _effects(settled.changes, settled.unlisted, pending, here)
     else:
-        lines = [words.is_applied, *(f"    {here.short(path)}" for path in settled.applied)]
+        applied = frozenset(settled.applied)
+        lines += _effects([one for one in review.changes if one.path in applied], 0, pending, here)
         lines += [words.waits.format(what=counts_line(settled.counts, words))] if settled.counts else []
         lines += [words.conflicts_head, *clashes] if clashes else []
     return [*lines, words.undo_hint.format(command=f"artoo undo {name}")]
+
+
+def _effects(changes: Sequence[ClassifiedChange], unlisted: int, pending: Pending, here: Here) -> list[str]:
+    """What took effect, each with its sign: the dangerous by name, of the others the first, repositories as one."""
+    layout = _layout(Review(task_id=pending.task_id, changes=tuple(changes)), pending.language, here)
+    found, repositories = layout.told_apart(changes)
+    named = [layout.line(one) for one in found if one.change_class in BY_NAME]
+    others = [layout.line(one) for one in found if one.change_class not in BY_NAME]
+    more = max(0, len(others) - NAMED) + unlisted
+    rest = [f"    {layout.words.more.format(count=f'{more:,}')}"] if more else []
+    return [*named, *others[:NAMED], *repositories, *rest]
 
 
 def _told(pending: Pending, review: Review, name: str) -> list[str]:
@@ -237,20 +249,9 @@ async def _show(lines: list[str]) -> None:
         show_as_it_is("\n".join(lines))
 
 
-def _is_asked() -> bool:
-    """Whether there is somebody to ask."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
 def _ask_about(pending: Pending, name: str) -> None:
     if pending.request:
         click.echo(f"{name}  {one_line(pending.request)}", err=True)
-
-
-def _agreed(question: str) -> bool:
-    """Only a clear yes is one; an empty line and the end of input are no."""
-    click.echo(question, err=True, nl=False)
-    return sys.stdin.readline().strip().casefold() in _YES
 
 
 def _settled(pending: Pending, settled: Settled) -> str:

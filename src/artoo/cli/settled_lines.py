@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from artoo.cli.marks import Marks
 from artoo.cli.paint import Paint, Tone
@@ -15,11 +16,15 @@ from artoo.cli.review.repositories import apart, told
 from artoo.cli.review.words import ReviewWords, review_words
 from artoo.cli.text import Text
 from artoo.contracts.changes import ChangeKind
-from artoo.contracts.settling import Settled
+from artoo.contracts.settling import Settled, implied
 from artoo.tools.unified import plain
 
 PATHS_SHOWN = 6
 """Paths that stand on the line of what was made, changed or removed."""
+
+
+def _depth(path: str) -> int:
+    return path.count("/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,10 @@ class SettledLines:
 
     def _changes(self) -> Iterable[str]:
         settled = self.settled
-        files, repositories = apart(settled.changes)
+        told_elsewhere = implied(settled.changes)
+        files, repositories = apart(one for one in settled.changes if one.path not in told_elsewhere)
+        moved = {one.path: one.moved_to for one in files if one.moved_to is not None}
+        files = [one for one in files if one.path not in moved]
         made = [one.path for one in files if one.kind is ChangeKind.CREATED]
         removed = [one.path for one in files if one.kind is ChangeKind.DELETED]
         taken = {*made, *removed}
@@ -74,14 +82,24 @@ class SettledLines:
         ):
             if paths or rest:
                 yield f"{head} {self._paths(paths, rest)}"
+        if moved:
+            yield f"{self.text.files_moved} {self._moves(moved)}"
         for where, changes in repositories.items():
             yield f"git {self.here.short(where)}: {plain(told(changes, self.words))}"
 
     def _paths(self, paths: Sequence[str], rest: int) -> str:
         """The nearest first: what lies deep, caches above all, must not take the room of what was asked for."""
-        nearest = sorted(paths, key=lambda path: path.count("/"))
-        shown = ", ".join(map(self.here.short, nearest[:PATHS_SHOWN]))
-        left = max(0, len(paths) - PATHS_SHOWN) + rest
+        return self._listed(map(self.here.short, sorted(paths, key=_depth)), len(paths), rest)
+
+    def _moves(self, moved: Mapping[str, str]) -> str:
+        """From where to where; what lies in a directory that is moved goes with it."""
+        whole = [path for path in sorted(moved, key=_depth) if path.rpartition("/")[0] not in moved]
+        arrows = (f"{self.here.short(path)} {self.marks.arrow} {self.here.short(moved[path])}" for path in whole)
+        return self._listed(arrows, len(whole), 0)
+
+    def _listed(self, names: Iterable[str], count: int, rest: int) -> str:
+        shown = ", ".join(islice(names, PATHS_SHOWN))
+        left = max(0, count - PATHS_SHOWN) + rest
         return f"{shown}{', ' if shown else ''}{self.text.more.format(count=f'{left:,}')}" if left else shown
 
     def _waits(self) -> Iterable[str]:

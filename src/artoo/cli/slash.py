@@ -22,7 +22,7 @@ class SlashCommand(Enum):
     DIFF = ("what a task would change, that waits for you (artoo diff)", ())
     APPLY = ("apply it (artoo apply)", ())
     DISCARD = ("drop it (artoo discard)", ())
-    UNDO = ("put back what a task changed (artoo undo)", ("--list",))
+    UNDO = ("put back what a task changed (artoo undo)", ())
     RESUME = ("go on with a task that stopped (artoo resume)", ())
     STATUS = ("what waits for you (artoo status)", ())
     MODEL = ("the local model (artoo model)", ("list",))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from artoo.words.names import DIRECTIVES, ROLES
+from artoo.words.names import DECIDERS, DIRECTIVES, ROLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,7 @@ class Text:
     files_made: str
     files_changed: str
     files_removed: str
+    files_moved: str
     files_applied: str
     assurance: Mapping[str, str]
     next_head: str
@@ -127,6 +128,7 @@ ENGLISH: Final = Text(
     files_made="Made:",
     files_changed="Changed:",
     files_removed="Removed:",
+    files_moved="Moved:",
     files_applied="Applied:",
     assurance={
         "checked": "Checked.",
@@ -208,6 +210,7 @@ CHINESE: Final = Text(
     files_made="新建：",
     files_changed="修改：",
     files_removed="删除：",
+    files_moved="移动：",
     files_applied="已应用：",
     assurance={
         "checked": "已核验。",
@@ -259,6 +262,11 @@ def directive_name(name: str, text: Text) -> str:
 def role_name(name: str, text: Text) -> str:
     """A role for people."""
     return _choose(ROLES, name, text)
+
+
+def decider_name(name: str, text: Text) -> str:
+    """What decided a verdict, for people; `open` for what nobody did."""
+    return _choose(DECIDERS, name, text)
 
 
 def _choose(table: dict[str, tuple[str, str]], name: str, text: Text) -> str:

@@ -5,47 +5,95 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from artoo.cli.asked import agreed, is_asked
 from artoo.cli.outward import outward
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line, show
+from artoo.cli.review.words import review_words
 from artoo.cli.task_names import local_time, name_at
+from artoo.cli.text import count
 from artoo.contracts.changes import UndoableTask, UndoReport
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.settling import is_gits
+from artoo.contracts.shortened import shortened
 from artoo.runtime.config_file import load_config
+from artoo.tasklog.reader import request_of
+from artoo.words.language import language_of
+
+if TYPE_CHECKING:
+    from artoo.runtime.config import Config
 
 REFUSED = 1
+NAMED = 12
+"""Paths that are named before the latest is put back."""
+
+_ASKED = 80
+"""Characters of a request in an error."""
+
+_NO_LOG = "(there is no log of it)"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("task", required=False)
 @click.option("--list", "list_", is_flag=True, help="Show what can be undone, and until when.")
+@click.option("--yes", is_flag=True, help="Without TASK: do not ask whether the latest is meant.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 @click.pass_context
-def undo(context: click.Context, task: str | None, list_: bool, as_json: bool) -> None:
+def undo(context: click.Context, task: str | None, list_: bool, yes: bool, as_json: bool) -> None:
     """Put back what TASK changed. TASK is its id, or a beginning of it that no other task has.
 
-    A file that was changed since is left alone and named; the exit code is 1 then. A task that still runs is left
-    alone, and one that was put back cannot be resumed.
+    Without TASK the latest that was asked here, or has changed something here, is meant: on a terminal it is named
+    and asked about, without one it is named and nothing is put back. A file that was changed since is left alone
+    and named. A task that still runs is left alone, and one that was put back cannot be resumed.
+
+    Exit codes: 0 put back, 1 something was left or you said no, 2 no such task, or none was named.
     """
     from artoo.contracts.confirmation import PERSON
     from artoo.runtime.undoing import can_be_undone, put_back, undoable_task
-    from artoo.tasklog.reader import request_of
     from artoo.world.undo import damaged
 
     config = load_config()
     known = can_be_undone(config)
     for cause in damaged(config.home):
         click.echo(f"artoo: {outward(one_line(cause))}", err=True)
-    if list_ or task is None:
+    if list_:
         asked = {one.task_id: request_of(config.home, one.task_id) for one in known}
         _print_list(config.home, known, asked, as_json)
         return
-    task_id = undoable_task(known, task)
+    task_id = _latest(config, known, yes=yes) if task is None else undoable_task(known, task)
+    if task_id is None:
+        context.exit(REFUSED)
     report = put_back(config, task_id, by=PERSON)
     _print_report(report, request_of(config.home, task_id), as_json)
     context.exit(REFUSED if report.refused else 0)
+
+
+def _latest(config: Config, known: tuple[UndoableTask, ...], *, yes: bool) -> str | None:
+    """The latest of this directory, if the person means it; None: they said no. Raises ConfigurationError."""
+    from artoo.runtime.undoing import latest_here, paths_of
+
+    here = Here()
+    latest = latest_here(config, known, here.directory)
+    if latest is None:
+        raise ConfigurationError("nothing that can be undone was done here; artoo undo --list shows what can be")
+    if yes:
+        return latest.task_id
+    asked, name = request_of(config.home, latest.task_id), name_at(config.home, latest.task_id)
+    if not is_asked():
+        what = ", ".join(part for part in (local_time(latest.last_at), shortened(one_line(asked), _ASKED)) if part)
+        raise ConfigurationError(f"say which task; the latest here ({what}): artoo undo {name}")
+    words = review_words(language_of(asked))
+    click.echo(f"{name}  {local_time(latest.last_at)}  {one_line(asked) or _NO_LOG}", err=True)
+    paths = sorted(paths_of(config, latest.task_id), key=is_gits)  # the person's own first
+    for path in paths[:NAMED]:
+        click.echo(f"    {here.short(path)}", err=True)
+    if len(paths) > NAMED:
+        click.echo(f"    {words.more.format(count=f'{len(paths) - NAMED:,}')}", err=True)
+    return latest.task_id if agreed(words.sure_undo) else None
 
 
 def _print_list(home: Path, known: tuple[UndoableTask, ...], requests: Mapping[str, str], as_json: bool) -> None:
@@ -58,8 +106,10 @@ def _print_list(home: Path, known: tuple[UndoableTask, ...], requests: Mapping[s
     for one in known:
         last, until = local_time(one.last_at), local_time(one.until)
         name = name_at(home, one.task_id)
-        show(f"{name}  {last}  {one_line(requests[one.task_id]) or '(there is no log of it)'}")
-        show(f"{' ' * len(name)}  {one.paths} paths in {one.transactions} acts, until {until}: artoo undo {name}")
+        show(f"{name}  {last}  {one_line(requests[one.task_id]) or _NO_LOG}")
+        what = count("{count} paths", one.paths)
+        what += f" in {one.transactions:,} acts" if one.transactions > 1 else ""
+        show(f"{' ' * len(name)}  {what}, until {until}: artoo undo {name}")
 
 
 def _print_report(report: UndoReport, request: str, as_json: bool) -> None:

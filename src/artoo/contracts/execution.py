@@ -252,7 +252,8 @@ class SubTaskOutcome(Contract):
     """What leaves the fast loop. R4a → dispatcher, R4b. `infrastructure` as in ExecutionResult.
 
     `assurance` is that of its weakest criterion, `open` are the criteria that nothing decided.
-    `hopeless`: the executor says that it cannot be done, and that stands: no other plan can help.
+    `hopeless`: the executor says that it cannot be done, and that stands: no other plan can help. `failures` as in
+    ExecutionResult, of the output that stands here.
     """
 
     subtask_id: str
@@ -264,6 +265,7 @@ class SubTaskOutcome(Contract):
     gap_trajectory: tuple[GapPoint, ...] = ()
     criteria_verdicts: tuple[CriterionVerdict, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
+    failures: tuple[int, ...] = ()
     infrastructure: str | None = None
     hopeless: bool = False
     assurance: Assurance = Assurance.UNVERIFIED

@@ -7,7 +7,7 @@ The difference is settled as a whole (SPEC section 8): when one change needs con
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 from typing import Literal
 
@@ -86,16 +86,38 @@ class ClassifiedChange(BaseModel):
     diff: tuple[str, ...] = ()
 
 
+def _none(number: int) -> bool:
+    return number == 0
+
+
+def _number() -> int:
+    """A count that is written down only where there is something to count."""
+    return Field(default=0, ge=0, exclude_if=_none)
+
+
 class ClassCount(Contract):
     """How many changes of a difference are of one class, by paths; of history also what `Rewritten` counts, of all
     repositories together: a branch that is moved back changes many of git's files.
+
+    Among `count`: `moved` only stand elsewhere now. Of what is silent, `harmless` are no new files (git's own, what
+    was there before), and `implied` are told by others: directories above new files, and where moved ones arrive.
     """
 
     change_class: ChangeClass
     count: int = Field(ge=1)
-    branches: int = Field(default=0, ge=0)
-    tags: int = Field(default=0, ge=0)
-    commits: int = Field(default=0, ge=0)
+    branches: int = _number()
+    tags: int = _number()
+    commits: int = _number()
+    moved: int = _number()
+    harmless: int = _number()
+    implied: int = _number()
+
+    @property
+    def parts(self) -> tuple[tuple[str, int], ...]:
+        """What a person would count, each by its name: that of the class, `moved`, `harmless`."""
+        own = self.count - self.moved - self.harmless - self.implied
+        named = ((self.change_class.value, own), ("moved", self.moved), ("harmless", self.harmless))
+        return tuple((name, number) for name, number in named if number)
 
 
 class Review(Contract):
@@ -171,11 +193,44 @@ def counts_of(changes: tuple[ClassifiedChange, ...]) -> tuple[ClassCount, ...]:
     found: dict[ChangeClass, list[ClassifiedChange]] = {}
     for one in changes:
         found.setdefault(one.change_class, []).append(one)
-    return tuple(count_of(each, found[each]) for each in ChangeClass if each in found)
+    told = implied(changes)
+    return tuple(count_of(each, found[each], told) for each in ChangeClass if each in found)
 
 
-def count_of(change_class: ChangeClass, changes: Sequence[ClassifiedChange]) -> ClassCount:
-    """How many these are, at least one, all of one class."""
+def arrived(changes: Iterable[ClassifiedChange]) -> dict[str, str]:
+    """Where moved files stand now, and where they stood: these are not new. Only what is silent there."""
+    listed = tuple(changes)
+    silent = {one.path for one in listed if one.change_class is ChangeClass.SILENT}
+    return {one.moved_to: one.path for one in listed if one.moved_to is not None and one.moved_to in silent}
+
+
+def is_gits(path: str) -> bool:
+    """Whether a path is one of git's own, in a repository."""
+    return "/.git/" in f"{path}/"
+
+
+def implied(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
+    """Silent paths that others tell: where moved files arrive, and new directories above what is new or moved."""
+    there = arrived(changes)
+    made = [one.path for one in changes if _is_new(one)]
+    above: set[str] = set()
+    for path in made:
+        while (path := path.rpartition("/")[0]) and path not in above:
+            above.add(path)
+    return frozenset((*there, *(path for path in made if path in above)))
+
+
+def _is_new(change: ClassifiedChange) -> bool:
+    """Whether a person would call it new, or it is a directory that holds such."""
+    made = change.kind in (ChangeKind.CREATED, ChangeKind.LINK)
+    return made and change.change_class is ChangeClass.SILENT and not is_gits(change.path)
+
+
+def count_of(
+    change_class: ChangeClass, changes: Sequence[ClassifiedChange], told: Collection[str] = ()
+) -> ClassCount:
+    """How many these are, at least one, all of one class. `told`: what others of the difference tell."""
+    silent = [one for one in changes if change_class is ChangeClass.SILENT]
     lost = {one.rewrites.repository: one.rewrites for one in changes if one.rewrites is not None}.values()
     return ClassCount(
         change_class=change_class,
@@ -183,4 +238,7 @@ def count_of(change_class: ChangeClass, changes: Sequence[ClassifiedChange]) -> 
         branches=sum(each.branches for each in lost),
         tags=sum(each.tags for each in lost),
         commits=sum(each.commits for each in lost),
+        moved=sum(one.moved_to is not None for one in changes),
+        harmless=sum(not _is_new(one) and one.path not in told for one in silent),
+        implied=sum(one.path in told for one in silent),
     )

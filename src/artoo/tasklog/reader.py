@@ -146,12 +146,18 @@ def list_tasks(home: Path, limit: int | None = None) -> list[TaskSummary]:
 
 def request_of(home: Path, task_id: str) -> str:
     """What a task was asked, as its log says; empty when it has none that can be read."""
+    asked = asked_of(home, task_id)
+    return "" if asked is None else asked.text
+
+
+def asked_of(home: Path, task_id: str) -> UserRequest | None:
+    """The request of a task, as its log holds it; None when it has none that can be read."""
     try:
         parts = parts_of(task_directory(home, task_id))
         head = _readable(_head(parts[0]), BlobStore(parts[0].parent)) if parts else iter(())
-        return next((one.payload.text for one in head if isinstance(one.payload, UserRequest)), "")
+        return next((one.payload for one in head if isinstance(one.payload, UserRequest)), None)
     except (OSError, ConfigurationError):
-        return ""
+        return None
 
 
 def summary_of(home: Path, task_id: str) -> TaskSummary | None:

@@ -23,16 +23,22 @@ _NAMES: dict[ChangeClass, tuple[str, str, str]] = {
     ChangeClass.SILENT: ("harmless change", "harmless changes", "处无害更改"),
 }
 
+_MOVES = ("move", "moves", "处移动")
+
 
 def counted(counts: Sequence[ClassCount], language: str) -> str:
     """`2 deletions, 1 edit`."""
     chinese = language.startswith("zh")
-    parts = (rewritten(each, language) or f"{each.count} {_name(each, chinese=chinese)}" for each in counts)
+    parts = (part for each in counts for part in _parts(each, language, chinese=chinese))
     return ("、" if chinese else ", ").join(parts)
 
 
-def _name(count: ClassCount, *, chinese: bool) -> str:
-    return _NAMES[count.change_class][2 if chinese else count.count != 1]
+def _parts(count: ClassCount, language: str, *, chinese: bool) -> tuple[str, ...]:
+    """What is moved is no edit; what is silent is counted as one, for it needs no yes."""
+    if told := rewritten(count, language):
+        return (told,)
+    named = ((count.count - count.moved, _NAMES[count.change_class]), (count.moved, _MOVES))
+    return tuple(f"{some} {names[2 if chinese else some != 1]}" for some, names in named if some)
 
 
 def rewritten(count: ClassCount, language: str) -> str:

@@ -123,8 +123,9 @@ def _verdict(payload: Json) -> tuple[str, str]:
     verdict = _object(payload.get("verdict"))
     how = str(verdict.get("verdict"))
     tone = {"pass": "good", "fail": "bad"}.get(how, "warn")
-    said = f"{how}: {verdict.get('criterion')} ({verdict.get('decided_by')}"
-    return said + (f": {verdict['evidence']})" if verdict.get("evidence") else ")"), tone
+    by = None if how == "open" else verdict.get("decided_by")  # nobody, which it says already
+    why = ": ".join(str(part) for part in (by, verdict.get("evidence")) if part)
+    return f"{how}: {verdict.get('criterion')}" + (f" ({why})" if why else ""), tone
 
 
 def _outcome(payload: Json) -> tuple[str, str]:

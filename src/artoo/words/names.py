@@ -1,4 +1,4 @@
-"""What people call a task's roles, and what the control law decides, in English and Chinese."""
+"""What people call a task's roles, the control law's decisions and who decides criteria, in English and Chinese."""
 
 from __future__ import annotations
 
@@ -27,3 +27,12 @@ DIRECTIVES: Final = {
     "init": ("start", "开始"),
 }
 """Macro-states: what the control law found, and what follows from it."""
+
+DECIDERS: Final = {
+    "check": ("check", "检查"),
+    "fact": ("fact", "事实"),
+    "agreement": ("agreement", "一致"),
+    "judgement": ("judgement", "判断"),
+    "nobody": ("open", "未定"),
+}
+"""What decided a verdict; what nobody decided is open."""

@@ -52,8 +52,9 @@ class PendingRecord(BaseModel):
 
 
 class SettledRecord(BaseModel):
-    """One line of `settled.jsonl`. `paths` are the first thousand, `count` is how many there were. `act` is its
-    record in the journal; empty: none."""
+    """One line of `settled.jsonl`. `what`: applied, discarded, expired or undone. `paths` are the first thousand,
+    `count` is how many there were; `left`: those that were not put back. `act` is its record in the journal; empty:
+    none."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -65,6 +66,7 @@ class SettledRecord(BaseModel):
     digest: str = ""
     count: int = 0
     paths: tuple[str, ...] = ()
+    left: int = 0
     act: str = ""
 
 

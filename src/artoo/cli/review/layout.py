@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from artoo.cli.paint import Paint, Tone
 from artoo.cli.places import Here
@@ -18,8 +18,11 @@ from artoo.contracts.settling import (
     ClassCount,
     ClassifiedChange,
     Review,
+    arrived,
     count_of,
+    implied,
     in_order_of_danger,
+    is_gits,
 )
 from artoo.tools.gate_words import why, word
 from artoo.tools.settling_words import rewritten
@@ -60,6 +63,12 @@ class Layout:
     here: Here
     paint: Paint
     width: int
+    _arrived: Mapping[str, str] = field(init=False, repr=False)
+    _implied: frozenset[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_arrived", arrived(self.review.changes))
+        object.__setattr__(self, "_implied", implied(self.review.changes))
 
     @property
     def words(self) -> ReviewWords:
@@ -90,13 +99,18 @@ class Layout:
         lines = self.head()
         for change_class in ChangeClass:
             of_class = [one for one in self.applicable if one.change_class is change_class]
-            found, repositories = apart(of_class)
+            found, repositories = self.told_apart(of_class)
             shown = found if change_class in BY_NAME else found[:MOST_NAMED]
             lines += [self.line(one) for one in shown]
             if len(found) > len(shown):
                 lines.append("    " + self.words.more_in_diff.format(count=f"{len(found) - len(shown):,}"))
-            lines += [self._repository(where, changes) for where, changes in repositories.items()]
+            lines += repositories
         return [*lines, *self.conflicts(), *self.went_out()]
+
+    def told_apart(self, changes: Iterable[ClassifiedChange]) -> tuple[list[ClassifiedChange], list[str]]:
+        """Those that get a line each, and a line for each repository; without what other lines say already."""
+        found, repositories = apart(one for one in changes if one.path not in self._implied)
+        return found, [self._repository(where, inside) for where, inside in repositories.items()]
 
     def beside(self) -> list[str]:
         """What is dangerous, for where the person answers: one line a class, never so many that one scrolls away.
@@ -112,7 +126,7 @@ class Layout:
 
     def _counted(self, change_class: ChangeClass, found: Sequence[ClassifiedChange]) -> str:
         sign, tone = SIGNS[change_class]
-        head = self.paint(f"{sign} {_how_many(count_of(change_class, found), self.words)}", tone)
+        head = self.paint(f"{sign} {counts_line([count_of(change_class, found)], self.words)}", tone)
         line = ""
         for count in range(min(len(found), MOST_BESIDE), 0, -1):
             names = [self._name(one) for one in names_first(found)[:count]]
@@ -135,15 +149,22 @@ class Layout:
         """One change: sign, class, path, sizes, and why it needs a yes. Never shortened."""
         sign, tone = SIGNS[change.change_class]
         named_class = self.words.classes[change.change_class]
-        if change.change_class is ChangeClass.SILENT and change.kind not in (ChangeKind.CREATED, ChangeKind.LINK):
+        made = change.kind in (ChangeKind.CREATED, ChangeKind.LINK) and not is_gits(change.path)
+        came_from = self._arrived.get(change.path)
+        if change.change_class is ChangeClass.SILENT and not made:
             named_class = self.words.rewritten
         if change.moved_to is not None:
             named_class = self.words.moved
+        if came_from is not None:
+            named_class = self.words.arrived
         head = f"{sign} {named_class}"
         where = self.here.short(change.path)
         named = plain(meaning(change, self.words))
         about = [part for part in (named, self._sizes(change), plain(change.detail)) if part]
-        about += [plain(why(change, self.language, self.here.short))] if change.reason else []
+        about += [self.words.came_from.format(path=self.here.short(came_from))] if came_from is not None else []
+        plainly_gone = change.change_class is ChangeClass.DELETION and change.kind is ChangeKind.DELETED
+        if change.reason and not plainly_gone:  # of what is deleted the class says it all
+            about.append(plain(why(change, self.language, self.here.short)))
         rest = f" ({'; '.join(about)})" if about else ""
         count = f"{number:>4} " if number is not None else ""
         return f"  {count}{self.paint(head, tone)}  {where}{rest}"
@@ -203,8 +224,12 @@ class Layout:
 
 def counts_line(counts: Sequence[ClassCount], words: ReviewWords) -> str:
     """`2 deleted, 1 link, 3 edited`: how many of each class, most dangerous first."""
-    return words.joint.join(_how_many(one, words) for one in counts)
+    return words.joint.join(part for one in counts for part in _how_many(one, words))
 
 
-def _how_many(count: ClassCount, words: ReviewWords) -> str:
-    return rewritten(count, words.language) or f"{count.count:,} {words.classes[count.change_class]}"
+def _how_many(count: ClassCount, words: ReviewWords) -> tuple[str, ...]:
+    if told := rewritten(count, words.language):
+        return (told,)
+    other = {"moved": words.moved, "harmless": words.rewritten}
+    own = words.classes[count.change_class]
+    return tuple(f"{number:,} {other.get(name, own)}" for name, number in count.parts)

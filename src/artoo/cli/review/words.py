@@ -20,6 +20,8 @@ class ReviewWords:
     classes: Mapping[ChangeClass, str]
     rewritten: str
     moved: str
+    arrived: str
+    came_from: str
     git: Mapping[str, str]
     named_head: str
     conflicts_head: str
@@ -41,6 +43,7 @@ class ReviewWords:
     rest_waits: str
     sure_apply: str
     sure_discard: str
+    sure_undo: str
     applied: str
     part_applied: str
     kept: str
@@ -81,6 +84,8 @@ ENGLISH: Final = ReviewWords(
     },
     rewritten="harmless",
     moved="moved",
+    arrived="moved here",
+    came_from="from {path}",
     git={
         "head": "what is checked out",
         "branch": "branch {name}",
@@ -112,6 +117,7 @@ ENGLISH: Final = ReviewWords(
     rest_waits="The rest ({count}) waits for you.",
     sure_apply="[y]es, [N]o: ",
     sure_discard="Discard all that this task changed? What it made is gone then. [y]es, [N]o: ",
+    sure_undo="Put this back? [y]es, [N]o: ",
     applied="yes: all of it",
     part_applied="yes: these {count}; the rest waits",
     kept="keep it for later",
@@ -151,6 +157,8 @@ CHINESE: Final = ReviewWords(
     },
     rewritten="无害",
     moved="移动",
+    arrived="移到此处",
+    came_from="来自 {path}",
     git={
         "head": "当前检出的内容",
         "branch": "分支 {name}",
@@ -182,6 +190,7 @@ CHINESE: Final = ReviewWords(
     rest_waits="其余 {count} 项留待您处理。",
     sure_apply="是 [y]，否 [N]：",
     sure_discard="放弃此任务的全部更改吗？它所做的内容将不再存在。是 [y]，否 [N]：",
+    sure_undo="撤销这些更改吗？是 [y]，否 [N]：",
     applied="是：全部应用",
     part_applied="是：应用这 {count} 项；其余留待处理",
     kept="留待以后",

@@ -213,6 +213,7 @@ def _outcome(
         gap_trajectory=tuple(trajectory),
         criteria_verdicts=judged.verdicts,
         tool_calls=result.tool_calls,
+        failures=() if judged.output else result.failures,  # another output names nothing
         infrastructure=result.infrastructure,
         hopeless=judged.hopeless,
         assurance=assurance_of(judged.verdicts),

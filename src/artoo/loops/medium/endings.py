@@ -73,8 +73,9 @@ class Endings:
             facts.append(Unconfirmed(looked=looked, images=standing.images))
         facts += (LeftOpen(criterion=criterion) for criterion in opened if criterion != standing.request)
         facts += (Unjudged(said=said) for said in _without_judge(end))
-        facts += _unread(end) if assurance is Assurance.CHECKED else ()
-        facts += (FailedLast(command=command) for command in _failing(end.outcomes))
+        unread = _unread(end) if assurance is Assurance.CHECKED else ()
+        failing = _failing(end.outcomes, end.merged_output, read=not unread)
+        facts += (*unread, *(FailedLast(command=command) for command in failing))
         known = {"assurance": assurance, "open": opened, "facts": tuple(facts)}
         return _result(standing, directive, end, unmet_of(end, standing.failed), known)
 
@@ -250,10 +251,22 @@ def _shown(text: str) -> str:
     return shortened(" ".join(text.split()), _INPUT)
 
 
-def _failing(outcomes: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
-    """Commands that were the last act of a subtask which stands, and failed."""
-    last = (outcome.tool_calls[-1] for outcome in outcomes if outcome.status == "matched" and outcome.tool_calls)
-    return tuple(_shown(call.input) for call in last if call.status is CallStatus.ERROR)
+def _failing(outcomes: Sequence[SubTaskOutcome], answer: str, *, read: bool) -> tuple[str, ...]:
+    """Commands of subtasks which stand that failed when they ran last, where the answer does not tell it.
+
+    Of an answer that somebody has `read` only its last act: what failed on the way there was seen, and is past.
+    """
+    found = list[str]()
+    for outcome in outcomes:
+        if outcome.status == "matched":
+            last = {call.input: number for number, call in enumerate(outcome.tool_calls, 1)}
+            told = outcome.failures if outcome.output.strip() in answer else ()
+            numbers = [number for number in last.values() if number not in told]
+            acts = [outcome.tool_calls[number - 1] for number in numbers]
+            ended = len(outcome.tool_calls) in numbers
+            acts = acts if not read else acts[-1:] if ended else []
+            found += (_shown(call.input) for call in acts if call.status is CallStatus.ERROR)
+    return tuple(found[:_MOST_TRIED])
 
 
 def _withheld(outcomes: Sequence[SubTaskOutcome]) -> tuple[str, ...]:

@@ -27,6 +27,10 @@ class Words(HomeWords, TaskWords, TeamWords, BookWords):
         """What a macro-state means for the next round."""
         return tables.DIRECTIVES.of(name, self)
 
+    def decider(self, name: str) -> str:
+        """What decided a verdict, for people; what nobody decided is open."""
+        return tables.DECIDERS.of(name, self)
+
     def consent(self, name: str) -> str:
         """An answer for people."""
         return tables.CONSENTS.of(name, self)
@@ -34,6 +38,10 @@ class Words(HomeWords, TaskWords, TeamWords, BookWords):
     def change(self, name: str) -> str:
         """A class of changes for people."""
         return tables.CLASSES.of(name, self)
+
+    def counted(self, name: str) -> str:
+        """What is counted of a difference, for people: a class of changes, or a part of one."""
+        return tables.COUNTED.of(name, self) if name in tables.COUNTED.names else self.change(name)
 
     def board_state(self, name: str) -> str:
         """A state of the board for people."""

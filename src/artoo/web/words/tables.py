@@ -9,6 +9,7 @@ from artoo.words import names
 
 ROLES: Final = Named(names.ROLES)
 DIRECTIVES: Final = Named(names.DIRECTIVES)
+DECIDERS: Final = Named(names.DECIDERS)
 DEEDS: Final = Named(
     {
         "user": ("asks", "提出请求"),
@@ -43,6 +44,8 @@ CLASSES: Final = Named(
         "silent": ("new", "新建"),
     }
 )
+COUNTED: Final = Named({"moved": ("moved", "移动"), "harmless": ("harmless", "无害")})
+"""What is counted of a class apart from its own."""
 BOARD: Final = Named(
     {
         "pending": ("pending", "待办"),

@@ -1,0 +1,128 @@
+"""What became of a task's changes: what its result says of its end, and what is on record of the time after it.
+
+The log ends with the task. Whoever applies, discards or puts back later leaves a line in `settled.jsonl`, and what
+still waits has its view; both are of this machine.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from artoo.contracts.errors import SandboxError
+from artoo.contracts.settling import ClassCount, Settled, implied
+from artoo.world.pending import PendingRecord, SettledRecord, read_pending, settled_records
+from artoo.world.unpacking import is_brought
+from artoo.world.view_place import Views
+
+Act = Literal["applied", "discarded", "expired", "undone"]
+
+State = Literal["waits", "waited", "applied", "part applied", "discarded", "expired", "put back"]
+"""Where it stands now. `waited`: it did at the end, and nothing is on record of what came then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Became:
+    """One thing that became of it. `at`: seconds since the epoch; None: when the task ended. `paths` may be only
+    the first of `count`; `left`: those that could not be put back."""
+
+    act: Act
+    at: float | None = None
+    paths: tuple[str, ...] = ()
+    count: int = 0
+    left: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """It waits for a yes: since and until when (None: as long as nobody says), and what it would change."""
+
+    counts: tuple[ClassCount, ...] = ()
+    since: float | None = None
+    until: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Afterwards:
+    """All of it, oldest first. `waited`: how it ended, where nothing is known of what came then."""
+
+    became: tuple[Became, ...] = ()
+    waits: Waiting | None = None
+    waited: Waiting | None = None
+
+    @property
+    def state(self) -> State | None:
+        """Where it stands now; None: it changed nothing."""
+        if self.waits is not None:
+            return "waits"
+        if self.waited is not None:
+            return "waited"
+        if not self.became:
+            return None
+        last = self.became[-1].act
+        if last == "undone":
+            return "put back"
+        stands = False
+        for one in self.became:
+            stands = one.act == "applied" or (stands and one.act != "undone")
+        return "part applied" if stands and last != "applied" else last
+
+
+@dataclass(frozen=True, slots=True)
+class SettledBooks:
+    """What is on record below one home, by task."""
+
+    acts: Mapping[str, Sequence[SettledRecord]] = field(default_factory=dict[str, Sequence[SettledRecord]])
+    waiting: Mapping[str, PendingRecord | None] = field(default_factory=dict[str, PendingRecord | None])
+
+    @classmethod
+    def of(cls, home: Path) -> SettledBooks:
+        """As they are now. Blocking; what cannot be read is left out: this is a look, and settles nothing."""
+        acts: dict[str, list[SettledRecord]] = defaultdict(list)
+        waiting: dict[str, PendingRecord | None] = {}
+        try:
+            for record in settled_records(home / "views"):
+                acts[record.task_id].append(record)
+            places = [place for place in Views(home).listed() if not is_brought(place)]
+        except (OSError, SandboxError):
+            return cls(acts, waiting)
+        for place in places:
+            try:
+                waiting[place.task_id] = read_pending(place)
+            except SandboxError:
+                waiting[place.task_id] = None
+        return cls(acts, waiting)
+
+    def afterwards(self, task_id: str, ended: Settled | None) -> Afterwards:
+        """What became of a task. `ended`: what its result says; None: it has not come to its end."""
+        settled = ended or Settled()
+        became = [*_at_its_end(settled), *map(_later, self.acts.get(task_id, ()))]
+        if task_id in self.waiting:
+            record = self.waiting[task_id]
+            if record is not None and not record.cut_off:
+                return Afterwards(tuple(became), Waiting(record.counts, record.since, record.expires_at))
+            if settled.waits:
+                return Afterwards(tuple(became), Waiting(settled.counts, None, settled.expires_at))
+        elif settled.waits and not self.acts.get(task_id):
+            return Afterwards(tuple(became), waited=Waiting(settled.counts))
+        return Afterwards(tuple(became))
+
+
+def _at_its_end(settled: Settled) -> tuple[Became, ...]:
+    if settled.state == "discarded":
+        return (Became("discarded"),)
+    told = implied(settled.changes)
+    paths = tuple(path for path in settled.took_effect if path not in told)
+    count = len(paths) + (settled.unlisted if settled.state == "applied" else 0)
+    return (Became("applied", None, paths, count),) if count else ()
+
+
+def _later(record: SettledRecord) -> Became:
+    act = _ACTS.get(record.what, "applied")
+    return Became(act, record.at, record.paths, record.count, record.left)
+
+
+_ACTS: Mapping[str, Act] = {"discarded": "discarded", "expired": "expired", "undone": "undone"}
