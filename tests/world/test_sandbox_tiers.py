@@ -132,7 +132,8 @@ async def test_macs_sandbox_proves_itself_by_a_stand_in(
     stand_in.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.delattr(os, "memfd_create")
+    for name in ("memfd_create", "pidfd_open"):
+        monkeypatch.delattr(os, name)
     sandbox = await open_sandbox(world.artoo_home)
     assert sandbox.tier == "seatbelt", await diagnose(world.artoo_home)
     run = await Commands(sandbox, world.artoo_home).run(world.bash("echo x > made; echo out"))

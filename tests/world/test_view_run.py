@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from sandbox_snapshots import snapshot
 from sandbox_world import World
 from view_world import bash, out, place_of
@@ -55,3 +57,17 @@ async def test_nothing_is_left_of_commands(any_view: View, world: World) -> None
     place = place_of(world)
     assert list(place.commands.iterdir()) == []
     assert sorted(path.name for path in place.upper("task", 0).rglob("*")) == ["d", "made", "project"]
+
+
+async def test_nothing_of_a_folded_command_stays(view: View, world: World) -> None:
+    """Its empty directories go while the next command runs, or when the view is closed."""
+    spent = place_of(world).spent
+    await bash(view, "mkdir -p a/b; echo x > a/b/made")
+    await bash(view, "true")
+    assert list(spent.iterdir()) == []
+    await bash(view, "echo y > a/b/made")
+    await view.write(Path("a/written"), b"z")
+    await view.close()
+    assert list(spent.iterdir()) == []
+    assert (await bash(view, "cat a/b/made a/written")).stdout.text == "y\nz"
+    await view.close()

@@ -1,31 +1,26 @@
-"""Tier 1: bubblewrap with overlays (0.11 or newer) and our system-call filter."""
+"""Tier 2: bubblewrap with overlays (0.11 or newer) and our system-call filter."""
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import os
 import shutil
-import signal
-import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from artoo.ports.sandbox import MIB, RunStatus
+from artoo.ports.sandbox import MIB
 from artoo.world import seccomp
 from artoo.world.ahead import laid_ahead
-from artoo.world.cgroup import Group
 from artoo.world.edge.doors import joined_door
 from artoo.world.entry import entered
+from artoo.world.leading import led
 from artoo.world.overlay import View
-from artoo.world.process import Confined, kill_quietly
-from artoo.world.process_tree import descendants
+from artoo.world.process import Confined
 from artoo.world.stage import Layer, Stage
-from artoo.world.status import StatusPipe, parent_of, stands
+from artoo.world.status import StatusPipe
 from artoo.world.steps import run_from_memory
-from artoo.world.watch import room, watch_tree
 
 _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
 _SHARED_MEMORY = 512 * MIB
@@ -33,8 +28,6 @@ _PROC = "/../oldroot/proc"
 _FOUND = ("--proc", _PROC, "--remount-ro", _PROC, "--dev-bind", "/", "/")
 """All files as they were laid ahead, and a /proc of the command's own processes: laid where the files still are
 once, for bubblewrap reads the whole table of mounts four times here."""
-_STOP_SECONDS = 0.2
-"""The longest wait for a stopped program to stand still; it takes microseconds where a processor is free."""
 
 
 def find_bubblewrap() -> Iterator[Path]:
@@ -65,7 +58,7 @@ class BubblewrapVariant:
 @contextmanager
 def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined, StatusPipe], None, None]:
     """The program that runs the view's request. Closes its descriptors at the end."""
-    request, stage = view.request, view.stage
+    request = view.request
     status = StatusPipe()
     doors = ExitStack()
     filter_fd = os.memfd_create("artoo-filter")
@@ -88,25 +81,9 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
         )
         given = (status.write, filter_fd, *entry.descriptors)
         if variant.ahead:
-            first = 1 + max(*given, *(() if door is None else door.descriptors))
-            argv, given = doors.enter_context(_behind(variant, view, (argv, entry.env), given, first))
-        watched = (*(layer.upper for layer in stage.layers), request.scratch or stage.scratch)
-        before = room(watched)
-
-        async def watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
-            await watch_tree(status.leader, watched, request.limits, before, group, stop)
-
-        def end(process: asyncio.subprocess.Process) -> None:
-            leader = status.leader()
-            if leader is not None and parent_of(leader) == process.pid:
-                kill_quietly(leader)
-            else:
-                _end_early(process)
-
-        yield (
-            Confined(argv, entry.env, Path("/"), given, end, watch, writes=watched, door=door),
-            status,
-        )
+            last = max(*given, *(() if door is None else door.descriptors))
+            argv, given = doors.enter_context(_behind(variant, view, (argv, entry.env), given, last))
+        yield led(status, (argv, entry.env), given, view, door), status
     finally:
         doors.close()
         os.close(filter_fd)
@@ -119,7 +96,7 @@ def _behind(
     view: View,
     program: tuple[tuple[str, ...], Mapping[str, str]],
     given: tuple[int, ...],
-    first: int,
+    last: int,
 ) -> Generator[tuple[tuple[str, ...], tuple[int, ...]], None, None]:
     """What to start instead of `program` so that it finds the view laid; what it must be given."""
     laid = laid_ahead(
@@ -127,27 +104,10 @@ def _behind(
         *program,
         shared_memory=_shared_memory(view),
         user_namespace=variant.user_namespace,
-        first_descriptor=first + 1,
+        last_descriptor=last + 1,
     )
     with run_from_memory(laid, "artoo-view") as descriptor:
         yield (f"/proc/self/fd/{descriptor}",), (*given, descriptor)
-
-
-def _end_early(process: asyncio.subprocess.Process) -> None:
-    """Ends a bubblewrap that has not said yet which process is the first of its own.
-
-    That one may be there already and not have asked to die with its parent: it would live for ever. A stopped
-    parent makes no further ones, once it stands: until then it may be in the middle of making one.
-    """
-    with suppress(ProcessLookupError):
-        process.send_signal(signal.SIGSTOP)
-    until = time.monotonic() + _STOP_SECONDS
-    while not stands(process.pid) and time.monotonic() < until:
-        time.sleep(0.001)
-    for child in descendants(process.pid):
-        kill_quietly(child)
-    with suppress(ProcessLookupError):
-        process.kill()
 
 
 def _isolation(variant: BubblewrapVariant) -> Iterator[str]:

@@ -86,13 +86,29 @@ def _steps(
     directories: Sequence[str], argv: tuple[str, ...], limits: Limits, env: Mapping[str, str], here: int
 ) -> Steps:
     steps = Steps()
+    let_children_end(steps)
+    restrict(steps, directories, here + 1)
+    bound(steps, limits)
+    steps.call(_SAY, here, b".", 1, what="who started this is gone")
+    start(steps, argv, env)
+    return steps
+
+
+def let_children_end(steps: Steps) -> None:
+    """Who waits for a child must not have inherited to ignore its end."""
     steps.call(_SIGNAL_ACTION, _CHILD_ENDED, Block(bytes(32)), 0, 8, what="signals")
-    _restrict(steps, directories, here + 1)
+
+
+def bound(steps: Steps, limits: Limits) -> None:
+    """The limits that the kernel holds each process to."""
     for kind, most in _bounds(limits):
         steps.call(
             _SET_LIMIT, 0, kind, Block(struct.pack("<QQ", most, most)), 0, what="limits", allowed=(errno.EPERM,)
         )
-    steps.call(_SAY, here, b".", 1, what="who started this is gone")
+
+
+def start(steps: Steps, argv: tuple[str, ...], env: Mapping[str, str]) -> None:
+    """The command, as a child that is given no more than the first three descriptors."""
     steps.call(_CLOSE_RANGE, 3, _ALL, 0, what="close descriptors")
     steps.call(FORK, what="fork")
     words = tuple(map(os.fsencode, argv))
@@ -101,11 +117,10 @@ def _steps(
         steps.call(_EXECVE, os.fsencode(path), words, variables, what=argv[0], allowed=_ANY)
     shell = (b"sh", b"-c", b'"$@"; exit $?', b"sh", *words)
     steps.call(_EXECVE, b"/bin/sh", shell, variables, what="/bin/sh")
-    return steps
 
 
-def _restrict(steps: Steps, directories: Sequence[str], rules: int) -> None:
-    """`rules`: a number for the descriptor of the rules, which nothing that is needed has."""
+def restrict(steps: Steps, directories: Sequence[str], rules: int) -> None:
+    """Files can be written in these directories only. `rules`: a descriptor's number that nobody needs."""
     handled = struct.pack("<Q", _WRITE | _MOVE)
     what = "Landlock is missing or refuses"
     steps.call(_RULESET, Block(handled), len(handled), 0, what=what)

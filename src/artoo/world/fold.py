@@ -7,7 +7,8 @@
     anything else                 moved                        replaces it         replaces it
 
 Each part may be repeated: what was moved is gone from the folded layer, and what is left is folded as before. So a
-fold that a crash cut is finished by folding again.
+fold that a crash cut is finished by folding again. At its end the folded layer holds nothing but directories that
+were merged: to remove one takes longer than to fold a file, and is left to whoever removes the layer.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ from artoo.world.stage import Layer
 
 
 def fold(upper: Path, into: Layer) -> None:
-    """Empties `upper` into the layer `into`, on the same file system. Raises OSError; then it can be repeated."""
+    """Empties `upper`, but for directories, into the layer `into`, on the same file system.
+
+    Raises OSError; then it can be repeated.
+    """
     above = os.open(upper.parent, DIRECTORY_FLAGS)
     under = os.open(into.upper.parent, DIRECTORY_FLAGS)
     try:
@@ -78,7 +82,6 @@ def _directory(
     if there is not None and there.is_directory and not is_opaque(source, name):
         with _entered(target, name, lower) as inner:
             _merge(source, name, target, name, inner)
-        os.rmdir(name, dir_fd=source)
         return
     if there is not None and there.is_directory:
         _clear_directory(target, name, there)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from artoo.ports.sandbox import Limits, RunStatus, SandboxRequest
 from artoo.world.cgroup import Group
+from artoo.world.child import Child
 from artoo.world.limits import limited
 from artoo.world.process import Confined, kill_quietly
 from artoo.world.process_tree import descendants
@@ -80,11 +81,11 @@ def launched(
         async def watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
             await watch_tree(status.leader, watched, limits, before, group, stop)
 
-        def end(process: asyncio.subprocess.Process) -> None:
+        def end(process: Child) -> None:
             for pid in descendants(process.pid):
                 kill_quietly(pid)
             with suppress(ProcessLookupError):  # it ends what it has started since that look, and itself
-                process.terminate()
+                process.send_signal(signal.SIGTERM)
 
         argv = (sys.executable, "-I", "-S", str(_LAUNCHER), str(config), str(status.write))
         yield Confined(argv, plan.env, Path("/"), (config, status.write), end, watch, writes=watched), status

@@ -18,7 +18,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.disk.whole import write_whole
 from artoo.ports.sandbox import ActNote
 from artoo.world.acts import keep_note, move_notes, read_notes
 from artoo.world.base import Base, append_base, bases_of
@@ -99,16 +98,23 @@ def _bring(stage: Stage, home: Path, roots: Container[Path]) -> None:
             if home == stage.base:
                 remove_tree(target)
         elif home != stage.base:
-            target.parent.mkdir(parents=True)
+            home.mkdir(mode=0o700, exist_ok=True)
+            target.parent.mkdir(mode=0o700)
             carry(layer.upper, target)
 
 
 def _mark(home: Path, marker: Ended) -> None:
-    write_whole(home / _ENDED, marker.model_dump_json().encode(), sync=False)
+    """It is there whole or not at all: nobody else writes in `home`, and nothing is durable yet."""
+    fresh = home / f".{_ENDED}"
+    fresh.write_bytes(marker.model_dump_json().encode())
+    fresh.replace(home / _ENDED)
 
 
-def finish(place: ViewPlace, home: Path) -> None:
-    """Folds a command that has ended. Raises SandboxError; it can be tried again then."""
+def finish(place: ViewPlace, home: Path) -> Path:
+    """Folds a command that has ended. Raises SandboxError; it can be tried again then.
+
+    What is left of it is put aside, for somebody who has the time to remove it: directories that say nothing.
+    """
     path = home / _ENDED
     try:
         marker = Ended.model_validate_json(path.read_bytes())
@@ -118,11 +124,12 @@ def finish(place: ViewPlace, home: Path) -> None:
             with suppress(PermissionError):  # inside another that has its mode again: then so has this one
                 os.chmod(place.upper(marker.layer, one.number) / record_bytes(one.relative), one.mode)
         move_notes(home / _ACTS, place.acts(marker.layer))
+        place.spent.mkdir(mode=0o700, exist_ok=True)
+        return home.rename(place.spent / home.name)
     except OSError as error:
         raise no_room("what the command did is kept, and becomes part of the view when there is", error) from error
     except ValidationError as error:
         raise SandboxError(f"{path} cannot be read: {error}; keep it and report this") from error
-    remove_tree(home)
 
 
 def is_ended(home: Path) -> bool:
@@ -137,6 +144,7 @@ def finish_all(place: ViewPlace) -> None:
             finish(place, home)
         else:
             remove_tree(home)
+    remove_tree(place.spent)
 
 
 def notes_of(place: ViewPlace) -> dict[str, ActNote]:

@@ -16,6 +16,7 @@ from artoo.ports.printing import Heard, unheard
 from artoo.ports.sandbox import Captured, Limits, RunStatus
 from artoo.world.capture import Capture, OutputBudget, Pipe, read_all
 from artoo.world.cgroup import Group, grouped
+from artoo.world.child import Child
 from artoo.world.edge.doors import Door
 
 _GRACE_SECONDS = 5.0
@@ -36,7 +37,7 @@ class Confined:
     env: Mapping[str, str]
     cwd: Path
     pass_fds: tuple[int, ...]
-    end: Callable[[asyncio.subprocess.Process], None]
+    end: Callable[[Child], None]
     watch: Callable[[Group | None, Callable[[RunStatus], None]], Coroutine[None, None, None]]
     started: Callable[[int], object] = bool
     ended: Callable[[int], object] = bool
@@ -58,7 +59,7 @@ class Ended:
 class _Stopper:
     """Ends the program at most once, for the first reason given."""
 
-    def __init__(self, process: asyncio.subprocess.Process, end: Callable[[asyncio.subprocess.Process], None]):
+    def __init__(self, process: Child, end: Callable[[Child], None]):
         self.reason: RunStatus | None = None
         self._process = process
         self._end = end
@@ -71,15 +72,14 @@ class _Stopper:
 
 @dataclass(frozen=True, slots=True)
 class _Started:
-    """A program that runs. Its output comes by pipes of our own: whether `wait` waits for asyncio's depends on
-    Python's version, and what the program left behind may hold them.
-    """
+    """A program that runs, and the pipes of its output, which what it left behind may hold."""
 
-    process: asyncio.subprocess.Process
+    process: Child
     out: Pipe
     err: Pipe
 
     def close(self) -> None:
+        self.process.close()
         self.out.close()
         self.err.close()
 
@@ -99,7 +99,7 @@ async def run_confined(program: Confined, limits: Limits, stdin: bytes | None, p
 def _in_group(program: Confined, group: Group) -> Confined:
     """`program` as the kernel holds it: started in its group, ended by the kernel."""
 
-    def end(process: asyncio.subprocess.Process) -> None:
+    def end(process: Child) -> None:
         group.kill()
         program.end(process)
 
@@ -110,7 +110,7 @@ async def _run(
     program: Confined, limits: Limits, stdin: bytes | None, printed: Heard, group: Group | None
 ) -> Ended:
     started = time.monotonic()
-    running = await _started(program, stdin)
+    running = await _start(program, stdin)
     process = running.process
     program.started(process.pid)
     stopper = _Stopper(process, program.end)
@@ -120,35 +120,23 @@ async def _run(
         async with asyncio.TaskGroup() as tasks:
             streams = ((running.out, out), (running.err, err))
             reading = [tasks.create_task(read_all(each.reader, into, budget, printed)) for each, into in streams]
-            feeding = tasks.create_task(_feed(process, stdin))
+            feeding = None if stdin is None else tasks.create_task(process.feed(stdin))
             watching = tasks.create_task(program.watch(group, stopper.stop))
             await _wait(process, stopper, limits.wall_seconds)
             program.ended(process.pid)
             watching.cancel()
-            feeding.cancel()
+            if feeding is not None:
+                feeding.cancel()
             await _last_words(reading)
     finally:
         try:
             if process.returncode is None:
                 program.end(process)
-                await _gone(process)
+                await process.wait()
         finally:
             running.close()
     assert process.returncode is not None
     return Ended(process.returncode, out.result(), err.result(), time.monotonic() - started, stopper.reason)
-
-
-async def _started(program: Confined, stdin: bytes | None) -> _Started:
-    """A cancelled start is awaited and ended whole: asyncio would kill the program alone, and not what it began."""
-    starting = asyncio.create_task(_start(program, stdin))
-    try:
-        return await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        running = await starting
-        program.end(running.process)
-        await _gone(running.process)
-        running.close()
-        raise
 
 
 async def _start(program: Confined, stdin: bytes | None) -> _Started:
@@ -158,38 +146,30 @@ async def _start(program: Confined, stdin: bytes | None) -> _Started:
             unless_started.callback(out.close)
             err = await Pipe.opened()
             unless_started.callback(err.close)
-            process = await asyncio.create_subprocess_exec(
-                *program.argv,
-                stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
-                stdout=out.write,
-                stderr=err.write,
-                env=dict(program.env),
-                cwd=program.cwd,
-                pass_fds=program.pass_fds,
-                start_new_session=True,
+            child = Child.started(
+                program.argv,
+                program.env,
+                program.cwd,
+                program.pass_fds,
+                fed=stdin is not None,
+                out=out.write,
+                err=err.write,
             )
         except (OSError, ValueError) as error:
             raise SandboxError(f"cannot start the sandbox ({program.argv[0]}): {error}") from error
         unless_started.pop_all()
     out.hand_over()
     err.hand_over()
-    return _Started(process, out, err)
+    return _Started(child, out, err)
 
 
-async def _wait(process: asyncio.subprocess.Process, stopper: _Stopper, wall_seconds: float) -> None:
+async def _wait(process: Child, stopper: _Stopper, wall_seconds: float) -> None:
     if await _ends_within(process, wall_seconds):
         return
     stopper.stop("timeout")
     if not await _ends_within(process, _GRACE_SECONDS):
         process.kill()
-        await _gone(process)
-
-
-async def _gone(process: asyncio.subprocess.Process) -> None:
-    """Waits for the end of a program that has been killed: whoever else holds its input need not read it."""
-    if process.stdin is not None:
-        process.stdin.transport.abort()
-    await process.wait()
+        await process.wait()
 
 
 async def _last_words(reading: Sequence[asyncio.Task[None]]) -> None:
@@ -202,7 +182,7 @@ async def _last_words(reading: Sequence[asyncio.Task[None]]) -> None:
         each.cancel()
 
 
-async def _ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:
+async def _ends_within(process: Child, seconds: float) -> bool:
     """Not by `asyncio.wait_for`: before Python 3.12 it forgets to be cancelled when that comes with the end."""
     try:
         async with asyncio.timeout(seconds):
@@ -210,17 +190,6 @@ async def _ends_within(process: asyncio.subprocess.Process, seconds: float) -> b
     except TimeoutError:
         return False
     return True
-
-
-async def _feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:
-    if data is None or process.stdin is None:
-        return
-    try:
-        process.stdin.write(data)
-        await process.stdin.drain()
-        process.stdin.close()
-    except (BrokenPipeError, ConnectionResetError):
-        return
 
 
 def kill_quietly(pid: int) -> None:

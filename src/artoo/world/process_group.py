@@ -5,7 +5,6 @@ What leaves the group outlives it, and nobody counts what it takes; time, output
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from artoo.ports.sandbox import RunStatus
 from artoo.world.cgroup import Group
+from artoo.world.child import Child
 from artoo.world.process import Confined
 
 
@@ -25,7 +25,7 @@ def led(argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> Generator[Con
     async def watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
         """Nothing can be counted here."""
 
-    def end(process: asyncio.subprocess.Process) -> None:
+    def end(process: Child) -> None:
         _end_group(process.pid)
 
     try:

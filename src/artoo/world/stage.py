@@ -5,7 +5,7 @@ STAGE/ID/0/work  overlayfs needs it
 STAGE/ID/0/over  where bubblewrap mounts the overlay before it binds that to the root, when it lays the files itself
 STAGE/ID/tmp     the command's /tmp
 STAGE/ID/covers  what is laid over closed places: `file`, `directory`, and `void` (an overlay is made of two); not
-                 when they are laid ahead (`ahead`), which has covers of its own
+                 when they are laid by steps (`laying`), which have covers of their own
 """
 
 from __future__ import annotations

@@ -64,10 +64,12 @@ _NOTHING = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Bytes in memory, given by their address. `result_at`: where in them the result of the call before belongs."""
+    """Bytes in memory, given by their address. `result_at`: where in them the result of the call before belongs.
+    `leads_to`: further bytes, whose address comes at the end of these."""
 
     content: bytes
     result_at: int | None = None
+    leads_to: bytes | None = None
 
 
 Argument = int | bytes | tuple[bytes, ...] | Block | Returned
@@ -132,7 +134,8 @@ class Steps:
             elif isinstance(argument, tuple):
                 table[field] = self._listed(argument)
             elif isinstance(argument, Block):
-                table[field] = self._added(argument.content)
+                ahead = () if argument.leads_to is None else (self._shared(argument.leads_to),)
+                table[field] = self._added(argument.content + struct.pack(f"<{len(ahead)}Q", *ahead))
                 if argument.result_at is not None:
                     table[first - _FIELDS + _RESULT_FIELD] = table[field] + argument.result_at
             else:

@@ -81,11 +81,14 @@ class LayeredView:
     async def run(self, program: Program) -> ViewRun:
         async with self._turn:
             started = await or_undone(lambda: self._start(program), _Started.discard)
+            tidying = asyncio.ensure_future(asyncio.to_thread(self._state.tidy))  # while there is only to wait
             try:
                 over = await started.command.run()
             except BaseException:
                 await asyncio.to_thread(started.stage.discard)
                 raise
+            finally:
+                await tidying
             changes = await to_its_end(lambda gone: self._ended(started, program, over, gone))
             return self._outcome(over, changes)
 
@@ -220,6 +223,7 @@ class LayeredView:
             raise SandboxError(f"{shown} cannot be written: {error.strerror}; nothing was changed") from error
         finally:
             _release(stage)
+            self._state.tidy()
         shown = printable_path(os.fsencode(real))
         raise SandboxError(f"{shown} is outside home, workspace and project: nothing may be written there")
 

@@ -9,6 +9,7 @@ VIEWS/TASK/layers/NAME/acts       how calls ended whose changes the layer holds
 VIEWS/TASK/base.jsonl             the same for the trunk, the layer `task`
 VIEWS/TASK/tmp                    the task's own /tmp
 VIEWS/TASK/commands/ID            what a command did, on its way into its layer
+VIEWS/TASK/spent/ID               what is left of it then, until it is removed
 VIEWS/TASK/joined.json            which forks are being joined, and what was in conflict
 """
 
@@ -141,6 +142,10 @@ class ViewPlace:
     @property
     def commands(self) -> Path:
         return self.base / "commands"
+
+    @property
+    def spent(self) -> Path:
+        return self.base / "spent"
 
     def joined(self, layer: str = TRUNK) -> Path:
         """The last join of forks into this layer."""

@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
@@ -13,6 +14,7 @@ from artoo.ports.sandbox import Roots
 from artoo.world.allowance import MOST, Allowance, Extent
 from artoo.world.base import read_base
 from artoo.world.landing import finish
+from artoo.world.remove import remove_tree
 from artoo.world.view_place import PATIENCE_SECONDS, TRUNK, Footing, ViewKind, ViewPlace, ViewRecord, fork_name
 
 
@@ -44,6 +46,7 @@ class ViewState:
         self._known: dict[str, set[str]] = {}
         self._forks: dict[str, set[str]] = {}
         self._unfinished: list[Path] = []
+        self._spent: list[Path] = []
         self._turns: dict[str, asyncio.Lock] = {}
 
     @property
@@ -95,9 +98,17 @@ class ViewState:
         record = self.held()
         with self._guard:
             while self._unfinished:
-                finish(self.place, self._unfinished[0])
+                self._spent.append(finish(self.place, self._unfinished[0]))
                 del self._unfinished[0]
         return record
+
+    def tidy(self) -> None:
+        """Removes what folded commands have left; what cannot be now, whoever takes the view next removes."""
+        with self._guard:
+            spent, self._spent = self._spent, []
+        for home in spent:
+            with suppress(OSError):
+                remove_tree(home)
 
     @property
     def was_taken(self) -> bool:
@@ -105,6 +116,7 @@ class ViewState:
         return self._lock is not None or self._record is not None or bool(self._forks)
 
     def close(self) -> None:
+        self.tidy()
         with self._guard:
             self._let_go()
             self._forks.clear()

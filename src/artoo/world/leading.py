@@ -1,0 +1,72 @@
+"""A program that makes the first process of a sandbox and says which it is: by that one it is watched and ended."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from artoo.ports.sandbox import RunStatus
+from artoo.world.cgroup import Group
+from artoo.world.child import Child
+from artoo.world.edge.doors import Door
+from artoo.world.overlay import View
+from artoo.world.process import Confined, kill_quietly
+from artoo.world.process_tree import descendants
+from artoo.world.status import parent_of, stands
+from artoo.world.watch import room, watch_tree
+
+_STOP_SECONDS = 0.2
+"""The longest wait for a stopped program to stand still; it takes microseconds where a processor is free."""
+
+
+class Status(Protocol):
+    """What is known of the first process: its pid as seen from here, once it is there."""
+
+    def leader(self) -> int | None: ...
+
+
+def led(
+    status: Status,
+    program: tuple[tuple[str, ...], Mapping[str, str]],
+    given: tuple[int, ...],
+    view: View,
+    door: Door | None,
+) -> Confined:
+    """The program (words and variables), ready to start. `given`: descriptors that it inherits."""
+    request, stage = view.request, view.stage
+    watched = (*(layer.upper for layer in stage.layers), request.scratch or stage.scratch)
+    before = room(watched)
+
+    async def watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
+        await watch_tree(status.leader, watched, request.limits, before, group, stop)
+
+    def end(process: Child) -> None:
+        leader = status.leader()
+        if leader is not None and parent_of(leader) == process.pid:
+            kill_quietly(leader)
+        else:
+            _end_early(process)
+
+    argv, env = program
+    return Confined(argv, env, Path("/"), given, end, watch, writes=watched, door=door)
+
+
+def _end_early(process: Child) -> None:
+    """Ends a program that has not said yet which process is the first of its own.
+
+    That one may be there already and not have asked to die with its parent: it would live for ever. A stopped
+    parent makes no further ones, once it stands: until then it may be in the middle of making one.
+    """
+    with suppress(ProcessLookupError):
+        process.send_signal(signal.SIGSTOP)
+    until = time.monotonic() + _STOP_SECONDS
+    while not stands(process.pid) and time.monotonic() < until:
+        time.sleep(0.001)
+    for child in descendants(process.pid):
+        kill_quietly(child)
+    with suppress(ProcessLookupError):
+        process.kill()
