@@ -207,7 +207,7 @@ async def test_credentials_that_a_file_names_are_not_shown(source: ProjectLook, 
 
 
 async def test_broken_links_copies_and_ignored_files(source: ProjectLook, roots: Roots) -> None:
-    """A link that leads nowhere is said to, with what is nearest; ignored files are left out unless named."""
+    """A link that leads nowhere is said to, with what is nearest; that ignored files are left out is said."""
     project = roots.project
     (project / "data" / "archive").mkdir(parents=True)
     (project / "data" / "sales.csv").symlink_to("/mnt/nowhere/sales.csv")
@@ -216,7 +216,7 @@ async def test_broken_links_copies_and_ignored_files(source: ProjectLook, roots:
     (project / "x.log").write_text("log")
     found = await source.look("Sum data/sales.csv. If that is not usable, look for a copy of it. See x.log.")
     assert found.listing.splitlines() == [
-        "All files in the project directory:",
+        "All files in the project directory, but for hidden and ignored ones (x.log):",
         "data/sales.csv (link to /mnt/nowhere/sales.csv, broken)",
         "data/archive/sales.csv.bak (10 B)",
         "All of x.log:",

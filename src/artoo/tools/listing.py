@@ -33,6 +33,8 @@ _LINE_CHARACTERS = 120
 _TABLES = (".csv", ".tsv")
 _MARKS = (",", ";", "\t", "|")
 _MOST_TREE_LINES = 50
+_SOME = 6
+"""Ignored files that are named."""
 _ENDING = re.compile(r"[^.]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 
 
@@ -55,7 +57,8 @@ class Snapshot:
     `unreadable` are directories; others without an entry hold what is ignored.
 
     `heads` are of files that were looked into: by such a path, or by the name of a file outside the project.
-    `missing`: what stands in the request as the path of a file and is nowhere.
+    `ignored`: what an ignore file leaves out. `missing`: what stands in the request as the path of a file and is
+    nowhere.
     """
 
     entries: tuple[Entry, ...]
@@ -63,6 +66,7 @@ class Snapshot:
     broken: frozenset[str] = frozenset()
     empty: frozenset[str] = frozenset()
     unreadable: frozenset[str] = frozenset()
+    ignored: tuple[str, ...] = ()
     heads: Mapping[str, Head] = field(default_factory=dict[str, Head])
     missing: tuple[str, ...] = ()
 
@@ -208,12 +212,21 @@ def _tree(snapshot: Snapshot, named: Collection[str], characters: int) -> str:
     ranked = sorted(visible, key=lambda entry: (entry.path not in named, entry.depth))
     filled = {folder for entry in visible for folder in _parents(entry)}
     whole = [_tree_line(entry, filled, snapshot) for entry in ranked if entry.path not in filled]
-    text = "\n".join(("All files in the project directory:", *whole))
+    text = "\n".join((f"All files in the project directory{_but_for(snapshot, len(visible))}:", *whole))
     if snapshot.complete and not snapshot.unreadable and len(text) <= characters:
         return text
     lines = [_tree_line(entry, filled, snapshot) for entry in ranked[:_MOST_TREE_LINES]]
     rest = () if len(lines) == len(ranked) and snapshot.complete else (_MORE,)
     return _joined(("Some of the files in the project directory:", *lines, *rest), characters)
+
+
+def _but_for(snapshot: Snapshot, visible: int) -> str:
+    """What a whole list is not: whoever is to delete or to measure must know that there is more."""
+    if not snapshot.ignored and visible == len(snapshot.entries):
+        return ""
+    some = ", ".join(map(printable, snapshot.ignored[:_SOME]))
+    more = ", …" if len(snapshot.ignored) > _SOME else ""
+    return ", but for hidden and ignored ones" + (f" ({some}{more})" if some else "")
 
 
 def _tree_line(entry: Entry, filled: Collection[str], snapshot: Snapshot) -> str:

@@ -123,6 +123,7 @@ class ProjectLook:
             complete=walk.complete,
             empty=frozenset(walk.empty),
             unreadable=frozenset(walk.unreadable),
+            ignored=tuple(walk.ignored),
             broken=frozenset(path for path in links if place_of(files, self.roots.project / path) is None),
         )
 

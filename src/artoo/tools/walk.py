@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 IGNORE_FILE = ".gitignore"
 _IGNORE_FILE_LIMIT = 64 * 1024
+MOST_IGNORED = 100
+"""Names of what is left out that a walk keeps."""
 
 
 class Kind(Enum):
@@ -91,6 +93,8 @@ class Walk:
     unreadable: list[str] = field(default_factory=list[str])
     empty: list[str] = field(default_factory=list[str])
     hidden_skipped: list[str] = field(default_factory=list[str])
+    ignored: list[str] = field(default_factory=list[str])
+    """What an ignore file left out, shallow ones first, but for `.git`; of such a directory nothing more."""
 
     def __iter__(self) -> Iterator[Entry]:
         """Entries, shallow ones first, by name within a directory. Raises ToolError when the root is unreadable."""
@@ -145,7 +149,11 @@ class Walk:
         return Entry(path, kind, item.status.st_size if kind is Kind.FILE else None, target, item.place)
 
     def _left_out(self, entry: Entry, ignores: _Ignores) -> bool:
-        if self.honour_ignore and (entry.name == ".git" or _ignored(entry, ignores)):
+        if self.honour_ignore and entry.name == ".git":
+            return True
+        if self.honour_ignore and _ignored(entry, ignores):
+            if len(self.ignored) < MOST_IGNORED:
+                self.ignored.append(f"{entry.path}/" if entry.kind is Kind.DIRECTORY else entry.path)
             return True
         if self.hidden is Hidden.SKIP and entry.name.startswith("."):
             if entry.kind is Kind.DIRECTORY:
