@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from artoo.ports.sandbox import RunStatus
 from artoo.world.cgroup import Group
@@ -16,21 +15,15 @@ from artoo.world.edge.doors import Door
 from artoo.world.overlay import View
 from artoo.world.process import Confined, kill_quietly
 from artoo.world.process_tree import descendants
-from artoo.world.status import parent_of, stands
+from artoo.world.status import StatusPipe, parent_of, stands
 from artoo.world.watch import room, watch_tree
 
 _STOP_SECONDS = 0.2
 """The longest wait for a stopped program to stand still; it takes microseconds where a processor is free."""
 
 
-class Status(Protocol):
-    """What is known of the first process: its pid as seen from here, once it is there."""
-
-    def leader(self) -> int | None: ...
-
-
 def led(
-    status: Status,
+    status: StatusPipe,
     program: tuple[tuple[str, ...], Mapping[str, str]],
     given: tuple[int, ...],
     view: View,
