@@ -14,7 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.contracts.changes import Node
-from artoo.world.nodes import DIRECTORY_FLAGS, NodeState, at, open_directory, overlay_xattr, read_state
+from artoo.world.nodes import (
+    DIRECTORY_FLAGS,
+    NodeState,
+    at,
+    glance,
+    open_directory,
+    overlay_xattr,
+    read_state,
+    with_attributes,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +56,15 @@ class Below:
 
     def find(self, name: str) -> Found | None:
         """What stands at `name`; None when nothing does, or a layer deleted it."""
+        found = self.glimpse(name)
+        if found is None:
+            return None
+        return Found(found.directory, with_attributes(found.directory, name, found.state), found.real)
+
+    def glimpse(self, name: str) -> Found | None:
+        """`find` without the attributes."""
         for part in self.parts:
-            state = read_state(part.descriptor, name)
+            state = glance(part.descriptor, name)
             if state is not None:
                 hidden = not part.real and is_whiteout(part.descriptor, name, state)
                 return None if hidden else Found(part.descriptor, state, part.real)

@@ -103,12 +103,14 @@ class Places:
 
 
 def _inside(path: bytes, directory: bytes) -> bool:
-    return path == directory or path.startswith(directory.rstrip(b"/") + b"/")
+    return _below(path, directory) is not None
 
 
 def _below(path: bytes, directory: bytes) -> bytes | None:
     """The part of `path` below `directory`; empty for the directory itself, None when it is elsewhere."""
-    if path == directory:
-        return b""
-    prefix = directory.rstrip(b"/") + b"/"
-    return path[len(prefix) :] if path.startswith(prefix) else None
+    if not path.startswith(directory):
+        return None
+    end = len(directory)
+    if len(path) == end or directory.endswith(b"/"):
+        return path[end:]
+    return path[end + 1 :] if path.startswith(b"/", end) else None

@@ -23,8 +23,7 @@ _WORKING_MODE = 0o700
 class Move:
     """One path from `start` to `end`. `content` (on any file system) becomes what is at the path.
 
-    `aside` is a name beside it, for the moment in which what goes is looked at once more. `sha256` (hex) is that of
-    the content that goes; None: not known.
+    `record` is the name of its act's record. `sha256` (hex) is that of the content that goes; None: not known.
     """
 
     root: str
@@ -33,7 +32,7 @@ class Move:
     end: StateRecord | None
     in_place: bool
     content: str | None
-    aside: str
+    record: str
     sha256: str | None = None
 
     @property
@@ -44,29 +43,32 @@ class Move:
     def parent(self) -> str:
         return self.relative.rpartition("/")[0]
 
+    @property
+    def path(self) -> str:
+        return f"{self.root}/{self.relative}" if self.relative else self.root
+
+    @property
+    def aside(self) -> str:
+        """A name beside it, for the moment in which what goes is looked at once more.
+
+        The same after a crash, and no other step's: acts are one at a time, and names in a directory differ.
+        """
+        told = hashlib.sha256(f"{self.record}\0{self.path}".encode("utf-8", "surrogatepass")).hexdigest()
+        return f".artoo-{told[:24]}"
+
 
 def forward(step: Step, record: Record) -> Move:
     """The step as it was meant."""
     content = record_bytes(step.source) if step.source is not None else None
-    aside = _aside(step, record)
-    return Move(
-        step.root, step.relative, step.before, step.after, step.in_place, content, aside, step.before_sha256
-    )
+    was = step.before_sha256
+    return Move(step.root, step.relative, step.before, step.after, step.in_place, content, record.name, was)
 
 
 def backward(step: Step, record: Record) -> Move:
     """The step taken back."""
     content = record.image(step.image) if step.image is not None else None
-    aside = _aside(step, record)
-    return Move(
-        step.root, step.relative, step.after, step.restored, step.in_place, content, aside, step.after_sha256
-    )
-
-
-def _aside(step: Step, record: Record) -> str:
-    """The same after a crash, and no other step's: acts are one at a time, and names in a directory differ."""
-    told = hashlib.sha256(f"{record.name}\0{step.path}".encode("utf-8", "surrogatepass")).hexdigest()
-    return f".artoo-{told[:24]}"
+    was = step.after_sha256
+    return Move(step.root, step.relative, step.after, step.restored, step.in_place, content, record.name, was)
 
 
 def now_at(root: str, relative: str) -> NodeState | None:

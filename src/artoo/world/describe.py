@@ -29,7 +29,7 @@ def _change(effect: Effect, places: Places, files: Files) -> Change:
     assert here is not None
     return Change(
         kind=_kind(effect),
-        path=printable_path(effect.path),
+        path=effect.shown,
         node=here.node,
         before=before.node if before is not None else None,
         path_class=places.classify(effect.path),

@@ -17,7 +17,7 @@ from artoo.world.nodes import FILE_FLAGS, at, read_xattrs
 _O_PATH = getattr(os, "O_PATH", os.O_RDONLY)
 _PASS_FLAGS = _O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _COPY_CHUNK = 1 << 20
-_SYNC_ONE_BY_ONE = 16
+SYNC_ONE_BY_ONE = 16
 """With more at once, syncing the file system that holds them is quicker."""
 _HAS_XATTRS = hasattr(os, "setxattr")
 
@@ -252,13 +252,13 @@ def make_durable(descriptors: Iterable[int]) -> None:
         by_device: dict[int, list[int]] = {}
         for descriptor in descriptors:
             members = by_device.setdefault(os.fstat(descriptor).st_dev, [])
-            if len(members) > _SYNC_ONE_BY_ONE:
+            if len(members) > SYNC_ONE_BY_ONE:
                 os.close(descriptor)
                 continue
             opened.callback(os.close, descriptor)
             members.append(descriptor)
         for members in by_device.values():
-            if len(members) > _SYNC_ONE_BY_ONE:
+            if len(members) > SYNC_ONE_BY_ONE:
                 _sync_file_system(members[0])
                 continue
             for descriptor in members:

@@ -100,13 +100,14 @@ _UNKNOWN = Lost(("there are too many repositories to be judged",))
 
 
 def _by_repository(effects: Sequence[Effect], before: Files, after: Files) -> dict[Path, list[Effect]]:
-    """The effects of each repository. The look for one is done once a directory."""
+    """The effects of each repository. The look for one is done once a directory, those above it included."""
     holders: dict[bytes, Path | None] = {}
+    known: dict[Path, bool] = {}
     found: dict[Path, list[Effect]] = defaultdict(list)
     for effect in effects:
         directory = effect.path if _is_directory(effect) else os.path.dirname(effect.path)
         if directory not in holders:
-            holders[directory] = repository_of(Path(os.fsdecode(directory)), before, after)
+            holders[directory] = repository_of(Path(os.fsdecode(directory)), before, after, known=known)
         holder = holders[directory]
         if holder is not None:
             found[holder].append(effect)

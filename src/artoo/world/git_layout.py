@@ -106,14 +106,18 @@ def is_bookkeeping(path: bytes) -> bool:
     return bool(found) and part_of(inner) not in (Part.PROGRAMS, Part.UNKNOWN, Part.TEXT)
 
 
-def repository_of(path: Path, *looks: Files) -> Path | None:
+def repository_of(path: Path, *looks: Files, known: dict[Path, bool] | None = None) -> Path | None:
     """The directory of the innermost repository that holds `path`, as any of the looks sees it.
 
     A repository is what git may take for one: a directory with HEAD, and with objects or the name of another
-    directory that has them; however it is called, and whether or not it is whole.
+    directory that has them; however it is called, and whether or not it is whole. `known`: what earlier calls with
+    these looks found of directories, for many paths.
     """
+    known = {} if known is None else known
     for above in (path, *path.parents):
-        if any(_is_repository(above, files) for files in looks):
+        if above not in known:
+            known[above] = any(_is_repository(above, files) for files in looks)
+        if known[above]:
             linked = above.parent.parent if above.parent.name == "worktrees" else None
             within = linked is not None and any(_is_repository(linked, files) for files in looks)
             return linked if within else above

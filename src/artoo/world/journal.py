@@ -142,10 +142,7 @@ class Record:
 
     def __init__(self, place: Path) -> None:
         self.place = place
-
-    @property
-    def name(self) -> str:
-        return f"{self.place.parent.name}/{self.place.name}"
+        self.name = f"{place.parent.name}/{place.name}"
 
     @property
     def task_id(self) -> str:

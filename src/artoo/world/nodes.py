@@ -54,10 +54,26 @@ class NodeState(NamedTuple):
 def read_state(directory: int, name: str) -> NodeState | None:
     """The state of `name` in an open directory, None when nothing is there."""
     state = glance(directory, name)
-    if state is None:
-        return None
+    return None if state is None else with_attributes(directory, name, state)
+
+
+def with_attributes(directory: int, name: str, state: NodeState) -> NodeState:
+    """What `glance` saw, and the attributes."""
     xattrs = read_xattrs(directory, name)
     return state._replace(xattrs=xattrs) if xattrs else state
+
+
+def with_content(
+    directory: int, name: str, state: NodeState, length: int | None = None
+) -> tuple[NodeState, str, str | None]:
+    """Attributes and `digest_with_start` of a regular file that `glance` saw: it is opened once. Raises OSError."""
+    descriptor = os.open(name, FILE_FLAGS, dir_fd=directory)
+    try:
+        xattrs = _kept(_all_xattrs(descriptor))
+        digest, start = _digests_of(descriptor, length)
+    finally:
+        os.close(descriptor)
+    return state._replace(xattrs=xattrs) if xattrs else state, digest, start
 
 
 def glance(directory: int, name: str) -> NodeState | None:
@@ -72,21 +88,21 @@ def glance(directory: int, name: str) -> NodeState | None:
 
 def state_of(seen: os.stat_result, target: bytes = b"", xattrs: tuple[tuple[str, bytes], ...] = ()) -> NodeState:
     """The state that a stat result tells, with a link's target and attributes, which it does not tell."""
-    node = _node(seen.st_mode)
-    return NodeState(
-        node=node,
-        mode=stat.S_IMODE(seen.st_mode),
-        uid=seen.st_uid,
-        gid=seen.st_gid,
-        size=seen.st_size if node is Node.FILE else 0,
-        mtime_ns=seen.st_mtime_ns,
-        ctime_ns=seen.st_ctime_ns,
-        inode=seen.st_ino,
-        device=seen.st_dev,
-        links=seen.st_nlink,
-        rdev=seen.st_rdev,
-        target=target,
-        xattrs=xattrs,
+    node = _KINDS.get(stat.S_IFMT(seen.st_mode), Node.DEVICE)
+    return NodeState(  # in order, without names: they would take half of the time
+        node,
+        stat.S_IMODE(seen.st_mode),
+        seen.st_uid,
+        seen.st_gid,
+        seen.st_size if node is Node.FILE else 0,
+        seen.st_mtime_ns,
+        seen.st_ctime_ns,
+        seen.st_ino,
+        seen.st_dev,
+        seen.st_nlink,
+        seen.st_rdev,
+        target,
+        xattrs,
     )
 
 
@@ -99,10 +115,6 @@ _KINDS = {
 }
 
 
-def _node(mode: int) -> Node:
-    return _KINDS.get(stat.S_IFMT(mode), Node.DEVICE)
-
-
 def at(directory: int, name: str) -> str:
     """A path for calls that take no directory descriptor; the part before `name` cannot be swapped."""
     return f"/proc/self/fd/{directory}/{name}" if name else f"/proc/self/fd/{directory}"
@@ -110,31 +122,34 @@ def at(directory: int, name: str) -> str:
 
 def read_xattrs(directory: int, name: str) -> tuple[tuple[str, bytes], ...]:
     """Extended attributes, overlay's and the security modules' own left out."""
+    return _kept(_all_xattrs(at(directory, name)))
+
+
+def _kept(xattrs: Iterable[tuple[str, bytes]]) -> tuple[tuple[str, bytes], ...]:
     return tuple(
-        (key, value)
-        for key, value in _all_xattrs(directory, name)
-        if not key.startswith(_OVERLAY_PREFIXES) and key not in _NOT_OURS
+        (key, value) for key, value in xattrs if not key.startswith(_OVERLAY_PREFIXES) and key not in _NOT_OURS
     )
 
 
 def overlay_xattr(directory: int, name: str, key: str) -> bytes | None:
     """One of overlay's own attributes (`opaque`, `whiteout`), in whichever namespace it was written."""
-    for full, value in _all_xattrs(directory, name):
+    for full, value in _all_xattrs(at(directory, name)):
         if full in (f"user.overlay.{key}", f"trusted.overlay.{key}"):
             return value
     return None
 
 
-def _all_xattrs(directory: int, name: str) -> list[tuple[str, bytes]]:
+def _all_xattrs(place: int | str) -> list[tuple[str, bytes]]:
+    """Of an open file, or of what is at a path."""
     if not hasattr(os, "listxattr"):
         return []
-    path = at(directory, name)
+    follow = isinstance(place, int)
     try:
-        names = os.listxattr(path, follow_symlinks=False)
+        names = os.listxattr(place, follow_symlinks=follow)
         if not names:
             return []
         names.sort()
-        return [(key, os.getxattr(path, key, follow_symlinks=False)) for key in names]
+        return [(key, os.getxattr(place, key, follow_symlinks=follow)) for key in names]
     except OSError:  # the file system has none, or the file is not readable: then nothing was set on it
         return []
 
@@ -156,12 +171,16 @@ def digest_with_start(directory: int, name: str, length: int | None) -> tuple[st
     """`digest_file`, and sha256 (hex) of the file's first `length` bytes, or of all if they are fewer."""
     descriptor = os.open(name, FILE_FLAGS, dir_fd=directory)
     try:
-        first = os.read(descriptor, _CHUNK)
-        if not first.startswith(SIGNATURE) or os.fstat(descriptor).st_size > LARGEST:
-            return _digests(chain((first,), _chunks(descriptor)), length)
-        content = first + b"".join(_chunks(descriptor))
+        return _digests_of(descriptor, length)
     finally:
         os.close(descriptor)
+
+
+def _digests_of(descriptor: int, length: int | None) -> tuple[str, str | None]:
+    first = os.read(descriptor, _CHUNK)
+    if not first.startswith(SIGNATURE) or os.fstat(descriptor).st_size > LARGEST:
+        return _digests(chain((first,), _chunks(descriptor)), length)
+    content = first + b"".join(_chunks(descriptor))
     said = staged(content)
     plain, start = _digests((content,), length)
     return plain if said is None else hashlib.sha256(said).hexdigest(), start

@@ -6,12 +6,14 @@ import errno
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 
 from artoo.contracts.changes import Conflict, Node, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.world.converge import directories_above, is_locked, now_at, seen_at
 from artoo.world.files import (
+    SYNC_ONE_BY_ONE,
     Reach,
     copy_node,
     keep_image,
@@ -23,6 +25,7 @@ from artoo.world.journal import Record, StateRecord, Step, record_bytes
 from artoo.world.mounts import MountTable
 from artoo.world.nodes import NodeState, open_directory, read_state
 from artoo.world.scan import Effect
+from artoo.world.stage import Layer
 
 
 def conflicts_of(effects: Sequence[Effect]) -> list[Conflict]:
@@ -33,7 +36,7 @@ def conflicts_of(effects: Sequence[Effect]) -> list[Conflict]:
         for effect in effects:
             reason = _conflict(effect, going, reach)
             if reason is not None:
-                found.append(Conflict(path=printable_path(effect.path), reason=reason))
+                found.append(Conflict(path=effect.shown, reason=reason))
     return found
 
 
@@ -49,7 +52,7 @@ def _children_going(effects: Iterable[Effect]) -> dict[bytes, set[bytes]]:
 
 def _conflict(effect: Effect, going: dict[bytes, set[bytes]], reach: Reach) -> str | None:
     before = effect.before
-    now = seen_at(reach, *_place(effect))
+    now = seen_at(reach, *effect.place)
     if before is None:
         both_directories = now is not None and now.is_directory and effect.after is not None
         if both_directories and effect.after is not None and effect.after.is_directory:
@@ -61,7 +64,7 @@ def _conflict(effect: Effect, going: dict[bytes, set[bytes]], reach: Reach) -> s
         return None if _untouched(before, now) else "it was changed meanwhile"
     if not now.is_directory or (now.inode, now.device) != (before.inode, before.device):
         return "the directory was replaced meanwhile"
-    whole = now_at(*_place(effect))
+    whole = now_at(*effect.place)
     if whole is None or not whole.same_metadata(before):
         return "its mode or owner was changed meanwhile"
     goes = effect.after is None or not effect.after.is_directory
@@ -74,17 +77,13 @@ def _untouched(before: NodeState, now: NodeState) -> bool:
 
 
 def _added_inside(effect: Effect, going: set[bytes]) -> str | None:
-    with parent_of(*_place(effect)) as (directory, name):
+    with parent_of(*effect.place) as (directory, name):
         inside = open_directory(directory, name)
         try:
             staying = sorted({os.fsencode(child) for child in os.listdir(inside)} - going)
         finally:
             os.close(inside)
     return f"it would be deleted, but holds {printable_path(staying[0])}" if staying else None
-
-
-def _place(effect: Effect) -> tuple[str, str]:
-    return printable_path(os.fsencode(effect.layer.root)), printable_path(effect.relative)
 
 
 class Preparation:
@@ -98,7 +97,8 @@ class Preparation:
         self._effects = effects
         self._mounts = MountTable.read()
         self._landings: dict[Path, Path] = {}
-        self._contents: list[str] = []
+        self._contents: dict[str, list[str]] = defaultdict(list)
+        self._ways: dict[Path, tuple[str, str]] = {}
         self._twins: dict[tuple[int, int], str] = {}
 
     def steps(self) -> list[Step]:
@@ -110,7 +110,12 @@ class Preparation:
 
     def make_durable(self, others: Iterable[Path]) -> None:
         """Contents and before-images, and `others`: files and directories."""
-        make_durable(self._opened([*self._contents, *self._landings.values(), *others]))
+        make_durable(chain(self._opened_contents(), self._opened([*self._landings.values(), *others])))
+
+    def _opened_contents(self) -> Iterator[int]:
+        """Those of one landing lie on one file system: of many, as many as make it be synced as a whole."""
+        for contents in self._contents.values():
+            yield from islice(self._opened(contents), SYNC_ONE_BY_ONE + 1)
 
     def _opened(self, paths: Iterable[str | Path]) -> Iterator[int]:
         for path in paths:
@@ -126,14 +131,13 @@ class Preparation:
         except PermissionError as error:
             if before.uid == os.geteuid():
                 raise
-            path = printable_path(effect.path)
             raise SandboxError(
-                f"{path} belongs to somebody else (user {before.uid}): no undo could bring it back as it was, so"
-                " nothing was changed; apply other paths by naming them, and change this one yourself"
+                f"{effect.shown} belongs to somebody else (user {before.uid}): no undo could bring it back as it"
+                " was, so nothing was changed; apply other paths by naming them, and change this one yourself"
             ) from error
 
     def _step(self, number: int, effect: Effect, real: Reach, layers: Reach) -> Step | None:
-        root, relative = _place(effect)
+        root, relative = effect.place
         before = StateRecord.of(effect.before)
         new_directory = before is None and effect.after is not None and effect.after.is_directory
         if new_directory and seen_at(real, root, relative) is not None:  # made by somebody else meanwhile
@@ -164,11 +168,10 @@ class Preparation:
     def _source(self, number: int, effect: Effect, layers: Reach) -> tuple[str, NodeState]:
         """Where the new content lies, on the file system of its target, and its state there."""
         assert effect.after is not None
-        upper = printable_path(os.fsencode(effect.layer.upper))
-        directory, name = layers.parent(upper, printable_path(effect.relative))
-        landing = os.fspath(self._landing(effect.layer.root))
+        upper, landing = self._way(effect.layer)
+        directory, name = layers.parent(upper, effect.place[1])
         landed, state = f"{landing}/{number}", effect.after
-        self._contents.append(landed)
+        self._contents[landing].append(landed)
         if not _linked(directory, name, landed):
             self._copy(directory, name, effect.after, landed)
             with parent_of(printable_path(os.fsencode(landing)), str(number)) as there:
@@ -191,6 +194,13 @@ class Preparation:
         if one.stat().st_dev != other.stat().st_dev:
             return False
         return self._mounts.of(os.fsencode(one)) == self._mounts.of(os.fsencode(other))
+
+    def _way(self, layer: Layer) -> tuple[str, str]:
+        """From where to where contents go: a layer's upper directory, as a printable path, and the landing."""
+        if layer.upper not in self._ways:
+            upper = printable_path(os.fsencode(layer.upper))
+            self._ways[layer.upper] = upper, os.fspath(self._landing(layer.root))
+        return self._ways[layer.upper]
 
     def _landing(self, root: Path) -> Path:
         """Where contents are copied before the act: with the journal, or, on another file system, in the root."""

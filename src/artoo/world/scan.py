@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 
-from artoo.contracts.changes import Node
+from artoo.contracts.changes import Node, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.world.below import Below, Found, below, is_opaque, is_whiteout, opened_up
-from artoo.world.nodes import NodeState, digest_file, digest_with_start, read_state, state_of
+from artoo.world.nodes import NodeState, glance, read_state, state_of, with_attributes, with_content
 from artoo.world.stage import Layer
 
 _DEEPEST = 200
@@ -24,7 +26,8 @@ _DEEPEST = 200
 class Effect:
     """What happens to one path: from `before` to `after` (None: nothing there).
 
-    `relative` is the path below the layer's root (empty for the root itself). `in_place`: the thing stays, only
+    `relative` is the path below the layer's root (empty for the root itself); `place` is both as printable paths,
+    `shown` the whole one. They are made once: every phase asks for them. `in_place`: the thing stays, only
     its mode, owner, attributes or times change. `appended`: the old content is the start of the new. `real`: what
     was before is the person's own, not what a frozen layer made of it. `before_digest`: of its content, if that was
     read.
@@ -41,10 +44,21 @@ class Effect:
     real: bool = True
     before_digest: str | None = None
     path: bytes = field(init=False)
+    place: tuple[str, str] = field(init=False)
+    shown: str = field(init=False)
 
     def __post_init__(self) -> None:
-        root = os.fsencode(self.layer.root)
-        object.__setattr__(self, "path", root + b"/" + self.relative if self.relative else root)
+        raw, root = _named(self.layer.root)
+        relative = printable_path(self.relative)
+        object.__setattr__(self, "path", raw + b"/" + self.relative if self.relative else raw)
+        object.__setattr__(self, "place", (root, relative))
+        object.__setattr__(self, "shown", f"{root}/{relative}" if relative else root)
+
+
+@lru_cache(maxsize=64)
+def _named(root: Path) -> tuple[bytes, str]:
+    raw = os.fsencode(root)
+    return raw, printable_path(raw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +143,18 @@ class _Scanner:
                 self._gone(lower, name, _join(relative, name))
 
     def _entry(self, upper: int, lower: Below | None, name: str, relative: bytes) -> None:
-        after = read_state(upper, name)
+        after = glance(upper, name)
         assert after is not None
         if is_whiteout(upper, name, after):
             if lower is not None:
                 self._gone(lower, name, relative)
             return
-        before = lower.find(name) if lower is not None else None
         if after.is_directory:
+            before = lower.find(name) if lower is not None else None
             self._touch(relative, before)
             self._subdirectory(upper, lower, name, relative, before, after)
         else:
-            self._leaf(upper, lower, name, relative, before, after)
+            self._leaf(upper, lower, name, relative, after)
 
     def _subdirectory(
         self,
@@ -165,20 +179,15 @@ class _Scanner:
                     self._metadata(relative, before, after)
                 self._directory(inside, inner, relative, opaque=opaque)
 
-    def _leaf(
-        self,
-        upper: int,
-        lower: Below | None,
-        name: str,
-        relative: bytes,
-        before: Found | None,
-        after: NodeState,
-    ) -> None:
-        old = None if before is None else _comparable_digest(before, name, after)
+    def _leaf(self, upper: int, lower: Below | None, name: str, relative: bytes, after: NodeState) -> None:
+        """`after` was glanced at: attributes are read where the content is."""
+        before, old = _compared_with(None if lower is None else lower.glimpse(name), name, after)
         start = None if old is None or before is None else before.state.size
         digest, started = None, None
         if after.node is Node.FILE:
-            digest, started = self._digest(upper, name, relative, start)
+            after, digest, started = self._content(upper, name, relative, after, start)
+        else:
+            after = with_attributes(upper, name, after)
         self._touch(relative, before, old)
         if before is not None and _same_content(before.state, after, old, digest):
             self._metadata(relative, before, after, digest)
@@ -261,28 +270,29 @@ class _Scanner:
         if relative.count(b"/") > _DEEPEST:
             raise SandboxError(f"{os.fsdecode(relative[:80])}… nests deeper than {_DEEPEST} directories: refused")
 
-    def _digest(self, upper: int, name: str, relative: bytes, start: int | None) -> tuple[str, str | None]:
-        """Of a file of the layer, and of its first `start` bytes."""
+    def _content(
+        self, upper: int, name: str, relative: bytes, state: NodeState, start: int | None
+    ) -> tuple[NodeState, str, str | None]:
+        """A file of the layer with its attributes; the digest of its content, and of its first `start` bytes."""
         try:
-            return digest_with_start(upper, name, start)
+            return with_content(upper, name, state, start)
         except PermissionError:
-            return self._digest_opened_up(upper, name, relative, start)
+            return self._content_opened_up(upper, name, relative, state, start)
         except OSError as error:
             raise self._unreadable(relative, error) from error
 
-    def _digest_opened_up(
-        self, upper: int, name: str, relative: bytes, start: int | None
-    ) -> tuple[str, str | None]:
+    def _content_opened_up(
+        self, upper: int, name: str, relative: bytes, state: NodeState, start: int | None
+    ) -> tuple[NodeState, str, str | None]:
         """Reads a file that the command made unreadable; it is ours, in our layer, and gets its mode back."""
-        mode = stat.S_IMODE(os.stat(name, dir_fd=upper, follow_symlinks=False).st_mode)
         path = f"/proc/self/fd/{upper}/{name}"
         try:
-            os.chmod(path, mode | 0o400)
-            return digest_with_start(upper, name, start)
+            os.chmod(path, state.mode | 0o400)
+            return with_content(upper, name, state, start)
         except OSError as error:
             raise self._unreadable(relative, error) from error
         finally:
-            os.chmod(path, mode)
+            os.chmod(path, state.mode)
 
     def _add(self, effect: Effect) -> None:
         if len(self._found) >= self._limit:
@@ -303,14 +313,19 @@ def _join(relative: bytes, name: str) -> bytes:
     return relative + b"/" + raw if relative else raw
 
 
-def _comparable_digest(before: Found, name: str, after: NodeState) -> str | None:
-    """Of the content that was there, if the new one may be the same or more; None when it cannot be read."""
-    if before.state.node is not Node.FILE or after.node is not Node.FILE or after.size < before.state.size:
-        return None
-    try:
-        return digest_file(before.directory, name)
-    except OSError:  # then it cannot be shown to be the same, or an addition
-        return None
+def _compared_with(before: Found | None, name: str, after: NodeState) -> tuple[Found | None, str | None]:
+    """What was there, with its attributes; the digest of its content if the new one may be the same or more.
+
+    No digest when it cannot be read: then it cannot be shown to be the same, or an addition.
+    """
+    if before is None:
+        return None, None
+    was = before.state
+    if was.node is after.node is Node.FILE and after.size >= was.size:
+        with suppress(OSError):
+            was, digest, _ = with_content(before.directory, name, was)
+            return Found(before.directory, was, before.real), digest
+    return Found(before.directory, with_attributes(before.directory, name, was), before.real), None
 
 
 def _same_content(was: NodeState, after: NodeState, old: str | None, new: str | None) -> bool:

@@ -101,7 +101,7 @@ def apply_difference(
     whole = len(chosen) == len(difference.effects) and not difference.conflicts
     kept = keeping_refs(place, artoo_home, difference, chosen)
     name = new_name()
-    applied = tuple(printable_path(one.path) for one in chosen)
+    applied = tuple(one.shown for one in chosen)
     mark = Mark(record=name, whole=whole, paths=applied, told=told)
     _write(place, mark)
     try:

@@ -51,8 +51,7 @@ def _compared(effects: Iterable[Effect], bases: Mapping[str, Base], reach: Reach
     conflicts: list[tuple[Effect, Conflict]] = []
     going: set[bytes] = set()
     for effect in effects:
-        path = printable_path(effect.path)
-        base = bases.get(path)
+        base = bases.get(effect.shown)
         if effect.after is None:
             going.add(effect.path)
         homeless = effect.path.rpartition(b"/")[0] in going
@@ -62,11 +61,17 @@ def _compared(effects: Iterable[Effect], bases: Mapping[str, Base], reach: Reach
         if reason is not None and _already_as_wanted(effect):
             continue
         if reason is None:
-            known = None if base is None else base.sha256
-            kept.append(replace(effect, replaced_directory=False, before_digest=known))
+            kept.append(_agreed(effect, None if base is None else base.sha256))
         else:
-            conflicts.append((effect, Conflict(path=path, reason=reason)))
+            conflicts.append((effect, Conflict(path=effect.shown, reason=reason)))
     return Compared(tuple(kept), tuple(conflicts))
+
+
+def _agreed(effect: Effect, known: str | None) -> Effect:
+    """The effect, bound to the content that it replaces: mostly it was read, and says so already."""
+    if effect.before_digest == known and not effect.replaced_directory:
+        return effect
+    return replace(effect, replaced_directory=False, before_digest=known)
 
 
 def _unchanged_by_the_task(effect: Effect, base: Base | None, homeless: bool) -> bool:
@@ -129,13 +134,9 @@ def _is_index(effect: Effect) -> bool:
 def _digest(effect: Effect, reach: Reach) -> str | None:
     """The sha256 of the real file of an effect; None when it cannot be read."""
     try:
-        return digest_file(*reach.parent(_root(effect), printable_path(effect.relative)))
+        return digest_file(*reach.parent(*effect.place))
     except OSError:
         return None
-
-
-def _root(effect: Effect) -> str:
-    return printable_path(str(effect.layer.root).encode("utf-8", "surrogateescape"))
 
 
 def _same_thing(state: NodeState, was: StateRecord) -> bool:
