@@ -175,9 +175,10 @@ def test_without_a_task_undo_names_the_latest_here_and_puts_nothing_back(artoo: 
     assert (project / "two.txt").exists()
     assert artoo("undo", "--yes").returncode == 0
     assert [path.name for path in project.iterdir()] == ["one.txt"]
-    other = subprocess.run(
-        [sys.executable, "-m", "artoo", "undo", "--yes"], cwd="/", capture_output=True, text=True, check=False
-    )
+    elsewhere = project.parent / "elsewhere"
+    elsewhere.mkdir()
+    argv = [sys.executable, "-m", "artoo", "undo", "--yes"]
+    other = subprocess.run(argv, cwd=elsewhere, capture_output=True, text=True, check=False)
     assert other.returncode == 2 and "artoo undo --list" in other.stderr
     assert (project / "one.txt").exists()
 

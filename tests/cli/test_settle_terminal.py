@@ -105,11 +105,13 @@ def test_the_conversation_has_these_commands(project: Path, home: Path) -> None:
             ("/diff 0198 gone.txt", "- deleted  gone.txt"),
             ("/apply 0198 a.txt", "Applied:"),
             ("/discard 0198 --yes", "Discarded"),
-            ("/undo", ": artoo undo 0198"),
+            ("/undo --list", ": artoo undo 0198"),
+            ("/undo", "Put this back? [y]es, [N]o: "),
         ):
             screen.wait_for_prompt()
             screen.send(f"{command}\r")
             screen.wait_for(shown)
+        screen.send("\r")
         screen.wait_for_prompt()
         screen.send(CTRL_D)
         assert screen.end() == 0
