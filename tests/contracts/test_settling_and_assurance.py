@@ -89,3 +89,17 @@ def test_what_took_effect_is_named_also_where_all_did() -> None:
     assert Settled(state="applied", changes=(change,)).took_effect == ("a",)
     assert Settled(state="partly", changes=(change,), applied=("b",)).took_effect == ("b",)
     assert Settled(state="pending", changes=(change,)).took_effect == ()
+
+
+def test_what_is_counted_is_what_a_person_would_count() -> None:
+    """What is moved is nothing new; git's own are harmless; directories above new files are told by them."""
+    old = ClassifiedChange(
+        path="/p/old", change_class=ChangeClass.EDIT, kind=ChangeKind.DELETED, moved_to="/p/new/there"
+    )
+    made = tuple(
+        ClassifiedChange(path=path, change_class=ChangeClass.SILENT, kind=ChangeKind.CREATED)
+        for path in ("/p/new", "/p/new/there", "/p/new/fresh", "/p/.git/index")
+    )
+    edits, new = counts_of((old, *made))
+    assert edits.parts == (("moved", 1),)
+    assert (new.count, new.parts) == (4, (("silent", 1), ("harmless", 1)))
