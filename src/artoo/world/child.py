@@ -99,6 +99,10 @@ class Child:
             self._told_by = None
         if self._popen.stdin is not None:
             self._popen.stdin.close()
+        if (
+            self._popen.poll() is None
+        ):  # who waited for its end was cancelled: it is taken off the kernel's table later
+            threading.Thread(target=self._popen.wait, daemon=True, name="artoo-child").start()
 
     async def _until_writable(self, descriptor: int) -> None:
         ready = asyncio.Event()
