@@ -182,10 +182,11 @@ def _die_folded(fuse: int) -> None:
     """The end of the Nth fold is this process's last moment."""
     count = itertools.count(1)
 
-    def folded(place: ViewPlace, home: Path) -> None:
-        finish(place, home)
+    def folded(place: ViewPlace, home: Path) -> Path:
+        spent = finish(place, home)
         if next(count) == fuse:
             _die()
+        return spent
 
     view_state.finish = folded
 
