@@ -3,10 +3,12 @@
     python benchmarks/gate.py [--json] [--commands N] [--files N]
 
 One task runs N commands in one view over a project of many files; each is run by bubblewrap alone as well, over a
-copy of the project that it may write, right before or after. Then what the task changed is settled once, and the
-same files are copied with `cp -a`. A task with one new file is settled before that, as commands are warmed up too:
-the first settling of a process pays for imports and schemas. All in one run, interleaved. Targets:
-command_vs_bwrap <= 1.5 (the median of the commands' ratios), settle_vs_copy <= 3.
+copy of the project that it may write, right before or after. Between two commands of a task a model is asked, so
+there is a pause before each, alone or not: in it artoo makes the next command's sandbox. Another task runs the same
+commands without any pause (`at_once`). Then what the first changed is settled once, and the same files are copied
+with `cp -a`. A task with one new file is settled before that, as commands are warmed up too: the first settling of a
+process pays for imports and schemas. All in one run, interleaved. Targets: command_vs_bwrap <= 1.5 (the median of
+the commands' ratios), settle_vs_copy <= 3.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ from artoo.world.opening import views_in
 from artoo.world.view_place import Views
 
 _WARM_UP = 3
+_THINKING_SECONDS = 0.05
+"""A quick model's answer, as in `overhead.py`."""
 _CHANGED = 400
 
 COMMANDS = (
@@ -85,8 +89,10 @@ async def _timed(act: Callable[[], Awaitable[None]]) -> float:
     return (time.perf_counter() - start) * 1e3
 
 
-async def commands(view: View, bwrap: Path, copy: Path, count: int) -> tuple[list[float], list[float]]:
-    """Milliseconds of each command in the view, and by bubblewrap alone."""
+async def commands(
+    view: View, bwrap: Path, copy: Path, count: int, pause: float
+) -> tuple[list[float], list[float]]:
+    """Milliseconds of each command in the view, and by bubblewrap alone, each after a pause (seconds)."""
     inside: list[float] = []
     alone: list[float] = []
     for number in range(count + _WARM_UP):
@@ -96,10 +102,16 @@ async def commands(view: View, bwrap: Path, copy: Path, count: int) -> tuple[lis
             (alone, lambda script=script: _alone(bwrap, copy, script)),
         ]
         for times, act in acts if number % 2 else reversed(acts):
+            await asyncio.sleep(pause)
             taken = await _timed(act)
             if number >= _WARM_UP:
                 times.append(taken)
     return inside, alone
+
+
+def median_ratio(inside: list[float], alone: list[float]) -> float:
+    """The median of the commands' ratios."""
+    return round(statistics.median(one / other for one, other in zip(inside, alone, strict=True)), 2)
 
 
 def settled_in(home: Path, task: str) -> tuple[float, Difference]:
@@ -142,19 +154,25 @@ async def measure(place: Path, count: int, files: int) -> dict[str, float | str]
     small = views_in(sandbox, home / ".artoo")("warm-up", roots)
     await _in_view(small, "echo small > warm-up.txt")
     await small.close()
-    inside, alone = await commands(view, bwrap, copy, count)
+    hasty = views_in(sandbox, home / ".artoo")("at-once", roots)
+    at_once = await commands(hasty, bwrap, copy, count, 0.0)
+    await hasty.close()
+    shutil.rmtree(copy)
+    shutil.copytree(roots.project, copy)
+    inside, alone = await commands(view, bwrap, copy, count, _THINKING_SECONDS)
     await _in_view(view, f"for i in $(seq {_CHANGED}); do echo $i >> d$((i / 90 + 20))/f$((i % 90)).py; done")
     await view.close()
     settled, copied, changed = await asyncio.to_thread(settling, home, place)
-    ratios = [one / other for one, other in zip(inside, alone, strict=True)]
     return {
         "tier": sandbox.tier,
         "commands": count,
         "files": files,
         "view_ms": round(statistics.median(inside), 2),
         "bwrap_ms": round(statistics.median(alone), 2),
-        "command_vs_bwrap": round(statistics.median(ratios), 2),
+        "command_vs_bwrap": median_ratio(inside, alone),
         "all_commands_vs_bwrap": round(sum(inside) / sum(alone), 2),
+        "at_once_vs_bwrap": median_ratio(*at_once),
+        "all_at_once_vs_bwrap": round(sum(at_once[0]) / sum(at_once[1]), 2),
         "changed_files": changed,
         "settle_ms": round(settled, 2),
         "copy_ms": round(copied, 2),

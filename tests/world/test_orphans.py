@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -23,10 +24,10 @@ from artoo.world.status import parent_of
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="bubblewrap is of Linux")
 
 
-def gone_into(argv: tuple[str, ...], *descriptors: int) -> subprocess.CompletedProcess[str]:
+def gone_into(way: entry.Entry) -> subprocess.CompletedProcess[str]:
     """The entry as bubblewrap starts it: without new privileges, which Landlock asks of all but root."""
-    command = ("setpriv", "--no-new-privs", *argv)
-    return subprocess.run(command, pass_fds=descriptors, capture_output=True, text=True, check=False)
+    command = ("setpriv", "--no-new-privs", *way.argv)
+    return subprocess.run(command, pass_fds=way.descriptors, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("made_of", ["steps", "python"])
@@ -39,14 +40,16 @@ def test_the_entry_asks_whether_artoo_lives(
         monkeypatch.setattr(entry, "supported", lambda: False)
     made = tmp_path / "made"
     script = ("/bin/sh", "-c", f"echo x > {made}")
-    with entry.entered((str(tmp_path),), script, Limits(), dict(os.environ)) as way:
-        program, here = way.descriptors
-        ours, theirs = os.pipe()
-        if not lives:
-            os.close(ours)
-        os.dup2(theirs, here)
-        done = gone_into(way.argv, program, here)
-        os.close(theirs)
+    with entry.entered((str(tmp_path),), Limits()) as way:
+        way.tell(script, os.environ)
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            if not lives:
+                ours.close()
+            else:
+                ours.send(b".")
+            os.dup2(theirs.fileno(), way.descriptors[1])
+            done = gone_into(way)
     assert (done.returncode == 0, made.exists()) == (lives, lives), done.stderr
 
 
@@ -59,9 +62,10 @@ def test_whatever_number_the_descriptor_has(tmp_path: Path, number: int) -> None
         os.close(descriptor)
     try:
         script = ("/bin/sh", "-c", f"echo x > {tmp_path}/made")
-        with entry.entered((str(tmp_path),), script, Limits(), dict(os.environ)) as way:
+        with entry.entered((str(tmp_path),), Limits()) as way:
             assert number in way.descriptors
-            done = gone_into(way.argv, *way.descriptors)
+            way.tell(script, os.environ)
+            done = gone_into(way)
         assert (tmp_path / "made").exists(), done.stderr
     finally:
         for descriptor in opened:

@@ -104,7 +104,7 @@ async def test_seatbelt_by_a_stand_in(world: World, tmp_path: Path, monkeypatch:
 
 
 _STAND_IN = """#!/usr/bin/env python3
-import os, re, sys
+import json, os, re, socket, sys
 option, profile, *command = sys.argv[1:]
 assert option == "-p"
 named = lambda rule: re.findall(rule + r' [(]subpath "([^"]+)"[)][)]', profile)
@@ -112,11 +112,14 @@ may_write, hidden = named("allow file-write[*]"), filter(os.path.isdir, named("d
 bound = [word for path in may_write for word in ("--bind", path, path)]
 bound += [word for path in (*hidden, "/sys/fs/cgroup") for word in ("--tmpfs", path)]
 isolated = ("--ro-bind", "/", "/", "--dev", "/dev", "--remount-ro", "/dev", "--unshare-pid", "--unshare-net")
-listener, here = os.pipe()
-os.set_inheritable(listener, True)
-os.set_inheritable(here, True)
-inside = (sys.executable, "-I", "-S", {launcher!r}, "enter", str(here), *may_write, "/dev", "")
-os.execv({bwrap!r}, ["bwrap", *isolated, *bound, "--", *inside, *command])
+listener, here = socket.socketpair()
+listener.send(b".")
+words = os.memfd_create("words")
+os.pwrite(words, json.dumps((["/usr/bin/env", *command], dict(os.environ))).encode(), 0)
+for descriptor in (listener.fileno(), here.fileno(), words):
+    os.set_inheritable(descriptor, True)
+inside = (sys.executable, "-I", "-S", {launcher!r}, "enter", str(here.fileno()), str(words), *may_write, "/dev")
+os.execv({bwrap!r}, ["bwrap", *isolated, *bound, "--", *inside])
 """
 """What `sandbox-exec` makes of our profile, as far as bubblewrap can: sockets can be made, and reach nobody."""
 

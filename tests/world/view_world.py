@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+
 import pytest
 from sandbox_world import World, first, require_tier
 
 from artoo.ports.sandbox import Limits
 from artoo.ports.world import Program, View, ViewRun
-from artoo.world.opening import OpenedViews
+from artoo.world.opening import OpenedViews, views_in
 from artoo.world.overlay import OverlaySandbox
 from artoo.world.view_place import ViewPlace, Views
 
@@ -17,20 +19,25 @@ def overlay_views(tier: str, world: World) -> OpenedViews:
     world.artoo_home.mkdir(mode=0o700, exist_ok=True)
     candidate = first(tier, world.artoo_home)
     sandbox = candidate.build(candidate.stage_homes)
-    assert isinstance(sandbox, OverlaySandbox)
-    return OpenedViews(sandbox, world.artoo_home)
+    views = views_in(sandbox, world.artoo_home)
+    assert isinstance(views, OpenedViews) and isinstance(sandbox, OverlaySandbox)
+    return views
 
 
 @pytest.fixture(params=["bubblewrap", "namespaces"])
-def any_view(request: pytest.FixtureRequest, world: World) -> View:
+async def any_view(request: pytest.FixtureRequest, world: World) -> AsyncGenerator[View]:
     """A task's view in each tier that has overlays."""
-    return overlay_views(str(request.param), world)("task-1", world.roots)
+    view = overlay_views(str(request.param), world)("task-1", world.roots)
+    yield view
+    await view.close()
 
 
 @pytest.fixture
-def view(world: World) -> View:
+async def view(world: World) -> AsyncGenerator[View]:
     """A task's view in the best tier."""
-    return overlay_views("bubblewrap", world)("task-1", world.roots)
+    view = overlay_views("bubblewrap", world)("task-1", world.roots)
+    yield view
+    await view.close()
 
 
 def place_of(world: World) -> ViewPlace:

@@ -57,7 +57,7 @@ class BubblewrapVariant:
 
 @contextmanager
 def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined, StatusPipe], None, None]:
-    """The program that runs the view's request. Closes its descriptors at the end."""
+    """The program that runs what it is told, bounded by the view's request. Closes its descriptors at the end."""
     request = view.request
     status = StatusPipe()
     doors = ExitStack()
@@ -68,9 +68,8 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
         door = None
         if request.hosts:
             door = doors.enter_context(joined_door(status.known, user_namespace=variant.user_namespace))
-        env = {**view.env, "PWD": str(request.cwd)}
-        entry = doors.enter_context(entered(_writable(view), request.argv, request.limits, env))
-        argv = (
+        entry = doors.enter_context(entered(_writable(view), request.limits))
+        argv: tuple[str, ...] = (
             str(variant.program),
             *_isolation(variant),
             *(() if door is None else ("--block-fd", str(door.held))),
@@ -83,7 +82,7 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
         if variant.ahead:
             last = max(*given, *(() if door is None else door.descriptors))
             argv, given = doors.enter_context(_behind(variant, view, (argv, entry.env), given, last))
-        yield led(status, (argv, entry.env), given, view, door), status
+        yield led(status, (argv, entry.env), given, view, door, entry.tell), status
     finally:
         doors.close()
         os.close(filter_fd)

@@ -86,6 +86,7 @@ def _bubblewrap(variant: BubblewrapVariant, artoo_home: Path, places: tuple[Path
         functools.partial(bubblewrap.confine, variant),
         artoo_home,
         over_mounts=not variant.user_namespace,
+        waits=True,
     )
     key = f"bubblewrap:{variant.program}:{variant.user_namespace}:{variant.ahead}"
     return Candidate("bubblewrap", key, build, places)

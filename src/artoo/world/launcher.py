@@ -1,7 +1,7 @@
 """A stand-alone program that confines itself and then becomes a command; the standard library only.
 
     python -I -S launcher.py CONFIG_FD STATUS_FD
-    python -I -S launcher.py enter HERE_FD DIRECTORY... "" PROGRAM ARGUMENT...
+    python -I -S launcher.py enter HERE_FD WORDS_FD DIRECTORY...
 
 CONFIG_FD gives one JSON object (`group.LaunchPlan`). STATUS_FD receives JSON lines: `{"child-pid": N}` when the
 command's first process exists, `{"exit-code": N}` after its end if it was ever reached. Modes: `plain` (only
@@ -97,24 +97,28 @@ def restrict_files(readable: list[str], listable: list[str], writable: list[str]
 
 
 def enter(arguments: list[str]) -> NoReturn:
-    """Holds writing to the directories up to the empty argument, and becomes the program after it.
+    """Holds writing to the given directories, waits until it is told what to run, and becomes that.
 
-    The first argument is a descriptor that can be written to while whoever started this lives.
+    The first argument is a socket by which it is told, and which can be written to while whoever started this
+    lives; the second a file that holds the program, its words and its variables by then.
     """
-    here, end = int(arguments[0]), arguments.index("")
+    here, words = map(int, arguments[:2])
     attributes = struct.pack("Q", _WRITE | _MOVE)
     ruleset = _LIBC.syscall(_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0)
     if ruleset < 0:
         sys.exit("sandbox: Landlock is missing or refuses")
-    for path in arguments[1:end]:
+    for path in arguments[2:]:
         _allow(ruleset, path, _WRITE | _MOVE)
     _check(_LIBC.syscall(_RESTRICT, ruleset, 0), "landlock restrict")
+    os.read(here, 1)
     try:
         os.write(here, b".")
     except OSError:
         sys.exit("sandbox: who started this is gone")
+    with open(words, encoding="ascii") as file:
+        argv, env = json.load(file)
     os.closerange(3, 4096)
-    os.execv(arguments[end + 1], arguments[end + 1 :])
+    os.execve(argv[0], argv, env)
 
 
 def _allow(ruleset: int, path: str, access: int) -> None:

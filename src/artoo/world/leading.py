@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,11 +12,12 @@ from artoo.ports.sandbox import RunStatus
 from artoo.world.cgroup import Group
 from artoo.world.child import Child
 from artoo.world.edge.doors import Door
+from artoo.world.entry import Tell
 from artoo.world.overlay import View
 from artoo.world.process import Confined, kill_quietly
 from artoo.world.process_tree import descendants
 from artoo.world.status import StatusPipe, parent_of, stands
-from artoo.world.watch import room, watch_tree
+from artoo.world.watch import Room, room, watch_tree
 
 _STOP_SECONDS = 0.2
 """The longest wait for a stopped program to stand still; it takes microseconds where a processor is free."""
@@ -28,11 +29,18 @@ def led(
     given: tuple[int, ...],
     view: View,
     door: Door | None,
+    tell: Tell,
 ) -> Confined:
-    """The program (words and variables), ready to start. `given`: descriptors that it inherits."""
+    """The program (words and variables), ready to start. `given`: descriptors that it inherits; `tell`: how it is
+    told what to run."""
     request, stage = view.request, view.stage
     watched = (*(layer.upper for layer in stage.layers), request.scratch or stage.scratch)
-    before = room(watched)
+    before = Room(0, 0, 0)
+
+    def told(argv: Sequence[str], env: Mapping[str, str]) -> None:
+        nonlocal before
+        before = room(watched)  # what others take while it waits is not the command's
+        tell(argv, env)
 
     async def watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
         await watch_tree(status.leader, watched, request.limits, before, group, stop)
@@ -45,7 +53,7 @@ def led(
             _end_early(process)
 
     argv, env = program
-    return Confined(argv, env, Path("/"), given, end, watch, writes=watched, door=door)
+    return Confined(argv, env, Path("/"), given, end, watch, writes=watched, door=door, tell=told)
 
 
 def _end_early(process: Child) -> None:

@@ -15,7 +15,8 @@ from artoo.world.boundary import to_boundary
 from artoo.world.copied import CopyRunner
 from artoo.world.overlay import OverlaySandbox
 from artoo.world.readonly import ReadOnlyFirst
-from artoo.world.runner import Runner
+from artoo.world.runner import Ahead, Runner
+from artoo.world.standing import AheadOverlay
 from artoo.world.unconfined import AskForEverything
 from artoo.world.view import LayeredView, Ways
 from artoo.world.view_place import Views
@@ -25,18 +26,19 @@ from artoo.world.view_state import ViewState
 @dataclass(frozen=True, slots=True)
 class OpenedViews:
     """Implements `ports.world.OpenView`. `artoo_home` is real; `hide` are further paths out of commands' reach;
-    `most` is what one task's view may hold."""
+    `most` is what one task's view may hold; `ahead` makes sandboxes before their command is known."""
 
     runner: Runner
     artoo_home: Path
     hide: tuple[Path, ...] = ()
     most: Extent = MOST
+    ahead: Ahead | None = None
 
     def __call__(self, task_id: str, roots: Roots) -> View:
         place = Views(self.artoo_home).place(task_id)
         cover = functools.partial(self.runner.roots_to_cover, roots)
         state = ViewState(place, roots, self.runner.kind, cover, to_boundary, self.most)
-        return LayeredView(Ways(self.runner, self.artoo_home, self.hide), state)
+        return LayeredView(Ways(self.runner, self.artoo_home, self.hide, self.ahead), state)
 
 
 def views_in(
@@ -47,7 +49,7 @@ def views_in(
     most = MOST if megabytes is None else replace(MOST, size=megabytes * MIB)
     home = Path(os.path.realpath(artoo_home.expanduser()))
     if isinstance(sandbox, OverlaySandbox):
-        return OpenedViews(sandbox, home, hide, most)
+        return OpenedViews(sandbox, home, hide, most, AheadOverlay(sandbox) if sandbox.waits else None)
     if isinstance(sandbox, ReadOnlyFirst | AskForEverything):
         return OpenedViews(CopyRunner(sandbox, home), home, hide, most)
     raise SandboxError(f"the tier {sandbox.tier} cannot hold a view")

@@ -8,7 +8,7 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
@@ -25,7 +25,7 @@ from artoo.world.environment import cleaned
 from artoo.world.mounts import MountTable, inner_mounts
 from artoo.world.open_settings import lay_git_extract
 from artoo.world.path_set import PathSet, outermost
-from artoo.world.process import Confined, Ended
+from artoo.world.process import Command, Confined, Ended
 from artoo.world.runner import Over, run_of
 from artoo.world.scan import scan
 from artoo.world.stage import Stage, choose_stage_home, make_stage, memory_stage_home, overlay_roots
@@ -70,8 +70,23 @@ Driver = Callable[[View], AbstractContextManager[tuple[Confined, SetupReport]]]
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """What a command finds. `missed`: roots that could not be laid under an overlay; `mounts`: the machine's."""
+
+    view: View
+    missed: tuple[str, ...]
+    mounts: MountTable
+
+    @property
+    def command(self) -> Command:
+        """What is to be run in it."""
+        request = self.view.request
+        return request.argv, {**self.view.env, "PWD": str(request.cwd)}
+
+
+@dataclass(frozen=True, slots=True)
 class PreparedOver:
-    """A command that only has to be started. `missed`: roots that could not be laid under an overlay."""
+    """A command that only has to be started. `missed`: see `Found`."""
 
     request: SandboxRequest
     program: Confined
@@ -83,8 +98,7 @@ class PreparedOver:
         """See `runner.Prepared`."""
         with self.opened:
             ended = await run_with_network(self.program, self.request)
-            _require_started(ended, self.report)
-        return Over(ended, (*_stopped_by(_status(ended)), *map(_held_read_only, self.missed)))
+            return over(ended, self.report, self.missed)
 
     def discard(self) -> None:
         """See `runner.Prepared`."""
@@ -96,17 +110,26 @@ class OverlaySandbox:
 
     `artoo_home` holds the journals and is hidden from commands. `stage_homes` are file systems that can carry an
     upper layer, best first; one in memory is used only while there is room for the whole run. `over_mounts`:
-    the driver can lay an overlay over a directory in which other file systems are mounted.
+    the driver can lay an overlay over a directory in which other file systems are mounted. `waits`: what it starts
+    waits until it is told its command.
     """
 
     def __init__(
-        self, tier: TierName, driver: Driver, artoo_home: Path, stage_homes: tuple[Path, ...], *, over_mounts: bool
+        self,
+        tier: TierName,
+        driver: Driver,
+        artoo_home: Path,
+        stage_homes: tuple[Path, ...],
+        *,
+        over_mounts: bool,
+        waits: bool = False,
     ) -> None:
         self._tier: TierName = tier
-        self._driver = driver
+        self.driver = driver
         self._artoo_home = artoo_home
         self._stage_homes = stage_homes
         self._over_mounts = over_mounts
+        self.waits = waits
 
     @property
     def tier(self) -> TierName:
@@ -130,10 +153,22 @@ class OverlaySandbox:
 
     def prepare(self, request: SandboxRequest, stage: Stage, home: Path) -> PreparedOver:
         """See `runner.Runner`."""
-        missed = tuple(_missed_roots(request, stage))
+        found = self.found(request, stage)
         opened = ExitStack()
-        program, report = opened.enter_context(self._driver(self._around(request, stage, missed)))
-        return PreparedOver(request, program, report, missed, opened)
+        program, report = opened.enter_context(self.driver(found.view))
+        return PreparedOver(request, replace(program, command=found.command), report, found.missed, opened)
+
+    def found(self, request: SandboxRequest, stage: Stage) -> Found:
+        """How a command is to be confined, by all that is there now. Blocking."""
+        mounts = MountTable.read()
+        missed = tuple(_missed_roots(request, stage))
+        roots = tuple(layer.root for layer in stage.layers)
+        hidden = closed_paths(request.roots, self._artoo_home, (*self._stage_homes, *request.hide))
+        env = cleaned(os.environ, request)
+        env |= lay_git_extract(str(request.roots.home), request.scratch or stage.scratch, "/tmp")
+        env |= network_environment(request.hosts, request.roots.home)
+        bound = (*_interpreter(roots), *missed, *inner_mounts(roots, mounts))
+        return Found(View(request, stage, env, _visible(hidden, roots), bound), missed, mounts)
 
     def roots_to_cover(self, roots: Roots) -> tuple[Path, ...]:
         """The real directories over which this tier can lay a view."""
@@ -152,16 +187,6 @@ class OverlaySandbox:
         effects = scan(stage.layers, request.limits.paths)
         return describe(effects, Places.of(request.roots, self._artoo_home))
 
-    def _around(self, request: SandboxRequest, stage: Stage, missed: tuple[str, ...]) -> View:
-        mounts = MountTable.read()
-        roots = tuple(layer.root for layer in stage.layers)
-        hidden = closed_paths(request.roots, self._artoo_home, (*self._stage_homes, *request.hide))
-        env = cleaned(os.environ, request)
-        env |= lay_git_extract(str(request.roots.home), request.scratch or stage.scratch, "/tmp")
-        env |= network_environment(request.hosts, request.roots.home)
-        bound = (*_interpreter(roots), *missed, *inner_mounts(roots, mounts))
-        return View(request, stage, env, _visible(hidden, roots), bound)
-
 
 @lru_cache(maxsize=8)
 def _interpreter(roots: tuple[Path, ...]) -> tuple[str, ...]:
@@ -169,6 +194,12 @@ def _interpreter(roots: tuple[Path, ...]) -> tuple[str, ...]:
     prefixes = dict.fromkeys(Path(prefix).resolve() for prefix in (sys.prefix, sys.base_prefix))
     covered = [prefix for prefix in prefixes if any(prefix.is_relative_to(place) for place in PRIVATE_PLACES)]
     return tuple(str(prefix) for prefix in covered if not any(prefix.is_relative_to(root) for root in roots))
+
+
+def over(ended: Ended, report: SetupReport, missed: tuple[str, ...]) -> Over:
+    """How a command went. Raises SandboxError when it was never reached."""
+    _require_started(ended, report)
+    return Over(ended, (*_stopped_by(_status(ended)), *map(_held_read_only, missed)))
 
 
 def _require_started(ended: Ended, report: SetupReport) -> None:

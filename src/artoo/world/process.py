@@ -6,8 +6,8 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,13 +24,18 @@ _LAST_WORDS_SECONDS, _LOOKS = 1.0, 10
 """For what a program that is gone has written: somebody else may hold its output for as long as it likes."""
 
 
+Command = tuple[Sequence[str], Mapping[str, str]]
+"""Words, and all variables."""
+
+
 @dataclass(frozen=True, slots=True)
 class Confined:
     """A program ready to start.
 
     `end` asks for the death of every process of it, `watch` looks for excesses until it is cancelled, `started`
     is told the pid, and `ended` the same when the program is gone: what it left may hold its output. `writes`: the
-    directories that count for its disk limit. `door` is the way to its network, when it has one.
+    directories that count for its disk limit. `door` is the way to its network, when it has one. With `tell` it
+    waits until it is told which command it is to run; else it knows.
     """
 
     argv: Sequence[str]
@@ -43,6 +48,8 @@ class Confined:
     ended: Callable[[int], object] = bool
     writes: tuple[Path, ...] = ()
     door: Door | None = None
+    tell: Callable[[Sequence[str], Mapping[str, str]], None] | None = None
+    command: Command = ((), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +96,29 @@ async def run_confined(program: Confined, limits: Limits, stdin: bytes | None, p
 
     `printed` is told of what it writes.
     """
+    async with begun(program, limits, fed=stdin is not None) as running:
+        return await running.run(program.command, stdin, printed)
+
+
+@asynccontextmanager
+async def begun(program: Confined, limits: Limits, *, fed: bool = False) -> AsyncGenerator[Begun]:
+    """`program`, started, perhaps before anybody knows what it will run. At the end nothing of it lives.
+
+    `fed`: it will be given its input. Raises SandboxError when it cannot be started.
+    """
     async with grouped(limits, program.writes) as group:
-        if group is None:
-            return await _run(program, limits, stdin, printed, None)
-        ended = await _run(_in_group(program, group), limits, stdin, printed, group)
-        return replace(ended, limit=ended.limit or group.hit())
+        held = program if group is None else _in_group(program, group)
+        running = await _start(held, fed)
+        try:
+            held.started(running.process.pid)
+            yield Begun(held, limits, group, running)
+        finally:
+            try:
+                if running.process.returncode is None:
+                    held.end(running.process)
+                    await running.process.wait()
+            finally:
+                running.close()
 
 
 def _in_group(program: Confined, group: Group) -> Confined:
@@ -106,40 +131,46 @@ def _in_group(program: Confined, group: Group) -> Confined:
     return replace(program, argv=group.joining(program.argv), end=end)
 
 
-async def _run(
-    program: Confined, limits: Limits, stdin: bytes | None, printed: Heard, group: Group | None
-) -> Ended:
-    started = time.monotonic()
-    running = await _start(program, stdin)
-    process = running.process
-    program.started(process.pid)
-    stopper = _Stopper(process, program.end)
-    out, err = Capture(limits.kept_bytes), Capture(limits.kept_bytes)
-    budget = OutputBudget(limits.output_bytes, lambda: stopper.stop("output_limit"))
-    try:
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A program that was started and nobody has waited for yet."""
+
+    _program: Confined
+    _limits: Limits
+    _group: Group | None
+    _running: _Started
+
+    @property
+    def lives(self) -> bool:
+        """Whether its end was not noticed."""
+        return self._running.process.returncode is None
+
+    async def run(self, command: Command, stdin: bytes | None, printed: Heard) -> Ended:
+        """Its run, from the moment at which it knows what. To be called once. Raises SandboxError."""
+        program, limits, process = self._program, self._limits, self._running.process
+        started = time.monotonic()
+        stopper = _Stopper(process, program.end)
+        out, err = Capture(limits.kept_bytes), Capture(limits.kept_bytes)
+        budget = OutputBudget(limits.output_bytes, lambda: stopper.stop("output_limit"))
+        if program.tell is not None:
+            program.tell(*command)
         async with asyncio.TaskGroup() as tasks:
-            streams = ((running.out, out), (running.err, err))
+            streams = ((self._running.out, out), (self._running.err, err))
             reading = [tasks.create_task(read_all(each.reader, into, budget, printed)) for each, into in streams]
             feeding = None if stdin is None else tasks.create_task(process.feed(stdin))
-            watching = tasks.create_task(program.watch(group, stopper.stop))
+            watching = tasks.create_task(program.watch(self._group, stopper.stop))
             await _wait(process, stopper, limits.wall_seconds)
             program.ended(process.pid)
             watching.cancel()
             if feeding is not None:
                 feeding.cancel()
             await _last_words(reading)
-    finally:
-        try:
-            if process.returncode is None:
-                program.end(process)
-                await process.wait()
-        finally:
-            running.close()
-    assert process.returncode is not None
-    return Ended(process.returncode, out.result(), err.result(), time.monotonic() - started, stopper.reason)
+        assert process.returncode is not None
+        limit = stopper.reason or (None if self._group is None else self._group.hit())
+        return Ended(process.returncode, out.result(), err.result(), time.monotonic() - started, limit)
 
 
-async def _start(program: Confined, stdin: bytes | None) -> _Started:
+async def _start(program: Confined, fed: bool) -> _Started:
     with ExitStack() as unless_started:
         try:
             out = await Pipe.opened()
@@ -151,7 +182,7 @@ async def _start(program: Confined, stdin: bytes | None) -> _Started:
                 program.env,
                 program.cwd,
                 program.pass_fds,
-                fed=stdin is not None,
+                fed=fed,
                 out=out.write,
                 err=err.write,
             )

@@ -38,18 +38,48 @@ def run_of(tier: TierName, over: Over, changes: tuple[Change, ...] = ()) -> View
     )
 
 
-class Prepared(Protocol):
-    """A command for which all is laid out. Either method is called, once."""
+class Command(Protocol):
+    """A command for which all is laid out."""
 
     async def run(self) -> Over:
-        """Runs it; what it did is in the stage's layers then.
+        """Runs it; what it did is in the stage's layers then. To be called once.
 
         Raises SandboxError when it could not be contained, or what it did cannot be told.
         """
         ...
 
+
+class Prepared(Command, Protocol):
+    """One that may still be given up. Either method is called, once."""
+
     def discard(self) -> None:
         """Lets go of what was laid out."""
+        ...
+
+
+class Standing(Protocol):
+    """A sandbox that is made and waits for its command. It is dismissed, or the command that it took is run."""
+
+    def told(self, request: SandboxRequest) -> Command | None:
+        """The request as a command in it; None when it would be made in another way by now, or has ended.
+
+        Blocking.
+        """
+        ...
+
+    async def dismiss(self) -> None:
+        """Ends it."""
+        ...
+
+
+class Ahead(Protocol):
+    """What makes sandboxes that stand by."""
+
+    async def stand_by(self, request: SandboxRequest, stage: Stage) -> Standing:
+        """One for a command that nobody knows yet, with the request's limits; its words say nothing.
+
+        Raises SandboxError.
+        """
         ...
 
 

@@ -10,7 +10,8 @@ it makes its own; the child goes on in the list. A call that fails says what it 
 and ends the program with 126.
 
 A list is made of parts. A part knows only how many calls come before it, so one that says the same for many
-commands is made once.
+commands is made once. The last part may come when the program runs already: it leaves room for that
+(`leave_room`), and reads it from a file when it gets there (`go_on_in`).
 """
 
 from __future__ import annotations
@@ -46,7 +47,12 @@ _CODE = bytes.fromhex(
     "8b3c24 89f8 83e07f 7408 8db880000000 eb09 c1ef08 81e7ff000000 b8e7000000 0f05"
 )
 _CODE_AT, _CALLS_AT, _DATA_AT, _PAGE = 0x400000, 0x600000, 0x10000000, 0x1000
-_NOTHING_TO_DO = 39
+_MAP, _READ_AT, _NOTHING_TO_DO = 9, 17, 39
+_READ_AND_WRITE, _PRIVATE_HERE_OF_NO_FILE = 3, 0x32
+_LATER_BEGIN = 128
+"""Calls before a later part, so that its own begin with a page."""
+_LATER_CALLS, _LATER_DATA = 1 << 16, 1 << 22
+"""Bytes of room for a later part: more than the kernel takes as the words and variables of one program."""
 _FIELDS, _RESULT_FIELD, _EARLIER_FIELD = 12, 7, 11
 
 
@@ -148,6 +154,25 @@ class Steps:
         calls = len(self._table) // _FIELDS
         self._table += (_NOTHING_TO_DO, *(0,) * (_FIELDS - 1)) * (-calls % multiple)
 
+    def leave_room(self) -> None:
+        """Adds room for a later part, while memory may still be had."""
+        for address, size in self._rooms():
+            self.call(_MAP, address, size, _READ_AND_WRITE, _PRIVATE_HERE_OF_NO_FILE, -1, 0, what="room")
+
+    def go_on_in(self, descriptor: int) -> None:
+        """Ends this part, the only one so far: the list goes on in what the file holds by then (`later_in`)."""
+        offset = 0
+        for address, size in self._rooms():
+            self.call(_READ_AT, descriptor, address, size, offset, what="read what is to be done")
+            offset += size
+        self.fill(_LATER_BEGIN)
+        assert len(self._table) == _LATER_BEGIN * _FIELDS, "too many calls before a later part"
+
+    def _rooms(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Address and size of a later part's calls, and of what they point to."""
+        calls_at = _CALLS_AT + 8 * _FIELDS * _LATER_BEGIN
+        return (calls_at, _LATER_CALLS), (_DATA_AT * (self._number + 2), _LATER_DATA)
+
     def part(self) -> Part:
         """What was added so far."""
         table = struct.pack(f"<{len(self._table)}Q", *self._table)
@@ -171,6 +196,21 @@ class Steps:
         self._data += content
         self._data += bytes(8 - len(self._data) % 8)  # a result is eight bytes, and may end beyond its block
         return address
+
+
+def later() -> Steps:
+    """The part after a first one that ends with `go_on_in`."""
+    return Steps(_LATER_BEGIN, 1)
+
+
+def later_in(descriptor: int, part: Part) -> None:
+    """Writes a later part into the file from which it is read. Raises ValueError when it is too long, OSError."""
+    if len(part.table) > _LATER_CALLS or len(part.data) > _LATER_DATA:
+        raise ValueError(
+            f"{len(part.data)} bytes of words and variables, more than {_LATER_DATA}: give long text in a file"
+        )
+    os.pwrite(descriptor, part.table, 0)
+    os.pwrite(descriptor, part.data, _LATER_CALLS)
 
 
 def program(*parts: Part) -> bytes:

@@ -8,6 +8,7 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,12 +22,13 @@ from artoo.world.describe import describe
 from artoo.world.joining import drop_layer, join_layers
 from artoo.world.landing import is_ended, land, notes_of
 from artoo.world.putting import put, put_in_scratch
-from artoo.world.runner import Over, Prepared, Runner
+from artoo.world.reserve import Ready
+from artoo.world.runner import Ahead, Command, Over, Prepared, Runner
 from artoo.world.scan import scan, scan_touched
 from artoo.world.stage import Stage, empty_if_full, make_stage
 from artoo.world.threads import or_undone, to_its_end
 from artoo.world.union import Union
-from artoo.world.view_place import TRUNK, Footing, fork_name
+from artoo.world.view_place import TRUNK, Footing, ViewRecord, fork_name
 from artoo.world.view_state import ViewState
 
 _DEEPEST_FORK = 8
@@ -36,11 +38,13 @@ _Noted = Callable[[tuple[Change, ...]], ActNote | None]
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """How the views of this process work. `artoo_home` is hidden from commands, as are `hide`."""
+    """How the views of this process work. `artoo_home` is hidden from commands, as are `hide`; `ahead` makes
+    sandboxes before their command is known."""
 
     runner: Runner
     artoo_home: Path
     hide: tuple[Path, ...] = ()
+    ahead: Ahead | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +53,7 @@ class _Started:
 
     stage: Stage
     began: Began
-    command: Prepared
-
-    def discard(self) -> None:
-        self.command.discard()
-        self.stage.discard()
+    command: Command
 
 
 class LayeredView:
@@ -64,6 +64,7 @@ class LayeredView:
         self._state = state
         self._layer = layer
         self._turn = state.turn(layer)
+        self._reserve = state.reserve(layer)
 
     @property
     def roots(self) -> Roots:
@@ -80,7 +81,7 @@ class LayeredView:
 
     async def run(self, program: Program) -> ViewRun:
         async with self._turn:
-            started = await or_undone(lambda: self._start(program), _Started.discard)
+            started = await self._told(program) or await self._prepared(program)
             tidying = asyncio.ensure_future(asyncio.to_thread(self._state.tidy))  # while there is only to wait
             try:
                 over = await started.command.run()
@@ -90,7 +91,39 @@ class LayeredView:
             finally:
                 await tidying
             changes = await to_its_end(lambda gone: self._ended(started, program, over, gone))
+            if self._ways.ahead is not None:
+                self._reserve.soon(partial(self._stand_by, self._ways.ahead, program.limits))
             return self._outcome(over, changes)
+
+    async def _told(self, program: Program) -> _Started | None:
+        """The program in the sandbox that stands by, if one does and is as one would be now."""
+        ready = await self._reserve.take()
+        if ready is None:
+            return None
+        began = Began.now()
+        try:
+            command = await to_its_end(lambda _: self._fits(ready, program))
+        except BaseException:
+            await ready.dismiss()
+            raise
+        if command is None:
+            await ready.dismiss()
+            return None
+        return _Started(ready.stage, began, command)
+
+    def _fits(self, ready: Ready, program: Program) -> Command | None:
+        self._require_current()
+        return ready.standing.told(self._request(program, self._state.allowance.bound(program.limits)))
+
+    async def _stand_by(self, ahead: Ahead, limits: Limits) -> Ready:
+        """A sandbox for the next command over this layer, which nobody changes meanwhile (`Reserve`)."""
+        bound = self._state.allowance.bound(limits)
+        stage = await or_undone(lambda: self._begin(bound), Stage.discard)
+        try:
+            return Ready(stage, await ahead.stand_by(self._request(Program(()), bound), stage))
+        except BaseException:
+            await asyncio.to_thread(stage.discard)
+            raise
 
     def _ended(self, started: _Started, program: Program, over: Over, gone: threading.Event) -> tuple[Change, ...]:
         def note(changes: tuple[Change, ...]) -> ActNote | None:
@@ -124,23 +157,30 @@ class LayeredView:
             hide=self._ways.hide,
         )
 
-    def _start(self, program: Program) -> _Started:
+    async def _prepared(self, program: Program) -> _Started:
         """All that comes before a command: one way to a thread and back."""
+
+        def undo(made: tuple[Stage, Began, Prepared]) -> None:
+            stage, _, command = made
+            command.discard()
+            stage.discard()
+
+        return _Started(*await or_undone(lambda: self._prepare(program), undo))
+
+    def _prepare(self, program: Program) -> tuple[Stage, Began, Prepared]:
         limits = self._state.allowance.bound(program.limits)
         began = Began.now()
         stage = self._begin(limits)
         try:
             home = self._state.place.layer_home(self._layer)
-            command = self._ways.runner.prepare(self._request(program, limits), stage, home)
+            return stage, began, self._ways.runner.prepare(self._request(program, limits), stage, home)
         except BaseException:
             stage.discard()
             raise
-        return _Started(stage, began, command)
 
     def _begin(self, limits: Limits | None) -> Stage:
         """A layer of its own for the next change. `limits`: a command's; None: a file that we write."""
-        record = self._state.at_boundary()
-        self._state.require_no_forks(self._layer)
+        record = self._require_current()
         place = self._state.place
         home = place.commands
         if limits is not None:
@@ -151,6 +191,12 @@ class LayeredView:
             for number, root in enumerate(record.real_roots)
         }
         return make_stage(home, uuid.uuid4().hex, record.real_roots, below)
+
+    def _require_current(self) -> ViewRecord:
+        """The record of a view in which something may be done now. Raises SandboxError."""
+        record = self._state.at_boundary()
+        self._state.require_no_forks(self._layer)
+        return record
 
     def _end(
         self, stage: Stage, program: Program, began: Began, gone: threading.Event, note: _Noted
@@ -202,6 +248,7 @@ class LayeredView:
 
     async def write(self, path: Path, content: bytes, note: _Noted = unnoted) -> tuple[Change, ...]:
         async with self._turn:
+            await self._reserve.dismiss()
             return await to_its_end(lambda gone: self._write(path, content, gone, note))
 
     def _write(self, path: Path, content: bytes, gone: threading.Event, note: _Noted) -> tuple[Change, ...]:
@@ -247,6 +294,7 @@ class LayeredView:
 
     async def join(self, names: Sequence[str]) -> tuple[Conflict, ...]:
         async with self._turn:
+            await self._state.dismiss((self._layer, *(fork_name(self._layer, name) for name in names)))
             return await self._quickly(lambda: self._join(names))
 
     def _join(self, names: Sequence[str]) -> tuple[Conflict, ...]:
@@ -263,6 +311,7 @@ class LayeredView:
 
     async def drop(self, name: str) -> None:
         async with self._turn:
+            await self._state.dismiss((fork_name(self._layer, name),))
             await self._quickly(lambda: self._drop(fork_name(self._layer, name)))
 
     def _drop(self, layer: str) -> None:
@@ -273,6 +322,7 @@ class LayeredView:
 
     async def close(self) -> None:
         async with self._turn:
+            await self._state.dismiss()
             if self._state.was_taken:
                 await self._quickly(self._state.close)
 

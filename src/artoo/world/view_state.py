@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from artoo.world.allowance import MOST, Allowance, Extent
 from artoo.world.base import read_base
 from artoo.world.landing import finish
 from artoo.world.remove import remove_tree
+from artoo.world.reserve import Reserve
 from artoo.world.view_place import PATIENCE_SECONDS, TRUNK, Footing, ViewKind, ViewPlace, ViewRecord, fork_name
 
 
@@ -48,6 +49,7 @@ class ViewState:
         self._unfinished: list[Path] = []
         self._spent: list[Path] = []
         self._turns: dict[str, asyncio.Lock] = {}
+        self._reserves: dict[str, Reserve] = {}
 
     @property
     def footing(self) -> Footing:
@@ -158,6 +160,15 @@ class ViewState:
     def turn(self, layer: str) -> asyncio.Lock:
         """Whose turn it is in a layer: one command at a time."""
         return self._turns.setdefault(layer, asyncio.Lock())
+
+    def reserve(self, layer: str) -> Reserve:
+        """What stands by over a layer."""
+        return self._reserves.setdefault(layer, Reserve())
+
+    async def dismiss(self, layers: Iterable[str] | None = None) -> None:
+        """Ends what stands by, over these layers or over all."""
+        chosen = self._reserves if layers is None else [one for one in layers if one in self._reserves]
+        await asyncio.gather(*(self._reserves[one].dismiss() for one in chosen))
 
     def require_no_forks(self, parent: str) -> None:
         """Raises SandboxError while forks are open: what they see must not change below them."""
