@@ -215,13 +215,13 @@ def _stands(token: Token, answer: str, seen: Seen) -> bool:
 
 
 def _number_stands(number: Number, answer: str, seen: Seen) -> bool:
+    runs = number.parts or ((number.text,) if number.text.isdecimal() else ())
+    if runs and all(run.isdecimal() and int(run) in seen.digits for run in runs):  # quick, and mostly so
+        return True
     if seen.numbers.has(number) or (number.sizes and seen.sizes.has(number)):
         return True
     if number.values and not number.sizes and any(value in seen.counts for value in number.values):
         return True
-    runs = number.parts or ((number.text,) if number.text.isdecimal() else ())
-    if runs and all(run.isdecimal() and int(run) in seen.digits for run in runs):
-        return bool(number.parts) or not number.sizes
     listed = sum(
         line.lstrip()[:1] in ("-", "*", "+") or line.lstrip()[:1].isdecimal() for line in answer.splitlines()
     )
