@@ -56,7 +56,8 @@ _SCALES = tuple(Decimal(10) ** power for power in (3, 4, 6, 8, 9))
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One numeral: its place, its text, its values as they may be read; `sizes` in bytes when a unit follows.
+    """One numeral: its place, its text, its values as they may be read; in bytes, what a unit of size behind it may
+    mean.
 
     `parts`: the runs of digits of a row such as a date or a version. `unscaled`: the values without the
     scale, where one is written as a sign of its own behind the digits.
@@ -66,14 +67,14 @@ class Number:
     end: int
     text: str
     values: tuple[Decimal, ...]
-    sizes: tuple[Decimal, ...] = ()
+    units: tuple[Decimal, ...] = ()
     parts: tuple[str, ...] = ()
     unscaled: tuple[Decimal, ...] = ()
 
     @property
-    def share(self) -> tuple[Decimal, ...]:
-        """What a percentage is of one."""
-        return self.values[-1:] if self.text.endswith("%") else ()
+    def sizes(self) -> tuple[Decimal, ...]:
+        """Its values in bytes; none where no unit of size follows."""
+        return tuple(value * unit for value, unit in product(self.values, self.units))
 
     @property
     def is_zero(self) -> bool:
@@ -154,9 +155,9 @@ def _number(plain: str, units: re.Match[str] | None, start: int, digits: str) ->
     sizes = unscaled = tuple[Decimal, ...]()
     prefix = unit.get("prefix") or unit.get("bare")
     if prefix:
-        sizes = tuple(_in_bytes(values, prefix))
+        sizes = _in_bytes(prefix)
     elif unit.get("bytes"):
-        sizes = values
+        sizes = (_ONE,)
     elif unit.get("percent"):
         values = (*values, *(value.scaleb(-2) for value in values))
     elif units is not None and not plain.isascii():
@@ -172,14 +173,14 @@ def columns_in(output: str, command: str) -> Iterator[Number]:
     """The bare numbers of an output as sizes, where an option of the command names the unit of its columns."""
     for option in _UNIT_OPTION.finditer(command):
         for number in numbers_in(output):
-            if number.values and not number.sizes:
-                yield replace(number, sizes=tuple(_in_bytes(number.values, option["prefix"])))
+            if number.values and not number.units:
+                yield replace(number, units=_in_bytes(option["prefix"]))
 
 
-def _in_bytes(values: Iterable[Decimal], prefix: str) -> Iterator[Decimal]:
-    """Sizes with a prefix, decimal and binary."""
+def _in_bytes(prefix: str) -> tuple[Decimal, ...]:
+    """What a prefix means, decimal and binary."""
     power = _POWERS[prefix.upper()]
-    yield from (value * Decimal(base) ** power for value in values for base in (1000, 1024))
+    return Decimal(1000) ** power, Decimal(1024) ** power
 
 
 def _scale_at(text: str, place: int) -> tuple[int, int]:
@@ -271,7 +272,7 @@ class Shown:
         sized: set[Decimal] = set()
         self._sizes: set[Decimal] = set()
         for number in numbers:
-            (sized if number.sizes else plain).update(number.values)
+            (sized if number.units else plain).update(number.values)
             self._sizes.update(number.sizes)
         self._plain = plain
         self._values = plain | sized
@@ -279,12 +280,16 @@ class Shown:
 
     def equals(self, said: Number) -> bool:
         """Whether it is one of these values, perhaps rounded to its decimals, and never to its zeros."""
-        return any(value in self._at(self._values, _exponent(value)) for value in said.values)
+        return any(
+            value in self._at(self._values, _exponent(value), unit)
+            for value, unit in product(said.values, (_ONE, *said.units))
+        )
 
     def has(self, said: Number) -> bool:
         """Whether it was shown, after formatting, rounding, percent, scale and units of size."""
-        if said.sizes:
-            return self._equal(self._sizes, said.sizes) or self._equal(self._plain, (*said.sizes, *said.values))
+        if said.units:
+            plain = self._equal(self._plain, said.values, (_ONE, *said.units))
+            return plain or self._equal(self._sizes, said.values, said.units)
         return (
             self._equal(self._values, said.values)
             or self._equal(self._plain, said.unscaled)
@@ -292,11 +297,12 @@ class Shown:
             or any(self._scaled(value) for value in said.values)
         )
 
-    def _equal(self, shown: set[Decimal], said: Iterable[Decimal]) -> bool:
+    def _equal(self, shown: set[Decimal], said: Iterable[Decimal], units: tuple[Decimal, ...] = (_ONE,)) -> bool:
         """Equal, or what was shown rounded to the places that are said (1200 for 1234: to its zeros)."""
         return any(
-            value in shown or (bool(value) and any(value in self._at(shown, place) for place in _places(value)))
-            for value in said
+            value * unit in shown
+            or (bool(value) and any(value in self._at(shown, place, unit) for place in _places(value)))
+            for value, unit in product(said, units)
         )
 
     def _scaled(self, said: Decimal) -> bool:
