@@ -88,7 +88,7 @@ def missing(answer: str, *outputs: str, request: str = "") -> list[str]:
         ("17,988 bytes, about 17.6 KiB", "17988 bytes"),
         ("from 23:52:30 to 00:07:42, so 15 min 12 s", "23:52:30 down\n00:07:42 up"),
         (
-            "On 3 May 2026 it was down at 4:50, 6:20 and 9:40. Requests (112, 98 and 141 ms) took 117 ms in the mean.",
+            "On 3 May 2026 it was down at 4:50, 6:20 and 9:40. Requests (112, 98 and 141 ms) took 117 ms.",
             "2026-05-03 04:50\n06:20\n09:40\n112 ms\n98 ms\n141 ms\n7\n9",
         ),
         (

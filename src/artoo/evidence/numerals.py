@@ -307,16 +307,13 @@ class Shown:
 
     def _scaled(self, said: Decimal) -> bool:
         """Whether it is shown in thousands, myriads, millions …; rounded only where enough digits are said."""
-        if not said:
-            return False
-        for scale in _SCALES:
-            smaller = said / scale
-            if said * scale in self._values or (smaller >= 1 and smaller in self._values):
-                return True
-            enough = _exponent(said) < 0 or abs(said) >= _PRECISE
-            if enough and said in self._at(self._values, _exponent(said), scale):
-                return True
-        return False
+        enough = _exponent(said) < 0 or abs(said) >= _PRECISE
+        return bool(said) and any(
+            said * scale in self._values
+            or (said >= scale and said / scale in self._values)
+            or (enough and said in self._at(self._values, _exponent(said), scale))
+            for scale in _SCALES
+        )
 
     def _at(self, shown: set[Decimal], place: int, scale: Decimal = _ONE) -> frozenset[Decimal]:
         """What was shown, in this scale, rounded to a place."""

@@ -45,13 +45,12 @@ def worked_out(
     told = [cell for cell in cells if cell.is_quantity and cell.number.text in stated]
     shown = _few(number for text in outputs for number in numbers_in(text))
     known = {seconds for text in texts for _, seconds in _times(plain_digits(text))}
-    found = set[str]()
-    for cell in cells:
-        if cell.number.text in wanted:
-            times = _from_times(cell.number.start, lines[cell.line], known)
-            follows = Shown([Number(0, 0, "", (*_from_numbers(cell, told, shown), *times))])
-            found |= {cell.number.text} if follows.equals(cell.number) else set()
-    return found
+    asked = (cell for cell in cells if cell.number.text in wanted)
+    follow = (
+        (cell.number, (*_from_numbers(cell, told, shown), *_from_times(cell.number.start, lines[cell.line], known)))
+        for cell in asked
+    )
+    return {said.text for said, values in follow if Shown([Number(0, 0, "", values)]).equals(said)}
 
 
 def _from_numbers(cell: _Cell, told: Sequence[_Cell], shown: Sequence[Decimal]) -> Iterator[Decimal]:
@@ -84,9 +83,8 @@ def _from_times(place: int, line: str, known: Collection[Decimal]) -> Iterator[D
     for start, seconds in times:
         if start == place and seconds not in known and (seconds + _DAY / 2) % _DAY in known:
             yield seconds // _HOUR
-    for (_, one), (_, other) in sorted(pairwise(times), key=lambda pair: min(abs(at - place) for at, _ in pair))[
-        :2
-    ]:
+    pairs = sorted(pairwise(times), key=lambda pair: min(abs(start - place) for start, _ in pair))
+    for (_, one), (_, other) in pairs[:2]:
         for took in (abs(other - one), (other - one + _DAY) % _DAY):
             minutes, seconds = divmod(took, _MINUTE)
             yield from (took, took / _MINUTE, took / _HOUR, minutes, seconds, *divmod(minutes, _MINUTE))
@@ -96,7 +94,7 @@ def _cells(lines: Iterable[str]) -> Iterator[_Cell]:
     place = 0
     for line, text in enumerate(lines):
         before = (-1, 0)
-        apart = {place for form in (_DATE, _TIME) for each in form.finditer(text) for place in range(*each.span())}
+        apart = {start for form in (_DATE, _TIME) for each in form.finditer(text) for start in range(*each.span())}
         for number in numbers_in(text):
             bars = text.count("|", 0, number.start)
             before = (bars, before[1] + 1 if bars == before[0] else 0)
@@ -114,9 +112,8 @@ def _of_column(cell: _Cell, told: Sequence[_Cell]) -> list[Decimal]:
     column = _others_of_column(cell, told)
     largest = [max(among, key=lambda each: max(each.number.values)) for among in (column, told) if among]
     next_to = sorted(column, key=lambda each: abs(each.line - cell.line))[:2]
-    return [
-        value for value in _values(each.number for each in (*next_to, *largest)) if value not in cell.number.values
-    ]
+    values = _values(each.number for each in (*next_to, *largest))
+    return [value for value in values if value not in cell.number.values]
 
 
 def _values(numbers: Iterable[Number]) -> list[Decimal]:
