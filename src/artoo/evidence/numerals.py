@@ -56,8 +56,7 @@ _SCALES = tuple(Decimal(10) ** power for power in (3, 4, 6, 8, 9))
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One numeral: its place, its text, its values as they may be read; in bytes, what a unit of size behind it may
-    mean.
+    """One numeral: its place, its text, its values as they may be read; what a unit of size behind it is in bytes.
 
     `parts`: the runs of digits of a row such as a date or a version. `unscaled`: the values without the
     scale, where one is written as a sign of its own behind the digits.
@@ -70,11 +69,6 @@ class Number:
     units: tuple[Decimal, ...] = ()
     parts: tuple[str, ...] = ()
     unscaled: tuple[Decimal, ...] = ()
-
-    @property
-    def sizes(self) -> tuple[Decimal, ...]:
-        """Its values in bytes; none where no unit of size follows."""
-        return tuple(value * unit for value, unit in product(self.values, self.units))
 
     @property
     def is_zero(self) -> bool:
@@ -152,12 +146,12 @@ def _number(plain: str, units: re.Match[str] | None, start: int, digits: str) ->
     unit = units.groupdict() if units is not None else dict[str, str | None]()
     end = units.end() if units is not None else start + len(digits)
     values = tuple(_readings(digits, unit.get("exponent") or ""))
-    sizes = unscaled = tuple[Decimal, ...]()
+    meant = unscaled = tuple[Decimal, ...]()
     prefix = unit.get("prefix") or unit.get("bare")
     if prefix:
-        sizes = _in_bytes(prefix)
+        meant = _in_bytes(prefix)
     elif unit.get("bytes"):
-        sizes = (_ONE,)
+        meant = (_ONE,)
     elif unit.get("percent"):
         values = (*values, *(value.scaleb(-2) for value in values))
     elif units is not None and not plain.isascii():
@@ -166,7 +160,7 @@ def _number(plain: str, units: re.Match[str] | None, start: int, digits: str) ->
             unscaled, values = values, tuple(value * scale for value in values)
     parts = tuple(_SEPARATOR.split(digits))
     row = bool(parts[1:]) and (not values or " " in digits)
-    yield Number(start, end, plain[start:end].strip(), values, sizes, parts if row else (), unscaled)
+    yield Number(start, end, plain[start:end].strip(), values, meant, parts if row else (), unscaled)
 
 
 def columns_in(output: str, command: str) -> Iterator[Number]:
@@ -239,14 +233,14 @@ def _readings(digits: str, exponent: str) -> Iterator[Decimal]:
         thousands = "," if decimal == "." else "."
         whole, _, part = bare.partition(decimal)
         if decimal not in part and _grouped(whole.split(thousands)):
-            yield from _value(bare.replace(thousands, "").replace(decimal, "."), exponent)
+            yield Decimal(bare.replace(thousands, "").replace(decimal, ".") + exponent)
         return
     if points + commas == 1:
-        yield from _value(bare.replace(",", "."), exponent)
+        yield Decimal(bare.replace(",", ".") + exponent)
     if points + commas and _grouped(_POINT.split(bare)):
-        yield from _value(_POINT.sub("", bare), exponent)
+        yield Decimal(_POINT.sub("", bare) + exponent)
     elif not points + commas:
-        yield from _value(bare, exponent)
+        yield Decimal(bare + exponent)
 
 
 def _grouped(groups: Sequence[str]) -> bool:
@@ -255,13 +249,6 @@ def _grouped(groups: Sequence[str]) -> bool:
     if not 1 <= len(first) <= 3 or len(last) != 3 or (first.startswith("0") and len(groups) > 1):
         return False
     return all(len(each) == 3 for each in middle) or (len(first) <= 2 and all(len(each) == 2 for each in middle))
-
-
-def _value(literal: str, exponent: str) -> Iterator[Decimal]:
-    try:
-        yield Decimal(literal + exponent)
-    except InvalidOperation:
-        return
 
 
 class Shown:
@@ -273,7 +260,7 @@ class Shown:
         self._sizes: set[Decimal] = set()
         for number in numbers:
             (sized if number.units else plain).update(number.values)
-            self._sizes.update(number.sizes)
+            self._sizes.update(value * unit for value, unit in product(number.values, number.units))
         self._plain = plain
         self._values = plain | sized
         self._rounded: dict[tuple[int, int, Decimal], frozenset[Decimal]] = {}
