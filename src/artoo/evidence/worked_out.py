@@ -108,9 +108,9 @@ def _others_of_column(cell: _Cell, told: Sequence[_Cell]) -> list[_Cell]:
 
 
 def _of_column(cell: _Cell, told: Sequence[_Cell]) -> list[Decimal]:
-    """The numbers next to one above and below it, and the largest of its column and of all."""
-    column = _others_of_column(cell, told)
-    largest = [max(among, key=lambda each: max(each.number.values)) for among in (column, told) if among]
+    """The numbers next to one above and below it, and the largest of its column and of all in its unit."""
+    column, like = _others_of_column(cell, told), [each for each in told if each.number.units == cell.number.units]
+    largest = [max(among, key=lambda each: max(each.number.values)) for among in (column, like) if among]
     next_to = sorted(column, key=lambda each: abs(each.line - cell.line))[:2]
     values = _values(each.number for each in (*next_to, *largest))
     return [value for value in values if value not in cell.number.values]
