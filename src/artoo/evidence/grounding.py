@@ -160,9 +160,12 @@ def _like_lines(text: str) -> Iterable[int]:
 
 
 def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:
-    """The tokens of the answer that stand nowhere, each once, in order."""
+    """The tokens of the answer that stand nowhere, each once, in order; the length of its own list stands."""
+    signs = (line.lstrip()[:1] for line in answer.splitlines())
+    listed = sum(sign.isdecimal() or sign in ("-", "*", "+") for sign in signs)
+    seen = replace(seen, counts=seen.counts | {listed}) if listed > 1 else seen
     first = {token.text: token for token in reversed(tokens_of(answer))}
-    missing = [token for token in first.values() if not _stands(token, answer, seen)]
+    missing = [token for token in first.values() if not _stands(token, seen)]
     if any(token.number is not None for token in missing):
         missing = _left_over(missing, answer[:LONGEST], seen)
     missing.sort(key=lambda token: token.start)
@@ -174,7 +177,7 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:
 
 def _left_over(missing: Sequence[Token], answer: str, seen: Seen) -> list[Token]:
     """Those that do not follow either from what is stated beside them, or from what follows from that."""
-    left, stated = list(missing), {each.text for each in numbers_in(answer) if _number_stands(each, answer, seen)}
+    left, stated = list(missing), {each.text for each in numbers_in(answer) if _number_stands(each, seen)}
     for _ in range(_STEPS):
         wanted = {each.number.text for each in left if each.number is not None}
         stated |= worked_out(wanted, answer, stated, seen.texts[: seen.outputs], seen.texts)
@@ -182,10 +185,10 @@ def _left_over(missing: Sequence[Token], answer: str, seen: Seen) -> list[Token]
     return left
 
 
-def _stands(token: Token, answer: str, seen: Seen) -> bool:
+def _stands(token: Token, seen: Seen) -> bool:
     match token.kind:
         case "number":
-            return token.number is not None and _number_stands(token.number, answer, seen)
+            return token.number is not None and _number_stands(token.number, seen)
         case "quote":
             return all(folded(part) in seen.folded for part in _ELLIPSIS.split(token.text))
         case "path" | "url":
@@ -195,18 +198,14 @@ def _stands(token: Token, answer: str, seen: Seen) -> bool:
             return text in seen.whole or all(int(run) in seen.digits for run in _DIGITS.findall(text)[:8])
 
 
-def _number_stands(number: Number, answer: str, seen: Seen) -> bool:
-    if seen.numbers.has(number) or (number.units and seen.sizes.has(number)):
-        return True
-    if number.values and not number.units and any(value in seen.counts for value in number.values):
-        return True
+def _number_stands(number: Number, seen: Seen) -> bool:
+    """By its value, as a count or, if it is whole or a row such as a date, by its runs of digits."""
     runs = number.parts or ((number.text,) if number.text.isdecimal() else ())
-    if runs and all(run.isdecimal() and int(run) in seen.digits for run in runs):
-        return bool(number.parts) or not number.units
-    listed = sum(
-        line.lstrip()[:1] in ("-", "*", "+") or line.lstrip()[:1].isdecimal() for line in answer.splitlines()
+    return (
+        seen.numbers.has(number)
+        or (seen.sizes.has(number) if number.units else not seen.counts.isdisjoint(number.values))
+        or (bool(runs) and all(run.isdecimal() and int(run) in seen.digits for run in runs))
     )
-    return listed > 1 and any(value == listed for value in number.values)
 
 
 def _nearest(token: Token, answer: str, seen: Seen) -> str:

@@ -70,11 +70,6 @@ class Number:
     parts: tuple[str, ...] = ()
     unscaled: tuple[Decimal, ...] = ()
 
-    @property
-    def is_zero(self) -> bool:
-        """Whether it says nothing but zero."""
-        return bool(self.values) and not any(self.values)
-
 
 def plain_digits(text: str) -> str:
     """The text with every script's digits as 0 to 9 and every number separator as ASCII; as long as before."""
