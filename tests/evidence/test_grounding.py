@@ -97,6 +97,10 @@ def missing(answer: str, *outputs: str, request: str = "") -> list[str]:
             "37905000\n17230000\n10050000\n65185000\n60393000\n1\n2\n3\n4",
         ),
         (
+            "11,52 MB: 5,24 MB (45,5 %), 3,36 MB (29,1 %) and others",
+            "5242880 a\n3355443 b\n1887436 c\n734003 d\n200000 e\n99999 f\n11519761 total\n1\n2",
+        ),
+        (
             "4,812 files, 61.3 GB: 18.2 GB, 9.7 GB, 7.4 GB, 3.1 GB and 2.9 GB make 41.3 GB or 67 %. "
             "Without 1,204 old ones, 12.4 GB, 48.9 GB stay.",
             "4812 files 61.3G\na 18.2G\nb 9.7G\nc 7.4G\nd 3.1G\ne 2.9G\nold 1204 12.4G",

@@ -20,7 +20,7 @@ from itertools import islice
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.evidence.numerals import Number, Shown, columns_in, durations_in, numbers_in, plain_digits, written_in
 from artoo.evidence.tokens import LONGEST, Token, folded, tokens_of, words_of
-from artoo.evidence.worked_out import worked_out
+from artoo.evidence.worked_out import MOST, worked_out
 
 _SHOWN_LINE = 140
 _SHOWN_NEAR = 8
@@ -177,10 +177,16 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:
 
 def _left_over(missing: Sequence[Token], answer: str, seen: Seen) -> list[Token]:
     """Those that do not follow either from what is stated beside them, or from what follows from that."""
-    left, stated = list(missing), {each.text for each in numbers_in(answer) if _number_stands(each, seen)}
+    left = list(missing)
+    stated = {
+        each.text: seen.numbers.meant(each)
+        for each in islice(numbers_in(answer), MOST)
+        if _number_stands(each, seen)
+    }
     for _ in range(_STEPS):
-        wanted = {each.number.text for each in left if each.number is not None}
-        stated |= worked_out(wanted, answer, stated, seen.texts[: seen.outputs], seen.texts)
+        wanted = {each.number.text: each.number.values for each in left if each.number is not None}
+        found = worked_out(wanted, answer, stated, seen.texts[: seen.outputs], seen.texts)
+        stated |= {text: wanted[text] for text in found}
         left = [each for each in left if each.number is None or each.number.text not in stated]
     return left
 

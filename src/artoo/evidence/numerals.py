@@ -267,6 +267,15 @@ class Shown:
             for value, unit in product(said.values, (_ONE, *said.units))
         )
 
+    def meant(self, said: Number) -> tuple[Decimal, ...]:
+        """What it says, and what was shown and is said by it rounded, in its unit."""
+        shown = product(self._plain | self._sizes if said.units else self._values, said.units or (_ONE,))
+        near = (
+            (value, one / unit) for (one, unit), value in product(shown, said.values) if abs(one / unit - value) < 1
+        )
+        exact = (one for value, one in near if value in _rounded(one, _exponent(value)))
+        return tuple(dict.fromkeys((*said.values, *exact)))
+
     def has(self, said: Number) -> bool:
         """Whether it was shown, after formatting, rounding, percent, scale and units of size."""
         if said.units:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import accumulate, islice, pairwise, permutations, product
 
@@ -14,7 +14,7 @@ _TIME = re.compile(r"(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?![\d:
 _DATE = re.compile(r"(?<!\d)\d{4}-\d\d(?:-\d\d)?(?!\d)")
 _FEW = 8
 """Numbers that are beside a figure: from more of them nearly every figure follows."""
-_MOST = 300
+MOST = 300
 """Numbers of an answer that are looked at."""
 _MINUTE, _HOUR, _DAY = Decimal(60), Decimal(3_600), Decimal(86_400)
 _UNITS = (_MINUTE, _HOUR, Decimal(24))
@@ -35,14 +35,22 @@ class _Cell:
 
 
 def worked_out(
-    wanted: Collection[str], answer: str, stated: Collection[str], outputs: Sequence[str], texts: Sequence[str]
+    wanted: Collection[str],
+    answer: str,
+    stated: Mapping[str, tuple[Decimal, ...]],
+    outputs: Sequence[str],
+    texts: Sequence[str],
 ) -> set[str]:
     """Those of the wanted numbers that follow from stated ones beside them, or from one of these and one of the few
     that were put out.
     """
     lines = plain_digits(answer).splitlines()
-    cells = list(islice(_cells(lines), _MOST))
-    told = [cell for cell in cells if cell.is_quantity and cell.number.text in stated]
+    cells = list(islice(_cells(lines), MOST))
+    told = [
+        replace(cell, number=replace(cell.number, values=stated[cell.number.text]))
+        for cell in cells
+        if cell.is_quantity and cell.number.text in stated
+    ]
     shown = _few(number for text in outputs for number in numbers_in(text))
     known = {seconds for text in texts for _, seconds in _times(plain_digits(text))}
     asked = (cell for cell in cells if cell.number.text in wanted)
@@ -70,8 +78,8 @@ def _from_numbers(cell: _Cell, told: Sequence[_Cell], shown: Sequence[Decimal]) 
     for run in (line, _others_of_column(cell, told)):
         before = [each.number for each in run if each.place < cell.place]
         behind = [each.number for each in run if each.place > cell.place]
-        for numbers, reading in product((before[::-1], behind), (min, max)):
-            for count, total in enumerate(accumulate(reading(number.values) for number in numbers), 1):
+        for numbers, reading in product((before[::-1], behind), (0, -1)):
+            for count, total in enumerate(accumulate(number.values[reading] for number in numbers), 1):
                 yield from (total, total / count) if count > 1 else ()
 
 
@@ -121,8 +129,8 @@ def _values(numbers: Iterable[Number]) -> list[Decimal]:
 
 
 def _few(numbers: Iterable[Number]) -> list[Decimal]:
-    values = _values(numbers)
-    return values if len(values) <= _FEW else []
+    told = {number.text: number for number in numbers if any(number.values)}
+    return _values(told.values()) if len(told) <= _FEW else []
 
 
 def _times(text: str) -> list[tuple[int, Decimal]]:
