@@ -85,6 +85,31 @@ def missing(answer: str, *outputs: str, request: str = "") -> list[str]:
         ("1 h 5 min, from 16:55 to 18:00", "in 16:55\nshut 18:00"),
         ("at 2:30 pm", "14:30"),
         ("90 minutes, or 1.5 hours", "5400 s"),
+        ("17,988 bytes, about 17.6 KiB", "17988 bytes"),
+        ("from 23:52:30 to 00:07:42, so 15 min 12 s", "23:52:30 down\n00:07:42 up"),
+        (
+            "On 3 May 2026 it was down at 4:50, 6:20 and 9:40. Requests (112, 98 and 141 ms) took 117 ms.",
+            "2026-05-03 04:50\n06:20\n09:40\n112 ms\n98 ms\n141 ms\n7\n9",
+        ),
+        (
+            "| a | 3,790.5\u4e07 | 58.1% |\n| b | 1,723\u4e07 | 26.4% |\n| c | 1,005\u4e07 | 15.4% |\n"
+            "| all | 6,518.5\u4e07 | 100% |\n| before | 6,039.3\u4e07 |\n\n479.2\u4e07 more",
+            "37905000\n17230000\n10050000\n65185000\n60393000\n1\n2\n3\n4",
+        ),
+        (
+            "11,52 MB: 5,24 MB (45,5 %), 3,36 MB (29,1 %) and others",
+            "5242880 a\n3355443 b\n1887436 c\n734003 d\n200000 e\n99999 f\n11519761 total\n1\n2",
+        ),
+        (
+            "4,812 files, 61.3 GB: 18.2 GB, 9.7 GB, 7.4 GB, 3.1 GB and 2.9 GB make 41.3 GB or 67 %. "
+            "Without 1,204 old ones, 12.4 GB, 48.9 GB stay.",
+            "4812 files 61.3G\na 18.2G\nb 9.7G\nc 7.4G\nd 3.1G\ne 2.9G\nold 1204 12.4G",
+        ),
+        (
+            "".join(f"- m{place}: {value} of 1000\n" for place, value in enumerate(("3.14", "7.5", "2.2", "9.07")))
+            + "- all: 21.91\n- mean: 5.4775",
+            "3.14 7.5 2.2 9.07 1000 12 13 14 15 16",
+        ),
     ],
 )
 def test_what_was_seen_may_be_said(answer: str, output: str) -> None:
@@ -133,6 +158,14 @@ def test_a_column_has_the_unit_that_its_command_names(answer: str, command: str,
         ("85 minutes, from 16:55 to 18:00", "in 16:55\nshut 18:00", "85"),
         ("From 7.0 to 8.4, 30 % more", "8.4 now, 7.0 before", "30 %"),
         ("The mean is 20, the sum 100", "5 items", "100"),
+        ("17,988 bytes, about 17.7 KiB", "17988 bytes", "17.7 KiB"),
+        ("from 23:52:30 to 00:07:42, so 25 min", "23:52:30 down\n00:07:42 up", "25"),
+        (
+            "| a | 3,790.5\u4e07 | 58.1% |\n| b | 1,723\u4e07 | 27.4% |\n| c | 1,005\u4e07 | 15.4% |\n"
+            "| all | 6,518.5\u4e07 | 100% |",
+            "37905000\n17230000\n10050000\n65185000\n60393000\n1\n2\n3\n4",
+            "27.4%",
+        ),
     ],
 )
 def test_what_stands_nowhere_is_named(answer: str, output: str, named: str) -> None:

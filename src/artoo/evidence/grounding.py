@@ -14,16 +14,17 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from functools import cached_property, partial
-from itertools import permutations, product
+from itertools import islice
 
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.evidence.numerals import Number, Shown, columns_in, durations_in, numbers_in, plain_digits, written_in
-from artoo.evidence.times import times_worked_out
 from artoo.evidence.tokens import LONGEST, Token, folded, tokens_of, words_of
+from artoo.evidence.worked_out import MOST, worked_out
 
 _SHOWN_LINE = 140
+_SHOWN_NEAR = 8
+"""Tokens whose nearest line is sought."""
 _REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import__", "globals", "breakpoint"})
 """Python's builtins that can see more than the program itself."""
 _DIGITS = re.compile(r"\d+")
@@ -31,10 +32,7 @@ _ELLIPSIS = re.compile(r"\.{3}|\u2026|\[.*?\]")
 _FILLING = re.compile(r"-?\w[\w.]*(?:\s+\w[\w.]*)*")
 """Words or a number between the signs of a line, as far as they reach."""
 _MOST_LINES = 4_000
-_MOST_ADDED = 8
 _STEPS = 2
-_UNITS = tuple(map(Decimal, (60, 3_600, 24)))
-"""Of time, by which durations are said in others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +98,15 @@ class Seen:
         return folded("\n".join((*self.texts, self.listing)))
 
     @cached_property
+    def lines(self) -> list[tuple[str, set[str]]]:
+        """The first lines of the outputs, each with its words."""
+        lines = (line.strip() for text in self.texts[: self.outputs] for line in text.splitlines() if line.strip())
+        return [(line, set(words_of(line))) for line in islice(lines, _MOST_LINES)]
+
+    @cached_property
     def sizes(self) -> Shown:
         """The sizes in the listing."""
-        return Shown(number for number in numbers_in(self.listing) if number.sizes)
+        return Shown(number for number in numbers_in(self.listing) if number.units)
 
     @cached_property
     def numbers(self) -> Shown:
@@ -156,55 +160,41 @@ def _like_lines(text: str) -> Iterable[int]:
 
 
 def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:
-    """The tokens of the answer that stand nowhere, each once, in order."""
+    """The tokens of the answer that stand nowhere, each once, in order; the length of its own list stands."""
+    signs = (line.lstrip()[:1] for line in answer.splitlines())
+    listed = sum(sign.isdecimal() or sign in ("-", "*", "+") for sign in signs)
+    seen = replace(seen, counts=seen.counts | {listed}) if listed > 1 else seen
     first = {token.text: token for token in reversed(tokens_of(answer))}
-    missing = [token for token in first.values() if not _stands(token, answer, seen)]
+    missing = [token for token in first.values() if not _stands(token, seen)]
     if any(token.number is not None for token in missing):
         missing = _left_over(missing, answer[:LONGEST], seen)
+    missing.sort(key=lambda token: token.start)
     return tuple(
-        Ungrounded(token, _nearest(token, answer, seen)) for token in sorted(missing, key=lambda token: token.start)
+        Ungrounded(token, _nearest(token, answer, seen) if place < _SHOWN_NEAR else "")
+        for place, token in enumerate(missing)
     )
 
 
 def _left_over(missing: Sequence[Token], answer: str, seen: Seen) -> list[Token]:
     """Those that do not follow either from what is stated beside them, or from what follows from that."""
-    left, stated = list(missing), [each for each in numbers_in(answer) if _number_stands(each, answer, seen)]
+    left = list(missing)
+    stated = {
+        each.text: seen.numbers.meant(each)
+        for each in islice(numbers_in(answer), MOST)
+        if _number_stands(each, seen)
+    }
     for _ in range(_STEPS):
-        follows = _worked_out(stated, answer, seen)
-        found = [token.number for token in left if token.number is not None and follows.equals(token.number)]
-        left = [token for token in left if token.number not in found]
-        stated += found
+        wanted = {each.number.text: each.number.values for each in left if each.number is not None}
+        found = worked_out(wanted, answer, stated, seen.texts[: seen.outputs], seen.texts)
+        stated |= {text: wanted[text] for text in found}
+        left = [each for each in left if each.number is None or each.number.text not in stated]
     return left
 
 
-def _worked_out(said: Sequence[Number], answer: str, seen: Seen) -> Shown:
-    """What follows from grounded numbers that the answer has beside it, in its words or its code.
-
-    Sums, differences, products, ratios and rates of change of two of them, the sum of all; a sum or difference with
-    one of the few numbers that were shown; times of day and of other units. Only of few: from many, all follows.
-    """
-    stated = _few(said)
-    shown = _few([number for text in seen.texts[: seen.outputs] for number in numbers_in(text)])
-    found = {sum(stated, Decimal(0))} if len(stated) > 1 else set[Decimal]()
-    for one, other in permutations(stated, 2):
-        found |= {one + other, one - other, one * other, one / other, one / other - 1, one + one * other}
-    pairs = ((one, other) for one, other in product(stated, shown) if one != other)
-    found.update(result for one, other in pairs for result in (one + other, other - one))
-    found.update(result for one in (*stated, *shown) for unit in _UNITS for result in (one * unit, one / unit))
-    found.update(times_worked_out(answer, "\n".join(seen.texts)))
-    return Shown(Number(0, 0, "", (value,)) for value in found)
-
-
-def _few(numbers: Sequence[Number]) -> list[Decimal]:
-    told = (number for number in numbers if number.values and not number.is_zero)
-    values = dict.fromkeys(value for number in told for value in (number.values[0], *number.share))
-    return list(values) if len(values) <= _MOST_ADDED else []
-
-
-def _stands(token: Token, answer: str, seen: Seen) -> bool:
+def _stands(token: Token, seen: Seen) -> bool:
     match token.kind:
         case "number":
-            return token.number is not None and _number_stands(token.number, answer, seen)
+            return token.number is not None and _number_stands(token.number, seen)
         case "quote":
             return all(folded(part) in seen.folded for part in _ELLIPSIS.split(token.text))
         case "path" | "url":
@@ -214,18 +204,14 @@ def _stands(token: Token, answer: str, seen: Seen) -> bool:
             return text in seen.whole or all(int(run) in seen.digits for run in _DIGITS.findall(text)[:8])
 
 
-def _number_stands(number: Number, answer: str, seen: Seen) -> bool:
+def _number_stands(number: Number, seen: Seen) -> bool:
+    """By its runs of digits, if it is whole or a row such as a date, which is quick; by its value, or as a count."""
     runs = number.parts or ((number.text,) if number.text.isdecimal() else ())
-    if runs and all(run.isdecimal() and int(run) in seen.digits for run in runs):  # quick, and mostly so
-        return True
-    if seen.numbers.has(number) or (number.sizes and seen.sizes.has(number)):
-        return True
-    if number.values and not number.sizes and any(value in seen.counts for value in number.values):
-        return True
-    listed = sum(
-        line.lstrip()[:1] in ("-", "*", "+") or line.lstrip()[:1].isdecimal() for line in answer.splitlines()
+    return (
+        (bool(runs) and all(run.isdecimal() and int(run) in seen.digits for run in runs))
+        or seen.numbers.has(number)
+        or (seen.sizes.has(number) if number.units else not seen.counts.isdisjoint(number.values))
     )
-    return listed > 1 and any(value == listed for value in number.values)
 
 
 def _nearest(token: Token, answer: str, seen: Seen) -> str:
@@ -233,9 +219,5 @@ def _nearest(token: Token, answer: str, seen: Seen) -> str:
     start = answer.rfind("\n", 0, token.start) + 1
     end = answer.find("\n", token.start)
     said = set(words_of(answer[start : end if end >= 0 else len(answer)])) - set(words_of(token.text))
-    lines = [line for text in seen.texts[: seen.outputs] for line in text.splitlines() if line.strip()][
-        :_MOST_LINES
-    ]
-    scored = [(len(said & set(words_of(line))), -number, line.strip()) for number, line in enumerate(lines)]
-    best = max(scored, default=(0, 0, ""))
-    return best[2][:_SHOWN_LINE] if best[0] else ""
+    best = max(seen.lines, key=lambda line: len(said & line[1]), default=("", set[str]()))
+    return best[0][:_SHOWN_LINE] if said & best[1] else ""

@@ -56,7 +56,7 @@ _SCALES = tuple(Decimal(10) ** power for power in (3, 4, 6, 8, 9))
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One numeral: its place, its text, its values as they may be read; `sizes` in bytes when a unit follows.
+    """One numeral: its place, its text, its values as they may be read; what a unit of size behind it is in bytes.
 
     `parts`: the runs of digits of a row such as a date or a version. `unscaled`: the values without the
     scale, where one is written as a sign of its own behind the digits.
@@ -66,19 +66,9 @@ class Number:
     end: int
     text: str
     values: tuple[Decimal, ...]
-    sizes: tuple[Decimal, ...] = ()
+    units: tuple[Decimal, ...] = ()
     parts: tuple[str, ...] = ()
     unscaled: tuple[Decimal, ...] = ()
-
-    @property
-    def share(self) -> tuple[Decimal, ...]:
-        """What a percentage is of one."""
-        return self.values[-1:] if self.text.endswith("%") else ()
-
-    @property
-    def is_zero(self) -> bool:
-        """Whether it says nothing but zero."""
-        return bool(self.values) and not any(self.values)
 
 
 def plain_digits(text: str) -> str:
@@ -151,12 +141,12 @@ def _number(plain: str, units: re.Match[str] | None, start: int, digits: str) ->
     unit = units.groupdict() if units is not None else dict[str, str | None]()
     end = units.end() if units is not None else start + len(digits)
     values = tuple(_readings(digits, unit.get("exponent") or ""))
-    sizes = unscaled = tuple[Decimal, ...]()
+    meant = unscaled = tuple[Decimal, ...]()
     prefix = unit.get("prefix") or unit.get("bare")
     if prefix:
-        sizes = tuple(_in_bytes(values, prefix))
+        meant = _in_bytes(prefix)
     elif unit.get("bytes"):
-        sizes = values
+        meant = (_ONE,)
     elif unit.get("percent"):
         values = (*values, *(value.scaleb(-2) for value in values))
     elif units is not None and not plain.isascii():
@@ -165,21 +155,21 @@ def _number(plain: str, units: re.Match[str] | None, start: int, digits: str) ->
             unscaled, values = values, tuple(value * scale for value in values)
     parts = tuple(_SEPARATOR.split(digits))
     row = bool(parts[1:]) and (not values or " " in digits)
-    yield Number(start, end, plain[start:end].strip(), values, sizes, parts if row else (), unscaled)
+    yield Number(start, end, plain[start:end].strip(), values, meant, parts if row else (), unscaled)
 
 
 def columns_in(output: str, command: str) -> Iterator[Number]:
     """The bare numbers of an output as sizes, where an option of the command names the unit of its columns."""
     for option in _UNIT_OPTION.finditer(command):
         for number in numbers_in(output):
-            if number.values and not number.sizes:
-                yield replace(number, sizes=tuple(_in_bytes(number.values, option["prefix"])))
+            if number.values and not number.units:
+                yield replace(number, units=_in_bytes(option["prefix"]))
 
 
-def _in_bytes(values: Iterable[Decimal], prefix: str) -> Iterator[Decimal]:
-    """Sizes with a prefix, decimal and binary."""
+def _in_bytes(prefix: str) -> tuple[Decimal, ...]:
+    """What a prefix means, decimal and binary."""
     power = _POWERS[prefix.upper()]
-    yield from (value * Decimal(base) ** power for value in values for base in (1000, 1024))
+    return Decimal(1000) ** power, Decimal(1024) ** power
 
 
 def _scale_at(text: str, place: int) -> tuple[int, int]:
@@ -238,14 +228,14 @@ def _readings(digits: str, exponent: str) -> Iterator[Decimal]:
         thousands = "," if decimal == "." else "."
         whole, _, part = bare.partition(decimal)
         if decimal not in part and _grouped(whole.split(thousands)):
-            yield from _value(bare.replace(thousands, "").replace(decimal, "."), exponent)
+            yield Decimal(bare.replace(thousands, "").replace(decimal, ".") + exponent)
         return
     if points + commas == 1:
-        yield from _value(bare.replace(",", "."), exponent)
+        yield Decimal(bare.replace(",", ".") + exponent)
     if points + commas and _grouped(_POINT.split(bare)):
-        yield from _value(_POINT.sub("", bare), exponent)
+        yield Decimal(_POINT.sub("", bare) + exponent)
     elif not points + commas:
-        yield from _value(bare, exponent)
+        yield Decimal(bare + exponent)
 
 
 def _grouped(groups: Sequence[str]) -> bool:
@@ -256,13 +246,6 @@ def _grouped(groups: Sequence[str]) -> bool:
     return all(len(each) == 3 for each in middle) or (len(first) <= 2 and all(len(each) == 2 for each in middle))
 
 
-def _value(literal: str, exponent: str) -> Iterator[Decimal]:
-    try:
-        yield Decimal(literal + exponent)
-    except InvalidOperation:
-        return
-
-
 class Shown:
     """Numbers that were shown, to be asked whether one that is said is among them. Built once, asked often."""
 
@@ -271,20 +254,33 @@ class Shown:
         sized: set[Decimal] = set()
         self._sizes: set[Decimal] = set()
         for number in numbers:
-            (sized if number.sizes else plain).update(number.values)
-            self._sizes.update(number.sizes)
+            (sized if number.units else plain).update(number.values)
+            self._sizes.update(value * unit for value, unit in product(number.values, number.units))
         self._plain = plain
         self._values = plain | sized
         self._rounded: dict[tuple[int, int, Decimal], frozenset[Decimal]] = {}
 
     def equals(self, said: Number) -> bool:
         """Whether it is one of these values, perhaps rounded to its decimals, and never to its zeros."""
-        return any(value in self._at(self._values, _exponent(value)) for value in said.values)
+        return any(
+            value in self._at(self._values, _exponent(value), unit)
+            for value, unit in product(said.values, (_ONE, *said.units))
+        )
+
+    def meant(self, said: Number) -> tuple[Decimal, ...]:
+        """What it says, and what was shown and is said by it rounded, in its unit."""
+        shown = product(self._plain | self._sizes if said.units else self._values, said.units or (_ONE,))
+        near = (
+            (value, one / unit) for (one, unit), value in product(shown, said.values) if abs(one / unit - value) < 1
+        )
+        exact = (one for value, one in near if value in _rounded(one, _exponent(value)))
+        return tuple(dict.fromkeys((*said.values, *exact)))
 
     def has(self, said: Number) -> bool:
         """Whether it was shown, after formatting, rounding, percent, scale and units of size."""
-        if said.sizes:
-            return self._equal(self._sizes, said.sizes) or self._equal(self._plain, (*said.sizes, *said.values))
+        if said.units:
+            plain = self._equal(self._plain, said.values, (_ONE, *said.units))
+            return plain or self._equal(self._sizes, said.values, said.units)
         return (
             self._equal(self._values, said.values)
             or self._equal(self._plain, said.unscaled)
@@ -292,25 +288,23 @@ class Shown:
             or any(self._scaled(value) for value in said.values)
         )
 
-    def _equal(self, shown: set[Decimal], said: Iterable[Decimal]) -> bool:
+    def _equal(self, shown: set[Decimal], said: Iterable[Decimal], units: tuple[Decimal, ...] = (_ONE,)) -> bool:
         """Equal, or what was shown rounded to the places that are said (1200 for 1234: to its zeros)."""
         return any(
-            value in shown or (bool(value) and any(value in self._at(shown, place) for place in _places(value)))
-            for value in said
+            value * unit in shown
+            or (bool(value) and any(value in self._at(shown, place, unit) for place in _places(value)))
+            for value, unit in product(said, units)
         )
 
     def _scaled(self, said: Decimal) -> bool:
         """Whether it is shown in thousands, myriads, millions …; rounded only where enough digits are said."""
-        if not said:
-            return False
-        for scale in _SCALES:
-            smaller = said / scale
-            if said * scale in self._values or (smaller >= 1 and smaller in self._values):
-                return True
-            enough = _exponent(said) < 0 or abs(said) >= _PRECISE
-            if enough and said in self._at(self._values, _exponent(said), scale):
-                return True
-        return False
+        enough = _exponent(said) < 0 or abs(said) >= _PRECISE
+        return bool(said) and any(
+            said * scale in self._values
+            or (said >= scale and said / scale in self._values)
+            or (enough and said in self._at(self._values, _exponent(said), scale))
+            for scale in _SCALES
+        )
 
     def _at(self, shown: set[Decimal], place: int, scale: Decimal = _ONE) -> frozenset[Decimal]:
         """What was shown, in this scale, rounded to a place."""

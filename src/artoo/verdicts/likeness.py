@@ -24,7 +24,7 @@ def same_answer(one: str, other: str, request: str = "") -> bool:
     ]
     nested = names[0] <= names[1] or names[1] <= names[0]
     if all(numbers):
-        zero = all(each.is_zero for found in numbers for each in found)
+        zero = all(each.values and not any(each.values) for found in numbers for each in found)
         return _covers(*numbers) and not zero and (nested or not all(names))
     return all(names) and _near(*map(len, names)) and nested
 
