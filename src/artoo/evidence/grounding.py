@@ -205,7 +205,7 @@ def _stands(token: Token, seen: Seen) -> bool:
 
 
 def _number_stands(number: Number, seen: Seen) -> bool:
-    """By its runs of digits, if it is whole or a row such as a date, which is quick; by its value, or as a count."""
+    """By its runs of digits, if it is whole or a row (a date), which is quick; by its value, or as a count."""
     runs = number.parts or ((number.text,) if number.text.isdecimal() else ())
     return (
         (bool(runs) and all(run.isdecimal() and int(run) in seen.digits for run in runs))
