@@ -43,13 +43,20 @@ class Reserve:
     """
 
     def __init__(self) -> None:
+        self._make: Make | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._making: asyncio.Task[Ready] | None = None
         self._dismissing: asyncio.Task[None] | None = None
 
     def soon(self, make: Make) -> None:
         """To be made when there is a pause; the one before it was taken."""
-        self._timer = asyncio.get_running_loop().call_later(_PAUSE_SECONDS, self._begin, make)
+        self._make = make
+        self.again()
+
+    def again(self) -> None:
+        """The same once more, if there was one: it was dismissed, for the layer had to be changed."""
+        if self._make is not None:
+            self._timer = asyncio.get_running_loop().call_later(_PAUSE_SECONDS, self._begin, self._make)
 
     def _begin(self, make: Make) -> None:
         self._making = asyncio.create_task(make())

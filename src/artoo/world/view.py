@@ -249,7 +249,9 @@ class LayeredView:
     async def write(self, path: Path, content: bytes, note: _Noted = unnoted) -> tuple[Change, ...]:
         async with self._turn:
             await self._reserve.dismiss()
-            return await to_its_end(lambda gone: self._write(path, content, gone, note))
+            changes = await to_its_end(lambda gone: self._write(path, content, gone, note))
+            self._reserve.again()
+            return changes
 
     def _write(self, path: Path, content: bytes, gone: threading.Event, note: _Noted) -> tuple[Change, ...]:
         self._state.allowance.require(len(content))
