@@ -148,6 +148,22 @@ async def test_a_correction_that_helps_ends_in_accept(world: World) -> None:
     assert outcome.criteria_verdicts[0].failed_attempts == 1
 
 
+async def test_a_model_that_quotes_its_own_echo_is_told_so(world: World) -> None:
+    """A call did print the number, so that it stands nowhere would be a riddle."""
+    world.file("a.txt", "x\n" * 5)
+    script = {
+        "Plan": plan(subtask("count the lines")),
+        "ExecutorStep": [
+            shell("echo 731", final=False),
+            says("It has 731 lines.", 1),
+            shell("wc -l < a.txt"),
+        ],
+    }
+    ended = await world.play("How many lines has a.txt?", script)
+    *_, again = ended.asked("ExecutorStep")
+    assert "731" in again.user and "printed of its own input shows nothing" in again.user
+
+
 MORE_TO_TRY = judged(("fail", ""))
 """The judge's answer to a worker that gave up too early."""
 WORDS = plan(subtask("show", matches("alpha"), matches("beta"), tool="shell"))

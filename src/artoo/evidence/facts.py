@@ -22,6 +22,7 @@ _SAID = 160
 _KNOWN = "no call was made for it: the model's own knowledge"
 _SEEN = "no call was made for it: what the model sees in the attached image, or knows"
 _WORKED_OUT = "A figure that is worked out needs the numbers that it is worked out from beside it."
+_OWN_WORDS = "What a call printed of its own input shows nothing."
 
 Around = Callable[[], Awaitable[str]]
 """Lists what is on disk, when that is wanted."""
@@ -150,8 +151,9 @@ async def floating_tokens(
     if not missing:
         return None
     named = "; ".join(str(each) for each in missing[:_NAMED])
-    advice = _WORKED_OUT if any(each.token.number is not None for each in missing) else ""
-    return Fact(Reason(found=Found.NOWHERE, said=named), asked_once=True, advice=advice)
+    advice = [_WORKED_OUT] if any(each.token.number is not None for each in missing) else []
+    advice += [_OWN_WORDS] if not result.small_model and any(map(own_words, calls)) else []
+    return Fact(Reason(found=Found.NOWHERE, said=named), asked_once=True, advice=" ".join(advice))
 
 
 async def own_knowledge(answer: str, request: Sequence[str], source: EvidenceSource) -> Fact | None:
