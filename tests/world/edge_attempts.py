@@ -28,7 +28,9 @@ def children(count, act):
     for _ in range(count):
         if os.fork() == 0:
             act(); time.sleep(3); os._exit(0)
-    held()
+    time.sleep(1.5)
+    if os.waitpid(-1, os.WNOHANG)[0]: raise OSError('a child was refused by the kernel: nothing is held')
+    through()
 def full(count, act):
     read, write = os.pipe()
     for _ in range(count):
