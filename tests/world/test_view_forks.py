@@ -112,6 +112,7 @@ async def test_a_join_can_be_repeated(view: View, world: World) -> None:
     again = overlay_views("bubblewrap", world)("task-1", world.roots)
     assert await again.join(["one", "two"]) == first
     assert await out(again, "cat f") == "1\n"
+    await again.close()
 
 
 async def test_sixty_commands_and_three_levels(any_view: View, world: World) -> None:

@@ -9,7 +9,7 @@ import os
 import stat
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -210,9 +210,11 @@ async def test_a_flood_in_parts_is_asked_about(view: View, world: World) -> None
 
 
 @pytest.fixture
-def little_view(world: World) -> View:
+async def little_view(world: World) -> AsyncGenerator[View]:
     """A view that may hold 8 MiB in all."""
-    return replace(overlay_views("bubblewrap", world), most=Extent(8 * MIB, 4_000))("task-1", world.roots)
+    view = replace(overlay_views("bubblewrap", world), most=Extent(8 * MIB, 4_000))("task-1", world.roots)
+    yield view
+    await view.close()
 
 
 async def test_the_bound_is_of_all_commands_together(little_view: View) -> None:

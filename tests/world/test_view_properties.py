@@ -113,6 +113,7 @@ async def _check(world: World, reference: Path, scripts: Sequence[str], tier: st
     wanted = await asyncio.to_thread(_dumped, reference)
     run = await view.run(Program(("python3", "-c", _DUMP, "."), limits=Limits(kept_bytes=10**6)))
     assert run.stdout.text == wanted, run
+    await view.close()
     assert await asyncio.to_thread(_dumped, world.project) == before
     effects = scan(place_of(world).trunk(), 1000)
     report = apply_effects(effects, task_id="task-1", undo_home=world.artoo_home / "undo")
