@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from artoo.contracts.errors import SandboxError
 from artoo.world.runner import Standing
 from artoo.world.stage import Stage
 
@@ -69,6 +70,9 @@ class Reserve:
         """What there is, as soon as it is made; it is the caller's now."""
         if self._timer is not None:
             self._timer.cancel()
+        dismissing = self._dismissing
+        if dismissing is not None and dismissing is not asyncio.current_task():
+            await asyncio.wait({dismissing})
         making = self._making
         if making is None:
             return None
@@ -77,8 +81,8 @@ class Reserve:
             return None
         self._making = None
         problem = making.exception()
-        if problem is None:
-            return making.result()
+        if not isinstance(problem, SandboxError | OSError):
+            return making.result()  # raises what no machine is to blame for
         logger.info("no sandbox stands by: %s", problem)  # the command that comes meets the same, and says so
         return None
 

@@ -52,7 +52,7 @@ _READ_AND_WRITE, _PRIVATE_HERE_OF_NO_FILE = 3, 0x32
 _LATER_BEGIN = 128
 """Calls before a later part, so that its own begin with a page."""
 _LATER_CALLS, _LATER_DATA = 1 << 16, 1 << 22
-"""Bytes of room for a later part: more than the kernel takes as the words and variables of one program."""
+"""Bytes of room for a later part: twice what the kernel takes as words and variables with a stack of 8 MiB."""
 _FIELDS, _RESULT_FIELD, _EARLIER_FIELD = 12, 7, 11
 
 
