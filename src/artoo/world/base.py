@@ -7,7 +7,7 @@ line that a crash cut is none.
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -18,7 +18,7 @@ from artoo.world.began import Meanwhile
 from artoo.world.files import parent_of
 from artoo.world.git_index import INDEX
 from artoo.world.journal import StateRecord
-from artoo.world.nodes import digest_file
+from artoo.world.nodes import NodeState, digest_file
 from artoo.world.scan import Touched
 
 
@@ -85,6 +85,27 @@ def _whole_length(descriptor: int) -> int:
     whole = content.rfind(b"\n") + 1
     os.ftruncate(descriptor, whole)
     return whole
+
+
+def unchanged_since(bases: Mapping[str, Base]) -> Callable[[str, NodeState], tuple[NodeState, str] | None]:
+    """What is known of the person's files that are as the view found them: for `scan`.
+
+    A file's inode and both of its times say so, to the nanosecond. Nobody can set the time at which it was last
+    changed; that a clock was set back to just that one is left to the act, which reads what it takes away.
+    """
+
+    def known(path: str, now: NodeState) -> tuple[NodeState, str] | None:
+        base = bases.get(path)
+        if base is None or base.sha256 is None:
+            return None
+        was = base.was
+        if (was.inode, was.device, was.size, was.mtime_ns) != (now.inode, now.device, now.size, now.mtime_ns):
+            return None
+        if base.changed_ns != now.ctime_ns:
+            return None
+        return now._replace(xattrs=tuple(was.attributes().items())) if was.xattrs else now, base.sha256
+
+    return known
 
 
 def bases_of(known: Container[str], touched: Iterable[Touched], meanwhile: Meanwhile) -> Iterator[Base]:

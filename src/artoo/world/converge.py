@@ -3,143 +3,80 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from artoo.contracts.changes import Node
 from artoo.world.exchange import Place, exchange, put_new
-from artoo.world.files import Reach, copy_node, make_durable, parent_of, set_metadata, set_mode
-from artoo.world.journal import Record, StateRecord, Step, record_bytes
-from artoo.world.nodes import NodeState, at, digest_file, glance, read_state
+from artoo.world.files import (
+    Reach,
+    copy_node,
+    keep_image,
+    linked,
+    make_durable,
+    parent_of,
+    set_metadata,
+    set_mode,
+)
+from artoo.world.journal import Step
+from artoo.world.move import Move, is_state, now_at, seen_at, swaps_kind
+from artoo.world.nodes import NodeState, at, digest_file, glance
 
 _WORKING_MODE = 0o700
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """One path from `start` to `end`. `content` (on any file system) becomes what is at the path.
-
-    `record` is the name of its act's record. `sha256` (hex) is that of the content that goes; None: not known.
-    """
-
-    root: str
-    relative: str
-    start: StateRecord | None
-    end: StateRecord | None
-    in_place: bool
-    content: str | None
-    record: str
-    sha256: str | None = None
-
-    @property
-    def depth(self) -> int:
-        return self.relative.count("/") + bool(self.relative)
-
-    @property
-    def parent(self) -> str:
-        return self.relative.rpartition("/")[0]
-
-    @property
-    def path(self) -> str:
-        return f"{self.root}/{self.relative}" if self.relative else self.root
-
-    @property
-    def aside(self) -> str:
-        """A name beside it, for the moment in which what goes is looked at once more.
-
-        The same after a crash, and no other step's: acts are one at a time, and names in a directory differ.
-        """
-        told = hashlib.sha256(f"{self.record}\0{self.path}".encode("utf-8", "surrogatepass")).hexdigest()
-        return f".artoo-{told[:24]}"
-
-
-def forward(step: Step, record: Record) -> Move:
-    """The step as it was meant."""
-    content = record_bytes(step.source) if step.source is not None else None
-    was = step.before_sha256
-    return Move(step.root, step.relative, step.before, step.after, step.in_place, content, record.name, was)
-
-
-def backward(step: Step, record: Record) -> Move:
-    """The step taken back."""
-    content = record.image(step.image) if step.image is not None else None
-    was = step.after_sha256
-    return Move(step.root, step.relative, step.after, step.restored, step.in_place, content, record.name, was)
-
-
-def now_at(root: str, relative: str) -> NodeState | None:
-    """What is at a path now; None when nothing is, or when a step of the path is missing or a link."""
-    try:
-        with parent_of(root, relative) as (directory, name):
-            return read_state(directory, name)
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            return None
-        raise
-
-
-def seen_at(reach: Reach, root: str, relative: str) -> NodeState | None:
-    """`now_at` for one path of many, without attributes."""
-    try:
-        return glance(*reach.parent(root, relative))
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            return None
-        raise
-
-
-def is_state(now: NodeState | None, recorded: StateRecord | None, *, in_place: bool = False) -> bool:
-    """Whether what is there is what was recorded.
-
-    Directories and things changed in place count by kind (and identity, for files): their metadata may be half
-    changed after a crash.
-    """
-    if now is None or recorded is None:
-        return now is None and recorded is None
-    if now.node is not recorded.node:
-        return False
-    if now.is_directory:
-        return True
-    same_thing = now.inode == recorded.inode
-    if in_place:
-        return same_thing and now.size == recorded.size
-    return same_thing and (now.size, now.mtime_ns) == (recorded.size, recorded.mtime_ns)
-
-
-def is_ours(move: Move, reach: Reach) -> bool:
-    """Whether what is at the path is one end of the move, or the nothing between two kinds of thing."""
-    now = seen_at(reach, move.root, move.relative)
-    if is_state(now, move.start, in_place=move.in_place) or is_state(now, move.end, in_place=move.in_place):
-        return True
-    return now is None and _swaps_kind(move)
-
-
-def _swaps_kind(move: Move) -> bool:
-    if move.start is None or move.end is None:
-        return False
-    return (move.start.node is Node.DIRECTORY) != (move.end.node is Node.DIRECTORY)
 
 
 def converge(moves: Sequence[Move]) -> None:
     """Carries out all moves. Raises OSError (ESTALE: somebody else changed a path); then some are done, and all can
     be repeated or taken back."""
     _unlock_ancestors(moves)
+    _each(_give_back, moves)
     _each(_remove, sorted(moves, key=lambda one: -one.depth))
     _each(_make_directory, sorted(moves, key=lambda one: one.depth))
-    with Reach() as contents:
-        _each(lambda move, reach: _put(move, reach, contents), moves)
+    with Reach() as contents, Reach() as images:
+        _each(lambda move, reach: _put(move, reach, contents, images), moves)
     _each(_finish, sorted(moves, key=lambda one: -one.depth))
-    make_durable(_parents(moves))
+    make_durable(chain(_images(moves), _parents(moves)))
 
 
 def _each(act: Callable[[Move, Reach], None], moves: Iterable[Move]) -> None:
     with Reach() as reach:
         for move in moves:
             act(move, reach)
+
+
+def _give_back(move: Move, reach: Reach) -> None:
+    """The view has again what it lent, before that goes from where it was put; the before-image is at its place."""
+    if move.owed is None:
+        return
+    with Reach() as lender, Reach() as images:
+        view = lender.beside(move.owed)
+        there = glance(*view)
+        if move.content is not None and _came_out(move, there):  # cut right after the exchange
+            image = None if os.path.lexists(move.content) else images.beside(move.content)
+            _let_go(view, image)
+            there = None
+        if there is None and is_state(seen_at(reach, move.root, move.relative), move.start):
+            _lend_again(move, reach.parent(move.root, move.relative), view)
+
+
+def _came_out(move: Move, there: NodeState | None) -> bool:
+    """Whether in the view's place lies what was exchanged for its file; of that the image may be a copy."""
+    if there is None or move.end is None or is_state(there, move.start):
+        return False
+    return (there.node, there.size, there.mtime_ns) == (move.end.node, move.end.size, move.end.mtime_ns)
+
+
+def _lend_again(move: Move, place: Place, view: Place) -> None:
+    assert move.start is not None
+    assert move.owed is not None
+    if linked(*place, move.owed):
+        return
+    beside = Path(at(view[0], move.aside))
+    copy_node(*place, move.start, beside)
+    os.rename(beside.name, view[1], src_dir_fd=view[0], dst_dir_fd=view[0])
 
 
 def _remove(move: Move, reach: Reach) -> None:
@@ -176,6 +113,20 @@ def _put_back_aside(move: Move, reach: Reach) -> None:
             raise
 
 
+def forget_aside(move: Move, reach: Reach) -> None:
+    """Of a removal that a crash cut between its two steps, for who takes it back: the image is the same file."""
+    removed = move.start is None or swaps_kind(move)
+    if not removed or move.end is None or move.content is None or not os.path.lexists(move.content):
+        return
+    try:
+        directory, _ = reach.parent(move.root, move.relative)
+        if is_state(glance(directory, move.aside), move.end):
+            os.unlink(move.aside, dir_fd=directory)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise
+
+
 def _retire_aside(move: Move, place: Place) -> None:
     """What was taken aside goes if it is what was to go; else it gets its name back. Raises OSError (ESTALE)."""
     directory, name = place
@@ -194,7 +145,7 @@ def _is_what_goes(move: Move, directory: int, name: str) -> bool:
     if move.sha256 is None or move.start is None or move.start.node is not Node.FILE:
         return True
     try:
-        return digest_file(directory, name) == move.sha256
+        return digest_file(directory, name, move.start.size) == move.sha256
     except PermissionError:  # its owner may not read it: identity, size and time must do
         return True
 
@@ -211,30 +162,39 @@ def _make_directory(move: Move, reach: Reach) -> None:
         os.mkdir(name, _WORKING_MODE, dir_fd=directory)
 
 
-def _put(move: Move, reach: Reach, contents: Reach) -> None:
+def _put(move: Move, reach: Reach, contents: Reach, images: Reach) -> None:
     """Renames the content into place; from another file system by way of a copy beside it."""
     if move.content is None or move.end is None:
         return
+    target = reach.parent(move.root, move.relative)
     try:
-        content = contents.beside(move.content)
-    except FileNotFoundError:
-        content = None
-    mine = None if content is None else glance(*content)
-    if content is not None and mine is not None:  # else it was done before a crash
-        _lay(move, mine, content, reach.parent(move.root, move.relative))
+        kept = None if move.keeps is None else images.beside(move.keeps)
+        _lay(move, contents.beside(move.content), target, kept)
+    except FileNotFoundError as error:
+        if os.path.lexists(move.content) or is_state(glance(*target), move.start):
+            raise _foreign(move) from error
+        # else it was done before a crash
 
 
-def _lay(move: Move, mine: NodeState, content: Place, target: Place) -> None:
+def _lay(move: Move, content: Place, target: Place, kept: Place | None) -> None:
+    assert move.end is not None
     now = glance(*target)
-    if is_state(now, move.end, in_place=move.in_place) and move.end is not None:
-        os.unlink(content[1], dir_fd=content[0])  # exchanged before a crash: what is there now is what went
-        return
-    if now is None and (move.start is None or _swaps_kind(move)):
+    if is_state(now, move.end, in_place=move.in_place):
+        _let_go(content, kept)  # exchanged before a crash: what is there now is what went
+    elif now is None and (move.start is None or swaps_kind(move)):
         _lay_new(move, content, target)
     elif is_state(now, move.start, in_place=move.in_place):
-        _lay_over(move, mine, content, target)
+        _lay_over(move, move.end.inode, content, target, kept)
     else:
         raise _foreign(move)
+
+
+def _let_go(gone: Place, kept: Place | None) -> None:
+    """What went has its place among the before-images, or none."""
+    if kept is None:
+        os.unlink(gone[1], dir_fd=gone[0])
+    else:
+        os.rename(gone[1], kept[1], src_dir_fd=gone[0], dst_dir_fd=kept[0])
 
 
 def _lay_new(move: Move, content: Place, target: Place) -> None:
@@ -249,43 +209,54 @@ def _lay_new(move: Move, content: Place, target: Place) -> None:
         os.unlink(content[1], dir_fd=content[0])
 
 
-def _lay_over(move: Move, mine: NodeState, content: Place, target: Place) -> None:
-    """What is there at the instant of the exchange is looked at afterwards: nobody can come in between."""
+def _lay_over(move: Move, inode: int, content: Place, target: Place, kept: Place | None) -> None:
+    """What is there at the instant of the exchange is looked at afterwards: nobody can come in between. `inode` is
+    that of the content."""
     try:
         exchange(content, target)
     except NotImplementedError:
+        if kept is not None:
+            _keep_ahead(move, target)
         os.rename(content[1], target[1], src_dir_fd=content[0], dst_dir_fd=target[0])
         return
-    except FileNotFoundError as error:
-        raise _foreign(move) from error
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        _lay_copy_over(move, content, target)
+        _lay_copy_over(move, content, target, kept)
         return
     if not _is_what_goes(move, *content):
-        _give_back(move, mine, content, target)
+        _exchange_back(move, inode, content, target)
         raise _foreign(move)
-    os.unlink(content[1], dir_fd=content[0])
+    _let_go(content, kept)
 
 
-def _give_back(move: Move, mine: NodeState, content: Place, target: Place) -> None:
+def _exchange_back(move: Move, inode: int, content: Place, target: Place) -> None:
     """Somebody else's version gets its name again; if there is a newer one by now, that, and it stays beside it."""
     with suppress(FileNotFoundError):  # it was removed meanwhile: so be it
         exchange(content, target)
         out = glance(*content)
-        if out is not None and out.inode != mine.inode:
+        if out is not None and out.inode != inode:
             exchange(content, target)
             with suppress(FileExistsError):
                 put_new(content, (target[0], move.aside))
 
 
-def _lay_copy_over(move: Move, content: Place, target: Place) -> None:
+def _keep_ahead(move: Move, target: Place) -> None:
+    """Where no exchange can make the before-image."""
+    assert move.start is not None
+    assert move.keeps is not None
+    with suppress(FileExistsError):  # of a crash: a link is whole
+        keep_image(*target, move.start, move.keeps)
+
+
+def _lay_copy_over(move: Move, content: Place, target: Place, kept: Place | None) -> None:
+    if kept is not None:
+        _keep_ahead(move, target)
     beside = _copied_beside(move, content, target)
     mine = glance(*beside)
     assert mine is not None
     try:
-        _lay_over(move, mine, beside, target)
+        _lay_over(move, mine.inode, beside, target, None)
     except OSError:
         left = glance(*beside)
         if left is not None and left.inode == mine.inode:
@@ -362,6 +333,12 @@ def opened_up(steps: Iterable[Step]) -> Generator[dict[tuple[str, str], int], No
             if now is not None and now.is_directory and now.mode == mode | 0o700:
                 with parent_of(root, relative) as (directory, name):
                     set_mode(directory, name, mode)
+
+
+def _images(moves: Iterable[Move]) -> Generator[int]:
+    """A descriptor of each directory into which an exchange brought before-images."""
+    for holder in {os.path.dirname(move.keeps) for move in moves if move.keeps is not None}:
+        yield os.open(holder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def _parents(moves: Iterable[Move]) -> Generator[int]:

@@ -80,12 +80,15 @@ def _traits(effect: Effect, places: Places, files: Files) -> Iterable[Trait]:
 def _derived(effect: Effect) -> bool:
     """What lies in a directory of a cache, and that directory itself; a file that only has its name is none."""
     *above, name = effect.relative.split(b"/")
-    nodes = {state.node for state in (effect.before, effect.after) if state is not None}
-    return any(part in _DERIVED for part in above) or (name in _DERIVED and nodes == {Node.DIRECTORY})
+    if name in _DERIVED and all(state is None or state.is_directory for state in (effect.before, effect.after)):
+        return True
+    return not _DERIVED.isdisjoint(above)
 
 
 def _grants_privilege(before: NodeState | None, after: NodeState) -> bool:
     """Set-user-id, set-group-id on a file, or file capabilities, that were not there before."""
+    if not after.xattrs and not after.mode & 0o6000:
+        return False
     had = {name for name, _ in before.xattrs} if before is not None else set[str]()
     gains_capability = any(name == "security.capability" and name not in had for name, _ in after.xattrs)
     bits = 0o4000 if after.node is Node.DIRECTORY else 0o6000

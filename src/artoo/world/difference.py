@@ -24,7 +24,7 @@ from artoo.contracts.changes import (
 )
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
 from artoo.ports.sandbox import MIB
-from artoo.world.base import Base, read_base
+from artoo.world.base import Base, read_base, unchanged_since
 from artoo.world.caches import judge_caches
 from artoo.world.classes import classified
 from artoo.world.classify import Places
@@ -81,7 +81,7 @@ def difference_of(place: ViewPlace, artoo_home: Path) -> Difference:
         return Difference()
     roots = place.record().roots
     bases = read_base(place.base_file())
-    found = compared(scan(layers, MOST_PATHS), bases)
+    found = compared(scan(layers, MOST_PATHS, unchanged_since(bases)), bases)
     places = Places.of(roots, artoo_home)
     real, wanted = RealFiles(), Union(place.strata())
     caches = judge_caches(found.effects, real, wanted)

@@ -139,10 +139,11 @@ def writable_for_attributes(directory: int, name: str) -> Generator[None, None, 
             set_mode(directory, name, mode)
 
 
-def strip_overlay_attributes(path: str) -> None:
+def strip_overlay_attributes(directory: int, name: str) -> None:
     """Removes overlayfs's own attributes from a file of an upper layer before it becomes the user's."""
     if not _HAS_XATTRS:
         return
+    path = at(directory, name)
     try:
         own = [key for key in os.listxattr(path, follow_symlinks=False) if ".overlay." in key]
     except OSError as error:
@@ -151,28 +152,31 @@ def strip_overlay_attributes(path: str) -> None:
         raise
     if not own:
         return
-    above = os.open(os.path.dirname(path), _PASS_FLAGS)
-    try:
-        with writable_for_attributes(above, os.path.basename(path)):
-            for key in own:
-                os.removexattr(path, key, follow_symlinks=False)
-    finally:
-        os.close(above)
+    with writable_for_attributes(directory, name):
+        for key in own:
+            os.removexattr(path, key, follow_symlinks=False)
 
 
-def keep_image(directory: int, name: str, before: StateRecord, image: str) -> None:
-    """Keeps what is at `name` as `image`: a hard link where that is safe and possible, else a copy.
+def keep_image(directory: int, name: str, before: StateRecord, image: str) -> int:
+    """Keeps what is at `name` as `image`, whose inode it returns: a hard link where that can be, else a copy.
 
     A file with other names is copied: writing to another name would change a linked image.
     """
-    if before.node is not Node.FILE or before.links == 1:
-        try:
-            os.link(name, image, src_dir_fd=directory, follow_symlinks=False)
-            return
-        except OSError as error:
-            if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES):
-                raise
+    if (before.node is not Node.FILE or before.links == 1) and linked(directory, name, image):
+        return before.inode
     copy_node(directory, name, before, Path(image))
+    return os.lstat(image).st_ino
+
+
+def linked(directory: int, name: str, target: str) -> bool:
+    """Whether what is at `name` is at `target` too now; if not, it has to be copied. Raises OSError."""
+    try:
+        os.link(name, target, src_dir_fd=directory, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES):
+            raise
+        return False
+    return True
 
 
 def copy_node(directory: int, name: str, state: StateRecord, target: Path, *, durable: bool = True) -> None:

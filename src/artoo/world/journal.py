@@ -1,7 +1,7 @@
 """The write-ahead journal of one act: what every path was and is to be, and where the contents lie.
 
 UNDO/TASK/TIME-ID/journal.json   the commit point: it is renamed into place when everything is ready
-UNDO/TASK/TIME-ID/before/N       what was at step N (a hard link to the old file where that is possible)
+UNDO/TASK/TIME-ID/before/N       what was at step N (the old file itself where that is possible)
 UNDO/TASK/TIME-ID/done           the act took effect completely
 UNDO/TASK/pruned                 notes of acts whose before-images are no longer kept, one JSON object a line
 """
@@ -25,9 +25,9 @@ from artoo.disk.whole import sync_directory
 from artoo.ports.sandbox import ActNote
 from artoo.world.nodes import NodeState
 
-_FORMAT = 3
-_READABLE = (1, 2, 3)
-"""Format 1 had no note, format 2 no digests of contents."""
+_FORMAT = 4
+_READABLE = (1, 2, 3, 4)
+"""Format 1 had no note, format 2 no digests of contents; in format 3 no view lent its own files."""
 
 _JOURNAL, _DONE, _BEFORE, _NEW, _LANDINGS = "journal.json", "done", "before", "new", "landings"
 _PRUNED = "pruned"
@@ -80,7 +80,8 @@ class Step:
     """One path's part of an act. `root` and `relative` are printable paths; `relative` is empty for the root.
 
     `source` holds the new content and is renamed into place; `image` is the number of the before-image. The digests
-    (sha256, hex) are those of a file's content: what was agreed to be replaced, and what replaces it.
+    (sha256, hex) are those of a file's content: what was agreed to be replaced, and what replaces it. `lent`:
+    the source is the view's own file, which gets it back if the act is taken back.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -95,6 +96,7 @@ class Step:
     image_inode: int | None = None
     before_sha256: str | None = None
     after_sha256: str | None = None
+    lent: bool = False
 
     @property
     def restored(self) -> StateRecord | None:
@@ -102,6 +104,11 @@ class Step:
         if self.before is None or self.image_inode is None:
             return self.before
         return replace(self.before, inode=self.image_inode)
+
+    @property
+    def yields_image(self) -> bool:
+        """Whether what the source is exchanged with becomes the before-image, of which nothing was kept ahead."""
+        return self.lent and self.before is not None and self.image_inode == self.before.inode
 
     @property
     def path(self) -> str:
@@ -154,14 +161,17 @@ class Record:
 
     @classmethod
     def begin(cls, undo_home: Path, task_id: str, name: str) -> Record:
-        """A new record, not committed: recovery would forget it."""
+        """A new record, not committed: recovery would forget it. Raises SandboxError."""
         if not task_id:
             raise SandboxError("an act needs the identifier of its task, so that it can be undone")
         task = undo_home / _directory_name(task_id)
-        task.mkdir(mode=0o700, exist_ok=True)
         place = task / name
-        place.mkdir(mode=0o700)
-        (place / _BEFORE).mkdir(mode=0o700)
+        try:
+            task.mkdir(mode=0o700, exist_ok=True)
+            place.mkdir(mode=0o700)
+            (place / _BEFORE).mkdir(mode=0o700)
+        except OSError as error:
+            raise _no_place(undo_home, error) from error
         return cls(place)
 
     def make_new(self) -> Path:
@@ -260,6 +270,13 @@ class TaskPlace:
         self.place.rmdir()
 
 
+def _no_place(undo_home: Path, error: OSError) -> SandboxError:
+    return SandboxError(
+        f"nothing was changed: {undo_home}, where the old state is kept, cannot be written ({error.strerror});"
+        " free space, or check its permissions"
+    )
+
+
 def _directory_name(task_id: str) -> str:
     return quote(task_id, safe="").replace(".", "%2E")
 
@@ -290,9 +307,12 @@ def notes_of(undo_home: Path, task_id: str) -> list[Note]:
 
 @contextmanager
 def exclusive(undo_home: Path) -> Generator[None, None, None]:
-    """One act at a time, over all processes of this user. A crash releases it."""
-    undo_home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(undo_home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """One act at a time, over all processes of this user. A crash releases it. Raises SandboxError."""
+    try:
+        undo_home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(undo_home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise _no_place(undo_home, error) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

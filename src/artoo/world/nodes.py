@@ -44,7 +44,7 @@ class NodeState(NamedTuple):
 
     @property
     def is_directory(self) -> bool:
-        return self.node is Node.DIRECTORY
+        return self.node is _DIRECTORY
 
     def same_metadata(self, other: NodeState) -> bool:
         """Whether mode, owner and attributes are equal (times aside)."""
@@ -66,11 +66,12 @@ def with_attributes(directory: int, name: str, state: NodeState) -> NodeState:
 def with_content(
     directory: int, name: str, state: NodeState, length: int | None = None
 ) -> tuple[NodeState, str, str | None]:
-    """Attributes and `digest_with_start` of a regular file that `glance` saw: it is opened once. Raises OSError."""
+    """Attributes of a regular file that `glance` saw, `digest_file`, and that of its first `length` bytes (or of
+    all if they are fewer): it is opened once. Raises OSError."""
     descriptor = os.open(name, FILE_FLAGS, dir_fd=directory)
     try:
         xattrs = _kept(_all_xattrs(descriptor))
-        digest, start = _digests_of(descriptor, length)
+        digest, start = _digests_of(descriptor, state.size, length)
     finally:
         os.close(descriptor)
     return state._replace(xattrs=xattrs) if xattrs else state, digest, start
@@ -88,13 +89,13 @@ def glance(directory: int, name: str) -> NodeState | None:
 
 def state_of(seen: os.stat_result, target: bytes = b"", xattrs: tuple[tuple[str, bytes], ...] = ()) -> NodeState:
     """The state that a stat result tells, with a link's target and attributes, which it does not tell."""
-    node = _KINDS.get(stat.S_IFMT(seen.st_mode), Node.DEVICE)
+    node = _KINDS.get(stat.S_IFMT(seen.st_mode), _DEVICE)
     return NodeState(  # in order, without names: they would take half of the time
         node,
         stat.S_IMODE(seen.st_mode),
         seen.st_uid,
         seen.st_gid,
-        seen.st_size if node is Node.FILE else 0,
+        seen.st_size if node is _FILE else 0,
         seen.st_mtime_ns,
         seen.st_ctime_ns,
         seen.st_ino,
@@ -106,6 +107,7 @@ def state_of(seen: os.stat_result, target: bytes = b"", xattrs: tuple[tuple[str,
     )
 
 
+_FILE, _DIRECTORY, _DEVICE = Node.FILE, Node.DIRECTORY, Node.DEVICE  # an enum looks its members up anew each time
 _KINDS = {
     stat.S_IFREG: Node.FILE,
     stat.S_IFDIR: Node.DIRECTORY,
@@ -159,28 +161,26 @@ def open_directory(directory: int, name: str) -> int:
     return os.open(name, DIRECTORY_FLAGS, dir_fd=directory)
 
 
-def digest_file(directory: int, name: str) -> str:
-    """sha256 (hex) of a regular file. Raises OSError.
+def digest_file(directory: int, name: str, size: int = _CHUNK) -> str:
+    """sha256 (hex) of a regular file of about `size` bytes (it is quicker when that is right). Raises OSError.
 
     Of git's index it is that of what it stages (`git_index`): the rest git writes anew by itself.
     """
-    return digest_with_start(directory, name, None)[0]
-
-
-def digest_with_start(directory: int, name: str, length: int | None) -> tuple[str, str | None]:
-    """`digest_file`, and sha256 (hex) of the file's first `length` bytes, or of all if they are fewer."""
     descriptor = os.open(name, FILE_FLAGS, dir_fd=directory)
     try:
-        return _digests_of(descriptor, length)
+        return _digests_of(descriptor, size, None)[0]
     finally:
         os.close(descriptor)
 
 
-def _digests_of(descriptor: int, length: int | None) -> tuple[str, str | None]:
-    first = os.read(descriptor, _CHUNK)
+def _digests_of(descriptor: int, size: int, length: int | None) -> tuple[str, str | None]:
+    """Of the whole file, and of its first `length` bytes, or of all if they are fewer."""
+    first = os.read(descriptor, min(size, _CHUNK) + 1)
+    whole = len(first) == size < _CHUNK  # one byte more was asked for
+    rest = () if whole else _chunks(descriptor)
     if not first.startswith(SIGNATURE) or os.fstat(descriptor).st_size > LARGEST:
-        return _digests(chain((first,), _chunks(descriptor)), length)
-    content = first + b"".join(_chunks(descriptor))
+        return _digests(chain((first,), rest), length)
+    content = first + b"".join(rest)
     said = staged(content)
     plain, start = _digests((content,), length)
     return plain if said is None else hashlib.sha256(said).hexdigest(), start

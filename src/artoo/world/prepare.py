@@ -1,4 +1,8 @@
-"""Gets an act ready: checks that nobody changed its paths, keeps what is there, and lays the new content down."""
+"""Gets an act ready: checks that nobody changed its paths, and that all of it can be exchanged with what is there.
+
+A file of a layer on the file system of its target is exchanged as it is, and what comes out is the before-image:
+then nothing has to be made ahead. Elsewhere what is there is kept, and the content brought beside the journal.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +12,24 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 from artoo.contracts.changes import Conflict, Node, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.world.converge import directories_above, is_locked, now_at, seen_at
+from artoo.world.converge import directories_above, is_locked
 from artoo.world.files import (
     SYNC_ONE_BY_ONE,
     Reach,
     copy_node,
     keep_image,
+    linked,
     make_durable,
     parent_of,
     strip_overlay_attributes,
 )
 from artoo.world.journal import Record, StateRecord, Step, record_bytes
 from artoo.world.mounts import MountTable
+from artoo.world.move import now_at, seen_at
 from artoo.world.nodes import NodeState, open_directory, read_state
 from artoo.world.scan import Effect
 from artoo.world.stage import Layer
@@ -86,6 +93,14 @@ def _added_inside(effect: Effect, going: set[bytes]) -> str | None:
     return f"it would be deleted, but holds {printable_path(staying[0])}" if staying else None
 
 
+class _Way(NamedTuple):
+    """How contents of a layer get to their targets: its upper directory, as a printable path, and whether its files
+    themselves can go."""
+
+    upper: str
+    lends: bool
+
+
 class Preparation:
     """Builds the steps of one act. Nothing that the user can see changes, landing directories aside.
 
@@ -97,8 +112,8 @@ class Preparation:
         self._effects = effects
         self._mounts = MountTable.read()
         self._landings: dict[Path, Path] = {}
-        self._contents: dict[str, list[str]] = defaultdict(list)
-        self._ways: dict[Path, tuple[str, str]] = {}
+        self._contents: dict[str, dict[str, None]] = defaultdict(dict)
+        self._ways: dict[Path, _Way] = {}
         self._twins: dict[tuple[int, int], str] = {}
 
     def steps(self) -> list[Step]:
@@ -110,10 +125,10 @@ class Preparation:
 
     def make_durable(self, others: Iterable[Path]) -> None:
         """Contents and before-images, and `others`: files and directories."""
-        make_durable(chain(self._opened_contents(), self._opened([*self._landings.values(), *others])))
+        make_durable(chain(self._opened_contents(), self._opened(others)))
 
     def _opened_contents(self) -> Iterator[int]:
-        """Those of one landing lie on one file system: of many, as many as make it be synced as a whole."""
+        """Of many on one file system as many as make it be synced as a whole."""
         for contents in self._contents.values():
             yield from islice(self._opened(contents), SYNC_ONE_BY_ONE + 1)
 
@@ -125,9 +140,10 @@ class Preparation:
                 if error.errno not in (errno.ELOOP, errno.ENXIO, errno.EACCES):  # a link, a socket, or unreadable
                     raise
 
-    def _keep(self, effect: Effect, directory: int, name: str, before: StateRecord, image: str) -> None:
+    def _keep(self, effect: Effect, place: tuple[int, str], before: StateRecord, image: str) -> int:
+        """Keeps what is there now; the inode of the image."""
         try:
-            keep_image(directory, name, before, image)
+            return keep_image(*place, before, image)
         except PermissionError as error:
             if before.uid == os.geteuid():
                 raise
@@ -142,14 +158,18 @@ class Preparation:
         new_directory = before is None and effect.after is not None and effect.after.is_directory
         if new_directory and seen_at(real, root, relative) is not None:  # made by somebody else meanwhile
             return None
+        brings = effect.after is not None and not effect.after.is_directory and not effect.in_place
+        lent = self._lent(effect, layers) if brings else None
         image_inode = None
         if before is not None and before.node is not Node.DIRECTORY and not effect.in_place:
-            image = self._record.image(number)
-            self._keep(effect, *real.parent(root, relative), before, image)
-            image_inode = os.lstat(image).st_ino
-        source, after = None, effect.after
-        if after is not None and not after.is_directory and not effect.in_place:
-            source, after = self._source(number, effect, layers)
+            if lent is not None and _can_be_the_image(before):
+                image_inode = before.inode
+            else:
+                image = self._record.image(number)
+                image_inode = self._keep(effect, real.parent(root, relative), before, image)
+        source, after = lent, effect.after
+        if brings and lent is None:
+            source, after = self._brought(number, effect, layers)
         if effect.in_place and effect.before is not None and after is not None:
             after = after._replace(inode=effect.before.inode, device=effect.before.device)
         return Step(
@@ -163,20 +183,40 @@ class Preparation:
             image_inode=image_inode,
             before_sha256=effect.before_digest,
             after_sha256=effect.digest,
+            lent=lent is not None,
         )
 
-    def _source(self, number: int, effect: Effect, layers: Reach) -> tuple[str, NodeState]:
-        """Where the new content lies, on the file system of its target, and its state there."""
+    def _lent(self, effect: Effect, layers: Reach) -> str | None:
+        """The layer's own file, as a printable path, if it can go to its target itself."""
+        way = self._way(effect.layer)
+        relative = effect.place[1]
+        directory, name = layers.parent(way.upper, relative)
+        if not way.lends or not _can_be_lent(effect, directory):
+            return None
+        strip_overlay_attributes(directory, name)
+        path = f"{way.upper}/{relative}"
+        self._must_last(way.upper, record_bytes(path))
+        return path
+
+    def _must_last(self, group: str, content: str) -> None:
+        """Content and name are to be durable before the act is. What is in a group lies on one file system."""
+        self._contents[group] |= {os.path.dirname(content): None, content: None}
+
+    def _brought(self, number: int, effect: Effect, layers: Reach) -> tuple[str, NodeState]:
+        """The content beside the journal, or in the root on another file system, and its state there."""
         assert effect.after is not None
-        upper, landing = self._way(effect.layer)
-        directory, name = layers.parent(upper, effect.place[1])
-        landed, state = f"{landing}/{number}", effect.after
-        self._contents[landing].append(landed)
-        if not _linked(directory, name, landed):
+        directory, name = layers.parent(self._way(effect.layer).upper, effect.place[1])
+        landing = os.fspath(self._landing(effect.layer.root))
+        landed = f"{landing}/{number}"
+        self._must_last(landing, landed)
+        state: NodeState | None = effect.after
+        if linked(directory, name, landed):
+            strip_overlay_attributes(directory, name)
+        else:
             self._copy(directory, name, effect.after, landed)
             with parent_of(printable_path(os.fsencode(landing)), str(number)) as there:
                 state = read_state(*there)
-            assert state is not None
+        assert state is not None
         return printable_path(os.fsencode(landed)), state
 
     def _copy(self, directory: int, name: str, state: NodeState, landed: str) -> None:
@@ -195,11 +235,10 @@ class Preparation:
             return False
         return self._mounts.of(os.fsencode(one)) == self._mounts.of(os.fsencode(other))
 
-    def _way(self, layer: Layer) -> tuple[str, str]:
-        """From where to where contents go: a layer's upper directory, as a printable path, and the landing."""
+    def _way(self, layer: Layer) -> _Way:
         if layer.upper not in self._ways:
-            upper = printable_path(os.fsencode(layer.upper))
-            self._ways[layer.upper] = upper, os.fspath(self._landing(layer.root))
+            lends = self._same_mount(layer.upper, layer.root) and self._same_mount(layer.upper, self._record.place)
+            self._ways[layer.upper] = _Way(printable_path(os.fsencode(layer.upper)), lends)
         return self._ways[layer.upper]
 
     def _landing(self, root: Path) -> Path:
@@ -226,16 +265,20 @@ class Preparation:
                 yield Step(root=root, relative=relative, before=state, after=state, in_place=True)
 
 
-def _linked(directory: int, name: str, landed: str) -> bool:
-    """Whether the content lies at `landed` too now, as the same file: nothing is written for it."""
-    try:
-        os.link(name, landed, src_dir_fd=directory, follow_symlinks=False)
-    except OSError as error:
-        if error.errno in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EACCES):
-            return False
-        raise
-    strip_overlay_attributes(landed)
-    return True
+def _can_be_lent(effect: Effect, directory: int) -> bool:
+    """Whether the layer's own file can be moved from the open `directory` to its target, and back."""
+    before, after = effect.before, effect.after
+    if before is not None and after is not None and before.device != after.device:  # another volume of one mount
+        return False
+    if os.geteuid() == 0:
+        return True
+    mine = before is None or before.uid == os.geteuid()  # what is somebody else's has to stay where it is
+    return mine and os.fstat(directory).st_mode & 0o300 == 0o300
+
+
+def _can_be_the_image(before: StateRecord) -> bool:
+    """Whether the thing itself can be kept: no other name leads to what it holds."""
+    return before.node is not Node.FILE or before.links == 1
 
 
 def remove_landings(leftovers: Iterable[str]) -> None:

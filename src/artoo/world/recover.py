@@ -9,9 +9,10 @@ from pathlib import Path
 from artoo.contracts.changes import Conflict, RecoveryReport
 from artoo.contracts.errors import SandboxError
 from artoo.world.boundary import views_to_boundary
-from artoo.world.converge import Move, converge, forward, is_ours, is_state, now_at, opened_up
+from artoo.world.converge import converge, opened_up
 from artoo.world.files import Reach
 from artoo.world.journal import Record, exclusive, records
+from artoo.world.move import Move, forward, is_ours, is_state, now_at
 from artoo.world.prepare import remove_landings
 from artoo.world.remove import remove_tree
 from artoo.world.settle import finish_cut

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -55,6 +55,10 @@ class Effect:
         object.__setattr__(self, "shown", f"{root}/{relative}" if relative else root)
 
 
+def _shown(root: Path, relative: bytes) -> str:
+    return f"{_named(root)[1]}/{printable_path(relative)}"
+
+
 @lru_cache(maxsize=64)
 def _named(root: Path) -> tuple[bytes, str]:
     raw = os.fsencode(root)
@@ -74,17 +78,27 @@ class Touched:
     digest: str | None = None
 
 
-def scan(layers: tuple[Layer, ...], limit: int) -> list[Effect]:
-    """All effects of all layers, in path order. Raises SandboxError when they cannot be read completely."""
-    return scan_touched(layers, limit)[0]
+Known = Callable[[str, NodeState], tuple[NodeState, str] | None]
+"""A person's file, absolute and printable, as it was glanced at: its state with attributes and the digest of its
+content, if they were read before and it is the same since."""
 
 
-def scan_touched(layers: tuple[Layer, ...], limit: int) -> tuple[list[Effect], list[Touched]]:
+def scan(layers: tuple[Layer, ...], limit: int, known: Known | None = None) -> list[Effect]:
+    """All effects of all layers, in path order. Raises SandboxError when they cannot be read completely.
+
+    What is `known` of a person's files is not read again.
+    """
+    return scan_touched(layers, limit, known)[0]
+
+
+def scan_touched(
+    layers: tuple[Layer, ...], limit: int, known: Known | None = None
+) -> tuple[list[Effect], list[Touched]]:
     """As `scan`; with all that the layers touch of the real files."""
     found: list[Effect] = []
     touched: list[Touched] = []
     for layer in layers:
-        found += _Scanner(layer, limit - len(found), touched).effects()
+        found += _Scanner(layer, limit - len(found), touched, known).effects()
     return sorted(found, key=lambda effect: effect.path), touched
 
 
@@ -103,7 +117,8 @@ def readable_layers(effects: Sequence[Effect]) -> Generator[None]:
 class _Scanner:
     """One walk over one layer."""
 
-    def __init__(self, layer: Layer, limit: int, touched: list[Touched]) -> None:
+    def __init__(self, layer: Layer, limit: int, touched: list[Touched], known: Known | None) -> None:
+        self._known = known
         self._layer = layer
         self._limit = limit
         self._touched = touched
@@ -181,7 +196,7 @@ class _Scanner:
 
     def _leaf(self, upper: int, lower: Below | None, name: str, relative: bytes, after: NodeState) -> None:
         """`after` was glanced at: attributes are read where the content is."""
-        before, old = _compared_with(None if lower is None else lower.glimpse(name), name, after)
+        before, old = self._compared_with(None if lower is None else lower.glimpse(name), name, relative, after)
         start = None if old is None or before is None else before.state.size
         digest, started = None, None
         if after.node is Node.FILE:
@@ -196,6 +211,27 @@ class _Scanner:
             self._children_gone(lower, name, relative)
         grown = old is not None and old == started
         self._add(self._effect(relative, before, after, appended=grown, digest=digest, before_digest=old))
+
+    def _compared_with(
+        self, before: Found | None, name: str, relative: bytes, after: NodeState
+    ) -> tuple[Found | None, str | None]:
+        """What was there, with its attributes; the digest of its content if the new one may be the same or more.
+
+        No digest when it cannot be read: then it cannot be shown to be the same, or an addition.
+        """
+        if before is None:
+            return None, None
+        was = before.state
+        if was.node is after.node is Node.FILE and after.size >= was.size:
+            known = None
+            if self._known is not None and before.real:
+                known = self._known(_shown(self._layer.root, relative), was)
+            if known is not None:
+                return Found(before.directory, known[0], real=True), known[1]
+            with suppress(OSError):
+                was, digest, _ = with_content(before.directory, name, was)
+                return Found(before.directory, was, before.real), digest
+        return Found(before.directory, with_attributes(before.directory, name, was), before.real), None
 
     def _metadata(self, relative: bytes, before: Found, after: NodeState, digest: str | None = None) -> None:
         """A copied-up thing with the same content: a change only if its metadata differ."""
@@ -311,21 +347,6 @@ class _Scanner:
 def _join(relative: bytes, name: str) -> bytes:
     raw = os.fsencode(name)
     return relative + b"/" + raw if relative else raw
-
-
-def _compared_with(before: Found | None, name: str, after: NodeState) -> tuple[Found | None, str | None]:
-    """What was there, with its attributes; the digest of its content if the new one may be the same or more.
-
-    No digest when it cannot be read: then it cannot be shown to be the same, or an addition.
-    """
-    if before is None:
-        return None, None
-    was = before.state
-    if was.node is after.node is Node.FILE and after.size >= was.size:
-        with suppress(OSError):
-            was, digest, _ = with_content(before.directory, name, was)
-            return Found(before.directory, was, before.real), digest
-    return Found(before.directory, with_attributes(before.directory, name, was), before.real), None
 
 
 def _same_content(was: NodeState, after: NodeState, old: str | None, new: str | None) -> bool:

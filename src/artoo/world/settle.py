@@ -22,11 +22,11 @@ from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import sync_directory, write_durably, write_whole
 from artoo.ports.sandbox import ActNote
 from artoo.world.base import Base, append_base, read_base
-from artoo.world.converge import now_at
 from artoo.world.difference import Difference
 from artoo.world.files import parent_of
 from artoo.world.git_keep import keeping_refs
 from artoo.world.journal import Record, StateRecord, notes_of
+from artoo.world.move import now_at
 from artoo.world.nodes import digest_file
 from artoo.world.pending import (
     PendingRecord,

@@ -8,7 +8,8 @@
 | anything else | anything else | a conflict: the person's version stays |
 
 The base is what the view found when it first changed a path; a path without one was not there. Contents are
-compared by what is in them, never by times: a clock may be set, and a tick of it is long.
+compared by what is in them: a clock may be set, and a tick of it is long. Only what has the base's inode, size and
+both of its times as well is not read again (`base.unchanged_since`).
 """
 
 from __future__ import annotations

@@ -10,9 +10,10 @@ from pathlib import Path
 from artoo.contracts.changes import ApplyReport
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import ActNote
-from artoo.world.converge import backward, converge, forward, is_ours, opened_up
+from artoo.world.converge import converge, forget_aside, opened_up
 from artoo.world.files import Reach
 from artoo.world.journal import Journal, Note, Record, Step, exclusive
+from artoo.world.move import forward, held_directories, is_ours, returned
 from artoo.world.prepare import Preparation, conflicts_of, remove_landings
 from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect, readable_layers
@@ -84,8 +85,11 @@ def take_back(record: Record, steps: Sequence[Step]) -> None:
     try:
         with opened_up(steps):
             with Reach() as reach:
-                moves = [move for step in steps if is_ours(move := backward(step, record), reach)]
-            converge(moves)
+                moves = [move for step in steps if is_ours(move := returned(step, record), reach)]
+                for move in moves:
+                    forget_aside(move, reach)
+            held = held_directories(moves)
+            converge([move for move in moves if move not in held])
     except OSError as error:
         raise SandboxError(
             f"the changes failed half way and could not be put back ({error}); "

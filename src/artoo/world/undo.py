@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from artoo.contracts.changes import Conflict, Node, UndoableTask, UndoReport
 from artoo.contracts.errors import SandboxError
-from artoo.world.converge import Move, backward, converge, is_state, now_at, opened_up
+from artoo.world.converge import converge, opened_up
 from artoo.world.files import parent_of
 from artoo.world.git_keep import forget_names, is_kept_name
 from artoo.world.journal import (
@@ -21,11 +21,11 @@ from artoo.world.journal import (
     Step,
     TaskPlace,
     exclusive,
-    record_bytes,
     records,
     records_of,
 )
-from artoo.world.nodes import NodeState, digest_file, open_directory
+from artoo.world.move import Move, backward, held_directories, is_state, now_at
+from artoo.world.nodes import NodeState, digest_file
 from artoo.world.remove import remove_tree
 
 _DAY_SECONDS = 86_400.0
@@ -80,10 +80,11 @@ def _undo_opened(
     record: Record, steps: Sequence[Step], modes: Mapping[tuple[str, str], int]
 ) -> dict[str, str | None]:
     verdicts = {step.path: _refusal(step, record, modes) for step in steps}
-    _refuse_full_directories(steps, verdicts)
     moves = [_taken_back(step, record) for step in steps if verdicts[step.path] is None]
+    held = held_directories(moves)
+    verdicts |= {move.path: "it holds files that are not the task's" for move in held}
     try:
-        converge([move for move in moves if not _is_restored(move)])
+        converge([move for move in moves if move not in held and not _is_restored(move)])
     except OSError as error:
         raise SandboxError(
             f"could not put everything back: {error}; repeat the undo when that is mended"
@@ -182,33 +183,6 @@ def _parent_comes_back(step: Step, record: Record) -> bool:
         other.root == step.root and other.relative == parent and other.restored is not None
         for other in record.journal().steps
     )
-
-
-def _refuse_full_directories(steps: Sequence[Step], verdicts: dict[str, str | None]) -> None:
-    """A directory that the act made goes only if nothing is in it but what goes with it."""
-    going: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for step in sorted(steps, key=lambda one: -one.relative.count("/")):
-        if verdicts[step.path] is not None or step.after is None or step.in_place:
-            continue
-        made_directory = step.after.node is Node.DIRECTORY
-        if made_directory and not _only_holds(step, going[step.root, step.relative]):
-            verdicts[step.path] = "it holds files that are not the task's"
-            continue
-        if step.before is None or made_directory:
-            parent, _, name = step.relative.rpartition("/")
-            going[step.root, parent].add(name)
-
-
-def _only_holds(step: Step, going: set[str]) -> bool:
-    try:
-        with parent_of(step.root, step.relative) as (directory, name):
-            inside = open_directory(directory, name)
-            try:
-                return set(os.listdir(inside)) <= {record_bytes(name) for name in going}
-            finally:
-                os.close(inside)
-    except FileNotFoundError:  # taken back by an earlier, cut undo
-        return True
 
 
 def undoable(artoo_home: Path, keep: Keep) -> tuple[UndoableTask, ...]:

@@ -19,9 +19,9 @@ from pydantic import ValidationError
 from artoo.contracts.changes import Node, path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.world.base import Base, append_base
-from artoo.world.converge import now_at
 from artoo.world.files import parent_of, set_metadata
 from artoo.world.journal import StateRecord, record_bytes
+from artoo.world.move import now_at
 from artoo.world.nodes import NodeState, digest_file
 from artoo.world.parcel import MOST_MANIFEST, Item, Known, Manifest, Where
 from artoo.world.remove import remove_tree

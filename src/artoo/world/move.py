@@ -1,0 +1,157 @@
+"""What an act does to one path: from one recorded state to another, and whether the path is at one of these now."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from artoo.contracts.changes import Node
+from artoo.world.files import Reach, parent_of
+from artoo.world.journal import Record, StateRecord, Step, record_bytes
+from artoo.world.nodes import NodeState, glance, open_directory, read_state
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One path from `start` to `end`. `content` (on any file system) becomes what is at the path.
+
+    `record` is the name of its act's record. `sha256` (hex) is that of the content that goes; None: not known.
+    `keeps`: where what goes stays, as the before-image; None: it is let go, or was kept ahead. `owed`: the place in
+    a view that lent what goes, and gets it back.
+    """
+
+    root: str
+    relative: str
+    start: StateRecord | None
+    end: StateRecord | None
+    in_place: bool
+    content: str | None
+    record: str
+    sha256: str | None = None
+    keeps: str | None = None
+    owed: str | None = None
+
+    @property
+    def depth(self) -> int:
+        return self.relative.count("/") + bool(self.relative)
+
+    @property
+    def parent(self) -> str:
+        return self.relative.rpartition("/")[0]
+
+    @property
+    def path(self) -> str:
+        return f"{self.root}/{self.relative}" if self.relative else self.root
+
+    @property
+    def aside(self) -> str:
+        """A name beside it, for the moment in which what goes is looked at once more.
+
+        The same after a crash, and no other step's: acts are one at a time, and names in a directory differ.
+        """
+        told = hashlib.sha256(f"{self.record}\0{self.path}".encode("utf-8", "surrogatepass")).hexdigest()
+        return f".artoo-{told[:24]}"
+
+
+def forward(step: Step, record: Record) -> Move:
+    """The step as it was meant."""
+    content = record_bytes(step.source) if step.source is not None else None
+    was = step.before_sha256
+    keeps = record.image(step.image) if step.image is not None and step.yields_image else None
+    return Move(step.root, step.relative, step.before, step.after, step.in_place, content, record.name, was, keeps)
+
+
+def backward(step: Step, record: Record) -> Move:
+    """The step taken back, after its act was done."""
+    content = record.image(step.image) if step.image is not None else None
+    was = step.after_sha256
+    return Move(step.root, step.relative, step.after, step.restored, step.in_place, content, record.name, was)
+
+
+def returned(step: Step, record: Record) -> Move:
+    """The step taken back in the middle of its act: the view gets again what it lent."""
+    owed = record_bytes(step.source) if step.lent and step.source is not None else None
+    return replace(backward(step, record), owed=owed)
+
+
+def now_at(root: str, relative: str) -> NodeState | None:
+    """What is at a path now; None when nothing is, or when a step of the path is missing or a link."""
+    try:
+        with parent_of(root, relative) as (directory, name):
+            return read_state(directory, name)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
+        raise
+
+
+def seen_at(reach: Reach, root: str, relative: str) -> NodeState | None:
+    """`now_at` for one path of many, without attributes."""
+    try:
+        return glance(*reach.parent(root, relative))
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
+        raise
+
+
+def is_state(now: NodeState | None, recorded: StateRecord | None, *, in_place: bool = False) -> bool:
+    """Whether what is there is what was recorded.
+
+    Directories and things changed in place count by kind (and identity, for files): their metadata may be half
+    changed after a crash.
+    """
+    if now is None or recorded is None:
+        return now is None and recorded is None
+    if now.node is not recorded.node:
+        return False
+    if now.is_directory:
+        return True
+    same_thing = now.inode == recorded.inode
+    if in_place:
+        return same_thing and now.size == recorded.size
+    return same_thing and (now.size, now.mtime_ns) == (recorded.size, recorded.mtime_ns)
+
+
+def is_ours(move: Move, reach: Reach) -> bool:
+    """Whether what is at the path is one end of the move, or the nothing between two kinds of thing."""
+    now = seen_at(reach, move.root, move.relative)
+    if is_state(now, move.start, in_place=move.in_place) or is_state(now, move.end, in_place=move.in_place):
+        return True
+    return now is None and swaps_kind(move)
+
+
+def swaps_kind(move: Move) -> bool:
+    if move.start is None or move.end is None:
+        return False
+    return (move.start.node is Node.DIRECTORY) != (move.end.node is Node.DIRECTORY)
+
+
+def held_directories(moves: Iterable[Move]) -> list[Move]:
+    """Those that would take away a directory in which is what does not go with it. Deepest first."""
+    going: dict[tuple[str, str], set[str]] = defaultdict(set)
+    held: list[Move] = []
+    for move in sorted(moves, key=lambda one: -one.depth):
+        if move.start is None or move.in_place or (move.end is not None and not swaps_kind(move)):
+            continue
+        if move.start.node is Node.DIRECTORY and not _only_holds(move, going[move.root, move.relative]):
+            held.append(move)
+        else:
+            going[move.root, move.parent].add(move.relative.rpartition("/")[2])
+    return held
+
+
+def _only_holds(move: Move, going: Iterable[str]) -> bool:
+    try:
+        with parent_of(move.root, move.relative) as (directory, name):
+            inside = open_directory(directory, name)
+            try:
+                return set(os.listdir(inside)) <= {record_bytes(name) for name in going}
+            finally:
+                os.close(inside)
+    except (FileNotFoundError, NotADirectoryError):  # taken back before, and cut then
+        return True

@@ -1,0 +1,190 @@
+"""A view lends its own files to the act: whatever interrupts it, the view has them again, or they are in place."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from layers import view_of
+from sandbox_snapshots import Entry, snapshot
+from sandbox_world import World
+from test_settle_killed import fill, work
+
+from artoo.contracts.errors import SandboxError
+from artoo.world import converge
+from artoo.world.closing import opened
+from artoo.world.difference import Difference
+from artoo.world.exchange import exchange, put_new
+from artoo.world.recover import recover
+from artoo.world.undo import undo
+from artoo.world.view_place import ViewPlace
+
+MINE = "the person's own, after all"
+MAKING = ("rename", "link", "mkdir", "chmod", "utime")
+CHANGING = (*MAKING, "unlink", "rmdir", "fsync")
+MOST = 300
+Tree = dict[str, Entry]
+
+
+class Crash(BaseException):
+    """The process is gone: nobody handles it."""
+
+
+def interrupted(
+    monkeypatch: pytest.MonkeyPatch, fuse: int, error: BaseException, names: Iterable[str]
+) -> list[str]:
+    """The Nth change on disk is not made, but raises this. Which it was is in the list afterwards."""
+    count = itertools.count(1)
+    struck: list[str] = []
+
+    def watched(real: Any) -> Any:
+        def call(*args: Any, **more: Any) -> Any:
+            if next(count) == fuse:
+                struck.append(real.__name__)
+                raise error
+            return real(*args, **more)
+
+        return call
+
+    for name in names:
+        monkeypatch.setattr(os, name, watched(getattr(os, name)))
+    for rename in (exchange, put_new):
+        monkeypatch.setattr(converge, rename.__name__, watched(rename))
+    return struck
+
+
+@pytest.fixture
+def place(world: World) -> ViewPlace:
+    return begun(world)
+
+
+def begun(world: World) -> ViewPlace:
+    """A project, and a view in which every kind of change was made; one old file has a second name."""
+    for old in (world.project, world.artoo_home):
+        shutil.rmtree(old, ignore_errors=True)
+    world.project.mkdir()
+    fill(world.project)
+    os.link(world.project / "log", world.project / "log-again")
+
+    def changed(home: Path) -> None:
+        work(home)
+        (home / "project" / "log").unlink()
+        (home / "project" / "log").write_text("new log\n")
+
+    return view_of(world, changed)
+
+
+def difference(world: World, place: ViewPlace) -> Difference:
+    with opened(place, world.artoo_home) as view:
+        return view.difference()
+
+
+def apply(world: World, place: ViewPlace, paths: list[str] | None = None) -> None:
+    with opened(place, world.artoo_home) as view:
+        found = view.difference()
+        view.apply(found, digest=found.digest, paths=paths)
+
+
+def test_an_act_that_fails_anywhere_can_be_tried_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Disk full at each single change: all is as before, in the view too, and the next try succeeds."""
+    fuse = 0
+    for fuse in range(1, MOST):
+        place = begun(world)
+        before, agreed = snapshot(world.project), made_by(difference(world, place))
+        with monkeypatch.context() as patched:
+            struck = interrupted(patched, fuse, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), MAKING)
+            with suppress(SandboxError):
+                apply(world, place)
+        if not struck:
+            break
+        recover(world.artoo_home)
+        if snapshot(world.project) == before:
+            assert made_by(difference(world, place)) == agreed, fuse
+            apply(world, place)
+        assert not place.exists, (fuse, struck)
+        assert undo(world.artoo_home, "task-1").refused == ()
+        assert snapshot(world.project) == before, fuse
+    assert 15 < fuse < MOST - 1
+
+
+@pytest.mark.parametrize("path", ["over", "new/m/n"])
+def test_what_is_taken_back_after_a_crash_is_in_the_view_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """A person changes one path between the crash and the next start: all else is as it was before the act, and
+    still waits to be applied."""
+    taken_back(world, monkeypatch, path, 5)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("path", ["over", "new/m/n", "log", "link"])
+def test_what_is_taken_back_after_any_crash_is_in_the_view_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """The same, at each single change on disk."""
+    taken_back(world, monkeypatch, path, 1)
+
+
+def taken_back(world: World, monkeypatch: pytest.MonkeyPatch, path: str, stride: int) -> None:
+    times = 0
+    fuse = 0
+    for fuse in range(1, MOST, stride):
+        place = begun(world)
+        before, agreed = snapshot(world.project), paths_of(difference(world, place))
+        with monkeypatch.context() as patched:
+            struck = interrupted(patched, fuse, Crash(), CHANGING)
+            with suppress(Crash):
+                apply(world, place)
+        if not struck:
+            break
+        mine = world.project / path
+        mine.parent.mkdir(parents=True, exist_ok=True)
+        mine.unlink(missing_ok=True)
+        mine.write_text(MINE)
+        report = recover(world.artoo_home)
+        assert mine.read_text() == MINE
+        if not report.undone:
+            continue
+        times += 1
+        seen = without(snapshot(world.project), path)
+        assert seen == without(before, path), fuse
+        found = difference(world, place)
+        left = paths_of(found)
+        assert agreed - left <= {str(one) for one in (mine, *mine.parents)}, fuse
+        others = [one for one in left if not one.startswith(f"{world.project}/{path.split('/')[0]}")]
+        apply(world, place, others)
+        assert (world.project / "tree").read_text() == "file now"
+        assert (world.project / "swap" / "deep" / "s").read_text() == "s"
+        assert mine.read_text() == MINE
+    assert times > 1
+    assert fuse < MOST - stride
+
+
+def made_by(found: Difference) -> set[tuple[str, ...]]:
+    """What it would make: a second name of an old file is another file's once that was taken back."""
+    return {(one.path, one.kind, str(one.content_sha256), str(one.size_after)) for one in found.changes}
+
+
+def paths_of(found: Difference) -> set[str]:
+    return {one.path for one in found.changes}
+
+
+def without(tree: Tree, path: str) -> Tree:
+    return {name: entry for name, entry in tree.items() if not path.startswith(name) and name != "."}
+
+
+def test_what_goes_becomes_the_before_image_itself(world: World, place: ViewPlace) -> None:
+    """Nothing is copied: the old file is kept, and the view's own takes its place."""
+    old = (world.project / "over").stat().st_ino
+    new = next(place.base.rglob("over")).stat().st_ino
+    apply(world, place)
+    kept = {image.stat().st_ino for image in (world.artoo_home / "undo").rglob("before/*") if image.is_file()}
+    assert old in kept
+    assert (world.project / "over").stat().st_ino == new
