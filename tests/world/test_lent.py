@@ -21,7 +21,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.world import converge
 from artoo.world.closing import opened
 from artoo.world.difference import Difference
-from artoo.world.exchange import exchange, put_new
+from artoo.world.exchange import Place, exchange, put_new
 from artoo.world.recover import recover
 from artoo.world.undo import undo
 from artoo.world.view_place import ViewPlace
@@ -178,6 +178,28 @@ def paths_of(found: Difference) -> set[str]:
 
 def without(tree: Tree, path: str) -> Tree:
     return {name: entry for name, entry in tree.items() if not path.startswith(name) and name != "."}
+
+
+def test_a_version_of_the_last_instant_before_a_crash_is_nobodys_before_image(
+    world: World, place: ViewPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person saves right before an exchange, and the process dies right after it: theirs comes back."""
+
+    def late(one: Place, other: Place) -> None:
+        if other[1] == "over":
+            (world.project / "fresh").write_text(MINE)
+            (world.project / "fresh").replace(world.project / "over")
+        exchange(one, other)
+        if other[1] == "over":
+            raise Crash
+
+    with monkeypatch.context() as patched:
+        patched.setattr(converge, "exchange", late)
+        with pytest.raises(Crash):
+            apply(world, place)
+    recover(world.artoo_home)
+    assert (world.project / "over").read_text() == MINE
+    assert (world.project / "gone").exists()
 
 
 def test_what_goes_becomes_the_before_image_itself(world: World, place: ViewPlace) -> None:

@@ -179,14 +179,23 @@ def _put(move: Move, reach: Reach, contents: Reach, images: Reach) -> None:
 def _lay(move: Move, content: Place, target: Place, kept: Place | None) -> None:
     assert move.end is not None
     now = glance(*target)
-    if is_state(now, move.end, in_place=move.in_place):
-        _let_go(content, kept)  # exchanged before a crash: what is there now is what went
+    if now is not None and is_state(now, move.end, in_place=move.in_place):
+        _after_a_crash(move, now, content, target, kept)
     elif now is None and (move.start is None or swaps_kind(move)):
         _lay_new(move, content, target)
     elif is_state(now, move.start, in_place=move.in_place):
         _lay_over(move, move.end.inode, content, target, kept)
     else:
         raise _foreign(move)
+
+
+def _after_a_crash(move: Move, now: NodeState, content: Place, target: Place, kept: Place | None) -> None:
+    """It is in place: what is still where it came from is its other name, or what came out of the exchange."""
+    left = glance(*content)
+    if left is not None and left.inode == now.inode:
+        os.unlink(content[1], dir_fd=content[0])
+    elif left is not None:
+        _look_at_what_came_out(move, now.inode, content, target, kept)
 
 
 def _let_go(gone: Place, kept: Place | None) -> None:
@@ -210,8 +219,7 @@ def _lay_new(move: Move, content: Place, target: Place) -> None:
 
 
 def _lay_over(move: Move, inode: int, content: Place, target: Place, kept: Place | None) -> None:
-    """What is there at the instant of the exchange is looked at afterwards: nobody can come in between. `inode` is
-    that of the content."""
+    """`inode` is that of the content."""
     try:
         exchange(content, target)
     except NotImplementedError:
@@ -224,6 +232,11 @@ def _lay_over(move: Move, inode: int, content: Place, target: Place, kept: Place
             raise
         _lay_copy_over(move, content, target, kept)
         return
+    _look_at_what_came_out(move, inode, content, target, kept)
+
+
+def _look_at_what_came_out(move: Move, inode: int, content: Place, target: Place, kept: Place | None) -> None:
+    """What was there at the instant of the exchange is looked at now: nobody can come in between."""
     if not _is_what_goes(move, *content):
         _exchange_back(move, inode, content, target)
         raise _foreign(move)
