@@ -6,8 +6,8 @@ One task runs N commands in one view over a project of many files; each is run b
 copy of the project that it may write, right before or after. Between two commands of a task a model is asked, so
 there is a pause before each, alone or not: in it artoo makes the next command's sandbox. Before that, another
 task runs the same commands without any pause (`at_once`). Then what the task changed is settled once, and the
-same files are copied with `cp -a`; so it is with two more tasks of as many edits, for a copy's time varies by
-five times. Before each of these the disk gets what was made for this benchmark: settling waits for all that is
+same files are copied with `cp -a`; so it is with four more tasks of as many edits, for a copy's time varies by
+seven times. Before each of these the disk gets what was made for this benchmark: settling waits for all that is
 not written yet. A task with one new file is settled first, as commands are warmed up too: the first settling of a
 process pays for imports and schemas. All in one run, interleaved. Targets: command_vs_bwrap <= 1.5,
 settle_vs_copy <= 3 (medians of ratios).
@@ -41,7 +41,7 @@ _WARM_UP = 3
 _THINKING_SECONDS = 0.05
 """A quick model's answer, as in `overhead.py`."""
 _CHANGED = 400
-_FURTHER = ("second", "third")
+_FURTHER = ("second", "third", "fourth", "fifth")
 
 COMMANDS = (
     "echo result {n} > made-{n}.txt",

@@ -350,7 +350,7 @@ def opened_up(steps: Iterable[Step]) -> Generator[dict[tuple[str, str], int], No
 
 def _images(moves: Iterable[Move]) -> Generator[int]:
     """A descriptor of each directory into which an exchange brought before-images."""
-    for holder in {os.path.dirname(move.keeps) for move in moves if move.keeps is not None}:
+    for holder in {move.keeps.rpartition("/")[0] for move in moves if move.keeps is not None}:
         yield os.open(holder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
