@@ -10,7 +10,7 @@ from artoo.contracts.findings import Found, Reason
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.shortened import last_part, shortened
 from artoo.evidence.failure import failure_class_of, names_system_error
-from artoo.evidence.grounding import Seen, Ungrounded, own_words, seen_in, ungrounded
+from artoo.evidence.grounding import Ungrounded, own_words, seen_in, ungrounded
 from artoo.evidence.tokens import paths_in, words_of
 from artoo.ports.evidence import EvidenceSource
 
@@ -135,7 +135,8 @@ def _of(found: Found, number: int, call: ToolCall, said: str) -> Reason:
 async def floating_tokens(
     result: ExecutionResult, request: Sequence[str], around: Around, source: EvidenceSource
 ) -> Fact | None:
-    """Tokens of the answer that stand nowhere; what costs a look is looked at only when something is missing.
+    """Tokens of the answer that stand nowhere; what costs a look (at the difference, the listing, the paths) is
+    looked at only when something is missing.
 
     An answer without any call may say what it likes of the world, but not of files that are here.
     """
@@ -145,9 +146,13 @@ async def floating_tokens(
     if result.put_out_by is not None and not own_words(calls[result.put_out_by - 1]):
         return None
     seen = seen_in(calls, request)
-    missing = ungrounded(result.output, seen)
+    missing: Sequence[Ungrounded] = ungrounded(result.output, seen)
     if missing:
-        missing = await _still_missing(result, seen, around, source)
+        changed = await source.difference() if any(call.changes for call in calls) else ""
+        wider = ungrounded(result.output, seen.wider(changed, await around()))
+        missing = [
+            each for each in wider if each.token.kind != "path" or not (await source.file(each.token.text)).exists
+        ]
     if not missing:
         return None
     named = "; ".join(str(each) for each in missing[:_NAMED])
@@ -168,19 +173,6 @@ async def own_knowledge(answer: str, request: Sequence[str], source: EvidenceSou
     if named is None:
         return None
     return Fact(Reason(found=Found.NOT_LOOKED_UP, said=named), asked_once=True)
-
-
-async def _still_missing(
-    result: ExecutionResult, seen: Seen, around: Around, source: EvidenceSource
-) -> tuple[Ungrounded, ...]:
-    """The same after a look at what this subtask changed, at the listing, and at the paths that are named."""
-    changed = any(call.changes for call in result.tool_calls)
-    wider = seen.wider(await source.difference() if changed else "", await around())
-    missing = ungrounded(result.output, wider)
-    left = [
-        each for each in missing if each.token.kind != "path" or not (await source.file(each.token.text)).exists
-    ]
-    return tuple(left)
 
 
 async def _on_disk(names: Iterable[str], source: EvidenceSource) -> str | None:

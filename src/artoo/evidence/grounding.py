@@ -18,7 +18,7 @@ from functools import cached_property, partial
 from itertools import islice
 
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.evidence.numerals import Number, Shown, columns_in, durations_in, numbers_in, plain_digits, written_in
+from artoo.evidence.numerals import Number, Shown, columns_in, numbers_in, plain_digits, times_in, written_in
 from artoo.evidence.tokens import LONGEST, Token, folded, tokens_of, words_of
 from artoo.evidence.worked_out import MOST, worked_out
 
@@ -32,7 +32,6 @@ _ELLIPSIS = re.compile(r"\.{3}|\u2026|\[.*?\]")
 _FILLING = re.compile(r"-?\w[\w.]*(?:\s+\w[\w.]*)*")
 """Words or a number between the signs of a line, as far as they reach."""
 _MOST_LINES = 4_000
-_STEPS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +62,10 @@ def _sees_nothing(call: ToolCall) -> bool:
             tree = ast.parse(call.input)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    nodes = list(ast.walk(tree))
-    if any(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes):
-        return False
-    return not any(isinstance(node, ast.Name) and node.id in _REACHING_OUT for node in nodes)
+    return not any(
+        isinstance(node, ast.Import | ast.ImportFrom) or (isinstance(node, ast.Name) and node.id in _REACHING_OUT)
+        for node in ast.walk(tree)
+    )
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ class Seen:
     @cached_property
     def numbers(self) -> Shown:
         """Every number in it."""
-        readers = (partial(numbers_in, rows=True), written_in, durations_in)
+        readers = (numbers_in, partial(numbers_in, apart=True), written_in, times_in)
         read = (number for text in self.texts for reader in readers for number in reader(text))
         return Shown((*read, *self.columns))
 
@@ -166,29 +165,16 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:
     seen = replace(seen, counts=seen.counts | {listed}) if listed > 1 else seen
     first = {token.text: token for token in reversed(tokens_of(answer))}
     missing = [token for token in first.values() if not _stands(token, seen)]
-    if any(token.number is not None for token in missing):
-        missing = _left_over(missing, answer[:LONGEST], seen)
+    if wanted := {token.number.text for token in missing if token.number is not None}:
+        numbers = islice(numbers_in(answer[:LONGEST]), MOST)
+        stated = {each.text: seen.numbers.meant(each) for each in numbers if _number_stands(each, seen)}
+        found = worked_out(wanted, answer[:LONGEST], stated, seen.texts[: seen.outputs])
+        missing = [token for token in missing if token.number is None or token.number.text not in found]
     missing.sort(key=lambda token: token.start)
     return tuple(
         Ungrounded(token, _nearest(token, answer, seen) if place < _SHOWN_NEAR else "")
         for place, token in enumerate(missing)
     )
-
-
-def _left_over(missing: Sequence[Token], answer: str, seen: Seen) -> list[Token]:
-    """Those that do not follow either from what is stated beside them, or from what follows from that."""
-    left = list(missing)
-    stated = {
-        each.text: seen.numbers.meant(each)
-        for each in islice(numbers_in(answer), MOST)
-        if _number_stands(each, seen)
-    }
-    for _ in range(_STEPS):
-        wanted = {each.number.text: each.number.values for each in left if each.number is not None}
-        found = worked_out(wanted, answer, stated, seen.texts[: seen.outputs], seen.texts)
-        stated |= {text: wanted[text] for text in found}
-        left = [each for each in left if each.number is None or each.number.text not in stated]
-    return left
 
 
 def _stands(token: Token, seen: Seen) -> bool:

@@ -3,63 +3,69 @@
     "1.234,5"  "1,234.5"  "1 234.5"  ──► 1234.5        "25 %" ──► 25 or 0.25        "12 KB" ──► 12000 or 12288 bytes
     "64" and a sign that is a power of ten, as Han has them ──► that power of ten times 64
 
-A literal that can be read in two ways ("1.234") has two values, and equals whatever equals one of them.
+A literal that can be read in two ways ("1.234") has two values, and equals whatever equals one of them. One that is
+said stands for every value that is written so when it is rounded: a span.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cache
-from itertools import islice, product
+from itertools import chain, islice, product
 
 _LONGEST = 24
-"""Digits of a literal beyond which it is no quantity."""
+"""Characters of a literal beyond which it is no quantity."""
 _MOST = 4_000
 """Numbers of one text that are read."""
-_SEPARATORS = {
-    "\u00a0": " ",
-    "\u202f": " ",
-    "\u2009": " ",
-    "\u2019": "'",
-    "\u066b": ".",
-    "\u066c": ",",
-    "\uff05": "%",
-}
-_NUMBER = re.compile(
-    r"(?<![\w.])(?P<digits>\d+(?:[.,'_]\d+|[ ]\d{3}(?!\d))*)(?P<exponent>[eE][-+]?\d{1,3}(?!\w))?"
-    r"(?:\s?(?P<percent>%)|\s?(?P<prefix>[kKMGTPE])(?:i?B)\b|\s?(?P<bytes>B|bytes?)\b|(?P<bare>[KMGTP])(?!\w))?"
+_SEPARATORS = dict(zip("\u00a0\u202f\u2009\u2019\u066b\u066c\uff05\u066a", "   '.,%%", strict=True))
+_POWER, _DIGIT = 0xE000, 0xE100
+"""Where signs that are powers of ten, and signs of one digit, are put: places that stand for no letter."""
+_ALONE = r"\d+(?:[.'_]\d+)*"
+_GROUPED = r"\d+(?:[.,'_]\d+|[ ]\d{3}(?!\d))*"
+_BEHIND = (
+    r"(?:(?P<signs>[ ]?[\ue001-\ue00c](?:[.,'_]?\d|[\ue001-\ue00c])*)|(?P<exponent>[eE][-+]?\d{1,3}(?!\w))?"
+    r"(?:\s?(?P<unit>%|(?:[kKMGTPE]i?B|B|bytes?)\b)|(?P<prefix>[KMGTP])(?!\w))?)"
 )
-_DURATION = re.compile(r"(?<!\w)(?:(\d+)h)?(\d+)m(\d+(?:\.\d+)?)s(?!\w)")
-"""As `time` prints one."""
-_SEPARATOR = re.compile(r"\D")
-_APART = re.compile(r"[ ,]")
-_IN_ROW = re.compile(r"\d[-/:]")
-"""What comes before a numeral that belongs to a date, a time or a range: thousands do not begin there."""
-_POINT = re.compile(r"[.,]")
-_POWERS = {letter: power for power, letter in enumerate("KMGTPE", 1)}
-_MYRIAD = 10_000
-_MOST_SIGNS = 3
-_SIGNS = frozenset(10**power for power in range(1, 13))
-"""What a sign that stands behind digits can multiply them by, and how many of them are read."""
+_NUMBER = re.compile(rf"(?<![\w.])(?P<digits>(?<=\d[-/:]){_ALONE}|{_GROUPED}){_BEHIND}")
+"""Thousands do not begin within a date, a time or a range."""
+_APART = re.compile(rf"(?<![\w.])(?P<digits>{_ALONE}){_BEHIND}")
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*|[1-9]\d?([.,])(?:\d\d\2)*\d{3}")
+"""In threes, or (India) in twos with three at the end."""
+_PART = re.compile(r"([\d.,'_]*)([\ue001-\ue00c]?)")
+_WRITTEN = re.compile(r"[\ue001-\ue109]+")
+TIME = re.compile(
+    r"(?<![\w:.])(?:(?:(\d+)h)?(\d+)m(\d+(?:\.\d+)?)s(?!\w)|([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?![\d:]))"
+)
+"""As the shell's `time` prints a duration, and of day."""
+_MYRIAD = 4
+"""The power from which on a sign multiplies all that stands before it."""
 _PRECISE = 10
 """A whole number from here on may be a rounded one of a larger scale."""
 _ONE = Decimal(1)
+_HALF_DAY = 43_200
+PERCENT = (Decimal("0.01"),)
+_UNITS = {"%": PERCENT, "B": (_ONE,)} | {
+    letter: (Decimal(1000) ** power, Decimal(1024) ** power) for power, letter in enumerate("KMGTPE", 1)
+}
+"""What a unit multiplies by: prefixes of bytes are decimal or binary."""
 _UNIT_OPTION = re.compile(r"(?<!\S)-[a-zA-Z]*?(?P<prefix>[kKmMgG])[a-zA-Z]*(?!\S)")
 """A command line's option that gives its columns a unit of size."""
 _SCALES = tuple(Decimal(10) ** power for power in (3, 4, 6, 8, 9))
 """What a scale that is written beside a number multiplies it by, in whatever language it is written."""
 
+Span = tuple[Decimal, Decimal]
+"""The least and the largest value that a numeral may stand for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One numeral: its place, its text, its values as they may be read; what a unit of size behind it is in bytes.
-
-    `parts`: the runs of digits of a row such as a date or a version. `unscaled`: the values without the
-    scale, where one is written as a sign of its own behind the digits.
+    """One numeral: its place, its text, its values as they may be read; what a unit behind it may multiply them by
+    (bytes, decimal and binary; a hundredth). `parts`: the runs of digits of a row such as a version.
     """
 
     start: int
@@ -68,7 +74,21 @@ class Number:
     values: tuple[Decimal, ...]
     units: tuple[Decimal, ...] = ()
     parts: tuple[str, ...] = ()
-    unscaled: tuple[Decimal, ...] = ()
+
+    @property
+    def amounts(self) -> tuple[Decimal, ...]:
+        """Its values in bytes if it is a size, as a fraction if it is in percent."""
+        return tuple(value * unit for value, unit in product(self.values, self.units or (_ONE,)))
+
+    def spans(self, units: Iterable[Decimal] = (_ONE,), *, zeros: bool = False, least: int = 0) -> Iterator[Span]:
+        """What it stands for in these units: a half of its last place to both sides. `zeros`: of its last one that
+        is no zero, if it is whole (1200 for 1234). Nothing is rounded to 0, nor to a whole number below `least`.
+        """
+        for value, unit in product(self.values, units):
+            whole = _exponent(value) >= 0
+            place = _exponent(value.normalize() if zeros and whole else value)
+            half = Decimal(5).scaleb(place - 1) if value and not (whole and value < least) else Decimal(0)
+            yield (value - half) * unit, (value + half) * unit
 
 
 def plain_digits(text: str) -> str:
@@ -77,8 +97,8 @@ def plain_digits(text: str) -> str:
 
 
 def parted(text: str) -> str:
-    """The text with a bar for every letter of a script without capitals: such scripts need no space between a word
-    and a number. As long as before.
+    """The text with a bar for every letter of a script without capitals, for such scripts need no space between a
+    word and a number; with a mark of its own for one that is a number, as Han has them. As long as before.
     """
     return text if text.isascii() else "".join(map(_bar, text))
 
@@ -91,243 +111,124 @@ def _plain(character: str) -> str:
 
 @cache
 def _bar(character: str) -> str:
-    return "|" if unicodedata.category(character) == "Lo" else character
+    if unicodedata.category(character) not in ("Lo", "Nl"):
+        return character
+    first, *zeros = f"{unicodedata.numeric(character, 0.5):.15g}"
+    if set(zeros) <= {"0"} and (first == "1" or not zeros):
+        return chr(_POWER + len(zeros) if zeros else _DIGIT + int(first))
+    return "|"
 
 
-def numbers_in(text: str, *, rows: bool = False) -> Iterator[Number]:
-    """Every numeral of the text, in order.
-
-    `rows`: what a comma or a blank may set apart (1,4.50,2) by itself as well: in what was shown nobody can tell a
-    row from the mark of thousands.
+def numbers_in(text: str, *, apart: bool = False) -> Iterator[Number]:
+    """Every numeral of the text, in order. `apart`: a comma or a blank sets numbers apart (1,4.50,2), and marks no
+    thousands; in what was shown nobody can tell.
     """
     plain = plain_digits(text)
-    yield from islice(_composed_numbers(_every_number(plain, rows=rows)), _MOST)
+    found = (_APART if apart else _NUMBER).finditer(parted(plain))
+    numbers = (_number(plain, each) for each in found)
+    yield from islice(filter(None, numbers), _MOST)
 
 
-def _composed_numbers(numbers: Iterable[Number]) -> Iterator[Number]:
-    """The same; what follows a scale that is written as a sign, without a blank, is the rest of one number."""
-    before: Number | None = None
-    for number in numbers:
-        if before is not None and before.unscaled and before.end == number.start and number.values:
-            values = tuple(one + other for one, other in product(before.values, number.values))
-            before = replace(number, start=before.start, text=before.text + number.text, values=values, parts=())
-            continue
-        if before is not None:
-            yield before
-        before = number
-    if before is not None:
-        yield before
-
-
-def _every_number(plain: str, *, rows: bool) -> Iterator[Number]:
-    for found in _NUMBER.finditer(parted(plain)):
-        digits, start = found["digits"], found.start()
-        pieces = _APART.split(digits)
-        whole = len(pieces) == 1 or (
-            len(digits) <= _LONGEST and not _IN_ROW.search(plain, max(0, start - 2), start)
-        )
-        if whole:
-            yield from _number(plain, found, start, digits)
-        for piece in pieces if rows or not whole else ():
-            last = start + len(piece) == found.end("digits")
-            yield from _number(plain, found if last else None, start, piece) if len(pieces) > 1 else ()
-            start += len(piece) + 1
-
-
-def _number(plain: str, units: re.Match[str] | None, start: int, digits: str) -> Iterator[Number]:
-    """What stands at this place, with the `units` behind it; nothing where it is too long for a quantity."""
-    if len(digits) > _LONGEST:
-        return
-    unit = units.groupdict() if units is not None else dict[str, str | None]()
-    end = units.end() if units is not None else start + len(digits)
-    values = tuple(_readings(digits, unit.get("exponent") or ""))
-    meant = unscaled = tuple[Decimal, ...]()
-    prefix = unit.get("prefix") or unit.get("bare")
-    if prefix:
-        meant = _in_bytes(prefix)
-    elif unit.get("bytes"):
-        meant = (_ONE,)
-    elif unit.get("percent"):
-        values = (*values, *(value.scaleb(-2) for value in values))
-    elif units is not None and not plain.isascii():
-        scale, end = _scale_at(plain, end)
-        if scale > 1:
-            unscaled, values = values, tuple(value * scale for value in values)
-    parts = tuple(_SEPARATOR.split(digits))
-    row = bool(parts[1:]) and (not values or " " in digits)
-    yield Number(start, end, plain[start:end].strip(), values, meant, parts if row else (), unscaled)
+def _number(plain: str, found: re.Match[str]) -> Number | None:
+    digits, (start, end) = found["digits"], found.span()
+    values = tuple(_readings(digits, found["exponent"] or "")) if len(digits) <= _LONGEST else ()
+    if found["signs"]:
+        values = tuple(_composed((digits + found["signs"]).replace(" ", "")))
+    units = _UNITS.get((found["unit"] or found["prefix"] or " ")[0].upper(), ())
+    parts = tuple(re.split(r"\D", digits)) if not values or " " in digits else ()
+    row = parts if parts[1:] else ()
+    return Number(start, end, plain[start:end].strip(), values, units, row) if values or row else None
 
 
 def columns_in(output: str, command: str) -> Iterator[Number]:
     """The bare numbers of an output as sizes, where an option of the command names the unit of its columns."""
     for option in _UNIT_OPTION.finditer(command):
-        for number in numbers_in(output):
-            if number.values and not number.units:
-                yield replace(number, units=_in_bytes(option["prefix"]))
-
-
-def _in_bytes(prefix: str) -> tuple[Decimal, ...]:
-    """What a prefix means, decimal and binary."""
-    power = _POWERS[prefix.upper()]
-    return Decimal(1000) ** power, Decimal(1024) ** power
-
-
-def _scale_at(text: str, place: int) -> tuple[int, int]:
-    """The scale that signs at this place of a text write, perhaps behind a space, and where they end; else 1."""
-    scale, start = 1, place + (text[place : place + 1] == " ")
-    for end in range(start, min(start + _MOST_SIGNS, len(text))):
-        value = unicodedata.numeric(text[end], 0) if unicodedata.category(text[end]) == "Lo" else 0
-        if value not in _SIGNS:
-            return (scale, end) if scale > 1 else (1, place)
-        scale *= int(value)
-    return scale, min(start + _MOST_SIGNS, len(text))
+        bare = (number for number in numbers_in(output) if not number.units)
+        yield from (replace(number, units=_UNITS[option["prefix"].upper()]) for number in bare)
 
 
 def written_in(text: str) -> Iterator[Number]:
     """Numerals of scripts whose signs are numbers themselves and no digits, such as Han. Only to look others up in:
     in an answer such a sign may be part of a word.
     """
-    if text.isascii():
-        return
-    start, signs = 0, list[int]()
-    for place, character in enumerate(f"{text} "):
-        value = None if character.isascii() or character.isdecimal() else unicodedata.numeric(character, None)
-        if value is not None and value == int(value):
-            start, signs = (start if signs else place), [*signs, int(value)]
-        elif signs:
-            yield Number(start, place, text[start:place], (Decimal(_composed(signs)),))
-            signs = []
+    for found in _WRITTEN.finditer(parted(text)) if not text.isascii() else ():
+        signs = "".join(sign if ord(sign) < _DIGIT else str(ord(sign) - _DIGIT) for sign in found.group())
+        yield Number(*found.span(), found.group(), tuple(_composed(signs)))
 
 
-def _composed(signs: Sequence[int]) -> int:
-    """The value of such signs: units multiply what stands before them, bare signs follow each other as digits."""
-    total = section = digits = 0
-    for sign in signs:
-        if sign >= _MYRIAD:
-            total, section, digits = total + (section + digits or 1) * sign, 0, 0
-        elif sign >= 10:
-            section, digits = section + (digits or 1) * sign, 0
-        else:
-            digits = digits * 10 + sign
-    return total + section + digits
+def _composed(signs: str) -> Iterator[Decimal]:
+    """The values of literals and signs of powers in turn: a power multiplies what stands before it, from ten
+    thousand on all that does.
+    """
+    parts = _PART.findall(signs)[:-1]
+    for literals in product(*(tuple(_readings(digits, "")) or (None,) for digits, _ in parts)):
+        total = section = Decimal(0)
+        for literal, (_, sign) in zip(literals, parts, strict=True):
+            power = ord(sign) - _POWER if sign else 0
+            amount = Decimal(not section or power < _MYRIAD) if literal is None else literal
+            if power < _MYRIAD:
+                section += amount.scaleb(power)
+            else:
+                total, section = total + (section + amount).scaleb(power), Decimal(0)
+        yield total + section
 
 
-def durations_in(text: str) -> Iterator[Number]:
-    """Durations of the form 1m30.5s, in seconds."""
-    for found in _DURATION.finditer(text):
-        hours, minutes, seconds = (Decimal(part or 0) for part in found.groups())
-        yield Number(found.start(), found.end(), found.group(), (hours * 3600 + minutes * 60 + seconds,))
+def times_in(text: str) -> Iterator[Number]:
+    """Durations of the form 1m30.5s and times of day, on whichever clock (2:30 is 14:30 as well), in seconds."""
+    for found in TIME.finditer(plain_digits(text)):
+        parts = tuple(filter(None, found.groups()))
+        hours, minutes, seconds = (Decimal(found[part] or found[part + 3] or 0) for part in (1, 2, 3))
+        took = hours * 3600 + minutes * 60 + seconds
+        clocks = (took, (took + _HALF_DAY) % (2 * _HALF_DAY))
+        of_day = found[5] is not None
+        yield Number(*found.span(), found.group(), clocks if of_day else (took,), (), parts if of_day else ())
 
 
 def _readings(digits: str, exponent: str) -> Iterator[Decimal]:
     """The values that a literal of digits and separators may have; none for a dotted row such as a version."""
     bare = digits.translate({ord(each): None for each in " '_"})
-    points, commas = bare.count("."), bare.count(",")
-    if points and commas:
-        decimal = max(".,", key=bare.rfind)
-        thousands = "," if decimal == "." else "."
-        whole, _, part = bare.partition(decimal)
-        if decimal not in part and _grouped(whole.split(thousands)):
-            yield Decimal(bare.replace(thousands, "").replace(decimal, ".") + exponent)
-        return
-    if points + commas == 1:
-        yield Decimal(bare.replace(",", ".") + exponent)
-    if points + commas and _grouped(_POINT.split(bare)):
-        yield Decimal(_POINT.sub("", bare) + exponent)
-    elif not points + commas:
-        yield Decimal(bare + exponent)
-
-
-def _grouped(groups: Sequence[str]) -> bool:
-    """Whether these are groups of thousands, in threes or (India) in twos with three at the end."""
-    first, *middle, last = groups
-    if not 1 <= len(first) <= 3 or len(last) != 3 or (first.startswith("0") and len(groups) > 1):
-        return False
-    return all(len(each) == 3 for each in middle) or (len(first) <= 2 and all(len(each) == 2 for each in middle))
+    mark = max(".,", key=bare.rfind)
+    whole, marked, part = bare.rpartition(mark)
+    thousands = "," if mark == "." else "."
+    if not marked:
+        yield from (Decimal(bare + exponent),) if bare else ()
+    elif mark not in whole and (thousands not in whole or _THOUSANDS.fullmatch(whole)):
+        yield Decimal(f"{whole.replace(thousands, '')}.{part}{exponent}")
+    if marked and thousands not in whole and _THOUSANDS.fullmatch(bare):
+        yield Decimal(bare.replace(mark, "") + exponent)
 
 
 class Shown:
     """Numbers that were shown, to be asked whether one that is said is among them. Built once, asked often."""
 
     def __init__(self, numbers: Iterable[Number]) -> None:
-        plain: set[Decimal] = set()
-        sized: set[Decimal] = set()
-        self._sizes: set[Decimal] = set()
+        plain, sized, sizes = set[Decimal](), set[Decimal](), set[Decimal]()
         for number in numbers:
             (sized if number.units else plain).update(number.values)
-            self._sizes.update(value * unit for value, unit in product(number.values, number.units))
-        self._plain = plain
-        self._values = plain | sized
-        self._rounded: dict[tuple[int, int, Decimal], frozenset[Decimal]] = {}
-
-    def equals(self, said: Number) -> bool:
-        """Whether it is one of these values, perhaps rounded to its decimals, and never to its zeros."""
-        return any(
-            value in self._at(self._values, _exponent(value), unit)
-            for value, unit in product(said.values, (_ONE, *said.units))
-        )
-
-    def meant(self, said: Number) -> tuple[Decimal, ...]:
-        """What it says, and what was shown and is said by it rounded, in its unit."""
-        shown = product(self._plain | self._sizes if said.units else self._values, said.units or (_ONE,))
-        near = (
-            (value, one / unit) for (one, unit), value in product(shown, said.values) if abs(one / unit - value) < 1
-        )
-        exact = (one for value, one in near if value in _rounded(one, _exponent(value)))
-        return tuple(dict.fromkeys((*said.values, *exact)))
+            sizes.update(value * unit for value, unit in product(number.values, number.units))
+        self._plain, self._sizes, self._all = sorted(plain), sorted(sizes), sorted(plain | sized | sizes)
 
     def has(self, said: Number) -> bool:
         """Whether it was shown, after formatting, rounding, percent, scale and units of size."""
+        spans = said.spans((_ONE, *said.units), zeros=True)
         if said.units:
-            plain = self._equal(self._plain, said.values, (_ONE, *said.units))
-            return plain or self._equal(self._sizes, said.values, said.units)
-        return (
-            self._equal(self._values, said.values)
-            or self._equal(self._plain, said.unscaled)
-            or self._equal(self._sizes, said.values)
-            or any(self._scaled(value) for value in said.values)
-        )
+            return _any_of(self._plain, spans) or _any_of(self._sizes, said.spans(said.units, zeros=True))
+        down = ((value / scale, value / scale) for value, scale in product(said.values, _SCALES) if value >= scale)
+        return _any_of(self._all, chain(spans, said.spans(_SCALES, least=_PRECISE), down))
 
-    def _equal(self, shown: set[Decimal], said: Iterable[Decimal], units: tuple[Decimal, ...] = (_ONE,)) -> bool:
-        """Equal, or what was shown rounded to the places that are said (1200 for 1234: to its zeros)."""
-        return any(
-            value * unit in shown
-            or (bool(value) and any(value in self._at(shown, place, unit) for place in _places(value)))
-            for value, unit in product(said, units)
-        )
-
-    def _scaled(self, said: Decimal) -> bool:
-        """Whether it is shown in thousands, myriads, millions …; rounded only where enough digits are said."""
-        enough = _exponent(said) < 0 or abs(said) >= _PRECISE
-        return bool(said) and any(
-            said * scale in self._values
-            or (said >= scale and said / scale in self._values)
-            or (enough and said in self._at(self._values, _exponent(said), scale))
-            for scale in _SCALES
-        )
-
-    def _at(self, shown: set[Decimal], place: int, scale: Decimal = _ONE) -> frozenset[Decimal]:
-        """What was shown, in this scale, rounded to a place."""
-        key = (id(shown), place, scale)
-        if key not in self._rounded:
-            self._rounded[key] = frozenset(one for value in shown for one in _rounded(value / scale, place))
-        return self._rounded[key]
+    def meant(self, said: Number) -> tuple[Decimal, ...]:
+        """What it says, in bytes where it is a size, and what was shown and is said by it rounded."""
+        return tuple(dict.fromkeys((*said.amounts, *_between(self._all, said.spans(said.units or (_ONE,))))))
 
 
-def _places(said: Decimal) -> tuple[int, ...]:
-    """The places that a number may have been rounded to: its decimals, or its zeros at the end."""
-    short = said.normalize()
-    zeros = _exponent(short) > 0
-    return (_exponent(said), _exponent(short)) if zeros else (_exponent(said),)
+def _between(shown: Sequence[Decimal], spans: Iterable[Span]) -> Iterator[Decimal]:
+    """Those of a sorted row that lie in one of these spans."""
+    for low, high in spans:
+        yield from shown[bisect_left(shown, low) : bisect_right(shown, high)]
 
 
-def _rounded(value: Decimal, place: int) -> tuple[Decimal, ...]:
-    """To a place in both customs: a half goes up, or to the even neighbour."""
-    unit = Decimal(1).scaleb(place)
-    try:
-        return value.quantize(unit, ROUND_HALF_UP), value.quantize(unit)
-    except InvalidOperation:
-        return ()
+def _any_of(shown: Sequence[Decimal], spans: Iterable[Span]) -> bool:
+    return next(_between(shown, spans), None) is not None
 
 
 def _exponent(value: Decimal) -> int:

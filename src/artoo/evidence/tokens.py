@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from artoo.evidence.numerals import Number, numbers_in, parted, plain_digits
+from artoo.evidence.numerals import TIME, Number, numbers_in, parted, plain_digits, times_in
 
 Kind = Literal["number", "path", "url", "id", "quote"]
 
@@ -51,18 +51,21 @@ class Token:
 def tokens_of(text: str) -> tuple[Token, ...]:
     """The tokens that an answer states, in order; code that it shows and marks of its lists are left out."""
     text = text[:LONGEST]
-    left = _blanked(_CODE_BLOCK, text)
+    left = blanked(_CODE_BLOCK, text)
     found = list(_quotations(left))
-    left = _blanked(_LIST_MARK, _blanked(_CODE_SPAN, left, keep=_is_number))
+    left = blanked(_LIST_MARK, blanked(_CODE_SPAN, left, keep=_is_number))
     kinds: tuple[tuple[Kind, re.Pattern[str]], ...] = (("url", _URL), ("id", _MAIL), ("path", _PATH))
     for kind, pattern in kinds:
         found += (Token(kind, match.group().rstrip(_TRAILING), match.start()) for match in pattern.finditer(left))
-        left = _blanked(pattern, left)
+        left = blanked(pattern, left)
+    plain = plain_digits(left)
+    times = [Token("number", text[each.start : each.end], each.start, each) for each in times_in(plain)]
+    found, left = found + times, blanked(TIME, left, read_as=plain) if times else left
     apart = parted(left)
     found += (
         Token("id", match.group(), match.start()) for match in _IDENTIFIER.finditer(apart) if _is_id(match.group())
     )
-    left = _blanked(_IDENTIFIER, left, read_as=apart)
+    left = blanked(_IDENTIFIER, left, read_as=apart)
     found += (
         Token("number", text[number.start : number.end].strip(), number.start, number)
         for number in numbers_in(left)
@@ -114,7 +117,7 @@ def _is_number(span: str) -> bool:
     return len(list(numbers_in(span))) == 1 and len(_WORD.findall(span)) <= 2
 
 
-def _blanked(
+def blanked(
     pattern: re.Pattern[str], text: str, keep: Callable[[str], bool] | None = None, read_as: str | None = None
 ) -> str:
     """The text, as long as before, with every match blank. `keep` says which stay; `read_as` is what is matched."""

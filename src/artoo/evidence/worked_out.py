@@ -1,139 +1,156 @@
-"""Figures that are worked out from what stands beside them: on their line, in their column, or anywhere, of few."""
+"""Figures that are worked out: from two numbers near them, from a run of numbers, from a column that was put out.
+
+numbers and times of an answer, each with its line and column ──► those that follow from what is stated or shown
+                                                                  and, once more, those that follow from these
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import accumulate, islice, pairwise, permutations, product
+from itertools import accumulate, chain, combinations, islice, product
 
-from artoo.evidence.numerals import Number, Shown, numbers_in, plain_digits
+from artoo.evidence.numerals import PERCENT, TIME, Number, numbers_in, plain_digits, times_in
+from artoo.evidence.tokens import blanked
 
-_TIME = re.compile(r"(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?![\d:])")
 _DATE = re.compile(r"(?<!\d)\d{4}-\d\d(?:-\d\d)?(?!\d)")
-_FEW = 8
-"""Numbers that are beside a figure: from more of them nearly every figure follows."""
+_NEAR = 8
+"""Numbers that are near a figure: from more of them nearly every figure follows."""
+_FEW = 2
+"""Numbers that were put out in all, so few that each is near every figure."""
 MOST = 300
 """Numbers of an answer that are looked at."""
+_STEPS = 2
+_PRECISE = 100
+"""A whole number from here on may be a rounded one: nearly every ratio or mean is near a smaller one."""
 _MINUTE, _HOUR, _DAY = Decimal(60), Decimal(3_600), Decimal(86_400)
-_UNITS = (_MINUTE, _HOUR, Decimal(24))
-"""Of time, by which durations are said in others."""
+_CLOCK = (_DAY,)
+"""Instead of a unit: a time of day or a duration, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A number, its place among all, its line, its column (the bars of a table before it, and numbers since), and
-    whether it is a quantity: no part of a date or a time.
-    """
+    """A number or a time, its unit, what it amounts to, its line and column: bars before it, and numbers since."""
 
     number: Number
-    place: int
+    unit: tuple[Decimal, ...]
+    amounts: tuple[Decimal, ...]
     line: int
     column: tuple[int, int]
-    is_quantity: bool
 
 
 def worked_out(
-    wanted: Collection[str],
-    answer: str,
-    stated: Mapping[str, tuple[Decimal, ...]],
-    outputs: Sequence[str],
-    texts: Sequence[str],
+    wanted: Collection[str], answer: str, stated: Mapping[str, tuple[Decimal, ...]], outputs: Sequence[str]
 ) -> set[str]:
-    """Those of the wanted numbers that follow from stated ones beside them, or from one of these and one of the few
-    that were put out.
+    """Those of the wanted numbers that follow from stated ones (with their amounts) or from what was put out."""
+    cells = list(islice(_cells(answer), MOST))
+    shown = [[*_cells(output, apart=True)] for output in outputs]
+    few = [*chain(*shown)] if sum(map(len, shown)) <= _FEW else []
+    totals = [total for each in shown for total in _totals(each)]
+    times = {
+        cell.number.text: cell.amounts for cell in cells if cell.unit == _CLOCK and cell.number.text not in wanted
+    }
+    known = times | dict(stated)
+    for _ in range(_STEPS):
+        told = [replace(cell, amounts=known[cell.number.text]) for cell in cells if cell.number.text in known]
+        left = [cell for cell in cells if cell.number.text in wanted and cell.number.text not in known]
+        known |= {
+            cell.number.text: cell.amounts
+            for cell in left
+            if _covers(cell, chain(totals, _from_cells(cell, told, few)))
+        }
+    return known.keys() & set(wanted)
+
+
+def _covers(cell: _Cell, amounts: Iterable[Decimal]) -> bool:
+    """Whether one of these is what it says."""
+    said = cell.number
+    spans = [*said.spans((Decimal(1), *said.units), least=0 if said.units else _PRECISE)]
+    return any(low <= amount <= high for amount in amounts for low, high in spans)
+
+
+def _from_cells(cell: _Cell, told: Sequence[_Cell], few: Sequence[_Cell]) -> Iterator[Decimal]:
+    """What follows from two of those near it (its own line first), from one of these and the largest of that one's
+    line or column, from one in another unit of time, and from its line or its column summed up.
     """
-    lines = plain_digits(answer).splitlines()
-    cells = list(islice(_cells(lines), MOST))
-    told = [
-        replace(cell, number=replace(cell.number, values=stated[cell.number.text]))
-        for cell in cells
-        if cell.is_quantity and cell.number.text in stated
-    ]
-    shown = _few(number for text in outputs for number in numbers_in(text))
-    known = {seconds for text in texts for _, seconds in _times(plain_digits(text))}
-    asked = (cell for cell in cells if cell.number.text in wanted)
-    follow = (
-        (cell.number, (*_from_numbers(cell, told, shown), *_from_times(cell.number.start, lines[cell.line], known)))
-        for cell in asked
-    )
-    return {said.text for said, values in follow if Shown([Number(0, 0, "", values)]).equals(said)}
+    place = cell.number.start
+    near = sorted(told, key=lambda each: (each.line != cell.line, abs(each.number.start - place)))[:_NEAR]
+    far = [(one, max(run, key=lambda each: each.amounts)) for one in near for run in _runs(one, told) if run]
+    percent = cell.unit == PERCENT
+    for one, other in (*combinations(near, 2), *product(near, () if percent else few), *far):
+        yield from _of_two(one, other, percent=percent)
+        yield from _of_two(other, one, percent=percent)
+    for amount in (amount for each in (*near, *few) if not each.unit for amount in each.amounts):
+        yield from (amount * _MINUTE, amount / _MINUTE, amount * _HOUR, amount / _HOUR)
+    for run in _runs(cell, told):
+        yield from _sums([each for each in run if each.number.start < place][::-1])
+        yield from _sums([each for each in run if each.number.start > place])
 
 
-def _from_numbers(cell: _Cell, told: Sequence[_Cell], shown: Sequence[Decimal]) -> Iterator[Decimal]:
-    """What follows from two numbers of its line (or of all, where they are few), from one of these and one of that
-    one's column, from its line or its column summed up, and from one in other units of time.
+def _runs(cell: _Cell, told: Sequence[_Cell]) -> tuple[list[_Cell], list[_Cell]]:
+    """Its line and its column, without itself."""
+    line = [each for each in told if each.line == cell.line and each.number.start != cell.number.start]
+    return line, [each for each in told if each.column == cell.column and each.line != cell.line]
+
+
+def _sums(run: Sequence[_Cell]) -> Iterator[Decimal]:
+    """Sums and means of its first two, three … of one unit."""
+    run = [each for each in run if each.unit == run[0].unit]
+    for reading in (0, -1):
+        for count, total in enumerate(accumulate(each.amounts[reading] for each in run), 1):
+            yield from (total, total / count) if count > 1 else ()
+
+
+def _totals(shown: Iterable[_Cell]) -> Iterator[Decimal]:
+    """The sum and the mean of every column of an output."""
+    columns = defaultdict[tuple[object, ...], list[_Cell]](list)
+    for cell in shown:
+        columns[cell.column, cell.unit].append(cell)
+    for run in columns.values():
+        yield from [*_sums(run)][-2:]
+
+
+def _of_two(a: _Cell, b: _Cell, *, percent: bool) -> Iterator[Decimal]:
+    """What follows from two in this order, as a share or a change in per cent, or as a number. Sums and differences
+    need one unit; a percentage is a factor, a surcharge or a discount.
     """
-    line = [each for each in told if each.line == cell.line]
-    near = sorted(line or told, key=lambda each: abs(each.place - cell.place))[:_FEW]
-    beside = _few(each.number for each in told) or _values(each.number for each in near)
-    across = (pair for each in near for pair in product(_values([each.number]), _of_column(each, told)))
-    for one, other in (pair for group in (beside, *across) for pair in permutations(group, 2)):
-        yield from (one + other, one - other, one * other, one / other, one / other - 1, one + one * other)
-    for one, other in product(beside, shown):
-        yield from (one + other, other - one) if one != other else ()
-    for one, unit in product((*beside, *shown), _UNITS):
-        yield from (one * unit, one / unit)
-    for run in (line, _others_of_column(cell, told)):
-        before = [each.number for each in run if each.place < cell.place]
-        behind = [each.number for each in run if each.place > cell.place]
-        for numbers, reading in product((before[::-1], behind), (0, -1)):
-            for count, total in enumerate(accumulate(number.values[reading] for number in numbers), 1):
-                yield from (total, total / count) if count > 1 else ()
+    like, factor = a.unit == b.unit, b.unit in ((), PERCENT)
+    if _CLOCK in (a.unit, b.unit):
+        yield from _how_long(a.amounts[0], b.amounts[0]) if like else ()
+        return
+    for one, other in product(a.amounts, b.amounts):
+        if one == other:
+            continue
+        if percent and like:
+            yield from (one / other, abs(one / other - 1))
+        if like and (not percent or b.unit == PERCENT):
+            yield from (one + other, one - other)
+        if not percent and (like or factor):
+            yield one / other
+        if not percent and factor:
+            yield one * other
+        if not percent and b.unit == PERCENT:
+            yield from (one + one * other, one - one * other)
 
 
-def _from_times(place: int, line: str, known: Collection[Decimal]) -> Iterator[Decimal]:
-    """How long it is between two times of a line, of those nearest to a place; the hour of a time there that was
-    shown on the other clock (2:30 for 14:30).
-    """
-    times = _times(line)
-    for start, seconds in times:
-        if start == place and seconds not in known and (seconds + _DAY / 2) % _DAY in known:
-            yield seconds // _HOUR
-    pairs = sorted(pairwise(times), key=lambda pair: min(abs(start - place) for start, _ in pair))
-    for (_, one), (_, other) in pairs[:2]:
-        for took in (abs(other - one), (other - one + _DAY) % _DAY):
-            minutes, seconds = divmod(took, _MINUTE)
-            yield from (took, took / _MINUTE, took / _HOUR, minutes, seconds, *divmod(minutes, _MINUTE))
+def _how_long(start: Decimal, end: Decimal) -> Iterator[Decimal]:
+    """From one time to another, perhaps over midnight: in all, and as hours, minutes and seconds."""
+    took = (end - start + _DAY) % _DAY
+    minutes, seconds = divmod(took, _MINUTE)
+    yield from (took, took / _MINUTE, took / _HOUR, minutes, seconds, *divmod(minutes, _MINUTE))
 
 
-def _cells(lines: Iterable[str]) -> Iterator[_Cell]:
-    place = 0
-    for line, text in enumerate(lines):
-        before = (-1, 0)
-        apart = {start for form in (_DATE, _TIME) for each in form.finditer(text) for start in range(*each.span())}
-        for number in numbers_in(text):
-            bars = text.count("|", 0, number.start)
-            before = (bars, before[1] + 1 if bars == before[0] else 0)
-            place += 1
-            if any(number.values):
-                yield _Cell(number, place, line, before, number.start not in apart)
-
-
-def _others_of_column(cell: _Cell, told: Sequence[_Cell]) -> list[_Cell]:
-    return [each for each in told if each.column == cell.column and each.line != cell.line]
-
-
-def _of_column(cell: _Cell, told: Sequence[_Cell]) -> list[Decimal]:
-    """The numbers next to one above and below it, and the largest of its column and of all in its unit."""
-    column, like = _others_of_column(cell, told), [each for each in told if each.number.units == cell.number.units]
-    largest = [max(among, key=lambda each: max(each.number.values)) for among in (column, like) if among]
-    next_to = sorted(column, key=lambda each: abs(each.line - cell.line))[:2]
-    values = _values(each.number for each in (*next_to, *largest))
-    return [value for value in values if value not in cell.number.values]
-
-
-def _values(numbers: Iterable[Number]) -> list[Decimal]:
-    return list(dict.fromkeys(value for number in numbers for value in number.values if value))
-
-
-def _few(numbers: Iterable[Number]) -> list[Decimal]:
-    told = {number.text: number for number in numbers if any(number.values)}
-    return _values(told.values()) if len(told) <= _FEW else []
-
-
-def _times(text: str) -> list[tuple[int, Decimal]]:
-    """The times of a text: where each stands, and its seconds."""
-    found = ((each.start(), (Decimal(part or 0) for part in each.groups())) for each in _TIME.finditer(text))
-    return [(start, hour * _HOUR + minute * _MINUTE + second) for start, (hour, minute, second) in found]
+def _cells(text: str, *, apart: bool = False) -> Iterator[_Cell]:
+    """The numbers and times of a text; parts of a date are no quantities."""
+    plain, before = plain_digits(text), Counter[tuple[int, int]]()
+    numbers = [*numbers_in(blanked(TIME, blanked(_DATE, plain)), apart=apart), *times_in(plain)]
+    for number in sorted(numbers, key=lambda each: each.start):
+        line, begins = plain.count("\n", 0, number.start), plain.rfind("\n", 0, number.start)
+        bars = plain.count("|", begins + 1, number.start)
+        before[line, bars] += 1
+        if amounts := tuple(filter(None, number.amounts)):
+            unit = _CLOCK if TIME.fullmatch(number.text) else number.units
+            yield _Cell(number, unit, amounts, line, (bars, before[line, bars]))
