@@ -243,7 +243,7 @@ def header_record(envelope: Envelope, *, reread: bool = False) -> bytes:
         "at": envelope.at,
         "id": envelope.id,
         "kind": envelope.kind,
-        "sender": envelope.sender,
+        "sender": str(envelope.sender),  # as in contracts.codec
         "task": envelope.task_id,
     }
     if envelope.subtask_id is not None:

@@ -126,7 +126,7 @@ def _spliced(envelope: Envelope, payload: bytes) -> bytes:
             "v": SCHEMA_VERSION,
             "id": envelope.id,
             "kind": envelope.kind,
-            "sender": envelope.sender,
+            "sender": str(envelope.sender),  # orjson asks an enum for its value in Python: a third of encoding
             "task_id": envelope.task_id,
             "subtask_id": envelope.subtask_id,
             "cause_id": envelope.cause_id,

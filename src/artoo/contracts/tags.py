@@ -24,7 +24,7 @@ TAG_LENGTH = 8_192
 LOCAL = "env:local"
 CELL_6 = "cell:6"
 
-_WIDE_SCRIPTS = (
+_WIDE_SCRIPTS = (  # in ascending order
     (0x3040, 0x30FF),  # kana
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -164,4 +164,4 @@ def _belongs(character: str, word: list[str]) -> bool:
 
 def _is_wide(character: str) -> bool:
     code = ord(character)
-    return any(low <= code <= high for low, high in _WIDE_SCRIPTS)
+    return code >= _WIDE_SCRIPTS[0][0] and any(low <= code <= high for low, high in _WIDE_SCRIPTS)

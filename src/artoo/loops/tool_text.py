@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 
 from artoo.contracts.plan import MustNot
 from artoo.ports.tools import ToolSpec
@@ -13,21 +14,22 @@ _SHOWN_PROHIBITIONS = 12
 _SHOWN_TARGET = 80
 
 
-def tool_segments(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) -> dict[Segment, str]:
+@lru_cache(maxsize=64)
+def tool_segments(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) -> Mapping[Segment, str]:
     """artoo's own tools, and after them the person's, which differ from project to project, and skills.
 
     `programs_apart`: not the first, for a model that writes programs for all else.
     """
     shipped = () if programs_apart else tuple(spec for spec in specs if not spec.special)
     special = tuple(spec for spec in specs if spec.special)
-    return {
+    segments = {
         Segment.TOOLS: describe_tools(shipped),
         Segment.USER_TOOLS: describe_tools(special, programs_apart=programs_apart),
         Segment.AGENT_SKILLS: "\n".join(line for spec in specs for line in spec.offers),
     }
+    return MappingProxyType(segments)
 
 
-@lru_cache(maxsize=64)
 def describe_tools(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) -> str:
     """One line a tool, by priority: name, purpose, what goes into `input` and what into the fenced block.
 

@@ -27,15 +27,18 @@ _LOWER = bytes(range(256)).lower()
 _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})|\\{1,7}u00([0-9A-Fa-f]{2})")
 _UNICODE = re.compile(rb"\\u00([0-9A-Fa-f]{2})")
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
+_LINE_END = re.compile(rb"\\[nrt]")
 _BETWEEN = rb"(?:[ \t\r\n]|\\{1,7}[nrt])*"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """`exact` forms, longest first, and `loose` ones: folded, with what finds them in a text as it is written."""
+    """`exact` forms, longest first, and `loose` ones: folded. `written` are these unfolded, in the same order: what
+    finds them in a text as it is written."""
 
     exact: tuple[bytes, ...]
-    loose: tuple[tuple[bytes, str], ...]
+    loose: tuple[bytes, ...]
+    written: tuple[str, ...]
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Known:
@@ -45,7 +48,8 @@ class Known:
         loose = {part for one in long for form in (one, one[::-1]) for part in _parts(form)}
         folded = ((_folded(one.encode("utf-8", "surrogatepass")), one) for one in loose)
         longest = sorted(folded, key=lambda pair: (len(pair[0]), pair), reverse=True)
-        return cls(tuple(sorted(exact, key=len, reverse=True)), tuple(longest))
+        forms, written = tuple(one for one, _ in longest), tuple(one for _, one in longest)
+        return cls(tuple(sorted(exact, key=len, reverse=True)), forms, written)
 
     def may_be_in(self, text: bytes) -> bool:
         """Whether any of them may stand in `text`."""
@@ -56,11 +60,11 @@ class Known:
         for number in _found(self.exact, text):
             text = text.replace(self.exact[number], mark)
         for number in self._loosely_in(text):
-            text = _finder(self.loose[number][1]).sub(mark, text)
+            text = _finder(self.written[number]).sub(mark, text)
         return text
 
     def _loosely_in(self, text: bytes) -> list[int]:
-        return _found(tuple(form for form, _ in self.loose), _folded(text)) if self.loose else []
+        return _found(self.loose, _folded(text)) if self.loose else []
 
 
 def _found(forms: tuple[bytes, ...], text: bytes) -> list[int]:
@@ -105,9 +109,7 @@ def _folded(text: bytes) -> bytes:
     else:  # the same, by what a search can jump to: line ends make backslashes common
         text = _UNICODE.sub(_one_written_out, text)
         text = _PERCENT.sub(_one_written_out, text)
-    if b"\\" in text:
-        text = text.replace(b"\\n", b"").replace(b"\\r", b"").replace(b"\\t", b"")
-    return text.translate(_LOWER, _DROPPED)
+    return _LINE_END.sub(b"", text).translate(_LOWER, _DROPPED)
 
 
 def _written_out(match: re.Match[bytes]) -> bytes:

@@ -27,7 +27,7 @@ from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
 from artoo.contracts.errors import ConfigurationError
 from artoo.disk.whole import write_new
 from artoo.ports.desk import Given
-from artoo.tasklog.layout import task_directory
+from artoo.tasklog.layout import directory_name, task_directory
 from artoo.tasklog.lock import is_running
 
 logger = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class TaskDesk:
     def __init__(self, home: Path, task_id: str) -> None:
         self._folder = _folder(home)
         self._task_id = task_id
-        self._stop = _stop_file(home, task_id)
+        self._stop = self._folder / _stop_name(task_id)
 
     def stop_wanted(self) -> bool:
         """See artoo.ports.desk."""
@@ -110,7 +110,7 @@ class TaskSlip:
         self._request = request
         self._key = secrets.token_hex(8)
         self._task_id = task_id
-        self._stem = f"{task_directory(folder, task_id).name}.{self._key}"
+        self._stem = f"{directory_name(task_id)}.{self._key}"
         self._descriptor: int | None = None
 
     def open(self) -> None:
@@ -171,7 +171,7 @@ def answer_question(home: Path, task_id: str, key: str, digest: str, said: Conse
     if _KEY.fullmatch(key) is None:
         raise NotAsked("no question has such a name")
     folder = _folder(home)
-    stem = f"{task_directory(folder, task_id).name}.{key}"
+    stem = f"{directory_name(task_id)}.{key}"
     earlier = _given(folder / f"{stem}.answer", digest)
     if earlier is not None:
         return Given(earlier.said, earlier.via, first=False)
@@ -191,7 +191,7 @@ def ask_to_stop(home: Path, task_id: str) -> bool:
         return False
     folder = _folder(home)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _stop_file(home, task_id).touch(mode=0o600)
+    (folder / _stop_name(task_id)).touch(mode=0o600)
     return True
 
 
@@ -199,8 +199,8 @@ def _folder(home: Path) -> Path:
     return home / "desk"
 
 
-def _stop_file(home: Path, task_id: str) -> Path:
-    return _folder(home) / f"{task_directory(home, task_id).name}.stop"
+def _stop_name(task_id: str) -> str:
+    return f"{directory_name(task_id)}.stop"
 
 
 def _asked(path: Path) -> _Question | None:

@@ -33,7 +33,7 @@ from artoo.tools.questions import AskNobody, AskOnStream
 from artoo.tools.registry import Registry
 from artoo.tools.resumed import Resumed
 from artoo.tools.seeing import Look
-from artoo.tools.standard import builtin_tools, gated, reaching_tools
+from artoo.tools.standard import Machine, builtin_tools, gated, reaching_tools
 from artoo.tools.tool import Tool
 from artoo.tools.under_way import Durable, nothing_to_keep
 from artoo.tools.user_tools import UserTool
@@ -61,9 +61,15 @@ SettleBy = Callable[[Callable[[], tuple[str, ...]]], Settling]
 
 @dataclass(slots=True)
 class Forks:
-    """The forks of one task's view, by subtask. Implements ports.joining.Joining."""
+    """The forks of one task's view, by subtask. Implements ports.joining.Joining.
+
+    `goes_on`: the task has begun in another process, which may have died in a trial. Trials are forks too
+    (tools.evidence_source.Forkable).
+    """
 
     view: View
+    goes_on: bool = False
+    _trials: set[str] = field(default_factory=set[str])
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _ended: bool = False
 
@@ -71,13 +77,24 @@ class Forks:
         """Where a subtask works; free until it changes something."""
         return self.view.fork(subtask_id)
 
+    def fork(self, name: str) -> View:
+        """Where a trial runs, until it is dropped."""
+        self._trials.add(name)
+        return self.view.fork(name)
+
+    async def drop(self, name: str) -> None:
+        """Forgets a trial."""
+        await self.view.drop(name)
+        self._trials.discard(name)
+
     async def join(self, subtask_ids: Sequence[str]) -> tuple[Conflict, ...]:
-        """See Joining. What a crash left of a trial goes first: nothing is joined while a fork is open."""
+        """See Joining. What is left of a trial goes first: nothing is joined while a fork is open."""
         async with self._turn:
             if self._ended:
                 await asyncio.Event().wait()  # the task is being settled, and ends: nobody waits for the answer
-            for subtask_id in subtask_ids:
-                await self.view.drop(_trial_of(subtask_id))
+            for trial in map(_trial_of, subtask_ids):
+                if self.goes_on or trial in self._trials:
+                    await self.drop(trial)
             return await self.view.join(subtask_ids)
 
     async def end(self) -> None:
@@ -134,7 +151,7 @@ def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
     `port` is the gate's place on the stream; without one nobody can be asked.
     """
     view, places = outfit.view, Places.of(outfit.view.roots, outfit.artoo_home)
-    forks = Forks(view)
+    forks = Forks(view, goes_on=outfit.past is not None)
     network = Network(unheard if port is None else lambda used: _publish(port, used))
     gate = Gate(AskNobody(), Origins(outfit.request))
     network.restore((outfit.past or Past()).used)
@@ -185,7 +202,13 @@ def _questions(outfit: Outfit, port: Port, forks: Forks, network: Network, gate:
 
 
 def _registry(outfit: Outfit, places: Places, forks: Forks, network: Network, gate: Gate) -> Registry:
-    make = partial(builtin_tools, places=places, printing=outfit.printing, command_seconds=outfit.command_seconds)
+    make = partial(
+        builtin_tools,
+        machine=Machine(),
+        places=places,
+        printing=outfit.printing,
+        command_seconds=outfit.command_seconds,
+    )
 
     def working_in(view: View) -> tuple[Tool, ...]:
         return make(view, gate, outfit.artoo_home, network)
@@ -213,11 +236,11 @@ class _Sights:
 
     def whole(self) -> Sight:
         view = self.outfit.view
-        return Sight(EvidenceInView(view, self.places, view), self._look(lambda: view.files))
+        return Sight(EvidenceInView(view, self.places, self.forks), self._look(lambda: view.files))
 
     def of(self, subtask_id: str) -> Sight:
         view, fork = self.outfit.view, self.forks.of(subtask_id)
-        looked_at = EvidenceInView(fork, self.places, view, lambda: view.files, _trial_of(subtask_id))
+        looked_at = EvidenceInView(fork, self.places, self.forks, lambda: view.files, _trial_of(subtask_id))
         return Sight(looked_at, self._look(lambda: fork.files, fork.changes))
 
     def _look(self, files: Look, changes: _Changes | None = None) -> ProjectLook:

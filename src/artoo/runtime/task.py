@@ -39,7 +39,7 @@ from artoo.runtime.answers import Answers
 from artoo.runtime.early_look import EarlyLook
 from artoo.runtime.effectors import POOL_KINDS, EffectorPool, Pair
 from artoo.runtime.sights import Eyes, WatchedEvidence, WatchedJoining, WatchedRecall, WatchedSurroundings
-from artoo.runtime.stage import Stage
+from artoo.runtime.stage import Sight, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,8 @@ class TaskRun:
         key, stage, settings = subtask.subtask_id, self._stage, self._settings
         port, asker = self._speaker(Role.EXECUTOR, Tier.TOOL, key)
         toolbox = stage.hands.tools.toolbox(key, subtask.must_not, subtask.cautions)
-        surroundings = WatchedSurroundings(stage.hands.sight(key).surroundings, stage.eyes(port, key))
+        sight = stage.hands.sight(key)
+        surroundings = WatchedSurroundings(sight.surroundings, stage.eyes(port, key))
         executor = Executor(
             port,
             asker,
@@ -286,7 +287,7 @@ class TaskRun:
         def validator() -> Coroutine[None, None, None]:
             port, asker = self._speaker(Role.AGENT_VALIDATOR, Tier.TOOL, key)
             ports.append(port)
-            return self._validator(port, asker, stage.eyes(port, key), key).run()
+            return self._validator(port, asker, stage.eyes(port, key), sight).run()
 
         def close() -> None:
             for port in ports:
@@ -294,8 +295,8 @@ class TaskRun:
 
         return Pair(executor.run(), validator, close)
 
-    def _validator(self, port: Port, asker: Asker, eyes: Eyes, subtask_id: str) -> AgentValidator:
-        sight, settings = self._stage.hands.sight(subtask_id), self._settings
+    def _validator(self, port: Port, asker: Asker, eyes: Eyes, sight: Sight) -> AgentValidator:
+        settings = self._settings
         return AgentValidator(
             port,
             asker,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from artoo.ports.printing import OnOutput
     from artoo.ports.sandbox import Roots, Sandbox
     from artoo.ports.settling import Settling
-    from artoo.ports.world import View
+    from artoo.ports.world import OpenView, View
     from artoo.runtime.answers import Answers
     from artoo.runtime.auditing import Auditing
     from artoo.runtime.hands import McpTools
@@ -77,6 +77,7 @@ class Workshop:
     _hyperparameters: dict[bool, Hyperparameters] = field(default_factory=dict[bool, "Hyperparameters"])
     _mcp: McpTools | None = None
     _sandbox: Sandbox | None = None
+    _views: OpenView | None = None
     _memories: Memories | None = None
     _upkeep: UpkeepModel | None = None
 
@@ -108,17 +109,19 @@ class Workshop:
         Where a person is asked, their other windows may answer too.
         """
         from artoo.runtime.answers import Answers
-        from artoo.runtime.asked_everywhere import AskedEverywhere
+        from artoo.runtime.asked_everywhere import HERE, AskedEverywhere
         from artoo.runtime.desk import TaskDesk
 
         policies = self._policies(options, roots.project, roots.home)
-        mode, caller, confirm = options.apply or self.config.apply, options.caller, self.confirm
-        desk = TaskDesk(self.config.home, task_id)
+        mode, caller = options.apply or self.config.apply, options.caller
+
+        def everywhere(confirm: Confirm | None, here: str) -> AskedEverywhere | None:
+            return None if confirm is None else AskedEverywhere(confirm, TaskDesk(self.config.home, task_id), here)
+
         if caller is not None:
-            asked, by = caller.confirm, caller.asked_by
-            everywhere = None if asked is None else AskedEverywhere(asked, desk, by.protocol)
-            return Answers(policies, everywhere, mode, through=by.label)
-        return Answers(policies, None if confirm is None else AskedEverywhere(confirm, desk), mode)
+            by = caller.asked_by
+            return Answers(policies, everywhere(caller.confirm, by.protocol), mode, through=by.label)
+        return Answers(policies, everywhere(self.confirm, HERE), mode)
 
     def _policies(self, options: RunOptions, project: Path, home: Path) -> Policies:
         from artoo.tools.policy import Policies
@@ -127,11 +130,12 @@ class Workshop:
 
     async def view(self, task_id: str, roots: Roots) -> View:
         """The task's view of the files, as it stands. Raises SandboxError where this machine has none."""
-        from artoo.world.opening import views_in
+        if self._views is None:
+            from artoo.world.opening import views_in
 
-        return views_in(await self.sandbox(), self.config.home, megabytes=self.config.limits.view_megabytes)(
-            task_id, roots
-        )
+            most = self.config.limits.view_megabytes
+            self._views = views_in(await self.sandbox(), self.config.home, megabytes=most)
+        return self._views(task_id, roots)
 
     async def hands(
         self,
@@ -248,7 +252,7 @@ class Workshop:
             workspace.mkdir(parents=True, exist_ok=True)
         if not project.is_dir():
             raise ConfigurationError(f"the project directory {project} does not exist")
-        home = _real_home(Path.home())
+        home = _real_home(os.path.expanduser("~"))  # noqa: PTH111  # before every task: half of Path.home
         opened = self._policies(options, project, home).opened()
         opened = replace(opened, paths=(*opened.paths, *opened_for_skills(self.config.home, home)))
         return Roots(home, workspace, project, opened=opened)
@@ -288,9 +292,9 @@ class Workshop:
 
 
 @lru_cache(maxsize=4)
-def _real_home(home: Path) -> Path:
+def _real_home(home: str) -> Path:
     """A person's home does not move while artoo runs."""
-    return _real(home)
+    return _real(Path(home))
 
 
 def _real(path: Path) -> Path:

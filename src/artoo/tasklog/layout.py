@@ -44,10 +44,14 @@ def tasks_directory(home: Path) -> Path:
     return home / TASKS
 
 
+def directory_name(task_id: str) -> str:
+    """What a task's own files go by. An id that is no plain file name is replaced by its hash."""
+    return task_id if _SAFE.fullmatch(task_id) else hashlib.sha256(task_id.encode("utf-8", "replace")).hexdigest()
+
+
 def task_directory(home: Path, task_id: str) -> Path:
-    """One task's own directory. An id that is no plain file name is replaced by its hash."""
-    name = task_id if _SAFE.fullmatch(task_id) else hashlib.sha256(task_id.encode("utf-8", "replace")).hexdigest()
-    return tasks_directory(home) / name
+    """One task's own directory."""
+    return home.joinpath(TASKS, directory_name(task_id))
 
 
 def images_directory(home: Path, task_id: str) -> Path:

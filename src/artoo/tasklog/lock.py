@@ -30,7 +30,7 @@ class TaskLock:
     """
 
     def __init__(self, home: Path, task_id: str) -> None:
-        self._directory = task_directory(home, task_id)
+        self._home = home
         self._task_id = task_id
         self._descriptor: int | None = None
 
@@ -40,7 +40,7 @@ class TaskLock:
         Where the home cannot be written there is no lock; there is no log either that could be resumed.
         """
         try:
-            self._descriptor = _opened(self._directory)
+            self._descriptor = _opened(task_directory(self._home, self._task_id))
             taken = _locked(self._descriptor)
         except OSError as error:
             logger.warning("task %s runs without a lock: %s", self._task_id, error)

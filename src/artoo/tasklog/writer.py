@@ -147,7 +147,7 @@ class TaskLog:
 
     def _may_write_here(self, batch: Sequence[Envelope | Gap]) -> bool:
         few = len(batch) <= FEW and asyncio.get_running_loop().time() >= self._slow_until
-        return few and not any(is_last(item) for item in batch)
+        return few and LAST_KIND not in [item.kind for item in batch if isinstance(item, Envelope)]
 
     def _write_here(self, batch: Sequence[Envelope | Gap]) -> None:
         loop = asyncio.get_running_loop()
@@ -169,7 +169,7 @@ class TaskLog:
             self._count(batch)
 
     def _count(self, batch: Sequence[Envelope | Gap]) -> None:
-        self._written += sum(item.count if isinstance(item, Gap) else 1 for item in batch)
+        self._written += len(batch) + sum(item.count - 1 for item in batch if isinstance(item, Gap))
         self._release()
 
     def _release(self) -> None:
@@ -232,8 +232,3 @@ class TaskLog:
 def _wake(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-def is_last(item: Envelope | Gap) -> bool:
-    """True for the message that ends a task."""
-    return isinstance(item, Envelope) and item.kind == LAST_KIND

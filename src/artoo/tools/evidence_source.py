@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 from artoo.contracts.changes import Change, path_bytes
 from artoo.contracts.errors import ArtooError, ToolError
@@ -41,17 +42,25 @@ SCRIPT_SECONDS = 60.0
 _PIECE = 1 << 20
 
 
+class Forkable(Protocol):
+    """What a trial forks and drops again: a view, or who keeps account of its forks. See View."""
+
+    def fork(self, name: str) -> View: ...
+
+    async def drop(self, name: str) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class EvidenceInView:
     """Looks at one view: a subtask's fork, or the task's own.
 
-    `before` are the files as they were before whatever the view did; `base` is the view that a trial forks, under
-    the name `trial`.
+    `before` are the files as they were before whatever the view did; `base` is what a trial forks, under the name
+    `trial_name`.
     """
 
     view: View
     places: Places
-    base: View
+    base: Forkable
     before: Look = RealFiles
     trial_name: str = "trial"
     seconds: float = CHECK_SECONDS

@@ -13,7 +13,7 @@ from artoo.ports.world import Files
 
 def is_within(path: Path, folder: Path) -> bool:
     """Whether `path` is `folder` or below it, by name alone (links are not followed)."""
-    return path == folder or folder in path.parents
+    return path.is_relative_to(folder)
 
 
 def absolute(text: str, roots: Roots, base: Path | None = None) -> Path:

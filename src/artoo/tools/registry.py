@@ -101,7 +101,7 @@ class Registry:
         open_to_it = self._specs if not blocked else tuple(one for one in self._specs if one.name not in blocked)
         doubts = Cautions(cautions, self._gate)
         own = () if self._at_work is None else self._at_work(subtask_id)
-        tools = self._tools | {tool.spec.name: tool for tool in own if tool.spec.name in self._tools}
+        tools = self._tools | {name: tool for tool in own if (name := tool.spec.name) in self._tools}
         return SubTaskToolbox(
             tools, open_to_it, must_not, self._clock, self._observe, doubts, self._durable, self._resumed
         )

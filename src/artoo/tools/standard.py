@@ -6,8 +6,8 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 
 from artoo.ports.sandbox import Roots
@@ -45,7 +45,7 @@ class Machine:
     """What of this machine decides which tools there are: the platform, and where programs are found."""
 
     platform: str = sys.platform
-    which: Callable[[str], str | None] = lambda name: _found(name, os.environ.get("PATH"))
+    which: Callable[[str], str | None] = field(default_factory=lambda: partial(_found, path=os.environ.get("PATH")))
 
 
 def reaching_tools(

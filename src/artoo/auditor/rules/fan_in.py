@@ -22,7 +22,7 @@ _PASS = re.compile(r"\"verdict\"\s*:\s*\"pass\"")
 def _due(task: TaskNotes) -> list[str]:
     """The subtasks that this round delivers: carried ones, then its own."""
     manifest = task.round.manifest if task.round is not None else None
-    return [*manifest.carried, *(each.subtask_id for each in manifest.subtasks)] if manifest is not None else []
+    return [*manifest.carried, *[each.subtask_id for each in manifest.subtasks]] if manifest is not None else []
 
 
 def _of_round(task: TaskNotes) -> list[SubTaskOutcome]:

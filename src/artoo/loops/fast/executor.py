@@ -70,7 +70,7 @@ class ExecutorLimits:
 class _Work:
     """The subtask under way. `first` is where this attempt begins in the record; `listing` and `guide` are of
     now, `named` the part of the first listing about files that are named; `said`: the last attempt's own words;
-    `circled`: one went round in circles.
+    `circled`: one went round in circles; `small`: the model is.
     """
 
     subtask: SubTask
@@ -86,6 +86,7 @@ class _Work:
     note: str = ""
     said: str = ""
     stale: bool = False
+    small: bool = False
 
     def result(
         self, status: Status, output: str, *, put_out_by: int | None = None, told: ExecutorStep | None = None
@@ -103,15 +104,16 @@ class _Work:
             verbatim=put_out_by is not None,
             tool_calls=tuple(self.record.calls),
             attempt_from=self.first,
+            small_model=self.small,
         )
 
-    def goes_round(self, call: ToolCall, *, small: bool) -> bool:
+    def goes_round(self, call: ToolCall) -> bool:
         """Whether going on is waste: a second act was not allowed, or a call is made again; what went well may be
         asked for more often, and what a small model asks for, until it has done so once for nothing."""
         withheld = [one for one in self.record.calls if one.withheld_by is not None]
         if call.withheld_by is not None and len(withheld) + self.repeats > 1:
             return True
-        hopeful = call.status is CallStatus.OK or (small and call.status is not CallStatus.REFUSED)
+        hopeful = call.status is CallStatus.OK or (self.small and call.status is not CallStatus.REFUSED)
         return self.repeats > (_MOST_REPEATS if hopeful and not self.circled else 0)
 
     def gone_round(self, call: ToolCall) -> ExecutionResult:
@@ -164,8 +166,9 @@ class Executor:
                     self._seconds = max(0.0, min(self._seconds, (subtask.deadline - envelope.at).total_seconds()))
                     self._seconds_left = self._seconds
                 sight = (subtask.surroundings, subtask.named_files, subtask.guide)
-                today = "" if self.asker.known.small else f"Today: {envelope.at.date().isoformat()}"
-                self._work = _Work(subtask, *sight, record, stale=subtask.sequence > 1, today=today)
+                small = self.asker.known.small
+                today = "" if small else f"Today: {envelope.at.date().isoformat()}"
+                self._work = _Work(subtask, *sight, record, stale=subtask.sequence > 1, today=today, small=small)
             case CorrectionSignal() as correction if self._work is not None:
                 self._work.attempt = correction.attempt + 1
                 self._work.first = len(self._work.record.calls)
@@ -174,7 +177,7 @@ class Executor:
             case _:
                 return
         result = await self._bounded(self._work, envelope)
-        self.port.publish(result.model_copy(update={"small_model": self.asker.known.small}), cause=envelope)
+        self.port.publish(result, cause=envelope)
 
     async def _bounded(self, work: _Work, cause: Envelope) -> ExecutionResult:
         try:
@@ -212,7 +215,7 @@ class Executor:
             answer = work.record.answer_of(call) if step.is_final else ""
             if answer:
                 return work.result("completed", answer, put_out_by=number)
-            if work.goes_round(call, small=self.asker.known.small):
+            if work.goes_round(call):
                 return work.gone_round(call)
             if step.is_final and call.withheld_by is not None:
                 return work.result("uncertain", call.reason or "")  # a no is not worked around

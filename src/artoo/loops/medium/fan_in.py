@@ -27,7 +27,7 @@ class FanIn:
 
     def add(self, outcome: SubTaskOutcome) -> bool:
         """Takes an outcome of this round; False when it belongs to no subtask of it."""
-        if all(entry.subtask_id != outcome.subtask_id for entry in self.manifest.subtasks):
+        if outcome.subtask_id not in [entry.subtask_id for entry in self.manifest.subtasks]:
             return False
         self.outcomes[outcome.subtask_id] = outcome
         return True

@@ -20,8 +20,9 @@ _NAME = "write_file"
 
 
 @lru_cache(maxsize=8)
-def _spec(workspace: str) -> ToolSpec:
-    """`workspace`: as a person would write its path."""
+def _spec(roots: Roots) -> ToolSpec:
+    """It names the workspace, as a person would write its path."""
+    workspace = in_home(roots.workspace, roots)
     return ToolSpec(
         name=_NAME,
         description="create a text file, or replace it whole; directories are made",
@@ -47,7 +48,7 @@ class WriteFile(Announcing):
 
     @property
     def spec(self) -> ToolSpec:
-        return _spec(in_home(self.roots.workspace, self.roots))
+        return _spec(self.roots)
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
         return (_NAME,)
