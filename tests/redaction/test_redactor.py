@@ -89,6 +89,12 @@ def test_known_values_are_replaced_wherever_they_are() -> None:
     assert json.loads(redactor.line(in_json('my "own" value')))["text"] == MARK
 
 
+def test_a_known_value_is_found_across_an_escaped_line_end_before_any_letter() -> None:
+    """JSON inside JSON doubles the backslash of a line end: the letter behind `n` belongs to the value."""
+    line = rb'{"text": "{\"key\": \"abcdef\\nrghijklmnop\"}"}'
+    assert b"ghij" not in Redactor(["abcdefrghijklmnop"]).line(line)
+
+
 def test_several_secrets_in_one_line() -> None:
     """Overlapping shapes are replaced once."""
     text = "password=ghp_abcdefghijklmnopqrstuvwxyz0123456789 and token=abc"

@@ -145,6 +145,15 @@ async def test_long_strings_lie_beside_the_log(tmp_path: Path) -> None:
     assert blob.read_text("utf-8") == long
 
 
+@pytest.mark.parametrize("long", ['"' * 1_001, "\\" * 1_001, 'a\\"' * 400, "\n" * 1_001])
+async def test_a_long_string_is_found_whatever_is_in_it(tmp_path: Path, long: str) -> None:
+    """Quotes and backslashes, which JSON escapes, hide no string that is too long; short ones stay."""
+    short = [message(call("x" * 900), 2), message(call('"' * 1_000), 3)]
+    await write(tmp_path, [message(call(long), 1), *short], limits=LogLimits(inline=1_000))
+    assert read(tmp_path)[1:] == short and answers(read(tmp_path))[0] == long
+    assert len(list((task_directory(tmp_path, TASK) / "blobs").iterdir())) == 1
+
+
 async def test_a_missing_or_damaged_blob_is_named(tmp_path: Path) -> None:
     """The rest of the message is still read; in place of the string stands what happened to it."""
     await write(tmp_path, [message(call("x" * 2_000))], limits=LogLimits(inline=1_000))
