@@ -22,6 +22,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -95,6 +96,7 @@ def lineage(layer: str) -> tuple[str, ...]:
     return (*names, TRUNK)
 
 
+@lru_cache(maxsize=1_024)
 def fork_name(parent: str, name: str) -> str:
     """The layer of a fork of the layer `parent`."""
     quoted = quote(name, safe="")
