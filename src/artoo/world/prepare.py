@@ -104,7 +104,7 @@ class _Way(NamedTuple):
 class Preparation:
     """Builds the steps of one act. Nothing that the user can see changes, landing directories aside.
 
-    The layers stay as they are, so that a failed act can be tried again from them.
+    The layers stay as they are until the act is carried out.
     """
 
     def __init__(self, record: Record, effects: Sequence[Effect]) -> None:

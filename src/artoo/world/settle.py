@@ -2,7 +2,8 @@
 
     applying.json ─► the journalled act (`transaction`) ─► told ─► the view goes, or what was applied leaves it
 
-The layers are not used up by the act: until it is done the view is as it was, and a failed act can be tried again.
+The layers lend the act their files: one that is taken back, because it failed or a crash cut it, gives them back,
+and can be tried again.
 Whoever calls holds the view (`ViewPlace.locked`).
 """
 

@@ -31,9 +31,9 @@ def apply_effects(
     """Makes the effects, all or none; `note` is in the journal before the first of them. Blocking.
 
     `name` is the record's (`new_name`); `first` are files and directories that must be durable before it is. The
-    contents stay in their layers too. Conflicts are reported and nothing is changed. Raises SandboxError when the
-    system refuses (disk full, no permission): everything is then as before, or, if even that failed, will be after
-    the next start.
+    contents leave their layers, and are there again if the act is taken back. Conflicts are reported and nothing is
+    changed. Raises SandboxError when the system refuses (disk full, no permission): everything is then as before,
+    or, if even that failed, will be after the next start.
     """
     if not effects:
         return ApplyReport(applied=True)
