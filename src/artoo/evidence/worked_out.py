@@ -1,7 +1,7 @@
 """Figures that are worked out: from two numbers near them, from a run of numbers, from a column that was put out.
 
-numbers and times of an answer, each with its line and column ──► those that follow from what is stated or shown
-                                                                  and, once more, those that follow from these
+numbers and times of an answer, each with its line and column ──► those that follow from what is stated or shown,
+                                                                  from these, and so on until nothing more does
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ _FEW = 2
 """Numbers that were put out in all, so few that each is near every figure."""
 MOST = 300
 """Numbers of an answer that are looked at."""
-_STEPS = 2
 _PRECISE = 100
 """A whole number from here on may be a rounded one: nearly every ratio or mean is near a smaller one."""
 _MINUTE, _HOUR, _DAY = Decimal(60), Decimal(3_600), Decimal(86_400)
@@ -54,15 +53,17 @@ def worked_out(
         cell.number.text: cell.amounts for cell in cells if cell.unit == _CLOCK and cell.number.text not in wanted
     }
     known = times | dict(stated)
-    for _ in range(_STEPS):
+    while True:
         told = [replace(cell, amounts=known[cell.number.text]) for cell in cells if cell.number.text in known]
         left = [cell for cell in cells if cell.number.text in wanted and cell.number.text not in known]
-        known |= {
+        found = {
             cell.number.text: cell.amounts
             for cell in left
             if _covers(cell, chain(totals, _from_cells(cell, told, few)))
         }
-    return known.keys() & set(wanted)
+        if not found:
+            return known.keys() & set(wanted)
+        known |= found
 
 
 def _covers(cell: _Cell, amounts: Iterable[Decimal]) -> bool:
