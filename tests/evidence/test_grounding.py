@@ -116,6 +116,23 @@ def missing(answer: str, *outputs: str, request: str = "") -> list[str]:
             + "- all: 21.91\n- mean: 5.4775",
             "3.14 7.5 2.2 9.07 1000 12 13 14 15 16",
         ),
+        (
+            "| Region | 2023 | 2024 | Share |\n|---|---|---|---|\n| North | 48,200 | 53,900 | 60.8 % |\n"
+            "| South | 36,750 | 31,200 | 35.2 % |\n| East | 2,400 | 3,485 | 3.9 % |\n"
+            "| Total | 87,350 | 88,585 | 100 % |",
+            "region,2023,2024\nNorth,48200,53900\nSouth,36750,31200\nEast,2400,3485",
+        ),
+        (
+            "Sold 88,585 in all, 87,350 before.",
+            "region,2023,2024\nNorth,48200,53900\nSouth,36750,31200\nEast,2400,3485",
+        ),
+        (
+            "In all 2,745,139 bytes.\n- assets: 1,572,864 + 734,003 = 2,306,867 of 2,745,139 bytes = 84.0 %\n"
+            "- cache: 262,144 + 98,304 = 360,448, 13.1 %\n",
+            "1572864 video\n734003 photos\n262144 index\n98304 tmp\n53248 app\n20480 manual\n4096 readme",
+        ),
+        ("Together they take 21.280 s.", "a 14.507s\nb 5.002s\nc 1.284s\nd 0.487s"),
+        ("1. from 09:14:10 to 09:41:55: 0:27:45\n2. 0:30:00, so 0:57:45", "09:14:10 down\n09:41:55 up\n0:30:00"),
     ],
 )
 def test_what_was_seen_may_be_said(answer: str, output: str) -> None:

@@ -21,7 +21,7 @@ _LOOKED_FOR = 12
 _SAID = 160
 _KNOWN = "no call was made for it: the model's own knowledge"
 _SEEN = "no call was made for it: what the model sees in the attached image, or knows"
-_WORKED_OUT = "A figure that is worked out needs the numbers that it is worked out from beside it."
+_WORKED_OUT = "Write a figure that is worked out with what it is worked out from, as in a + b = c or a / b = p %."
 _OWN_WORDS = "What a call printed of its own input shows nothing."
 
 Around = Callable[[], Awaitable[str]]

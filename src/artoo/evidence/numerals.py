@@ -39,7 +39,7 @@ _THOUSANDS = re.compile(r"[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*|[1-9]\d?([.,])(?:\
 _PART = re.compile(r"([\d.,'_]*)([\ue001-\ue00c]?)")
 _WRITTEN = re.compile(r"[\ue001-\ue109]+")
 TIME = re.compile(
-    r"(?<![\w:.])(?:(?:(\d+)h)?(\d+)m(\d+(?:\.\d+)?)s(?!\w)|([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?![\d:]))"
+    r"(?<![\w:.])(?:(?:(\d+)h)?(\d+)m(\d+(?:\.\d+)?)s(?!\w)|([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?!:?\d))"
 )
 """As the shell's `time` prints a duration, and of day."""
 _MYRIAD = 4

@@ -26,6 +26,8 @@ MOST = 300
 _PRECISE = 100
 """A whole number from here on may be a rounded one: nearly every ratio or mean is near a smaller one."""
 _MINUTE, _HOUR, _DAY = Decimal(60), Decimal(3_600), Decimal(86_400)
+_BYTE = (Decimal(1),)
+"""Said or not: a bare number may be of bytes."""
 _CLOCK = (_DAY,)
 """Instead of a unit: a time of day or a duration, in seconds."""
 
@@ -79,7 +81,8 @@ def _from_cells(cell: _Cell, told: Sequence[_Cell], few: Sequence[_Cell]) -> Ite
     """
     place = cell.number.start
     near = sorted(told, key=lambda each: (each.line != cell.line, abs(each.number.start - place)))[:_NEAR]
-    far = [(one, max(run, key=lambda each: each.amounts)) for one in near for run in _runs(one, told) if run]
+    runs = ((one, run) for one in near for run in (*_runs(one, told), told))
+    far = [(one, largest) for one, run in runs if (largest := _largest(run, one.unit)) is not None]
     percent = cell.unit == PERCENT
     for one, other in (*combinations(near, 2), *product(near, () if percent else few), *far):
         yield from _of_two(one, other, percent=percent)
@@ -87,8 +90,12 @@ def _from_cells(cell: _Cell, told: Sequence[_Cell], few: Sequence[_Cell]) -> Ite
     for amount in (amount for each in (*near, *few) if not each.unit for amount in each.amounts):
         yield from (amount * _MINUTE, amount / _MINUTE, amount * _HOUR, amount / _HOUR)
     for run in _runs(cell, told):
-        yield from _sums([each for each in run if each.number.start < place][::-1])
-        yield from _sums([each for each in run if each.number.start > place])
+        yield from chain(*_sums([each for each in run if each.number.start < place][::-1]))
+        yield from chain(*_sums([each for each in run if each.number.start > place]))
+
+
+def _largest(run: Iterable[_Cell], unit: tuple[Decimal, ...]) -> _Cell | None:
+    return max((each for each in run if each.unit == unit), key=lambda each: max(each.amounts), default=None)
 
 
 def _runs(cell: _Cell, told: Sequence[_Cell]) -> tuple[list[_Cell], list[_Cell]]:
@@ -97,21 +104,22 @@ def _runs(cell: _Cell, told: Sequence[_Cell]) -> tuple[list[_Cell], list[_Cell]]
     return line, [each for each in told if each.column == cell.column and each.line != cell.line]
 
 
-def _sums(run: Sequence[_Cell]) -> Iterator[Decimal]:
-    """Sums and means of its first two, three … of one unit."""
+def _sums(run: Sequence[_Cell]) -> Iterator[list[Decimal]]:
+    """Sums and means of its first two, three … of one unit, in either reading."""
     run = [each for each in run if each.unit == run[0].unit]
     for reading in (0, -1):
-        for count, total in enumerate(accumulate(each.amounts[reading] for each in run), 1):
-            yield from (total, total / count) if count > 1 else ()
+        totals = enumerate(accumulate(each.amounts[reading] for each in run), 1)
+        yield [value for count, total in totals if count > 1 for value in (total, total / count)]
 
 
 def _totals(shown: Iterable[_Cell]) -> Iterator[Decimal]:
-    """The sum and the mean of every column of an output."""
+    """The sum and the mean of every column of an output, also without its first number: a heading may be one."""
     columns = defaultdict[tuple[object, ...], list[_Cell]](list)
     for cell in shown:
         columns[cell.column, cell.unit].append(cell)
     for run in columns.values():
-        yield from [*_sums(run)][-2:]
+        for sums in (*_sums(run), *_sums(run[1:])):
+            yield from sums[-2:]
 
 
 def _of_two(a: _Cell, b: _Cell, *, percent: bool) -> Iterator[Decimal]:
@@ -138,10 +146,10 @@ def _of_two(a: _Cell, b: _Cell, *, percent: bool) -> Iterator[Decimal]:
 
 
 def _how_long(start: Decimal, end: Decimal) -> Iterator[Decimal]:
-    """From one time to another, perhaps over midnight: in all, and as hours, minutes and seconds."""
+    """From one time to another, perhaps over midnight: in all, and as hours, minutes and seconds; both together."""
     took = (end - start + _DAY) % _DAY
     minutes, seconds = divmod(took, _MINUTE)
-    yield from (took, took / _MINUTE, took / _HOUR, minutes, seconds, *divmod(minutes, _MINUTE))
+    yield from (took, took / _MINUTE, took / _HOUR, minutes, seconds, *divmod(minutes, _MINUTE), start + end)
 
 
 def _cells(text: str, *, apart: bool = False) -> Iterator[_Cell]:
@@ -153,5 +161,5 @@ def _cells(text: str, *, apart: bool = False) -> Iterator[_Cell]:
         bars = plain.count("|", begins + 1, number.start)
         before[line, bars] += 1
         if amounts := tuple(filter(None, number.amounts)):
-            unit = _CLOCK if TIME.fullmatch(number.text) else number.units
+            unit = _CLOCK if TIME.fullmatch(number.text) else number.units if number.units != _BYTE else ()
             yield _Cell(number, unit, amounts, line, (bars, before[line, bars]))
