@@ -202,6 +202,22 @@ def test_a_version_of_the_last_instant_before_a_crash_is_nobodys_before_image(
     assert (world.project / "gone").exists()
 
 
+def test_a_view_that_is_gone_keeps_nothing_from_being_taken_back(
+    world: World, place: ViewPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person removes the view after a crash, and changes a path: the rest is as it was before the act."""
+    before = snapshot(world.project)
+    with monkeypatch.context() as patched:
+        interrupted(patched, 40, Crash(), CHANGING)
+        with pytest.raises(Crash):
+            apply(world, place)
+    shutil.rmtree(place.base)
+    (world.project / "over").unlink(missing_ok=True)
+    (world.project / "over").write_text(MINE)
+    assert recover(world.artoo_home).undone != ()
+    assert without(snapshot(world.project), "over") == without(before, "over")
+
+
 def test_what_goes_becomes_the_before_image_itself(world: World, place: ViewPlace) -> None:
     """Nothing is copied: the old file is kept, and the view's own takes its place."""
     old = (world.project / "over").stat().st_ino

@@ -77,7 +77,7 @@ def _covers(cell: _Cell, amounts: Iterable[Decimal]) -> bool:
 
 def _from_cells(cell: _Cell, told: Sequence[_Cell], few: Sequence[_Cell]) -> Iterator[Decimal]:
     """What follows from two of those near it (its own line first), from one of these and the largest of that one's
-    line or column, from one in another unit of time, and from its line or its column summed up.
+    line, of its column and of all, from one in another unit of time, and from its line or its column summed up.
     """
     place = cell.number.start
     near = sorted(told, key=lambda each: (each.line != cell.line, abs(each.number.start - place)))[:_NEAR]

@@ -49,7 +49,7 @@ def _each(act: Callable[[Move, Reach], None], moves: Iterable[Move]) -> None:
 
 def _give_back(move: Move, reach: Reach) -> None:
     """The view has again what it lent, before that goes from where it was put; the before-image is at its place."""
-    if move.owed is None:
+    if move.owed is None or not os.path.isdir(os.path.dirname(move.owed)):  # or somebody has removed the view
         return
     with Reach() as lender, Reach() as images:
         view = lender.beside(move.owed)
@@ -349,9 +349,10 @@ def opened_up(steps: Iterable[Step]) -> Generator[dict[tuple[str, str], int], No
 
 
 def _images(moves: Iterable[Move]) -> Generator[int]:
-    """A descriptor of each directory into which an exchange brought before-images."""
-    for holder in {move.keeps.rpartition("/")[0] for move in moves if move.keeps is not None}:
-        yield os.open(holder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    """A descriptor of each directory into which before-images were brought, or a view's files back."""
+    for holder in {path.rpartition("/")[0] for move in moves for path in (move.keeps, move.owed) if path}:
+        with suppress(FileNotFoundError):
+            yield os.open(holder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def _parents(moves: Iterable[Move]) -> Generator[int]:
