@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.evidence.grounding import own_words, seen_in, ungrounded
+from artoo.evidence.grounding import named, own_words, seen_in, ungrounded
 from artoo.evidence.tokens import tokens_of
 
 
@@ -18,7 +18,7 @@ def call(output: str, put_in: str = "look", tool: str = "shell", **more: object)
 
 def missing(answer: str, *outputs: str, request: str = "") -> list[str]:
     seen = seen_in([call(output) for output in outputs], [request])
-    return [each.token.text for each in ungrounded(answer, seen)]
+    return [each.text for each in ungrounded(answer, seen)]
 
 
 @pytest.mark.parametrize(
@@ -207,11 +207,17 @@ def test_the_request_and_a_change_ground_too() -> None:
     assert ungrounded("The price is 1399.", seen_in([written], ())) == ()
 
 
-def test_the_nearest_line_is_shown() -> None:
-    """The line of an output that shares most words with the line of the answer."""
-    seen = seen_in([call("pears 31\napples 17\n")], ())
-    (found,) = ungrounded("There are 19 apples.", seen)
-    assert str(found) == "19; nearest: apples 17"
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("19 and 20", "19; 20"),
+        ("21, 22 and 23; 24", "21; 22; 23; 24"),
+        ("31; 32; 33; 34; 35; 36", "31; 32; 33; 34; … (+2)"),
+    ],
+)
+def test_a_correction_names_the_first_and_counts_the_rest(answer: str, told: str) -> None:
+    """Whoever mends only what is named knows that this is not all."""
+    assert named(ungrounded(answer, seen_in([call("pears 7\n")], ()))) == told
 
 
 @pytest.mark.parametrize(
@@ -250,7 +256,7 @@ def test_a_number_is_itself_in_every_grouping(value: int, separator: str) -> Non
 def test_a_text_is_grounded_in_itself(text: str) -> None:
     """Nothing that was put out word for word is ever called ungrounded."""
     seen = seen_in([call(f"{text}", put_in="")], ())
-    assert [str(each) for each in ungrounded(text, seen) if each.token.kind != "quote"] == []
+    assert [each.text for each in ungrounded(text, seen) if each.kind != "quote"] == []
 
 
 def test_short_quotations_do_not_turn_the_text_between_them_into_one() -> None:
@@ -272,7 +278,7 @@ def test_rows_of_what_was_made_can_be_counted() -> None:
     around = f"+<table>\n+<tr><th>City</th><th>Degrees</th></tr>\n{page}+</table>\n+some words\n+other words\n"
     made = seen_in([call("created")], ["Tell how many rows the table has"]).wider(around, "")
     assert not ungrounded("The table has 5 rows.", made)
-    assert [each.token.text for each in ungrounded("The table has 7 rows.", made)] == ["7"]
+    assert [each.text for each in ungrounded("The table has 7 rows.", made)] == ["7"]
     assert missing("It has 5 rows.", around) == []
     plain = "one line\nand more words\nof plain text\nwithout any form\n\nlast\nline"
     assert missing("It has 4 rows.", plain) == ["4"]
@@ -282,4 +288,4 @@ def test_the_bytes_that_a_call_gave_ground_a_size_and_no_other_scale() -> None:
     """A file of 12 bytes that was read is 12 bytes large, and not 12 KB."""
     seen = seen_in([call("hello\nworld\n", "notes.txt", "read_file", total_bytes=12)], ["How large is notes.txt?"])
     assert not ungrounded("notes.txt is 12 bytes large.", seen)
-    assert [each.token.text for each in ungrounded("notes.txt is 12 KB large.", seen)] == ["12 KB"]
+    assert [each.text for each in ungrounded("notes.txt is 12 KB large.", seen)] == ["12 KB"]

@@ -10,12 +10,10 @@ from artoo.contracts.findings import Found, Reason
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.shortened import last_part, shortened
 from artoo.evidence.failure import failure_class_of, names_system_error
-from artoo.evidence.grounding import Ungrounded, own_words, seen_in, ungrounded
-from artoo.evidence.tokens import paths_in, words_of
+from artoo.evidence.grounding import named, own_words, seen_in, ungrounded
+from artoo.evidence.tokens import Token, paths_in, words_of
 from artoo.ports.evidence import EvidenceSource
 
-_NAMED = 4
-"""Tokens that a correction names."""
 _LOOKED_FOR = 12
 """Names in a text that are looked for on disk."""
 _SAID = 160
@@ -146,19 +144,16 @@ async def floating_tokens(
     if result.put_out_by is not None and not own_words(calls[result.put_out_by - 1]):
         return None
     seen = seen_in(calls, request)
-    missing: Sequence[Ungrounded] = ungrounded(result.output, seen)
+    missing: Sequence[Token] = ungrounded(result.output, seen)
     if missing:
         changed = await source.difference() if any(call.changes for call in calls) else ""
         wider = ungrounded(result.output, seen.wider(changed, await around()))
-        missing = [
-            each for each in wider if each.token.kind != "path" or not (await source.file(each.token.text)).exists
-        ]
+        missing = [each for each in wider if each.kind != "path" or not (await source.file(each.text)).exists]
     if not missing:
         return None
-    named = "; ".join(str(each) for each in missing[:_NAMED])
-    advice = [_WORKED_OUT] if any(each.token.number is not None for each in missing) else []
+    advice = [_WORKED_OUT] if any(each.number is not None for each in missing) else []
     advice += [_OWN_WORDS] if not result.small_model and any(map(own_words, calls)) else []
-    return Fact(Reason(found=Found.NOWHERE, said=named), asked_once=True, advice=" ".join(advice))
+    return Fact(Reason(found=Found.NOWHERE, said=named(missing)), asked_once=True, advice=" ".join(advice))
 
 
 async def own_knowledge(answer: str, request: Sequence[str], source: EvidenceSource) -> Fact | None:
@@ -166,13 +161,13 @@ async def own_knowledge(answer: str, request: Sequence[str], source: EvidenceSou
     states tokens where the request names one.
     """
     asked = dict.fromkeys(name for text in request for name in paths_in(text))
-    named = await _on_disk((name for name in paths_in(answer) if name not in asked), source)
-    if named is None and await _on_disk(asked, source) is not None:
+    here = await _on_disk((name for name in paths_in(answer) if name not in asked), source)
+    if here is None and await _on_disk(asked, source) is not None:
         missing = ungrounded(answer, seen_in((), request))
-        named = str(missing[0]) if missing else None
-    if named is None:
+        here = missing[0].text if missing else None
+    if here is None:
         return None
-    return Fact(Reason(found=Found.NOT_LOOKED_UP, said=named), asked_once=True)
+    return Fact(Reason(found=Found.NOT_LOOKED_UP, said=here), asked_once=True)
 
 
 async def _on_disk(names: Iterable[str], source: EvidenceSource) -> str | None:

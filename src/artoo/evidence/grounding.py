@@ -1,6 +1,6 @@
 """Grounding: every exact token of an answer stands in a call, in a change or in the request, or is named.
 
-    tokens of the answer ──► by value in what was seen? ──► the rest, each with the line that came nearest
+    tokens of the answer ──► by value in what was seen? ──► worked out from what was? ──► the rest
 
 What a call printed of its own input (`echo`, a program of nothing but constants) shows nothing of this machine and
 grounds nothing.
@@ -22,9 +22,6 @@ from artoo.evidence.numerals import Number, Shown, columns_in, numbers_in, plain
 from artoo.evidence.tokens import LONGEST, Token, folded, tokens_of, words_of
 from artoo.evidence.worked_out import MOST, worked_out
 
-_SHOWN_LINE = 140
-_SHOWN_NEAR = 8
-"""Tokens whose nearest line is sought."""
 _REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import__", "globals", "breakpoint"})
 """Python's builtins that can see more than the program itself."""
 _DIGITS = re.compile(r"\d+")
@@ -32,18 +29,8 @@ _ELLIPSIS = re.compile(r"\.{3}|\u2026|\[.*?\]")
 _FILLING = re.compile(r"-?\w[\w.]*(?:\s+\w[\w.]*)*")
 """Words or a number between the signs of a line, as far as they reach."""
 _MOST_LINES = 4_000
-
-
-@dataclass(frozen=True, slots=True)
-class Ungrounded:
-    """A token that stands nowhere, and the line of what was seen that came nearest to where it is said."""
-
-    token: Token
-    nearest: str = ""
-
-    def __str__(self) -> str:
-        near = f"; nearest: {self.nearest}" if self.nearest else ""
-        return f"{self.token.text}{near}"
+_NAMED = 4
+"""Tokens that a correction names."""
 
 
 def own_words(call: ToolCall) -> bool:
@@ -95,12 +82,6 @@ class Seen:
     def folded(self) -> str:
         """Everything as words in one line."""
         return folded("\n".join((*self.texts, self.listing)))
-
-    @cached_property
-    def lines(self) -> list[tuple[str, set[str]]]:
-        """The first lines of the outputs, each with its words."""
-        lines = (line.strip() for text in self.texts[: self.outputs] for line in text.splitlines() if line.strip())
-        return [(line, set(words_of(line))) for line in islice(lines, _MOST_LINES)]
 
     @cached_property
     def sizes(self) -> Shown:
@@ -158,7 +139,7 @@ def _like_lines(text: str) -> Iterable[int]:
     return (count for form, count in forms.items() if count > 1 and form.replace("w", "").strip())
 
 
-def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:
+def ungrounded(answer: str, seen: Seen) -> tuple[Token, ...]:
     """The tokens of the answer that stand nowhere, each once, in order; the length of its own list stands."""
     signs = (line.lstrip()[:1] for line in answer.splitlines())
     listed = sum(sign.isdecimal() or sign in ("-", "*", "+") for sign in signs)
@@ -170,11 +151,7 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Ungrounded, ...]:
         stated = {each.text: seen.numbers.meant(each) for each in numbers if _number_stands(each, seen)}
         found = worked_out(wanted, answer[:LONGEST], stated, seen.texts[: seen.outputs])
         missing = [token for token in missing if token.number is None or token.number.text not in found]
-    missing.sort(key=lambda token: token.start)
-    return tuple(
-        Ungrounded(token, _nearest(token, answer, seen) if place < _SHOWN_NEAR else "")
-        for place, token in enumerate(missing)
-    )
+    return tuple(sorted(missing, key=lambda token: token.start))
 
 
 def _stands(token: Token, seen: Seen) -> bool:
@@ -200,10 +177,7 @@ def _number_stands(number: Number, seen: Seen) -> bool:
     )
 
 
-def _nearest(token: Token, answer: str, seen: Seen) -> str:
-    """The line that shares most words with the line in which the token is said."""
-    start = answer.rfind("\n", 0, token.start) + 1
-    end = answer.find("\n", token.start)
-    said = set(words_of(answer[start : end if end >= 0 else len(answer)])) - set(words_of(token.text))
-    best = max(seen.lines, key=lambda line: len(said & line[1]), default=("", set[str]()))
-    return best[0][:_SHOWN_LINE] if said & best[1] else ""
+def named(missing: Sequence[Token]) -> str:
+    """The first of them, and how many more there are, for a correction in any language."""
+    more = len(missing) - _NAMED
+    return "; ".join((*(token.text for token in missing[:_NAMED]), *([f"… (+{more})"] if more > 0 else [])))

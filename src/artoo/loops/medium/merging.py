@@ -13,7 +13,8 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid
 from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
 from artoo.contracts.shortened import without_middle
-from artoo.evidence.grounding import seen_in, ungrounded
+from artoo.evidence.grounding import named, seen_in, ungrounded
+from artoo.evidence.tokens import Token
 from artoo.loops.asking import Asker
 from artoo.loops.medium.fan_in import of_the_whole
 from artoo.prompts.segments import Segment
@@ -24,7 +25,6 @@ _SHOWN_BYTES = 3
 """Of the window, in bytes a token: the other half is for instructions and the answer."""
 _LEAST_SHOWN = 1_000
 _TOKENS = 4_000
-_NAMED = 4
 _TRIES = 2
 
 
@@ -96,7 +96,7 @@ async def merge(
         missing = ungrounded(answer, seen)
         if answer and not floating and not missing:
             return Merged(answer, _verdicts(report, criteria, shown, small=asker.known.small))
-        objection = _objection(answer, floating, [str(each) for each in missing])
+        objection = _objection(answer, floating, missing)
     plain = "\n\n".join(outcome.output.strip() for outcome in outcomes if outcome.output.strip())
     return Merged(plain, {each.text: of_the_whole(left_open(each, unjudged)) for each in criteria})
 
@@ -119,9 +119,9 @@ def _results(outcomes: Sequence[SubTaskOutcome], room: int) -> str:
     )
 
 
-def _objection(answer: str, floating: Sequence[int], missing: Sequence[str]) -> str:
+def _objection(answer: str, floating: Sequence[int], missing: Sequence[Token]) -> str:
     if not answer:
         return "Your last answer was empty."
     if floating:
         return f"There is no result {floating[0]}."
-    return f"Your last answer says what is in no result: {'; '.join(missing[:_NAMED])}"
+    return f"Your last answer says what is in no result: {named(missing)}"
