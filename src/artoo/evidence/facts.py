@@ -161,13 +161,13 @@ async def own_knowledge(answer: str, request: Sequence[str], source: EvidenceSou
     states tokens where the request names one.
     """
     asked = dict.fromkeys(name for text in request for name in paths_in(text))
-    here = await _on_disk((name for name in paths_in(answer) if name not in asked), source)
-    if here is None and await _on_disk(asked, source) is not None:
+    said = await _on_disk((name for name in paths_in(answer) if name not in asked), source)
+    if said is None and await _on_disk(asked, source) is not None:
         missing = ungrounded(answer, seen_in((), request))
-        here = missing[0].text if missing else None
-    if here is None:
+        said = missing[0].text if missing else None
+    if said is None:
         return None
-    return Fact(Reason(found=Found.NOT_LOOKED_UP, said=here), asked_once=True)
+    return Fact(Reason(found=Found.NOT_LOOKED_UP, said=said), asked_once=True)
 
 
 async def _on_disk(names: Iterable[str], source: EvidenceSource) -> str | None:

@@ -1,6 +1,6 @@
 """Grounding: every exact token of an answer stands in a call, in a change or in the request, or is named.
 
-    tokens of the answer ──► by value in what was seen? ──► worked out from what was? ──► the rest
+    tokens of the answer ──► by value in what was seen? ──► worked out from that? ──► the rest
 
 What a call printed of its own input (`echo`, a program of nothing but constants) shows nothing of this machine and
 grounds nothing.
