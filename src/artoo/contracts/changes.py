@@ -103,6 +103,9 @@ class PathClass(StrEnum):
     OUTSIDE = "outside"
 
 
+_SENSITIVE = frozenset({PathClass.ARTOO, PathClass.SECRET, PathClass.PERSISTENCE})
+
+
 class Trait(StrEnum):
     """A fact about the content of a change that a decision may rest on. Read from both versions, never guessed."""
 
@@ -139,7 +142,7 @@ class Change(BaseModel):
     @property
     def sensitive(self) -> bool:
         """Whether the path itself is dangerous to write: secrets, start-up files, artoo's own files."""
-        return self.path_class in (PathClass.ARTOO, PathClass.SECRET, PathClass.PERSISTENCE)
+        return self.path_class in _SENSITIVE
 
     def has(self, trait: Trait) -> bool:
         return trait in self.traits

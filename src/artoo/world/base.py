@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from artoo.contracts.changes import Node, printable_path
+from artoo.contracts.changes import Node
 from artoo.contracts.errors import SandboxError
 from artoo.world.began import Meanwhile
 from artoo.world.files import parent_of
@@ -114,11 +114,10 @@ def bases_of(known: Container[str], touched: Iterable[Touched], meanwhile: Meanw
     `meanwhile`: while the command ran that touched them.
     """
     for one in touched:
-        root, relative = printable_path(os.fsencode(one.layer.root)), printable_path(one.relative)
-        path = f"{root}/{relative}" if relative else root
+        path = one.shown
         was = StateRecord.of(one.state)
         if path not in known and was is not None:
-            digest = one.digest or _digest(root, relative) if was.node is Node.FILE else None
+            digest = one.digest or _digest(*one.place) if was.node is Node.FILE else None
             changed = one.state.ctime_ns
             index = path.endswith(f"/{INDEX}")  # git writes it at every look; what it stages is compared
             overtaken = not one.state.is_directory and not index and changed in meanwhile

@@ -21,7 +21,7 @@ from artoo.world.verdict import Verdict
 
 Meaning = tuple[ChangeClass, str]
 
-_BOUNDS = frozenset({PathClass.PROJECT, PathClass.WORKSPACE})
+BOUNDS = frozenset({PathClass.PROJECT, PathClass.WORKSPACE})
 _SILENT: Meaning = (ChangeClass.SILENT, "")
 _SENSITIVE = {
     PathClass.ARTOO: "artoo's own files",
@@ -67,7 +67,7 @@ def _meaning(change: Change, moved_to: str | None, says: Verdict | None) -> Mean
         return says.change_class, says.reason
     if change.sensitive:
         return ChangeClass.PERSISTENCE, _SENSITIVE[change.path_class]
-    return _within(change, moved_to) if change.path_class in _BOUNDS else _outside(change)
+    return _within(change, moved_to) if change.path_class in BOUNDS else _outside(change)
 
 
 def _within(change: Change, moved_to: str | None) -> Meaning:

@@ -54,6 +54,12 @@ class Places:
     project: bytes
     artoo: bytes
     closed: Closed = field(compare=False)
+    _narrow: tuple[bool, bool] = field(init=False, compare=False)
+    """Whether workspace and project do not hold the home."""
+
+    def __post_init__(self) -> None:
+        narrow = (not _inside(self.home, self.workspace), not _inside(self.home, self.project))
+        object.__setattr__(self, "_narrow", narrow)
 
     @classmethod
     def of(cls, roots: Roots, artoo_home: Path) -> Places:
@@ -72,11 +78,7 @@ class Places:
             return PathClass.PERSISTENCE
         if self.closed.homes[0].covers(os.fsdecode(path)):
             return PathClass.SECRET
-        if _inside(path, self.workspace) and not _inside(self.home, self.workspace):
-            return PathClass.WORKSPACE
-        if self._in_project(path, below_home):
-            return PathClass.PROJECT
-        return PathClass.HOME if below_home is not None else PathClass.OUTSIDE
+        return self._bounds(path, below_home) or (PathClass.OUTSIDE if below_home is None else PathClass.HOME)
 
     def is_closed(self, path: bytes) -> bool:
         """Whether tools may not read what a real absolute path names (`closed`)."""
@@ -84,22 +86,23 @@ class Places:
 
     def within_bounds(self, path: bytes) -> bool:
         """Whether a path lies in project or workspace, whatever its class."""
-        in_workspace = _inside(path, self.workspace) and not _inside(self.home, self.workspace)
-        return in_workspace or self._in_project(path, _below(path, self.home))
+        return self._bounds(path, _below(path, self.home)) is not None
 
     def _persists(self, path: bytes, below_home: bytes | None) -> bool:
         if below_home is not None and _HOME_PERSISTENCE.fullmatch(below_home):
             return True
         return bool(_ANYWHERE_PERSISTENCE.fullmatch(path))
 
-    def _in_project(self, path: bytes, below_home: bytes | None) -> bool:
-        """A project that is the home itself, or holds it, gives no rights over the home's hidden directories."""
-        below = _below(path, self.project)
-        if below is None:
-            return False
-        if not _inside(self.home, self.project):
-            return True
-        return bool(below_home) and not below_home.startswith(b".") if self.home == self.project else False
+    def _bounds(self, path: bytes, below_home: bytes | None) -> PathClass | None:
+        """Workspace or project. A project that is the home itself gives no rights over the home's hidden
+        directories; one that holds the home, or such a workspace, gives none at all over what is in it."""
+        narrow_workspace, narrow_project = self._narrow
+        if narrow_workspace and _inside(path, self.workspace):
+            return PathClass.WORKSPACE
+        if narrow_project:
+            return PathClass.PROJECT if _inside(path, self.project) else None
+        ordinary = self.home == self.project and below_home and not below_home.startswith(b".")
+        return PathClass.PROJECT if ordinary else None
 
 
 def _inside(path: bytes, directory: bytes) -> bool:

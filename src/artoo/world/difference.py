@@ -26,7 +26,7 @@ from artoo.contracts.settling import ChangeClass, ClassifiedChange
 from artoo.ports.sandbox import MIB
 from artoo.world.base import Base, read_base, unchanged_since
 from artoo.world.caches import judge_caches
-from artoo.world.classes import classified
+from artoo.world.classes import BOUNDS, classified
 from artoo.world.classify import Places
 from artoo.world.describe import describe
 from artoo.world.git_configured import judge_configured
@@ -118,7 +118,7 @@ def _classes(
     return tuple(
         classified(
             change,
-            within=places.within_bounds(effect.path),
+            within=change.path_class in BOUNDS or places.within_bounds(effect.path),
             moved_to=moved.get(change.path),
             says=says.get(effect.path),
         )
@@ -132,6 +132,8 @@ def moves(changes: Sequence[Change], bases: Mapping[str, Base]) -> dict[str, str
     A directory is moved when everything in it is, and there was something in it. An empty file is moved only to one
     of the same name: anything empty would be like it.
     """
+    if not any(change.kind is ChangeKind.DELETED for change in changes):
+        return {}
     arrived: dict[str, list[str]] = {}
     for change in changes:
         if change.content_sha256 is not None and change.kind in (ChangeKind.CREATED, ChangeKind.OVERWRITTEN):

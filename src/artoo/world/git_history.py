@@ -105,7 +105,7 @@ def _by_repository(effects: Sequence[Effect], before: Files, after: Files) -> di
     known: dict[Path, bool] = {}
     found: dict[Path, list[Effect]] = defaultdict(list)
     for effect in effects:
-        directory = effect.path if _is_directory(effect) else os.path.dirname(effect.path)
+        directory = effect.path if _is_directory(effect) else effect.path.rpartition(b"/")[0] or b"/"
         if directory not in holders:
             holders[directory] = repository_of(Path(os.fsdecode(directory)), before, after, known=known)
         holder = holders[directory]

@@ -68,11 +68,15 @@ class StateRecord:
             links=state.links,
             rdev=state.rdev,
             target=printable_path(state.target) if state.target else "",
-            xattrs=tuple((name, base64.b64encode(value).decode()) for name, value in state.xattrs),
+            xattrs=_encoded(state.xattrs) if state.xattrs else (),
         )
 
     def attributes(self) -> dict[str, bytes]:
         return {name: base64.b64decode(value) for name, value in self.xattrs}
+
+
+def _encoded(xattrs: tuple[tuple[str, bytes], ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, base64.b64encode(value).decode()) for name, value in xattrs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from artoo.contracts.changes import Node
 from artoo.world.files import Reach, parent_of
@@ -15,13 +15,12 @@ from artoo.world.journal import Record, StateRecord, Step, record_bytes
 from artoo.world.nodes import NodeState, glance, open_directory, read_state
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """One path from `start` to `end`. `content` (on any file system) becomes what is at the path.
 
     `record` is the name of its act's record. `sha256` (hex) is that of the content that goes; None: not known.
     `keeps`: where what goes stays, as the before-image; None: it is let go, or was kept ahead. `owed`: the place in
-    a view that lent what goes, and gets it back.
+    a view that lent what goes, and gets it back. A tuple, because thousands are made at once.
     """
 
     root: str
@@ -75,7 +74,7 @@ def backward(step: Step, record: Record) -> Move:
 def returned(step: Step, record: Record) -> Move:
     """The step taken back in the middle of its act: the view gets again what it lent."""
     owed = record_bytes(step.source) if step.lent and step.source is not None else None
-    return replace(backward(step, record), owed=owed)
+    return backward(step, record)._replace(owed=owed)
 
 
 def now_at(root: str, relative: str) -> NodeState | None:

@@ -14,6 +14,7 @@ from artoo.world.git_index import LARGEST, SIGNATURE, staged
 
 _CHUNK = 1 << 20
 _OVERLAY_PREFIXES = ("user.overlay.", "trusted.overlay.")
+_HAS_XATTRS = hasattr(os, "listxattr")
 _NOT_OURS = ("security.selinux", "security.ima", "security.evm")
 
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -63,18 +64,29 @@ def with_attributes(directory: int, name: str, state: NodeState) -> NodeState:
     return state._replace(xattrs=xattrs) if xattrs else state
 
 
-def with_content(
-    directory: int, name: str, state: NodeState, length: int | None = None
-) -> tuple[NodeState, str, str | None]:
-    """Attributes of a regular file that `glance` saw, `digest_file`, and that of its first `length` bytes (or of
-    all if they are fewer): it is opened once. Raises OSError."""
+class Content(NamedTuple):
+    """A regular file that was read: its state with attributes, `digest_file`, and the digest of its first bytes.
+
+    `unmarked`: it has no attributes whatever, those that `NodeState` leaves out included.
+    """
+
+    state: NodeState
+    digest: str
+    start: str | None
+    unmarked: bool
+
+
+def with_content(directory: int, name: str, state: NodeState, length: int | None = None) -> Content:
+    """Reads a regular file that `glance` saw; its first bytes are `length`, or all if they are fewer. It is opened
+    once. Raises OSError."""
     descriptor = os.open(name, FILE_FLAGS, dir_fd=directory)
     try:
-        xattrs = _kept(_all_xattrs(descriptor))
+        every = _all_xattrs(descriptor)
         digest, start = _digests_of(descriptor, state.size, length)
     finally:
         os.close(descriptor)
-    return state._replace(xattrs=xattrs) if xattrs else state, digest, start
+    kept = _kept(every) if every else ()
+    return Content(state._replace(xattrs=kept) if kept else state, digest, start, every == [])
 
 
 def glance(directory: int, name: str) -> NodeState | None:
@@ -143,7 +155,7 @@ def overlay_xattr(directory: int, name: str, key: str) -> bytes | None:
 
 def _all_xattrs(place: int | str) -> list[tuple[str, bytes]]:
     """Of an open file, or of what is at a path."""
-    if not hasattr(os, "listxattr"):
+    if not _HAS_XATTRS:
         return []
     follow = isinstance(place, int)
     try:

@@ -193,7 +193,8 @@ class Preparation:
         directory, name = layers.parent(way.upper, relative)
         if not way.lends or not _can_be_lent(effect, directory):
             return None
-        strip_overlay_attributes(directory, name)
+        if not effect.unmarked:
+            strip_overlay_attributes(directory, name)
         path = f"{way.upper}/{relative}"
         self._must_last(way.upper, record_bytes(path))
         return path
@@ -211,7 +212,8 @@ class Preparation:
         self._must_last(landing, landed)
         state: NodeState | None = effect.after
         if linked(directory, name, landed):
-            strip_overlay_attributes(directory, name)
+            if not effect.unmarked:
+                strip_overlay_attributes(directory, name)
         else:
             self._copy(directory, name, effect.after, landed)
             with parent_of(printable_path(os.fsencode(landing)), str(number)) as there:

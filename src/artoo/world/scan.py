@@ -9,32 +9,33 @@ import os
 import stat
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
+from typing import NamedTuple
 
 from artoo.contracts.changes import Node, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.world.below import Below, Found, below, is_opaque, is_whiteout, opened_up
-from artoo.world.nodes import NodeState, glance, read_state, state_of, with_attributes, with_content
+from artoo.world.nodes import Content, NodeState, glance, read_state, state_of, with_attributes, with_content
 from artoo.world.stage import Layer
 
 _DEEPEST = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(NamedTuple):
     """What happens to one path: from `before` to `after` (None: nothing there).
 
-    `relative` is the path below the layer's root (empty for the root itself); `place` is both as printable paths,
-    `shown` the whole one. They are made once: every phase asks for them. `in_place`: the thing stays, only
-    its mode, owner, attributes or times change. `appended`: the old content is the start of the new. `real`: what
-    was before is the person's own, not what a frozen layer made of it. `before_digest`: of its content, if that was
-    read.
+    `relative` is the path below the layer's root (empty for the root itself), `path` the whole one; `place` is root
+    and `relative` as printable paths, `shown` the whole of it: every phase asks for them. `in_place`: the thing
+    stays, only its mode, owner, attributes or times change. `appended`: the old content is the start of the new.
+    `real`: what was before is the person's own, not what a frozen layer made of it. `before_digest`: of its
+    content, if that was read. `unmarked`: the layer's file was seen to have no attributes, not even the overlay's
+    own. A tuple, because thousands are made at once.
     """
 
     layer: Layer
     relative: bytes
+    path: bytes
+    place: tuple[str, str]
+    shown: str
     before: NodeState | None
     after: NodeState | None
     in_place: bool = False
@@ -43,37 +44,17 @@ class Effect:
     digest: str | None = None
     real: bool = True
     before_digest: str | None = None
-    path: bytes = field(init=False)
-    place: tuple[str, str] = field(init=False)
-    shown: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        raw, root = _named(self.layer.root)
-        relative = printable_path(self.relative)
-        object.__setattr__(self, "path", raw + b"/" + self.relative if self.relative else raw)
-        object.__setattr__(self, "place", (root, relative))
-        object.__setattr__(self, "shown", f"{root}/{relative}" if relative else root)
+    unmarked: bool = False
 
 
-def _shown(root: Path, relative: bytes) -> str:
-    return f"{_named(root)[1]}/{printable_path(relative)}"
-
-
-@lru_cache(maxsize=64)
-def _named(root: Path) -> tuple[bytes, str]:
-    raw = os.fsencode(root)
-    return raw, printable_path(raw)
-
-
-@dataclass(frozen=True, slots=True)
-class Touched:
+class Touched(NamedTuple):
     """A thing of the person's that a layer holds a version of, or hides, whether or not it changes it.
 
-    `digest`: of its content, if that had to be read.
+    `place` and `shown` are those of an `Effect`. `digest`: of its content, if that had to be read.
     """
 
-    layer: Layer
-    relative: bytes
+    place: tuple[str, str]
+    shown: str
     state: NodeState
     digest: str | None = None
 
@@ -88,18 +69,22 @@ def scan(layers: tuple[Layer, ...], limit: int, known: Known | None = None) -> l
 
     What is `known` of a person's files is not read again.
     """
-    return scan_touched(layers, limit, known)[0]
+    return _scanned(layers, limit, None, known)
 
 
-def scan_touched(
-    layers: tuple[Layer, ...], limit: int, known: Known | None = None
-) -> tuple[list[Effect], list[Touched]]:
+def scan_touched(layers: tuple[Layer, ...], limit: int) -> tuple[list[Effect], list[Touched]]:
     """As `scan`; with all that the layers touch of the real files."""
-    found: list[Effect] = []
     touched: list[Touched] = []
+    return _scanned(layers, limit, touched, None), touched
+
+
+def _scanned(
+    layers: tuple[Layer, ...], limit: int, touched: list[Touched] | None, known: Known | None
+) -> list[Effect]:
+    found: list[Effect] = []
     for layer in layers:
         found += _Scanner(layer, limit - len(found), touched, known).effects()
-    return sorted(found, key=lambda effect: effect.path), touched
+    return sorted(found, key=lambda effect: effect.path)
 
 
 @contextmanager
@@ -117,9 +102,11 @@ def readable_layers(effects: Sequence[Effect]) -> Generator[None]:
 class _Scanner:
     """One walk over one layer."""
 
-    def __init__(self, layer: Layer, limit: int, touched: list[Touched], known: Known | None) -> None:
+    def __init__(self, layer: Layer, limit: int, touched: list[Touched] | None, known: Known | None) -> None:
         self._known = known
         self._layer = layer
+        self._root = os.fsencode(layer.root)
+        self._root_shown = printable_path(self._root)
         self._limit = limit
         self._touched = touched
         self._found: list[Effect] = []
@@ -198,9 +185,9 @@ class _Scanner:
         """`after` was glanced at: attributes are read where the content is."""
         before, old = self._compared_with(None if lower is None else lower.glimpse(name), name, relative, after)
         start = None if old is None or before is None else before.state.size
-        digest, started = None, None
+        digest, started, unmarked = None, None, False
         if after.node is Node.FILE:
-            after, digest, started = self._content(upper, name, relative, after, start)
+            after, digest, started, unmarked = self._content(upper, name, relative, after, start)
         else:
             after = with_attributes(upper, name, after)
         self._touch(relative, before, old)
@@ -210,7 +197,10 @@ class _Scanner:
         if before is not None and before.state.is_directory and lower is not None:
             self._children_gone(lower, name, relative)
         grown = old is not None and old == started
-        self._add(self._effect(relative, before, after, appended=grown, digest=digest, before_digest=old))
+        effect = self._effect(
+            relative, before, after, appended=grown, digest=digest, before_digest=old, unmarked=unmarked
+        )
+        self._add(effect)
 
     def _compared_with(
         self, before: Found | None, name: str, relative: bytes, after: NodeState
@@ -225,12 +215,12 @@ class _Scanner:
         if was.node is after.node is Node.FILE and after.size >= was.size:
             known = None
             if self._known is not None and before.real:
-                known = self._known(_shown(self._layer.root, relative), was)
+                known = self._known(self._shown(relative), was)
             if known is not None:
                 return Found(before.directory, known[0], real=True), known[1]
             with suppress(OSError):
-                was, digest, _ = with_content(before.directory, name, was)
-                return Found(before.directory, was, before.real), digest
+                read = with_content(before.directory, name, was)
+                return Found(before.directory, read.state, before.real), read.digest
         return Found(before.directory, with_attributes(before.directory, name, was), before.real), None
 
     def _metadata(self, relative: bytes, before: Found, after: NodeState, digest: str | None = None) -> None:
@@ -255,8 +245,9 @@ class _Scanner:
                 self._gone(inside, child, _join(relative, child))
 
     def _touch(self, relative: bytes, before: Found | None, digest: str | None = None) -> None:
-        if before is not None and before.real:
-            self._touched.append(Touched(self._layer, relative, before.state, digest))
+        if self._touched is not None and before is not None and before.real:
+            place = self._root_shown, printable_path(relative)
+            self._touched.append(Touched(place, self._shown(relative), before.state, digest))
 
     def _effect(
         self,
@@ -269,19 +260,27 @@ class _Scanner:
         appended: bool = False,
         digest: str | None = None,
         before_digest: str | None = None,
+        unmarked: bool = False,
     ) -> Effect:
         return Effect(
             self._layer,
             relative,
+            self._root + b"/" + relative if relative else self._root,
+            (self._root_shown, printable_path(relative)),
+            self._shown(relative),
             None if before is None else before.state,
             after,
-            in_place=in_place,
-            replaced_directory=replaced_directory,
-            appended=appended,
-            digest=digest,
-            before_digest=before_digest,
-            real=before is not None and before.real,
+            in_place,
+            replaced_directory,
+            appended,
+            digest,
+            before is not None and before.real,
+            before_digest,
+            unmarked,
         )
+
+    def _shown(self, relative: bytes) -> str:
+        return f"{self._root_shown}/{printable_path(relative)}" if relative else self._root_shown
 
     @contextmanager
     def _opened(self, directory: int, name: str, state: NodeState, relative: bytes) -> Generator[int]:
@@ -306,10 +305,8 @@ class _Scanner:
         if relative.count(b"/") > _DEEPEST:
             raise SandboxError(f"{os.fsdecode(relative[:80])}… nests deeper than {_DEEPEST} directories: refused")
 
-    def _content(
-        self, upper: int, name: str, relative: bytes, state: NodeState, start: int | None
-    ) -> tuple[NodeState, str, str | None]:
-        """A file of the layer with its attributes; the digest of its content, and of its first `start` bytes."""
+    def _content(self, upper: int, name: str, relative: bytes, state: NodeState, start: int | None) -> Content:
+        """A file of the layer, and how its first `start` bytes begin it."""
         try:
             return with_content(upper, name, state, start)
         except PermissionError:
@@ -319,7 +316,7 @@ class _Scanner:
 
     def _content_opened_up(
         self, upper: int, name: str, relative: bytes, state: NodeState, start: int | None
-    ) -> tuple[NodeState, str, str | None]:
+    ) -> Content:
         """Reads a file that the command made unreadable; it is ours, in our layer, and gets its mode back."""
         path = f"/proc/self/fd/{upper}/{name}"
         try:

@@ -15,7 +15,7 @@ both of its times as well is not read again (`base.unchanged_since`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from artoo.contracts.changes import Conflict, Node, printable_path
 from artoo.world.base import Base
@@ -72,7 +72,7 @@ def _agreed(effect: Effect, known: str | None) -> Effect:
     """The effect, bound to the content that it replaces: mostly it was read, and says so already."""
     if effect.before_digest == known and not effect.replaced_directory:
         return effect
-    return replace(effect, replaced_directory=False, before_digest=known)
+    return effect._replace(replaced_directory=False, before_digest=known)
 
 
 def _unchanged_by_the_task(effect: Effect, base: Base | None, homeless: bool) -> bool:

@@ -6,7 +6,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -124,7 +124,7 @@ def _taken_back(step: Step, record: Record) -> Move:
     """The way back, from what is there now if that only was written anew."""
     move = backward(step, record)
     now = None if step.in_place else now_at(step.root, step.relative)
-    return replace(move, start=StateRecord.of(now)) if _written_anew(now, step) else move
+    return move._replace(start=StateRecord.of(now)) if _written_anew(now, step) else move
 
 
 def _written_anew(now: NodeState | None, step: Step) -> bool:
