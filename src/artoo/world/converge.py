@@ -33,11 +33,13 @@ def converge(moves: Sequence[Move]) -> None:
     be repeated or taken back."""
     _unlock_ancestors(moves)
     _each(_give_back, moves)
-    _each(_remove, sorted(moves, key=lambda one: -one.depth))
-    _each(_make_directory, sorted(moves, key=lambda one: one.depth))
+    outermost_first = sorted(moves, key=lambda one: one.depth)
+    deepest_first = outermost_first[::-1]
+    _each(_remove, deepest_first)
+    _each(_make_directory, outermost_first)
     with Reach() as contents, Reach() as images:
         _each(lambda move, reach: _put(move, reach, contents, images), moves)
-    _each(_finish, sorted(moves, key=lambda one: -one.depth))
+    _each(_finish, deepest_first)
     make_durable(chain(_images(moves), _parents(moves)))
 
 

@@ -47,8 +47,8 @@ def _worktrees(effects: Iterable[Effect]) -> list[Path]:
     """The directories above the effects that are repositories' worktrees, or bare ones."""
     found: dict[Path, None] = {}
     seen: set[str] = set()
-    for effect in effects:
-        for above in upwards(os.path.dirname(os.fsdecode(effect.path))):
+    for directory in dict.fromkeys(effect.path.rpartition(b"/")[0] for effect in effects):
+        for above in upwards(os.fsdecode(directory)):
             if above in seen:
                 break
             seen.add(above)

@@ -115,7 +115,8 @@ def _by_repository(effects: Sequence[Effect], before: Files, after: Files) -> di
 
 
 def _is_directory(effect: Effect) -> bool:
-    return any(state is not None and state.is_directory for state in (effect.before, effect.after))
+    before, after = effect.before, effect.after
+    return (before is not None and before.is_directory) or (after is not None and after.is_directory)
 
 
 def _inner(effect: Effect, repository: Path) -> str:

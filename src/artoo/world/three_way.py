@@ -145,5 +145,6 @@ def _same_thing(state: NodeState, was: StateRecord) -> bool:
 
 
 def _same_metadata(state: NodeState, was: StateRecord) -> bool:
-    mine = (state.mode, state.uid, state.gid, dict(state.xattrs))
-    return mine == (was.mode, was.uid, was.gid, was.attributes())
+    if (state.mode, state.uid, state.gid) != (was.mode, was.uid, was.gid):
+        return False
+    return dict(state.xattrs) == was.attributes() if state.xattrs or was.xattrs else True
