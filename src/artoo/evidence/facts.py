@@ -9,7 +9,7 @@ from artoo.contracts.execution import CallStatus, ExecutionResult, FailureClass,
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.shortened import last_part, shortened
-from artoo.evidence.failure import failure_class_of, names_system_error
+from artoo.evidence.failure import failure_class, failure_class_of
 from artoo.evidence.grounding import named, own_words, seen_in, ungrounded
 from artoo.evidence.tokens import Token, paths_in, words_of
 from artoo.ports.evidence import EvidenceSource
@@ -111,9 +111,9 @@ def _how_it_ended(number: int, call: ToolCall, *, cited: bool) -> Reason | None:
             return _failed(number, call)
         case _:
             printed = set(words_of(call.output)) - set(words_of(call.input))
-            hidden = not printed and not call.changes and names_system_error(call.error_output)
-            said = last_part(call.error_output.strip(), _SAID)
-            return _of(Found.SAYS_ONLY, number, call, said) if hidden else None
+            if printed or call.changes or failure_class(call.error_output) is FailureClass.LOGICAL:
+                return None
+            return _of(Found.SAYS_ONLY, number, call, last_part(call.error_output.strip(), _SAID))
 
 
 def _failed(number: int, call: ToolCall) -> Reason:

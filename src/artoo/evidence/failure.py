@@ -30,15 +30,10 @@ def _system_texts() -> tuple[str, ...]:
     return (*(os.strerror(code).casefold() for code in codes), "name or service not known", "filenotfounderror")
 
 
-def names_system_error(text: str) -> bool:
-    """Whether one of the system's own error texts stands in it."""
-    said = text.casefold()
-    return any(each in said for each in _system_texts())
-
-
 def failure_class(text: str) -> FailureClass:
-    """Environmental when the system says what was lacking; logical otherwise."""
-    return FailureClass.ENVIRONMENTAL if names_system_error(text) else FailureClass.LOGICAL
+    """Environmental when the system says in its own words what was lacking; logical otherwise."""
+    said = text.casefold()
+    return FailureClass.ENVIRONMENTAL if any(each in said for each in _system_texts()) else FailureClass.LOGICAL
 
 
 def failure_class_of(call: ToolCall) -> FailureClass:
