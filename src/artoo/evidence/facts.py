@@ -52,44 +52,35 @@ def own_words_on(images: Sequence[AttachedImage]) -> str:
 
 def broken_act(result: ExecutionResult) -> Fact | None:
     """What the records say against a result that calls itself completed, or that there is none."""
-    if result.status == "uncertain":
-        return _no_result(result)
-    count = len(result.tool_calls)
+    count, claimed = len(result.tool_calls), result.status != "uncertain"
     unknown = [number for number in (*result.sources, *result.failures) if not 1 <= number <= count]
     if unknown:
         return Fact(Reason(found=Found.NO_CALL, subject=str(unknown[0]), said=str(count)))
-    last = _deciding_act(result)
-    if last is not None and last[0] not in result.failures:
-        number, call = last
+    number = _deciding_act(result)
+    if number and number not in result.failures:
+        call = result.tool_calls[number - 1]
         ended = _how_it_ended(number, call, cited=number in result.sources)
         if ended is not None:
-            advice = "" if result.small_model else f'An answer that tells of it says "failures": [{number}].'
-            return Fact(ended, failure_class_of(call), call.identity, advice=advice)
+            telling = f'An answer that tells of it says "failures": [{number}].'
+            advice = telling if claimed and not result.small_model else ""
+            return Fact(ended, failure_class_of(call), call.identity, claimed or bool(call.dropped), advice=advice)
+    if not claimed:
+        return Fact(Reason(found=Found.NO_RESULT, said=shortened(result.output, _SAID)), contradicts=False)
     if not result.output.strip():
         return Fact(Reason(found=Found.EMPTY), contradicts=False)
     return None
 
 
-def _no_result(result: ExecutionResult) -> Fact:
-    call = result.tool_calls[-1] if result.tool_calls else None
-    if call is None or call.status is CallStatus.OK:
-        return Fact(Reason(found=Found.NO_RESULT, said=shortened(result.output, _SAID)), contradicts=False)
-    number = len(result.tool_calls)
-    reason = _kept_back(number, call) if call.dropped else _failed(number, call)
-    return Fact(reason, failure_class_of(call), call.identity, contradicts=bool(call.dropped))
-
-
-def _deciding_act(result: ExecutionResult) -> tuple[int, ToolCall] | None:
-    """The last call that went out, with its number; the last of all when every one was turned away.
+def _deciding_act(result: ExecutionResult) -> int:
+    """The number of the last call that went out; of the last of all when every one was turned away; 0: none.
 
     Each program of a small model is a whole way by itself: one that it comes back to decides, since nothing has
     changed after it, and not the way that failed in between.
     """
-    calls = list(enumerate(result.tool_calls, 1))
     if result.small_model and result.put_out_by is not None:
-        return calls[result.put_out_by - 1]
-    ran = [(number, call) for number, call in calls if not call.never_ran]
-    return (ran or calls or [None])[-1]
+        return result.put_out_by
+    ran = [number for number, call in enumerate(result.tool_calls, 1) if not call.never_ran]
+    return ran[-1] if ran else len(result.tool_calls)
 
 
 def _how_it_ended(number: int, call: ToolCall, *, cited: bool) -> Reason | None:
@@ -98,35 +89,24 @@ def _how_it_ended(number: int, call: ToolCall, *, cited: bool) -> Reason | None:
     A command that ended with 1 and says no more on its error output is a search, a test or a comparison that says
     no: it may be what the answer reports, if it names it as a source.
     """
-    if call.dropped or call.withheld_by is not None:
-        return _kept_back(number, call)
     match call.status:
+        case _ if call.dropped or call.withheld_by is not None:
+            found, said = Found.WITHHELD, ", ".join(call.dropped[:3]) or shortened(call.target, 80) or call.tool
         case CallStatus.TIMEOUT | CallStatus.INTERRUPTED:
-            return _of(Found.CUT_SHORT, number, call, call.status.value)
+            found, said = Found.CUT_SHORT, call.status.value
         case CallStatus.REFUSED:
-            return _of(Found.DID_NOT_RUN, number, call, shortened(call.reason or "", _SAID))
+            found, said = Found.DID_NOT_RUN, shortened(call.reason or "", _SAID)
         case CallStatus.ERROR:
             if cited and call.exit_code == 1 and (call.output.strip() or not call.error_output.strip()):
                 return None
-            return _failed(number, call)
-        case _:
+            code = "" if call.exit_code is None else f"exit {call.exit_code}"
+            words = last_part((call.error_output or call.reason or call.output).strip(), _SAID)
+            found, said = Found.FAILED, ": ".join(filter(None, (code, words)))
+        case CallStatus.OK:
             printed = set(words_of(call.output)) - set(words_of(call.input))
             if printed or call.changes or failure_class(call.error_output) is FailureClass.LOGICAL:
                 return None
-            return _of(Found.SAYS_ONLY, number, call, last_part(call.error_output.strip(), _SAID))
-
-
-def _failed(number: int, call: ToolCall) -> Reason:
-    said = last_part((call.error_output or call.reason or call.output).strip(), _SAID)
-    code = "" if call.exit_code is None else f"exit {call.exit_code}"
-    return _of(Found.FAILED, number, call, ": ".join(filter(None, (code, said))))
-
-
-def _kept_back(number: int, call: ToolCall) -> Reason:
-    return _of(Found.WITHHELD, number, call, ", ".join(call.dropped[:3]) or shortened(call.target, 80) or call.tool)
-
-
-def _of(found: Found, number: int, call: ToolCall, said: str) -> Reason:
+            found, said = Found.SAYS_ONLY, last_part(call.error_output.strip(), _SAID)
     return Reason(found=found, subject=f"{call.tool} [{number}]", said=said)
 
 
