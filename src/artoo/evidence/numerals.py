@@ -105,8 +105,7 @@ def parted(text: str) -> str:
 
 @cache
 def _plain(character: str) -> str:
-    digit = None if character.isascii() else unicodedata.decimal(character, None)
-    return _SEPARATORS.get(character, character) if digit is None else str(digit)
+    return _SEPARATORS.get(character, str(unicodedata.decimal(character, character)))
 
 
 @cache
@@ -232,5 +231,4 @@ def _any_of(shown: Sequence[Decimal], spans: Iterable[Span]) -> bool:
 
 
 def _exponent(value: Decimal) -> int:
-    exponent = value.as_tuple().exponent
-    return exponent if isinstance(exponent, int) else 0
+    return int(value.as_tuple().exponent)
