@@ -15,12 +15,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import islice
 
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.evidence.numerals import Number, Shown, columns_in, numbers_in, plain_digits, times_in, written_in
 from artoo.evidence.tokens import LONGEST, Token, folded, tokens_of, words_of
-from artoo.evidence.worked_out import MOST, worked_out
+from artoo.evidence.worked_out import worked_out
 
 _REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import__", "globals", "breakpoint"})
 """Python's builtins that can see more than the program itself."""
@@ -147,9 +146,10 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Token, ...]:
     first = {token.text: token for token in reversed(tokens_of(answer))}
     missing = [token for token in first.values() if not _stands(token, seen)]
     if wanted := {token.number.text for token in missing if token.number is not None}:
-        numbers = islice(numbers_in(answer[:LONGEST]), MOST)
+        text = answer[:LONGEST]
+        numbers = (*numbers_in(text), *times_in(text))
         stated = {each.text: seen.numbers.meant(each) for each in numbers if _number_stands(each, seen)}
-        found = worked_out(wanted, answer[:LONGEST], stated, seen.texts[: seen.outputs])
+        found = worked_out(wanted, text, stated, seen.texts[: seen.outputs])
         missing = [token for token in missing if token.number is None or token.number.text not in found]
     return tuple(sorted(missing, key=lambda token: token.start))
 

@@ -21,7 +21,7 @@ _NEAR = 8
 """Numbers that are near a figure: from more of them nearly every figure follows."""
 _FEW = 2
 """Numbers that were put out in all, so few that each is near every figure."""
-MOST = 300
+_MOST = 300
 """Numbers of an answer that are looked at."""
 _PRECISE = 100
 """A whole number from here on may be a rounded one: nearly every ratio or mean is near a smaller one."""
@@ -47,14 +47,11 @@ def worked_out(
     wanted: Collection[str], answer: str, stated: Mapping[str, tuple[Decimal, ...]], outputs: Sequence[str]
 ) -> set[str]:
     """Those of the wanted numbers that follow from stated ones (with their amounts) or from what was put out."""
-    cells = list(islice(_cells(answer), MOST))
+    cells = list(islice(_cells(answer), _MOST))
     shown = [[*_cells(output, apart=True)] for output in outputs]
     few = [*chain(*shown)] if sum(map(len, shown)) <= _FEW else []
     totals = [total for each in shown for total in _totals(each)]
-    times = {
-        cell.number.text: cell.amounts for cell in cells if cell.unit == _CLOCK and cell.number.text not in wanted
-    }
-    known = times | dict(stated)
+    known = dict(stated)
     while True:
         told = [replace(cell, amounts=known[cell.number.text]) for cell in cells if cell.number.text in known]
         left = [cell for cell in cells if cell.number.text in wanted and cell.number.text not in known]
