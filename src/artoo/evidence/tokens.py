@@ -58,9 +58,8 @@ def tokens_of(text: str) -> tuple[Token, ...]:
     for kind, pattern in kinds:
         found += (Token(kind, match.group().rstrip(_TRAILING), match.start()) for match in pattern.finditer(left))
         left = blanked(pattern, left)
-    plain = plain_digits(left)
-    times = [Token("number", text[each.start : each.end], each.start, each) for each in times_in(plain)]
-    found, left = found + times, blanked(TIME, left, read_as=plain) if times else left
+    found += (Token("number", text[each.start : each.end], each.start, each) for each in times_in(left))
+    left = blanked(TIME, left, read_as=plain_digits(left))
     apart = parted(left)
     found += (
         Token("id", match.group(), match.start()) for match in _IDENTIFIER.finditer(apart) if _is_id(match.group())
@@ -121,9 +120,8 @@ def blanked(
     pattern: re.Pattern[str], text: str, keep: Callable[[str], bool] | None = None, read_as: str | None = None
 ) -> str:
     """The text, as long as before, with every match blank. `keep` says which stay; `read_as` is what is matched."""
-    pieces, end = list[str](), 0
+    left = list(text)
     for match in pattern.finditer(text if read_as is None else read_as):
         if keep is None or not keep(match.group(1)):
-            pieces += (text[end : match.start()], " " * len(match.group()))
-            end = match.end()
-    return "".join((*pieces, text[end:]))
+            left[match.start() : match.end()] = " " * len(match.group())
+    return "".join(left)
