@@ -22,9 +22,6 @@ _SEEN = "no call was made for it: what the model sees in the attached image, or 
 _WORKED_OUT = "Write a figure that is worked out with what it is worked out from, as in a + b = c or a / b = p %."
 _OWN_WORDS = "What a call printed of its own input shows nothing."
 
-Around = Callable[[], Awaitable[str]]
-"""Lists what is on disk, when that is wanted."""
-
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -111,10 +108,10 @@ def _how_it_ended(number: int, call: ToolCall, *, cited: bool) -> Reason | None:
 
 
 async def floating_tokens(
-    result: ExecutionResult, request: Sequence[str], around: Around, source: EvidenceSource
+    result: ExecutionResult, request: Sequence[str], around: Callable[[], Awaitable[str]], source: EvidenceSource
 ) -> Fact | None:
-    """Tokens of the answer that stand nowhere; what costs a look (at the difference, the listing, the paths) is
-    looked at only when something is missing.
+    """Tokens of the answer that stand nowhere; what costs a look (at the difference, the listing that `around`
+    makes, the paths) is looked at only when something is missing.
 
     An answer without any call may say what it likes of the world, but not of files that are here.
     """
