@@ -13,7 +13,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from artoo.contracts.execution import CallStatus, ToolCall
@@ -59,7 +59,7 @@ class Seen:
     """What an answer may rest on: texts that were seen, and counts that follow from them."""
 
     texts: tuple[str, ...] = ()
-    counts: frozenset[int] = field(default_factory=frozenset[int])
+    counts: frozenset[int] = frozenset()
     outputs: int = 0
     """How many of the texts, from the first, are what calls put out."""
     columns: tuple[Number, ...] = ()
@@ -155,15 +155,15 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Token, ...]:
 
 
 def _stands(token: Token, seen: Seen) -> bool:
+    text = plain_digits(token.text).casefold()
     match token.kind:
         case "number":
             return token.number is not None and _number_stands(token.number, seen)
         case "quote":
             return all(folded(part) in seen.folded for part in _ELLIPSIS.split(token.text))
         case "path" | "url":
-            return token.text.rstrip("/").removeprefix("./").casefold() in seen.whole
+            return text.rstrip("/").removeprefix("./") in seen.whole
         case "id":
-            text = plain_digits(token.text).casefold()
             return text in seen.whole or all(int(run) in seen.digits for run in _DIGITS.findall(text)[:8])
 
 

@@ -150,7 +150,7 @@ def written_in(text: str) -> Iterator[Number]:
     """Numerals of scripts whose signs are numbers themselves and no digits, such as Han. Only to look others up in:
     in an answer such a sign may be part of a word.
     """
-    for found in _WRITTEN.finditer(parted(text)) if not text.isascii() else ():
+    for found in _WRITTEN.finditer(parted(text)):
         signs = "".join(sign if ord(sign) < _DIGIT else str(ord(sign) - _DIGIT) for sign in found.group())
         yield Number(*found.span(), found.group(), tuple(_composed(signs)))
 

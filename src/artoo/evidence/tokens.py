@@ -109,7 +109,7 @@ def paths_in(text: str) -> Iterator[str]:
 
 def _is_id(text: str) -> bool:
     """Mixed letters and digits that can only have been read somewhere: long digits in them, or a hash."""
-    return _LONG_RUN.search(text) is not None or (len(text) > 6 and _HEXADECIMAL.fullmatch(text) is not None)
+    return _LONG_RUN.search(text) is not None or _HEXADECIMAL.fullmatch(text) is not None
 
 
 def _is_number(span: str) -> bool:
