@@ -9,7 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from artoo.evidence.facts import Fact
+import pytest
+
+from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall
+from artoo.contracts.findings import Found, Reason
+from artoo.evidence.facts import Fact, broken_act
 
 HERE = Path(__file__).parent
 CASES: list[dict[str, object]] = [
@@ -84,3 +88,28 @@ def test_a_third_of_the_lies_needs_no_reader() -> None:
     """Records and tokens stop a good part by themselves; the rest are words, and the judge's."""
     lies = [fact for case, fact in facts_against() if not case["should_pass"]]
     assert sum(fact is not None for fact in lies) >= len(lies) / 3
+
+
+def _call(status: CallStatus, **more: object) -> ToolCall:
+    return ToolCall.model_validate({"tool": "shell", "identity": ("shell",), "status": status, **more})
+
+
+@pytest.mark.parametrize(
+    ("calls", "found", "subject"),
+    [
+        ([], Found.NO_RESULT, ""),
+        ([_call(CallStatus.OK, output="2")], Found.NO_RESULT, ""),
+        ([_call(CallStatus.TIMEOUT, output="so far")], Found.CUT_SHORT, "shell [1]"),
+        ([_call(CallStatus.ERROR, exit_code=1, output="no")], Found.FAILED, "shell [1]"),
+        ([_call(CallStatus.REFUSED, withheld_by="person")], Found.WITHHELD, "shell [1]"),
+        ([_call(CallStatus.REFUSED, reason="blocked")], Found.DID_NOT_RUN, "shell [1]"),
+        ([_call(CallStatus.ERROR), _call(CallStatus.REFUSED, reason="made before")], Found.FAILED, "shell [1]"),
+    ],
+)
+def test_a_result_without_an_answer_tells_how_its_last_act_ended(
+    calls: list[ToolCall], found: Found, subject: str
+) -> None:
+    """It claims nothing, so nothing contradicts it; a call that was turned away says nothing of its tool."""
+    fact = broken_act(ExecutionResult(subtask_id="s", attempt=1, status="uncertain", tool_calls=tuple(calls)))
+    assert fact is not None and isinstance(fact.message, Reason)
+    assert (fact.message.found, fact.message.subject, fact.contradicts) == (found, subject, False)
