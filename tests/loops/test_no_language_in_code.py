@@ -62,6 +62,7 @@ GRAMMARS: dict[str, str] = {
     "evidence/tokens.py _URL": "a URL",
     "evidence/tokens.py _WORD": "words, compared and not read",
     "evidence/worked_out.py _DATE": "a date or a month: 2026-01-05, 2026-01",
+    "evidence/worked_out.py _JOINT": "what stands between two numbers of a formula: unit, brackets, sign",
     "loops/medium/advice.py _NAME": "what looks like a path",
     "loops/medium/advice.py _QUOTED": "a quotation in the quotation marks of any script",
     "loops/medium/advice.py _WORD": "a URL or a run of the letters of names",

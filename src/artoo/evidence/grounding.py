@@ -37,7 +37,7 @@ def own_words(call: ToolCall) -> bool:
     said, written = words_of(call.output), words_of(call.input)
     if call.status is not CallStatus.OK or call.changes or not said or not set(said) <= set(written):
         return False
-    return len(set(said)) > 1 or written[1:] == said or _sees_nothing(call)
+    return len(set(said)) > 1 or written[1:] == said or (call.tool == "python" and _sees_nothing(call))
 
 
 def _sees_nothing(call: ToolCall) -> bool:

@@ -31,9 +31,11 @@ _BEHIND = (
     r"(?:(?P<signs>[ ]?[\ue001-\ue00c](?:[.,'_]?\d|[\ue001-\ue00c])*)|(?P<exponent>[eE][-+]?\d{1,3}(?!\w))?"
     r"(?:\s?(?P<unit>%|(?:[kKMGTPE]i?B|B|bytes?)\b)|(?P<prefix>[KMGTP])(?!\w))?)"
 )
-_NUMBER = re.compile(rf"(?<![\w.])(?P<digits>(?<=\d[-/:]){_ALONE}|{_GROUPED}){_BEHIND}")
+_AHEAD = r"(?P<ahead>(?<![\w)])%)?(?<![\w.])"
+"""Turkish and Basque put the sign first."""
+_NUMBER = re.compile(rf"{_AHEAD}(?P<digits>(?<=\d[-/:]){_ALONE}|{_GROUPED}){_BEHIND}")
 """Thousands do not begin within a date, a time or a range."""
-_APART = re.compile(rf"(?<![\w.])(?P<digits>{_ALONE}){_BEHIND}")
+_APART = re.compile(rf"{_AHEAD}(?P<digits>{_ALONE}){_BEHIND}")
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*|[1-9]\d?([.,])(?:\d\d\2)*\d{3}")
 """In threes, or (India) in twos with three at the end."""
 _PART = re.compile(r"([\d.,'_]*)([\ue001-\ue00c]?)")
@@ -133,7 +135,7 @@ def _number(plain: str, found: re.Match[str]) -> Number | None:
     values = tuple(_readings(digits, found["exponent"] or "")) if len(digits) <= _LONGEST else ()
     if found["signs"]:
         values = tuple(_composed((digits + found["signs"]).replace(" ", "")))
-    units = _UNITS.get((found["unit"] or found["prefix"] or " ")[0].upper(), ())
+    units = _UNITS.get((found["unit"] or found["prefix"] or found["ahead"] or " ")[0].upper(), ())
     parts = tuple(re.split(r"\D", digits)) if not values or " " in digits else ()
     row = parts if parts[1:] else ()
     return Number(start, end, plain[start:end].strip(), values, units, row) if values or row else None

@@ -1,4 +1,5 @@
-"""Figures that are worked out: from two numbers near them, from a run of numbers, from a column that was put out.
+"""Figures that are worked out: by a formula before them, from two numbers near them, from a run of numbers, from a
+column that was put out.
 
 numbers and times of an answer, each with its line and column ──► those that follow from what is stated or shown,
                                                                   from these, and so on until nothing more does
@@ -6,9 +7,11 @@ numbers and times of an answer, each with its line and column ──► those th
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import accumulate, chain, combinations, islice, product
@@ -28,6 +31,11 @@ _PRECISE = 100
 _MINUTE, _HOUR, _DAY = Decimal(60), Decimal(3_600), Decimal(86_400)
 _BYTE = (Decimal(1),)
 """Said or not: a bare number may be of bytes."""
+_SIGNS = str.maketrans("\u00d7\u00b7\u22c5\u2217x\u00f7:\u2212\u2013\u2248\u2243\u2252", "*****//--===")
+_JOINT = re.compile(r"\s*(?:[^\W\d]{1,16}\.?)?[^\w()]?\s*(\)*)\s*([-+*/=])\s*(\(*)\s*[^\w()]?\s*")
+"""Between two numbers of a formula: the unit of the first, brackets and a sign."""
+_READINGS = 64
+"""Of the numbers of one formula together."""
 _CLOCK = (_DAY,)
 """Instead of a unit: a time of day or a duration, in seconds."""
 
@@ -58,7 +66,7 @@ def worked_out(
         found = {
             cell.number.text: cell.amounts
             for cell in left
-            if _covers(cell, chain(totals, _from_cells(cell, told, few)))
+            if _covers(cell, chain(totals, _from_formula(cell, cells, known, answer), _from_cells(cell, told, few)))
         }
         if not found:
             return known.keys() & set(wanted)
@@ -70,6 +78,43 @@ def _covers(cell: _Cell, amounts: Iterable[Decimal]) -> bool:
     said = cell.number
     spans = [*said.spans((Decimal(1), *said.units), least=0 if said.units else _PRECISE)]
     return any(low <= amount <= high for amount in amounts for low, high in spans)
+
+
+def _from_formula(
+    cell: _Cell, cells: Sequence[_Cell], known: Mapping[str, tuple[Decimal, ...]], text: str
+) -> Iterator[Decimal]:
+    """What the formula before it comes to, if all its numbers are known and a sign of equality follows."""
+    formula, operands, right = "", list[tuple[Decimal, ...]](), cell
+    for left in reversed(cells[: cells.index(cell)]):
+        joint = _JOINT.fullmatch(text[left.number.end : right.number.start].translate(_SIGNS))
+        if joint is None or (joint[2] == "=") is bool(operands):
+            break
+        if left.number.text not in known:
+            return
+        closed, sign, opened = joint.groups()
+        formula = f"n{len(operands)}{closed}{sign}{opened}{formula}" if operands else f"n0{closed}"
+        operands.append(known[left.number.text])
+        right = left
+    formula = "(" * (formula.count(")") - formula.count("(")) + formula
+    for values in islice(product(*operands), _READINGS if len(operands) > 1 else 0):
+        with suppress(SyntaxError, ArithmeticError):
+            yield _value(ast.parse(formula, mode="eval").body, values)
+
+
+def _value(formula: ast.expr, values: Sequence[Decimal]) -> Decimal:
+    """Its numbers are named by their places."""
+    if not isinstance(formula, ast.BinOp):
+        return values[int(ast.unparse(formula)[1:])]
+    one, other = _value(formula.left, values), _value(formula.right, values)
+    match formula.op:
+        case ast.Add():
+            return one + other
+        case ast.Sub():
+            return one - other
+        case ast.Mult():
+            return one * other
+        case _:
+            return one / other
 
 
 def _from_cells(cell: _Cell, told: Sequence[_Cell], few: Sequence[_Cell]) -> Iterator[Decimal]:

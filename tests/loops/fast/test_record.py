@@ -40,13 +40,17 @@ def test_nothing_is_erased_and_nothing_is_said_twice() -> None:
 
 
 def test_a_refused_answer_stands_beside_its_correction() -> None:
-    """Once, cut to a bound, before what was wrong with it."""
+    """Once, before what was wrong with it: the last one whole as far as there is room, earlier ones cut."""
     record = Record()
     record.add(call("4", exit_code=0))
-    record.correct(correction("stands nowhere: 5"), f"There are 5 {'x' * 5_000} of them.")
-    text = record.text(10_000)
-    assert text.count("There are 5") == 1 and len(text) < 1_000
-    assert text.index("4") < text.index("There are 5") < text.index("Not accepted: stands nowhere: 5")
+    record.correct(correction("stands nowhere: 5"), f"There are 5 {'x' * 2_000} of them.")
+    whole = record.text(10_000)
+    assert whole.count("There are 5") == 1 and "x" * 2_000 in whole
+    assert whole.index("4") < whole.index("There are 5") < whole.index("Not accepted: stands nowhere: 5")
+    assert len(record.text(2_400)) < 1_000
+    record.correct(correction("stands nowhere: 6"), f"There are 6 {'y' * 2_000} of them.")
+    later = record.text(10_000)
+    assert "x" * 600 not in later and "There are 5" in later and "y" * 2_000 in later
 
 
 def test_how_a_call_ended_is_said_as_it_was() -> None:

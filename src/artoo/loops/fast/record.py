@@ -29,6 +29,8 @@ _SMALL_BYTES = 6_000
 _LEAST = 300
 _ANSWER_BYTES = 600
 """Of a refused answer, head and tail."""
+_LAST_ANSWER_SHARE = 4
+"""Of the room, one part in so many for the answer that was refused last, if that is more: it is to be mended."""
 
 Key = tuple[str, ...]
 
@@ -41,11 +43,14 @@ def room_for_record(window: int, *, small: bool) -> int:
 
 @dataclass(slots=True)
 class Record:
-    """Calls in order, and the corrections by how many calls they came after. Paths are shown from `project`."""
+    """Calls in order; after how many of them each correction came, and what it refused. Paths are shown from
+    `project`."""
 
     project: str = ""
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
-    corrections: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    corrections: list[tuple[int, CorrectionSignal, str]] = field(
+        default_factory=list[tuple[int, CorrectionSignal, str]]
+    )
     _keys: list[Key] = field(default_factory=list[Key])
 
     def add(self, call: ToolCall, key: Key = ()) -> None:
@@ -55,7 +60,7 @@ class Record:
 
     def correct(self, correction: CorrectionSignal, answer: str = "") -> None:
         """What was said about everything so far; `answer` is what was said in own words, and refused."""
-        self.corrections.setdefault(len(self.calls), []).append(_correction_text(correction, answer))
+        self.corrections.append((len(self.calls), correction, answer.strip()))
 
     def same(self, key: Key) -> int | None:
         """The number of the same call, if nothing has changed since it was made: it would put out the same."""
@@ -75,11 +80,21 @@ class Record:
     def text(self, room: int) -> str:
         """The whole record in at most about `room` bytes."""
         parts = [self._call_text(number, call) for number, call in enumerate(self.calls, 1)]
-        left = room - sum(_size(line) for lines in self.corrections.values() for line in lines)
-        lines = list(self.corrections.get(0, ()))
+        said = self._corrections(room)
+        left = room - sum(_size(line) for lines in said.values() for line in lines)
+        lines = list(said.get(0, ()))
         for number, part in enumerate(_fitted(parts, left), 1):
-            lines += [part, *self.corrections.get(number, ())]
+            lines += [part, *said.get(number, ())]
         return "\n\n".join(lines)
+
+    def _corrections(self, room: int) -> dict[int, list[str]]:
+        """What was said, by how many calls it came after."""
+        found: dict[int, list[str]] = {}
+        for number, (after, correction, answer) in enumerate(self.corrections, 1):
+            last = number == len(self.corrections)
+            most = max(_ANSWER_BYTES, room // _LAST_ANSWER_SHARE) if last else _ANSWER_BYTES
+            found.setdefault(after, []).append(_correction_text(correction, _cut(answer, most)))
+        return found
 
     def _call_text(self, number: int, call: ToolCall) -> str:
         given = call.input if "\n" not in call.input else f"\n{call.input}"
@@ -113,7 +128,7 @@ def _ending(call: ToolCall, changed: Sequence[str]) -> str:
 
 
 def _correction_text(correction: CorrectionSignal, answer: str) -> str:
-    said = f"Your answer: {_cut(answer.strip(), _ANSWER_BYTES)}" if answer.strip() else ""
+    said = f"Your answer: {answer}" if answer else ""
     wrong = f"Not accepted: {correction.what_was_wrong.strip()}"
     return "\n".join(filter(None, (said, wrong, correction.what_to_do.strip())))
 
