@@ -131,6 +131,22 @@ async def test_an_answer_names_its_sources(world: World) -> None:
     assert (ended.directive, ended.result.output) == ("accept", "There are 4 teas.")
 
 
+async def test_a_judge_sees_what_the_executor_was_shown(world: World) -> None:
+    """A file that is shown whole may be translated without a call; whoever judges that must have seen it too."""
+    world.file("brief.txt", "Der Umweg kostet uns vierzig Minuten.\n")
+    script = {
+        "Plan": plan(subtask("translate"), criteria=["en.txt says in English what brief.txt says"]),
+        "ExecutorStep": write("en.txt", "The detour costs us forty minutes."),
+        "ValidationReport": judged(("pass", "Der Umweg kostet uns vierzig Minuten.")),
+    }
+    ended = await world.play("Translate brief.txt into English, as en.txt", script)
+    assert (ended.directive, ended.result.assurance) == ("accept", "judged")
+    script["ExecutorStep"] = [read("brief.txt", final=False), write("en.txt", "The detour costs forty minutes.")]
+    again = await world.play("Translate brief.txt into English, as en.txt", script)
+    (asked,) = again.asked("ValidationReport")
+    assert asked.user.count("Der Umweg") == 1 and "Shown before the first call" not in asked.user
+
+
 async def test_what_cannot_be_done_is_said(world: World) -> None:
     """`cannot` after a look ends the task honestly, without another round; the reason is the answer, once, and no
     criterion is told as if work on it had failed.

@@ -47,9 +47,9 @@ class Plan(Contract):
     """A validated plan for one round: subtasks, or a `reply`, which is the answer. R2 → dispatcher, R7.
 
     `task_criteria` speak about the combined result of all subtasks. `deadline` and `scope` are limits that the
-    request itself states. `surroundings` is what is on disk as R2 saw it, `named_files` the part of it about the
-    files that the request names, if it says enough by itself, `guide` the standing instructions there; `images`
-    those of the request.
+    request itself states. `surroundings` is what is on disk as R2 saw it, `heads` what that shows of files,
+    `named_files` the part about the files that the request names, if it says enough by itself, `guide` the standing
+    instructions there; `images` those of the request.
     """
 
     task_criteria: tuple[CriterionLike, ...] = ()
@@ -58,6 +58,7 @@ class Plan(Contract):
     deadline: datetime | None = None
     scope: str | None = None
     surroundings: str = ""
+    heads: str = ""
     named_files: str = ""
     guide: str = ""
     images: tuple[AttachedImage, ...] = ()
@@ -77,8 +78,8 @@ class PlanRefused(Contract):
 class SubTask(Contract):
     """Work for one ephemeral executor. dispatcher → R3, R4a.
 
-    `surroundings` is what was on disk when it was planned, `named_files` and `guide` as in the plan, `images` those
-    of the request. `deadline`: when the attempts at it must have ended.
+    `surroundings` is what was on disk when it was planned; `heads`, `named_files` and `guide` as in the plan,
+    `images` those of the request. `deadline`: when the attempts at it must have ended.
     """
 
     subtask_id: str
@@ -87,6 +88,7 @@ class SubTask(Contract):
     intent: str
     context: str = ""
     surroundings: str = ""
+    heads: str = ""
     named_files: str = ""
     guide: str = ""
     images: tuple[AttachedImage, ...] = ()

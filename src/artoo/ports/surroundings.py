@@ -8,14 +8,15 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """`listing`: the project as it is now, with heads of the files that are named. `named`: these heads alone;
-    empty where the request names none, or one that cannot be read. `guide`: standing instructions of the person
-    and of the project, each with whose they are. `missing`: what has the form of a file's path in the
-    request and is nowhere. `changed`: what was created, changed, moved and deleted in the view, a line a kind;
-    empty where nobody is to be told.
+    """`listing`: the project as it is now, with heads of the files that are named. `heads`: these alone. `named`:
+    the same, with what is to be said of them; empty where the request names none, or one that cannot be read.
+    `guide`: standing instructions of the person and of the project, each with whose they are. `missing`: what has
+    the form of a file's path in the request and is nowhere. `changed`: what was created, changed, moved and deleted
+    in the view, a line a kind; empty where nobody is to be told.
     """
 
     listing: str = ""
+    heads: str = ""
     named: str = ""
     missing: tuple[str, ...] = ()
     guide: str = ""

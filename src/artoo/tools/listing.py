@@ -110,6 +110,7 @@ def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACT
     enough = not snapshot.missing and all(snapshot.heads.get(path, Head()).lines for path in named)
     return Surroundings(
         listing="\n".join(filter(None, (tree, about))),
+        heads=heads,
         named=about if named and enough else "",
         missing=tuple(map(printable, snapshot.missing)),
     )

@@ -48,7 +48,7 @@ async def judge(
     cause: Envelope,
 ) -> Judged:
     """The judge's verdicts on these criteria, as far as their quotes are in what it was shown."""
-    shown = facts_of(result, difference)
+    shown = "\n\n".join(filter(None, (_seen_at_first(subtask, result), facts_of(result, difference))))
     segments = {
         Segment.PROJECT_GUIDE: subtask.guide,
         Segment.TASK: subtask.intent,
@@ -77,6 +77,13 @@ def claim_of(result: ExecutionResult, shown: str) -> str:
     if result.put_out_by is not None and len(claim) > _SHORTEST_SHARE and claim in shown:
         return f"what call {result.put_out_by} put out, word for word and all of it."
     return without_middle(result.output, _CLAIM_SHOWN)
+
+
+def _seen_at_first(subtask: SubTask, result: ExecutionResult) -> str:
+    """What the executor was shown of files, if no call has read any: it may have used that."""
+    if not subtask.heads or any(call.tool == "read_file" for call in result.tool_calls):
+        return ""
+    return f"Shown before the first call:\n{subtask.heads}"
 
 
 def facts_of(result: ExecutionResult, difference: str) -> str:

@@ -98,6 +98,7 @@ class Dispatcher:
                 intent=planned.intent,
                 context=planned.context,
                 surroundings=plan.surroundings,
+                heads=plan.heads,
                 named_files=plan.named_files,
                 guide=plan.guide,
                 images=plan.images,

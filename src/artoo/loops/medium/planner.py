@@ -192,6 +192,7 @@ def _plan_of(
         deadline=task.deadline,
         scope=scope,
         surroundings=this.around.listing,
+        heads=this.around.heads,
         named_files=this.around.named,
         guide=this.around.guide,
         images=task.spec.images,
