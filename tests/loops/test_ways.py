@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 from scenario import (
     Each,
@@ -134,15 +136,15 @@ async def test_an_answer_names_its_sources(world: World) -> None:
 async def test_a_judge_sees_what_the_executor_was_shown(world: World) -> None:
     """A file that is shown whole may be translated without a call; whoever judges that must have seen it too."""
     world.file("brief.txt", "Der Umweg kostet uns vierzig Minuten.\n")
-    script = {
+    script: Script = {
         "Plan": plan(subtask("translate"), criteria=["en.txt says in English what brief.txt says"]),
         "ExecutorStep": write("en.txt", "The detour costs us forty minutes."),
         "ValidationReport": judged(("pass", "Der Umweg kostet uns vierzig Minuten.")),
     }
     ended = await world.play("Translate brief.txt into English, as en.txt", script)
     assert (ended.directive, ended.result.assurance) == ("accept", "judged")
-    script["ExecutorStep"] = [read("brief.txt", final=False), write("en.txt", "The detour costs forty minutes.")]
-    again = await world.play("Translate brief.txt into English, as en.txt", script)
+    reading = [read("brief.txt", final=False), write("en.txt", "The detour costs us forty minutes.")]
+    again = await world.play("Translate brief.txt into English, as en.txt", {**script, "ExecutorStep": reading})
     (asked,) = again.asked("ValidationReport")
     assert asked.user.count("Der Umweg") == 1 and "Shown before the first call" not in asked.user
 
@@ -288,6 +290,38 @@ async def test_what_waits_for_a_yes_is_said_to_be_prepared(world: World) -> None
     ended = await world.play("Delete old.txt", script)
     _, second = ended.asked("ExecutorStep")
     assert "changed: kept.txt\ndeleted: old.txt" in second.user and "say that it is prepared" in second.user
+
+
+def _commit(world: World, name: str) -> None:
+    """A repository with one commit, and a change that is not in it yet."""
+    file = world.file(name, "1\n")
+    for step in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+        subprocess.run(["git", *who, *step], cwd=world.project, check=True)
+    file.write_text("2\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "waits", "kind"),
+    [
+        ("git commit -qam two", False, ""),
+        ("git commit -q --amend -m other", True, "rewritten in a repository's history"),
+        ("git branch -q side", False, ""),
+        ("echo x > ~/elsewhere.txt", True, "changed outside the project"),
+    ],
+)
+async def test_what_waits_is_judged_as_settling_will(world: World, command: str, waits: bool, kind: str) -> None:
+    """Not by whether a file is new or gone: a rewritten commit is neither, and a file elsewhere is new."""
+    _commit(world, "a.txt")
+    identity = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b.c GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b.c; "
+    script = {
+        "Plan": plan(subtask("do it")),
+        "ExecutorStep": [shell(identity + command, final=False), says("It is prepared.", 1)],
+    }
+    ended = await world.play("Do it", script)
+    _, second = ended.asked("ExecutorStep")
+    assert ("say that it is prepared" in second.user) is waits and kind in second.user
+    assert ended.result.changes.waits is waits
 
 
 @pytest.mark.parametrize(("apply", "waits"), [(ApplyMode.NEW, True), (ApplyMode.EDITS, False)])

@@ -13,6 +13,7 @@ from pathlib import Path
 from artoo.contracts.changes import Change, ChangeKind, Conflict, Node, PathClass, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.execution import ToolCall
+from artoo.contracts.settling import ClassifiedChange
 from artoo.ports.sandbox import ActNote, Captured, Roots
 from artoo.ports.world import Files, Program, ViewRun, unnoted
 from artoo.tools.registry import SubTaskToolbox
@@ -109,6 +110,9 @@ class PlainView:
 
     async def changes(self) -> tuple[Change, ...]:
         return self.reported
+
+    async def classes(self) -> tuple[ClassifiedChange, ...]:
+        return ()
 
     def fork(self, name: str) -> PlainView:
         return self

@@ -41,8 +41,8 @@ class ToolCall(Contract):
     `target` is the main input: a path, query or URL; for the shell the normalised command.
     `ran` says what really ran when that differs from `input`. `output` and `error_output` are cut to
     head and tail; `total_bytes` counts all of both streams. `result_count` is set by searches.
-    `changes` are the paths that the call created or changed; `dropped` those changes that were withheld,
-    `withheld_by` whose no it was, if somebody was asked.
+    `changes` are the paths that the call created or changed, `bookkeeping` whether it changed git's own notes.
+    `dropped` are those changes that were withheld, `withheld_by` whose no it was, if somebody was asked.
     """
 
     tool: str
@@ -59,6 +59,7 @@ class ToolCall(Contract):
     duration_ms: int = 0
     result_count: int | None = None
     changes: tuple[str, ...] = ()
+    bookkeeping: bool = False
     dropped: tuple[str, ...] = ()
     withheld_by: WithheldBy | None = None
     reason: str | None = None

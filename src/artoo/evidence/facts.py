@@ -19,7 +19,11 @@ _LOOKED_FOR = 12
 _SAID = 160
 _KNOWN = "no call was made for it: the model's own knowledge"
 _SEEN = "no call was made for it: what the model sees in the attached image, or knows"
-_WORKED_OUT = "Write a figure that is worked out with what it is worked out from, as in a + b = c or a / b = p %."
+_AS_IT_STANDS = "Give figures, times and quotations in the form in which they stand there."
+_WORKED_OUT = (
+    "Write a figure that is worked out with what it is worked out from, as in a + b = c or a / b = p %, or let a "
+    "program print it."
+)
 _OWN_WORDS = "What a call printed of its own input shows nothing."
 
 
@@ -128,7 +132,7 @@ async def floating_tokens(
         missing = [each for each in wider if each.kind != "path" or not (await source.file(each.text)).exists]
     if not missing:
         return None
-    advice = [_WORKED_OUT] if any(each.number is not None for each in missing) else []
+    advice = [_AS_IT_STANDS, *([_WORKED_OUT] if any(each.number is not None for each in missing) else [])]
     advice += [_OWN_WORDS] if not result.small_model and any(map(own_words, calls)) else []
     return Fact(Reason(found=Found.NOWHERE, said=named(missing)), asked_once=True, advice=" ".join(advice))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from artoo.contracts.changes import Change, Conflict
+from artoo.contracts.settling import ClassifiedChange
 from artoo.ports import printing
 from artoo.ports.sandbox import ActNote, Heard, Limits, Roots, ViewRun, unheard
 
@@ -109,6 +110,10 @@ class View(Protocol):
 
     async def changes(self) -> tuple[Change, ...]:
         """All that this view (of a fork: the fork alone) changes, against what is below it, in path order."""
+        ...
+
+    async def classes(self) -> tuple[ClassifiedChange, ...]:
+        """What these changes mean for the person, judged as when they are settled. Raises SandboxError."""
         ...
 
     def fork(self, name: str) -> View:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from artoo.contracts.changes import Change, Conflict
+from artoo.contracts.changes import Conflict
 from artoo.contracts.network import NetworkUsed
 from artoo.contracts.settling import Ending, Settled
 from artoo.ports.bus import Port
@@ -54,7 +54,6 @@ class McpTools:
         return replace(self, servers=(*self.servers, *fresh)) if fresh else self
 
 
-_Changes = Callable[[], Awaitable[tuple[Change, ...]]]
 SettleBy = Callable[[Callable[[], tuple[str, ...]]], Settling]
 """Makes what settles a task's view, given what tells what went out."""
 
@@ -241,16 +240,17 @@ class _Sights:
     def of(self, subtask_id: str) -> Sight:
         view, fork = self.outfit.view, self.forks.of(subtask_id)
         looked_at = EvidenceInView(fork, self.places, self.forks, lambda: view.files, _trial_of(subtask_id))
-        return Sight(looked_at, self._look(lambda: fork.files, fork.changes))
+        return Sight(looked_at, self._look(lambda: fork.files, fork))
 
-    def _look(self, files: Look, changes: _Changes | None = None) -> ProjectLook:
-        """`changes` are those that a fork made of the task's files."""
+    def _look(self, files: Look, fork: View | None = None) -> ProjectLook:
+        """`fork`: whose changes of the task's files are told."""
         observe = self.gate.origins.observe_text
         return ProjectLook(
             *(self.outfit.view.roots, self.places, files),
             whole_files=self.outfit.whole_files,
             observe=observe,
-            changes=changes,
+            changes=None if fork is None else fork.changes,
+            classes=None if fork is None else fork.classes,
             before=lambda: self.outfit.view.files,
         )
 

@@ -110,7 +110,8 @@ class CommandsInView:
 
 
 def _ended(run: ViewRun, program: Program) -> Outcome:
-    return replace(outcome_of(run, program.limits), changes=meant_changes(run.changes))
+    kept_by_git = any(change.has(Trait.GIT_BOOKKEEPING) for change in run.changes)
+    return replace(outcome_of(run, program.limits), changes=meant_changes(run.changes), bookkeeping=kept_by_git)
 
 
 def _details(folder: str, text: str, tried: ViewRun, language: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from artoo.contracts.changes import Change, path_bytes
 from artoo.contracts.errors import ArtooError
+from artoo.contracts.settling import ChangeClass, ClassifiedChange
 from artoo.ports.sandbox import Roots
 from artoo.ports.surroundings import Surroundings
 from artoo.ports.world import Files
@@ -72,6 +73,7 @@ class ProjectLook:
     limits: WalkLimits = field(default_factory=lambda: _LOOK)
     whole_files: bool = False
     changes: Callable[[], Awaitable[tuple[Change, ...]]] | None = None
+    classes: Callable[[], Awaitable[tuple[ClassifiedChange, ...]]] | None = None
     before: Look = RealFiles
     observe: Callable[[str, str], None] = _unobserved
 
@@ -85,11 +87,21 @@ class ProjectLook:
                     if guide.foreign:
                         self.observe(guide.path, guide.text)
                 changed = await in_thread(_by_kind, changes, self.roots, self.before(), self.files())
-                return replace(seen, changed=changed)
+                return replace(seen, changed=changed, classes=await self._classes() if changes else ())
         except TimeoutError:
             return Surroundings(listing="The project directory did not answer in time; it is not listed.")
         except (ArtooError, OSError) as error:
             return Surroundings(listing=f"The project directory is not listed: {error}")
+
+    async def _classes(self) -> tuple[ChangeClass, ...]:
+        """Each once; none where they cannot be told."""
+        if self.classes is None:
+            return ()
+        try:
+            found = {change.change_class for change in await self.classes()}
+        except (ArtooError, OSError):  # settling will say why
+            return ()
+        return tuple(sorted(found, key=lambda one: one.danger))
 
     def _look(self, request: str, changes: tuple[Change, ...]) -> tuple[Surroundings, tuple[Guide, ...]]:
         files = self.files()

@@ -236,6 +236,7 @@ class SubTaskToolbox:
             duration_ms=max(0, round((self.clock.monotonic() - started) * 1_000)),
             result_count=outcome.result_count,
             changes=tuple(clean(path) for path in outcome.changes),
+            bookkeeping=outcome.bookkeeping,
             dropped=tuple(clean(path) for path in outcome.dropped),
             withheld_by=outcome.withheld_by,
             reason=None if outcome.reason is None else head_tail(clean(outcome.reason), ERROR_OUTPUT_KEPT),

@@ -30,6 +30,7 @@ class Outcome:
     truncated: bool = False
     result_count: int | None = None
     changes: tuple[str, ...] = ()
+    bookkeeping: bool = False
     dropped: tuple[str, ...] = ()
     withheld_by: WithheldBy | None = None
     reason: str | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from artoo.contracts.changes import (
@@ -24,6 +24,7 @@ from artoo.contracts.changes import (
 )
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
 from artoo.ports.sandbox import MIB
+from artoo.ports.world import Files
 from artoo.world.base import Base, read_base, unchanged_since
 from artoo.world.caches import judge_caches
 from artoo.world.classes import BOUNDS, classified
@@ -35,7 +36,7 @@ from artoo.world.scan import Effect, scan
 from artoo.world.three_way import compared
 from artoo.world.union import RealFiles, Union
 from artoo.world.verdict import Verdict
-from artoo.world.view_place import ViewPlace
+from artoo.world.view_place import ViewPlace, lineage
 
 MOST_PATHS = 500_000
 FLOOD_BYTES = 256 * MIB
@@ -82,27 +83,47 @@ def difference_of(place: ViewPlace, artoo_home: Path) -> Difference:
     roots = place.record().roots
     bases = read_base(place.base_file())
     found = compared(scan(layers, MOST_PATHS, unchanged_since(bases)), bases)
-    places = Places.of(roots, artoo_home)
-    real, wanted = RealFiles(), Union(place.strata())
-    caches = judge_caches(found.effects, real, wanted)
-    effects = [effect for effect in found.effects if effect.path not in caches.left_out]
-    described = list(zip(effects, describe(effects, places, wanted), strict=True))
+    meant = _meant(found.effects, Places.of(roots, artoo_home), bases, RealFiles(), Union(place.strata()))
+    conflicts = (*(conflict for _, conflict in found.conflicts), *meant.conflicts)
+    return replace(
+        meant,
+        conflicts=tuple(sorted(conflicts, key=lambda one: one.path)),
+        digest=_digest(meant.changes, bases, conflicts),
+        flood=flood_of(meant.changes),
+    )
+
+
+def classes_in(place: ViewPlace, layer: str, artoo_home: Path) -> tuple[ClassifiedChange, ...]:
+    """What the changes of one layer mean, of a fork before it is joined: against what is below it. Blocking.
+
+    Raises SandboxError when it cannot be read completely.
+    """
+    layers = place.layers_of(layer)
+    if not layers:
+        return ()
+    above = lineage(layer)[1:2]
+    before = Union(place.strata(above[0])) if above else RealFiles()
+    places, bases = Places.of(place.record().roots, artoo_home), read_base(place.base_file(layer))
+    return _meant(scan(layers, MOST_PATHS), places, bases, before, Union(place.strata(layer))).classes
+
+
+def _meant(
+    found: Sequence[Effect], places: Places, bases: Mapping[str, Base], before: Files, after: Files
+) -> Difference:
+    """What these effects are and mean; in conflict are those on artoo's own files. Without a digest."""
+    caches = judge_caches(found, before, after)
+    effects = [effect for effect in found if effect.path not in caches.left_out]
+    described = list(zip(effects, describe(effects, places, after), strict=True))
     reachable = [effect for effect, change in described if change.path_class is not PathClass.ARTOO]
     changes = tuple(change for _, change in described if change.path_class is not PathClass.ARTOO)
-    conflicts = [conflict for _, conflict in found.conflicts]
-    conflicts += [
-        Conflict(path=change.path, reason=_OWN) for _, change in described if change.path_class is PathClass.ARTOO
-    ]
-    git = judge_repositories(reachable, real, wanted)
+    own = (change.path for _, change in described if change.path_class is PathClass.ARTOO)
+    git = judge_repositories(reachable, before, after)
     configured = judge_configured(reachable, Path(os.fsdecode(places.home)))
-    classes = _classes(reachable, changes, places, bases, {**caches.says, **configured, **git.says})
     return Difference(
         effects=tuple(reachable),
         changes=changes,
-        classes=classes,
-        conflicts=tuple(sorted(conflicts, key=lambda one: one.path)),
-        digest=_digest(changes, bases, conflicts),
-        flood=flood_of(changes),
+        classes=_classes(reachable, changes, places, bases, {**caches.says, **configured, **git.says}),
+        conflicts=tuple(Conflict(path=path, reason=_OWN) for path in own),
         lost=git.lost,
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from artoo.contracts.changes import Change, Conflict
 from artoo.contracts.errors import SandboxError
+from artoo.contracts.settling import ClassifiedChange
 from artoo.ports.sandbox import ActNote, Roots, Sandbox, SandboxRequest
 from artoo.ports.world import Files, Program, ViewRun, unnoted
 from artoo.world.union import RealFiles
@@ -52,6 +53,10 @@ class RealView:
         return {}
 
     async def changes(self) -> tuple[Change, ...]:
+        """None."""
+        return ()
+
+    async def classes(self) -> tuple[ClassifiedChange, ...]:
         """None."""
         return ()
 

@@ -14,11 +14,13 @@ from typing import TypeVar
 
 from artoo.contracts.changes import Change, Conflict, printable_path
 from artoo.contracts.errors import SandboxError
+from artoo.contracts.settling import ClassifiedChange
 from artoo.ports.sandbox import ActNote, Limits, Roots, RunStatus, SandboxRequest
 from artoo.ports.world import Files, Program, ViewRun, unnoted
 from artoo.world.began import Began
 from artoo.world.classify import Places
 from artoo.world.describe import describe
+from artoo.world.difference import classes_in
 from artoo.world.joining import drop_layer, join_layers
 from artoo.world.landing import is_ended, land, notes_of
 from artoo.world.putting import put, put_in_scratch
@@ -288,6 +290,14 @@ class LayeredView:
         self._state.at_boundary()
         effects = scan(place.layers_of(self._layer), Limits().paths)
         return describe(effects, Places.of(self.roots, self._ways.artoo_home))
+
+    async def classes(self) -> tuple[ClassifiedChange, ...]:
+        async with self._turn:
+            return await asyncio.to_thread(self._classes) if self._state.place.exists else ()
+
+    def _classes(self) -> tuple[ClassifiedChange, ...]:
+        self._state.at_boundary()
+        return classes_in(self._state.place, self._layer, self._ways.artoo_home)
 
     def fork(self, name: str) -> LayeredView:
         if self._layer.count("/") + 2 > _DEEPEST_FORK:

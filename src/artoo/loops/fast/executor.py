@@ -17,7 +17,7 @@ from artoo.contracts.execution import (
     ToolStarted,
 )
 from artoo.contracts.plan import SubTask
-from artoo.contracts.settling import ApplyMode
+from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.loops.asking import Asker
 from artoo.loops.fast.record import Key, Record, room_for_record
 from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
@@ -45,12 +45,23 @@ _PREPARED = (
     "Because something is {kinds}, nothing of it takes effect before the person agrees after the task: "
     "say that it is prepared."
 )
-_WAITING = {
-    ApplyMode.NEW: ("changed", "moved", "deleted"),
-    ApplyMode.EDITS: ("deleted",),
-    ApplyMode.ASK: ("created", "changed", "moved", "deleted"),
+_UNASKED = {
+    ApplyMode.NEW: frozenset({ChangeClass.SILENT}),
+    ApplyMode.EDITS: frozenset({ChangeClass.SILENT, ChangeClass.EDIT}),
+    ApplyMode.ASK: frozenset[ChangeClass](),
 }
-"""What of a task's changes waits for a yes, by what takes effect unasked."""
+"""What of a task's changes takes effect without a yes, if all of them are such."""
+_KINDS = {
+    ChangeClass.SILENT: "created",
+    ChangeClass.EDIT: "changed",
+    ChangeClass.MODE: "given other rights",
+    ChangeClass.LINK: "made to lead elsewhere",
+    ChangeClass.ELSEWHERE: "changed outside the project",
+    ChangeClass.SPECIAL: "made a special file",
+    ChangeClass.HISTORY: "rewritten in a repository's history",
+    ChangeClass.PERSISTENCE: "set up to run later by itself",
+    ChangeClass.DELETION: "deleted",
+}
 
 Status = Literal["completed", "cannot", "uncertain", "failed"]
 
@@ -235,7 +246,7 @@ class Executor:
         arguments = arguments_for(spec, step.input, step.body, step.more)
         call = await self.toolbox.call(spec.name, arguments, self._ticket(work, step.tool, cause))
         work.record.add(call, key)
-        work.stale = work.stale or bool(call.changes)
+        work.stale = work.stale or bool(call.changes) or call.bookkeeping
         self._publish_call(work, call, cause)
         return len(work.record.calls)
 
@@ -303,8 +314,7 @@ class Executor:
             work.stale = False
             seen = await self.surroundings.look(work.subtask.intent)
             done = f"Done in this task so far:\n{seen.changed}" if seen.changed else ""
-            made = {line.partition(":")[0] for line in seen.changed.splitlines()}
-            kinds = " or ".join(kind for kind in _WAITING[self.apply] if kind in made)
+            kinds = " or ".join(_KINDS[one] for one in _KINDS if one in {*seen.classes} - _UNASKED[self.apply])
             waits = _PREPARED.format(kinds=kinds) if kinds else ""
             work.guide, work.named = seen.guide, ""
             work.listing = "\n".join(filter(None, (seen.listing, done, waits)))
