@@ -324,6 +324,24 @@ async def test_what_waits_is_judged_as_settling_will(world: World, command: str,
     assert ended.result.changes.waits is waits
 
 
+async def test_who_writes_the_answer_of_several_knows_what_waits(world: World) -> None:
+    """One subtask makes a file and another edits one: all of it waits, which the first one could not know."""
+    world.file("shop.py", "price = 1\n")
+    script = {
+        "Plan": plan(subtask("report"), subtask("fix"), criteria=["both are done"]),
+        "ExecutorStep": Each.of(
+            report=[write("report.md", "# Report", final=False), says("report.md is written.", 1)],
+            fix=[shell("echo price = 2 > shop.py", final=False), says("The fix is prepared.", 1)],
+        ),
+        "MergeReport": merged("Both are prepared.", ("pass", "The fix is prepared.")),
+    }
+    ended = await world.play("Write report.md and fix the price", script)
+    (asked,) = ended.asked("MergeReport")
+    assert "Because something is created" not in asked.user
+    assert "Because something is changed, nothing of it takes effect" in asked.user
+    assert ended.result.changes.waits
+
+
 @pytest.mark.parametrize(("apply", "waits"), [(ApplyMode.NEW, True), (ApplyMode.EDITS, False)])
 async def test_a_move_is_told_as_one(world: World, apply: ApplyMode, waits: bool) -> None:
     """It is no deletion: where edits take effect unasked a move does, and nobody is told that it waits."""

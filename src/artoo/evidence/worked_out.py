@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -31,6 +31,12 @@ _PRECISE = 100
 _MINUTE, _HOUR, _DAY = Decimal(60), Decimal(3_600), Decimal(86_400)
 _BYTE = (Decimal(1),)
 """Said or not: a bare number may be of bytes."""
+_OPERATIONS: Mapping[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
+    ast.Add: Decimal.__add__,
+    ast.Sub: Decimal.__sub__,
+    ast.Mult: Decimal.__mul__,
+    ast.Div: Decimal.__truediv__,
+}
 _SIGNS = str.maketrans("\u00d7\u00b7\u22c5\u2217x\u00f7:\u2212\u2013\u2248\u2243\u2252", "*****//--===")
 _JOINT = re.compile(r"\s*(?:[^\W\d]{1,16}\.?)?[^\w()]?\s*(\)*)\s*([-+*/=])\s*(\(*)\s*[^\w()]?\s*")
 """Between two numbers of a formula: the unit of the first, brackets and a sign."""
@@ -103,18 +109,9 @@ def _from_formula(
 
 def _value(formula: ast.expr, values: Sequence[Decimal]) -> Decimal:
     """Its numbers are named by their places."""
-    if not isinstance(formula, ast.BinOp):
-        return values[int(ast.unparse(formula)[1:])]
-    one, other = _value(formula.left, values), _value(formula.right, values)
-    match formula.op:
-        case ast.Add():
-            return one + other
-        case ast.Sub():
-            return one - other
-        case ast.Mult():
-            return one * other
-        case _:
-            return one / other
+    if isinstance(formula, ast.BinOp):
+        return _OPERATIONS[type(formula.op)](_value(formula.left, values), _value(formula.right, values))
+    return values[int(ast.unparse(formula)[1:])]
 
 
 def _from_cells(cell: _Cell, told: Sequence[_Cell], few: Sequence[_Cell]) -> Iterator[Decimal]:

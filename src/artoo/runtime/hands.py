@@ -38,6 +38,7 @@ from artoo.tools.tool import Tool
 from artoo.tools.under_way import Durable, nothing_to_keep
 from artoo.tools.user_tools import UserTool
 from artoo.world.classify import Places
+from artoo.world.union import RealFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,23 +236,23 @@ class _Sights:
 
     def whole(self) -> Sight:
         view = self.outfit.view
-        return Sight(EvidenceInView(view, self.places, self.forks), self._look(lambda: view.files))
+        return Sight(EvidenceInView(view, self.places, self.forks), self._look(lambda: view.files, view, RealFiles))
 
     def of(self, subtask_id: str) -> Sight:
         view, fork = self.outfit.view, self.forks.of(subtask_id)
         looked_at = EvidenceInView(fork, self.places, self.forks, lambda: view.files, _trial_of(subtask_id))
-        return Sight(looked_at, self._look(lambda: fork.files, fork))
+        return Sight(looked_at, self._look(lambda: fork.files, fork, lambda: view.files))
 
-    def _look(self, files: Look, fork: View | None = None) -> ProjectLook:
-        """`fork`: whose changes of the task's files are told."""
+    def _look(self, files: Look, view: View, before: Look) -> ProjectLook:
+        """`view`: whose changes are told, of the files `before`."""
         observe = self.gate.origins.observe_text
         return ProjectLook(
             *(self.outfit.view.roots, self.places, files),
             whole_files=self.outfit.whole_files,
             observe=observe,
-            changes=None if fork is None else fork.changes,
-            classes=None if fork is None else fork.classes,
-            before=lambda: self.outfit.view.files,
+            changes=view.changes,
+            classes=view.classes,
+            before=before,
         )
 
 

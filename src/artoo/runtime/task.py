@@ -195,9 +195,11 @@ class TaskRun:
             port,
             asker,
             WatchedEvidence(stage.hands.whole.evidence, stage.eyes(port)),
+            WatchedSurroundings(stage.hands.whole.surroundings, stage.eyes(port)),
             stage.clock,
             max_replans=settings.replans,
             always_ask=settings.strict_roles,
+            apply=settings.apply,
         )
         self._solver = self._made_solver()
         roles = (pool, dispatcher, meta_validator, self._solver)

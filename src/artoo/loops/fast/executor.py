@@ -17,11 +17,12 @@ from artoo.contracts.execution import (
     ToolStarted,
 )
 from artoo.contracts.plan import SubTask
-from artoo.contracts.settling import ApplyMode, ChangeClass
+from artoo.contracts.settling import ApplyMode
 from artoo.loops.asking import Asker
 from artoo.loops.fast.record import Key, Record, room_for_record
 from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
 from artoo.loops.heuristics import Heuristics
+from artoo.loops.prepared import prepared
 from artoo.loops.role import listen
 from artoo.loops.tool_text import (
     arguments_for,
@@ -40,28 +41,6 @@ _STEP_TOKENS = 4_000
 _SMALL_STEP_TOKENS = 700
 _MOST_REPEATS = 2
 """Repeated calls of one attempt that are answered from the record, before the attempt ends."""
-
-_PREPARED = (
-    "Because something is {kinds}, nothing of it takes effect before the person agrees after the task: "
-    "say that it is prepared."
-)
-_UNASKED = {
-    ApplyMode.NEW: frozenset({ChangeClass.SILENT}),
-    ApplyMode.EDITS: frozenset({ChangeClass.SILENT, ChangeClass.EDIT}),
-    ApplyMode.ASK: frozenset[ChangeClass](),
-}
-"""What of a task's changes takes effect without a yes, if all of them are such."""
-_KINDS = {
-    ChangeClass.SILENT: "created",
-    ChangeClass.EDIT: "changed",
-    ChangeClass.MODE: "given other rights",
-    ChangeClass.LINK: "made to lead elsewhere",
-    ChangeClass.ELSEWHERE: "changed outside the project",
-    ChangeClass.SPECIAL: "made a special file",
-    ChangeClass.HISTORY: "rewritten in a repository's history",
-    ChangeClass.PERSISTENCE: "set up to run later by itself",
-    ChangeClass.DELETION: "deleted",
-}
 
 Status = Literal["completed", "cannot", "uncertain", "failed"]
 
@@ -314,10 +293,8 @@ class Executor:
             work.stale = False
             seen = await self.surroundings.look(work.subtask.intent)
             done = f"Done in this task so far:\n{seen.changed}" if seen.changed else ""
-            kinds = " or ".join(_KINDS[one] for one in _KINDS if one in {*seen.classes} - _UNASKED[self.apply])
-            waits = _PREPARED.format(kinds=kinds) if kinds else ""
             work.guide, work.named = seen.guide, ""
-            work.listing = "\n".join(filter(None, (seen.listing, done, waits)))
+            work.listing = "\n".join(filter(None, (seen.listing, done, prepared(seen.classes, self.apply))))
         brief = self.asker.known.small and self.heuristics.brief and work.attempt == 1
         return (work.named if brief else "") or work.listing
 

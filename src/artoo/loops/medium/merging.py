@@ -60,11 +60,12 @@ async def merge(
     outcomes: Sequence[SubTaskOutcome],
     criteria: Sequence[Criterion],
     cause: Envelope,
+    waits: str = "",
 ) -> Merged:
     """The answer to `request` from these outcomes; what is in it and in none of them is asked about once.
 
     Where no grounded answer comes, the results stand for themselves: they are true, if they read badly. The
-    judgement of a small model decides nothing.
+    judgement of a small model decides nothing. `waits`: what is to be said of changes that are not done yet.
     """
     shown = _results(outcomes, max(_LEAST_SHOWN, asker.known.window * _SHOWN_BYTES // 2))
     seen = seen_in([call for each in outcomes for call in each.tool_calls], (request, shown))
@@ -74,7 +75,7 @@ async def merge(
             Segment.TASK: request,
             Segment.CONTEXT: f"Criteria:\n{numbered(criteria)}" if criteria else "",
             Segment.EVIDENCE: shown,
-            Segment.CLOSING: objection,
+            Segment.CLOSING: "\n".join(filter(None, (waits, objection))),
         }
         try:
             report = await asker.ask(

@@ -13,6 +13,7 @@ from artoo.contracts.execution import CriterionJudged, CriterionVerdict, SubTask
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.request import TaskSpec
+from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import Halt, OutcomeSummary, ReplanRequest, StoppedBy
 from artoo.evidence.facts import own_knowledge, own_words_on
 from artoo.loops.asking import Asker
@@ -27,10 +28,12 @@ from artoo.loops.medium.fan_in import (
     unfinished,
 )
 from artoo.loops.medium.merging import merge
+from artoo.loops.prepared import prepared
 from artoo.loops.role import attend, listen
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.evidence import EvidenceSource
+from artoo.ports.surroundings import SurroundingsSource
 from artoo.verdicts.judging import checked, left_open
 
 _Verdicts = Mapping[str, CriterionVerdict]
@@ -44,9 +47,11 @@ class MetaValidator:
     port: Port
     asker: Asker
     source: EvidenceSource
+    surroundings: SurroundingsSource
     clock: Clock
     max_replans: int
     always_ask: bool = False
+    apply: ApplyMode = ApplyMode.NEW
     _intent: str = field(default="", init=False)
     _images: tuple[AttachedImage, ...] = field(default=(), init=False)
     _started: float = field(init=False)
@@ -126,8 +131,16 @@ class MetaValidator:
         if single is not None:
             return single.output, await self._of_one(fan_in, single, criteria, cause)
         asked = [each for each in criteria if each.check is None]
-        merged = await merge(self.asker, self._intent, fan_in.matched, asked, cause)
+        waits = await self._waits(fan_in)
+        merged = await merge(self.asker, self._intent, fan_in.matched, asked, cause, waits)
         return merged.answer, {**merged.verdicts, **await self._checked(criteria, {}, fan_in, merged.answer)}
+
+    async def _waits(self, fan_in: FanIn) -> str:
+        """What is to be said of the changes of all subtasks together: none of them knows those of the others."""
+        calls = (call for outcome in fan_in.everything for call in outcome.tool_calls)
+        if not any(call.changes or call.bookkeeping for call in calls):
+            return ""
+        return prepared((await self.surroundings.look(self._intent)).classes, self.apply)
 
     async def _unfinished(self, fan_in: FanIn, criteria: Sequence[Criterion]) -> tuple[str, _Verdicts]:
         """What was reached and what that meets; where nothing was, why an executor says that it cannot be done."""

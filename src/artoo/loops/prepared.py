@@ -1,0 +1,37 @@
+"""What a model that speaks to the person is told of changes which wait: they are prepared, and not done."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from artoo.contracts.settling import ApplyMode, ChangeClass
+
+_UNASKED = {
+    ApplyMode.NEW: frozenset({ChangeClass.SILENT}),
+    ApplyMode.EDITS: frozenset({ChangeClass.SILENT, ChangeClass.EDIT}),
+    ApplyMode.ASK: frozenset[ChangeClass](),
+}
+"""What of a task's changes takes effect without a yes, if all of them are such."""
+_KINDS = {
+    ChangeClass.SILENT: "created",
+    ChangeClass.EDIT: "changed",
+    ChangeClass.MODE: "given other rights",
+    ChangeClass.LINK: "made to lead elsewhere",
+    ChangeClass.ELSEWHERE: "changed outside the project",
+    ChangeClass.SPECIAL: "made a special file",
+    ChangeClass.HISTORY: "rewritten in a repository's history",
+    ChangeClass.PERSISTENCE: "set up to run later by itself",
+    ChangeClass.DELETION: "deleted",
+}
+
+
+def prepared(classes: Collection[ChangeClass], apply: ApplyMode) -> str:
+    """A sentence about what waits; empty where nothing does. `apply`: what takes effect unasked after the task."""
+    waiting = set(classes) - _UNASKED[apply]
+    if not waiting:
+        return ""
+    kinds = " or ".join(kind for one, kind in _KINDS.items() if one in waiting)
+    return (
+        f"Because something is {kinds}, nothing of it takes effect before the person agrees after the task: "
+        "say that it is prepared."
+    )
