@@ -217,6 +217,25 @@ async def test_a_full_disk_costs_a_counted_gap(tmp_path: Path, monkeypatch: pyte
     assert log.missing == 2
 
 
+async def test_a_full_disk_still_takes_how_a_task_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the last word something gives way, once for all tasks; it is there again with the next log."""
+    real, ballast = os.write, tmp_path / ".ballast"
+
+    def full(descriptor: int, data: bytes) -> int:
+        if b"FinalResult" in data and ballast.exists():
+            real(descriptor, data[:9])
+            raise OSError(28, "No space left on device")
+        return real(descriptor, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        log = await write(tmp_path, [message(call("0"), 0), message(final(), 1)])
+    assert log.missing == 0 and not ballast.exists()
+    assert answers(read(tmp_path)) == ["0", "FinalResult"]
+    await write(tmp_path, task("b"))
+    assert ballast.stat().st_size > 0
+
+
 async def test_a_log_that_cannot_be_opened_does_not_stop_the_others(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import orjson
@@ -20,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 LAST_KIND = "FinalResult"
 _TAIL = 64 * 1024
+_BALLAST, _BALLAST_BYTES = ".ballast", 256 * 1024
+"""Once for all tasks: what gives way on a full disk, so that how a task ended is still written down."""
 
 Grown = Callable[[str, str, int, str], None]
 """Hears of a log that has grown: name of its directory, of the file in it, its size, the sha256 (hex) of all of it.
@@ -167,19 +171,42 @@ class TaskFile:
         try:
             while done < len(block):
                 done += os.write(self._descriptor, block[done:])
-        except OSError:
+        except OSError as error:
             # A reader, and the next line, must not find half of this one.
             os.ftruncate(self._descriptor, self._size)
-            raise
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            if not (full and self.ended and self._ballast_gone()):
+                raise
+            self._append(block)
+            return
         self._size += len(block)
         self._total += len(block)
         if self._grown is not None:
             self._digest.update(block)
 
+    def _ballast_gone(self) -> bool:
+        """Makes room for the last word; whether there was any to make."""
+        try:
+            (self._directory.parent.parent / _BALLAST).unlink()
+        except OSError:
+            return False
+        return True
+
+    def _take_ballast(self) -> None:
+        """While there is room; another process may do so at the same time."""
+        place = self._directory.parent.parent / _BALLAST
+        if not place.exists():
+            try:
+                place.write_bytes(bytes(_BALLAST_BYTES))
+            except OSError:
+                with suppress(OSError):
+                    place.unlink()
+
     def _open(self) -> None:
         if self._descriptor is not None:
             return
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._take_ballast()
         parts = parts_of(self._directory)
         self._part = max(0, len(parts) - 1)
         self._total = self._blobs.size() + sum(path.stat().st_size for path in parts)

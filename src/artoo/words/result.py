@@ -93,7 +93,7 @@ class ResultWords:
             case Unjudged(said=said):
                 return self.unjudged.format(reason=said)
             case Unread(checks=checks):
-                return self.unread.format(checks="; ".join(map(self.criterion, checks)))
+                return self.unread.format(checks="; ".join(map(self.criterion, checks)).rstrip(".\u3002"))
             case FailedLast(command=command):
                 return self.failing.format(command=command)
             case Unformed(problem=problem):
