@@ -41,6 +41,8 @@ from artoo.world.union import RealFiles
 
 _LOOK = WalkLimits(entries=20_000, seconds=1.5)
 _WALL_SECONDS = 6.0
+_JUDGING_SECONDS = 2.0
+"""For what changes mean: git is asked about a repository that they touch (100 ms for one of a thousand commits)."""
 _HEAD_BYTES = 8_192
 _MOST_HEADS = 4
 _HEAD_LINES = 3
@@ -98,8 +100,9 @@ class ProjectLook:
         if self.classes is None:
             return ()
         try:
-            found = {change.change_class for change in await self.classes()}
-        except (ArtooError, OSError):  # settling will say why
+            async with asyncio.timeout(_JUDGING_SECONDS):
+                found = {change.change_class for change in await self.classes()}
+        except (ArtooError, OSError):  # too long, or settling will say why
             return ()
         return tuple(sorted(found, key=lambda one: one.danger))
 
