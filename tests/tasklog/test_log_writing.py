@@ -219,7 +219,7 @@ async def test_a_full_disk_costs_a_counted_gap(tmp_path: Path, monkeypatch: pyte
 
 async def test_a_full_disk_still_takes_how_a_task_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For the last word something gives way, once for all tasks; it is there again with the next log."""
-    real, ballast = os.write, tmp_path / ".ballast"
+    real, ballast = os.write, tmp_path / "cache" / "ballast"
 
     def full(descriptor: int, data: bytes) -> int:
         if b"FinalResult" in data and ballast.exists():

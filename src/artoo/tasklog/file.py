@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 LAST_KIND = "FinalResult"
 _TAIL = 64 * 1024
-_BALLAST, _BALLAST_BYTES = ".ballast", 256 * 1024
+_BALLAST, _BALLAST_BYTES = Path("cache", "ballast"), 256 * 1024
 """Once for all tasks: what gives way on a full disk, so that how a task ended is still written down."""
 
 Grown = Callable[[str, str, int, str], None]
@@ -197,6 +197,7 @@ class TaskFile:
         place = self._directory.parent.parent / _BALLAST
         if not place.exists():
             try:
+                place.parent.mkdir(mode=0o700, exist_ok=True)
                 place.write_bytes(bytes(_BALLAST_BYTES))
             except OSError:
                 with suppress(OSError):

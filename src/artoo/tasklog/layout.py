@@ -4,7 +4,7 @@
                            log.0001.jsonl    the next part, once the one before is full
                            blobs/<sha256>    long strings of the payloads, UTF-8
                            images/<sha256>   what was attached to the request
-    <home>/.ballast                          what gives way on a full disk for a task's last word
+    <home>/cache/ballast                     what gives way on a full disk for a task's last word
 
 A header is `{"artoo_task_log": 1, "task_id": …, "part": n}`; a gap is `{"gap": {"count": n, "reason": …}}` and
 stands where messages are missing; every other line is an envelope (contracts.codec).
