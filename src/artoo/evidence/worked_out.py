@@ -40,6 +40,8 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] 
 _SIGNS = str.maketrans("\u00d7\u00b7\u22c5\u2217x\u00f7:\u2212\u2013\u2248\u2243\u2252", "*****//--===")
 _JOINT = re.compile(r"\s*(?:[^\W\d]{1,16}\.?)?[^\w()]?\s*(\)*)\s*([-+*/=])\s*(\(*)\s*[^\w()]?\s*")
 """Between two numbers of a formula: the unit of the first, brackets and a sign."""
+_BETWEEN = 40
+"""Characters of that: more are no formula, and would be tried in many ways."""
 _READINGS = 64
 """Of the numbers of one formula together."""
 _CLOCK = (_DAY,)
@@ -92,7 +94,8 @@ def _from_formula(
     """What the formula before it comes to, if all its numbers are known and a sign of equality follows."""
     formula, operands, right = "", list[tuple[Decimal, ...]](), cell
     for left in reversed(cells[: cells.index(cell)]):
-        joint = _JOINT.fullmatch(text[left.number.end : right.number.start].translate(_SIGNS))
+        between = text[left.number.end : right.number.start].translate(_SIGNS)
+        joint = _JOINT.fullmatch(between) if len(between) <= _BETWEEN else None
         if joint is None or (joint[2] == "=") is bool(operands):
             break
         if left.number.text not in known:
