@@ -8,7 +8,14 @@ from artoo.contracts.changes import ChangeKind
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.criteria import Assurance, CommandSucceeds, Mode, by_command, weakest
 from artoo.contracts.execution import CriterionVerdict, DecidedBy, ExecutionResult, ToolCall, assurance_of
-from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, counts_of, in_order_of_danger
+from artoo.contracts.settling import (
+    ApplyMode,
+    ChangeClass,
+    ClassifiedChange,
+    Settled,
+    counts_of,
+    in_order_of_danger,
+)
 
 
 def test_the_weakest_assurance_is_that_of_the_whole() -> None:
@@ -33,6 +40,15 @@ def test_a_persons_check_is_a_verifiable_criterion_of_theirs() -> None:
     criterion = by_command("make test")
     assert criterion.check == CommandSucceeds(command="make test")
     assert (criterion.mode, criterion.by) == (Mode.VERIFIABLE, "person")
+
+
+def test_what_takes_effect_unasked() -> None:
+    """What is silent; ordinary edits too; nothing. No mode covers anything more dangerous."""
+    assert [mode.unasked for mode in ApplyMode] == [
+        {ChangeClass.SILENT},
+        {ChangeClass.SILENT, ChangeClass.EDIT},
+        set(),
+    ]
 
 
 def test_the_calls_of_an_attempt_are_the_last_ones_of_the_record() -> None:

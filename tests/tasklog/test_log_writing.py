@@ -14,6 +14,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import ToolCall, ToolCalled
 from artoo.ports.spool import Gap
 from artoo.redaction import Redactor
+from artoo.tasklog.blobs import BlobStore
 from artoo.tasklog.layout import LogLimits, part_path, parts_of, task_directory
 from artoo.tasklog.reader import TaskLogReader
 from artoo.tasklog.writer import MOST_OPEN_FILES, TaskLog
@@ -234,6 +235,22 @@ async def test_a_full_disk_still_takes_how_a_task_ended(tmp_path: Path, monkeypa
     assert answers(read(tmp_path)) == ["0", "FinalResult"]
     await write(tmp_path, task("b"))
     assert ballast.stat().st_size > 0
+
+
+async def test_a_full_disk_still_takes_a_long_last_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long output lies in a file of its own, which needs the room first."""
+    real, ballast = BlobStore.externalise, tmp_path / "cache" / "ballast"
+
+    def full(blobs: BlobStore, value: object, longest: int) -> tuple[object, int]:
+        if ballast.exists():
+            raise OSError(28, "No space left on device")
+        return real(blobs, value, longest)
+
+    monkeypatch.setattr(BlobStore, "externalise", full)
+    last = message(final("x" * 100_000), 1)
+    log = await write(tmp_path, [message(call("y" * 100_000), 0), last])
+    assert log.missing == 1 and not ballast.exists()
+    assert read(tmp_path)[-1] == last
 
 
 async def test_a_log_that_cannot_be_opened_does_not_stop_the_others(

@@ -49,6 +49,18 @@ class ApplyMode(StrEnum):
     EDITS = "edits"
     ASK = "ask"
 
+    @property
+    def unasked(self) -> frozenset[ChangeClass]:
+        """The classes that take effect without a yes, if all of a task's changes are of such."""
+        return _UNASKED[self]
+
+
+_UNASKED = {
+    ApplyMode.NEW: frozenset({ChangeClass.SILENT}),
+    ApplyMode.EDITS: frozenset({ChangeClass.SILENT, ChangeClass.EDIT}),
+    ApplyMode.ASK: frozenset[ChangeClass](),
+}
+
 
 class Rewritten(BaseModel):
     """What a repository loses, as git says it: how many of its branches and tags are moved back, aside or removed,

@@ -19,11 +19,8 @@ _LOOKED_FOR = 12
 _SAID = 160
 _KNOWN = "no call was made for it: the model's own knowledge"
 _SEEN = "no call was made for it: what the model sees in the attached image, or knows"
-_AS_IT_STANDS = "Give figures, times and quotations in the form in which they stand there."
-_WORKED_OUT = (
-    "Write a figure that is worked out with what it is worked out from, as in a + b = c or a / b = p %, or let a "
-    "program print it."
-)
+_AS_IT_STANDS = "Where the request leaves that open, give figures, times and quotations as the outputs have them."
+_WORKED_OUT = "Write a figure that is worked out with what it is worked out from, as in a + b = c or a / b = p %."
 _OWN_WORDS = "What a call printed of its own input shows nothing."
 
 

@@ -37,7 +37,7 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] 
     ast.Mult: Decimal.__mul__,
     ast.Div: Decimal.__truediv__,
 }
-_SIGNS = str.maketrans("\u00d7\u00b7\u22c5\u2217x\u00f7:\u2212\u2013\u2248\u2243\u2252", "*****//--===")
+_SIGNS = str.maketrans("\u00d7\u00b7\u22c5\u2217x\u00f7\u2212\u2013\u2248\u2243\u2252", "*****/--===")
 _JOINT = re.compile(r"\s*(?:[^\W\d]{1,16}\.?)?[^\w()]?\s*(\)*)\s*([-+*/=])\s*(\(*)\s*[^\w()]?\s*")
 """Between two numbers of a formula: the unit of the first, brackets and a sign."""
 _BETWEEN = 40
@@ -96,7 +96,7 @@ def _from_formula(
     for left in reversed(cells[: cells.index(cell)]):
         between = text[left.number.end : right.number.start].translate(_SIGNS)
         joint = _JOINT.fullmatch(between) if len(between) <= _BETWEEN else None
-        if joint is None or (joint[2] == "=") is bool(operands):
+        if joint is None or left.line != cell.line or (joint[2] == "=") is bool(operands):
             break
         if left.number.text not in known:
             return

@@ -6,12 +6,6 @@ from collections.abc import Collection
 
 from artoo.contracts.settling import ApplyMode, ChangeClass
 
-_UNASKED = {
-    ApplyMode.NEW: frozenset({ChangeClass.SILENT}),
-    ApplyMode.EDITS: frozenset({ChangeClass.SILENT, ChangeClass.EDIT}),
-    ApplyMode.ASK: frozenset[ChangeClass](),
-}
-"""What of a task's changes takes effect without a yes, if all of them are such."""
 _KINDS = {
     ChangeClass.SILENT: "created",
     ChangeClass.EDIT: "changed",
@@ -27,7 +21,7 @@ _KINDS = {
 
 def prepared(classes: Collection[ChangeClass], apply: ApplyMode) -> str:
     """A sentence about what waits; empty where nothing does. `apply`: what takes effect unasked after the task."""
-    waiting = set(classes) - _UNASKED[apply]
+    waiting = set(classes) - apply.unasked
     if not waiting:
         return ""
     kinds = " or ".join(kind for one, kind in _KINDS.items() if one in waiting)

@@ -250,8 +250,7 @@ class _Sights:
             *(self.outfit.view.roots, self.places, files),
             whole_files=self.outfit.whole_files,
             observe=observe,
-            changes=view.changes,
-            classes=view.classes,
+            view=view,
             before=before,
         )
 

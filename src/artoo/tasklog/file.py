@@ -124,7 +124,10 @@ class TaskFile:
         try:
             kept = self._kept(line)
         except (OSError, TypeError, ValueError, RecursionError) as error:
-            self.note_lost(1, _because(error))
+            if kind == LAST_KIND and self._made_room(error):
+                self._add(kind, line)
+            else:
+                self.note_lost(1, _because(error))
             return
         self._note_gap()
         self._queue(kept, messages=1)
@@ -174,8 +177,7 @@ class TaskFile:
         except OSError as error:
             # A reader, and the next line, must not find half of this one.
             os.ftruncate(self._descriptor, self._size)
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            if not (full and self.ended and self._ballast_gone()):
+            if not (self.ended and self._made_room(error)):
                 raise
             self._append(block)
             return
@@ -184,8 +186,10 @@ class TaskFile:
         if self._grown is not None:
             self._digest.update(block)
 
-    def _ballast_gone(self) -> bool:
-        """Makes room for the last word; whether there was any to make."""
+    def _made_room(self, error: Exception) -> bool:
+        """For the last word: whether the disk was full, and something gave way."""
+        if not isinstance(error, OSError) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            return False
         try:
             (self._directory.parent.parent / _BALLAST).unlink()
         except OSError:

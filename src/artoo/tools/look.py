@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
 from artoo.contracts.changes import Change, path_bytes
 from artoo.contracts.errors import ArtooError
-from artoo.contracts.settling import ChangeClass, ClassifiedChange
+from artoo.contracts.settling import ChangeClass
 from artoo.ports.sandbox import Roots
 from artoo.ports.surroundings import Surroundings
-from artoo.ports.world import Files
+from artoo.ports.world import Files, View
 from artoo.tools.commands import meant_changes
 from artoo.tools.guides import Guide, guides
 from artoo.tools.listing import (
@@ -64,8 +64,8 @@ def _unobserved(source: str, text: str) -> None:
 class ProjectLook:
     """Implements `ports.surroundings.SurroundingsSource` over a view's files.
 
-    `whole_files`: small files that are named are shown whole. `changes`: what the view changes of the files
-    `before`. `observe` is told what is passed on of texts that others wrote, by where it stands.
+    `whole_files`: small files that are named are shown whole. `view`: whose changes of the files `before` are told,
+    with what they mean. `observe` is told what is passed on of texts that others wrote, by where it stands.
     """
 
     roots: Roots
@@ -74,8 +74,7 @@ class ProjectLook:
     characters: int = LISTING_CHARACTERS
     limits: WalkLimits = field(default_factory=lambda: _LOOK)
     whole_files: bool = False
-    changes: Callable[[], Awaitable[tuple[Change, ...]]] | None = None
-    classes: Callable[[], Awaitable[tuple[ClassifiedChange, ...]]] | None = None
+    view: View | None = None
     before: Look = RealFiles
     observe: Callable[[str, str], None] = _unobserved
 
@@ -83,28 +82,18 @@ class ProjectLook:
         """What is there that matters for `request`. Never raises; what cannot be seen is said in the listing."""
         try:
             async with asyncio.timeout(_WALL_SECONDS):
-                changes = () if self.changes is None else await self.changes()
+                changes = () if self.view is None else await self.view.changes()
                 seen, found = await in_thread(self._look, request, changes)
                 for guide in found:
                     if guide.foreign:
                         self.observe(guide.path, guide.text)
                 changed = await in_thread(_by_kind, changes, self.roots, self.before(), self.files())
-                return replace(seen, changed=changed, classes=await self._classes() if changes else ())
+                classes = await _classes(self.view) if self.view is not None and changes else ()
+                return replace(seen, changed=changed, classes=classes)
         except TimeoutError:
             return Surroundings(listing="The project directory did not answer in time; it is not listed.")
         except (ArtooError, OSError) as error:
             return Surroundings(listing=f"The project directory is not listed: {error}")
-
-    async def _classes(self) -> tuple[ChangeClass, ...]:
-        """Each once; none where they cannot be told."""
-        if self.classes is None:
-            return ()
-        try:
-            async with asyncio.timeout(_JUDGING_SECONDS):
-                found = {change.change_class for change in await self.classes()}
-        except (ArtooError, OSError):  # too long, or settling will say why
-            return ()
-        return tuple(sorted(found, key=lambda one: one.danger))
 
     def _look(self, request: str, changes: tuple[Change, ...]) -> tuple[Surroundings, tuple[Guide, ...]]:
         files = self.files()
@@ -192,6 +181,16 @@ class ProjectLook:
         most = _WHOLE_LINES if self.whole_files and size <= _WHOLE_BYTES else _HEAD_LINES
         whole = size <= _HEAD_BYTES and len(lines) <= most
         return Head(lines=tuple(lines if whole else lines[:_HEAD_LINES]), whole=whole)
+
+
+async def _classes(view: View) -> tuple[ChangeClass, ...]:
+    """Each once, the most dangerous first; none where that takes too long, or settling will say why it fails."""
+    try:
+        async with asyncio.timeout(_JUDGING_SECONDS):
+            found = {change.change_class for change in await view.classes()}
+    except (ArtooError, OSError):
+        return ()
+    return tuple(sorted(found, key=lambda one: one.danger))
 
 
 def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: Files) -> str:
