@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artoo.contracts.shortened import CUT, last_part, shortened, without_middle
+from artoo.contracts.shortened import CUT, last_part, listed, shortened, without_middle
 
 TEXTS = st.text(alphabet="ab \n字")
 
@@ -55,3 +55,18 @@ def test_the_middle_is_cut_between_lines() -> None:
     kept = tail.splitlines()[1:]
     assert kept == lines[-len(kept) :]
     assert without_middle("x" * 1_000, 300) == "x" * 150 + "\n[… 700 characters left out …]\n" + "x" * 150
+
+
+def test_many_paths_are_told_by_their_directories() -> None:
+    """As deep as there is room; a path that is alone in its directory is named, and no path is counted twice."""
+    assert listed(["b", "a/c"]) == "b, a/c"
+    packages = [f"env/lib/p{n % 2}/m{n}.py" for n in range(30)]
+    assert listed(["a/c.py", *packages], 4) == "a/c.py, env/lib/p0/ (15 paths), env/lib/p1/ (15 paths)"
+    assert listed(["a/c.py", "env", *packages], 4) == "a/c.py, env, env/lib/p0/ (15 paths), env/lib/p1/ (15 paths)"
+    assert listed([f"f{n}" for n in range(9)] * 2, 3) == "f0, f1, f2, and 6 more"
+
+
+@given(st.lists(st.text(alphabet="ab/", min_size=1), max_size=60), st.integers(1, 5))
+def test_paths_that_are_listed_are_few(paths: list[str], most: int) -> None:
+    """Whatever they are called."""
+    assert listed(paths, most).count(", ") <= most

@@ -172,6 +172,21 @@ async def test_a_move_is_one_line(roots: Roots, places: Places) -> None:
     await trunk.close()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+async def test_what_came_with_a_new_directory_is_told_last(roots: Roots, places: Places) -> None:
+    """Whoever judges has room for some of it, and sees what was written by hand first."""
+    home = roots.home / ".artoo"
+    (roots.project / "zz.txt").write_text("before\n")
+    trunk = views_in(await open_sandbox(home), home)("task", roots)
+    packages = "mkdir -p env/lib && for each in $(seq 200); do echo code > env/lib/$each.py; done"
+    await trunk.run(Program(("bash", "-c", f"{packages}; mkdir d; echo few > d/few.txt; echo now > zz.txt")))
+    told = (await EvidenceInView(trunk, places, trunk).difference()).splitlines()
+    headings = [line for line in told if line.startswith(("+++", "created"))]
+    assert headings[:3] == ["created: d/", "+++ d/few.txt now", "+++ zz.txt now"]
+    assert headings[3:5] == ["created: env/", "created: env/lib/"]
+    await trunk.close()
+
+
 def _git(project: Path, *arguments: str) -> str:
     plain = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "PATH": os.environ["PATH"]}
     who = ("-c", "user.name=a", "-c", "user.email=a@b.c")

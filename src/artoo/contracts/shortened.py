@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Collection
+from itertools import count
+
 CUT = "…"
 _LEAST_LEFT_OUT = 200
 """Fewer characters are not worth the line that says so, and what stood there would be asked for."""
@@ -42,6 +46,25 @@ def without_middle(text: str, limit: int) -> str:
     head = head[: _last_break(head, half // 2)]
     tail = tail[len(tail) - _last_break(tail[::-1], half // 2) :]
     return f"{head}\n[… {len(text) - len(head) - len(tail)} characters left out …]\n{tail}"
+
+
+def listed(paths: Collection[str], most: int = 20) -> str:
+    """The paths in a line; if they are more than `most`, the directories that they are in, each with how many, as
+    deep as these are few enough: `setup.cfg, .venv/bin/ (12 paths), .venv/lib/ (1031 paths)`.
+
+    Where the project itself has too many for that, the first ones are named, and how many more there are.
+    """
+    shown = distinct = list(dict.fromkeys(paths))
+    for depth in count(1) if len(distinct) > most else ():
+        together = defaultdict[str, list[str]](list)
+        for path in distinct:
+            together["/".join(path.split("/", depth)[:depth])].append(path)
+        if depth == 1 or len(together) <= most:
+            shown = [f"{name}/ ({len(each)} paths)" if each[1:] else each[0] for name, each in together.items()]
+        if len(together) > most:
+            break
+    more = len(shown) - most
+    return ", ".join((*shown[:most], *([f"and {more} more"] if more > 0 else [])))
 
 
 def _last_break(text: str, least: int) -> int:

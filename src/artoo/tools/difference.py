@@ -6,7 +6,9 @@ What it did to git's own records comes first, a line a repository: a commit chan
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, path_bytes
@@ -18,16 +20,21 @@ from artoo.tools.paths import shown
 from artoo.tools.ref_moves import is_record, ref_moves
 from artoo.tools.unified import unified
 
+_CROWD = 50
+"""Changes in one new directory, beyond which nobody wrote them one by one."""
+
 
 def difference(changes: Iterable[Change], before: Files, now: Files, roots: Roots, limit: int) -> str:
-    """The changes that somebody may have meant, in path order, in at most `limit` characters. Blocks."""
-    listed = tuple(changes)
-    meant = frozenset(meant_changes(change for change in listed if not is_record(change)))
-    moved = moved_files((change for change in listed if change.path in meant), before, now)
+    """The changes that somebody may have meant, in at most `limit` characters: in path order, and what came with a
+    whole new directory (an environment, packages, a clone) after all others. Blocks.
+    """
+    every = tuple(changes)
+    meant = frozenset(meant_changes(change for change in every if not is_record(change)))
+    moved = moved_files((change for change in every if change.path in meant), before, now)
     arrived = frozenset(moved.values())
-    wanted = [change for change in listed if change.path in meant and change.path not in arrived]
-    git = [(f"in {_shown(f'{where}/.git', roots)}: {told}",) for where, told in ref_moves(listed, before, now)]
-    told = [*git, *(_about(change, moved.get(change.path), before, now, roots) for change in wanted)]
+    wanted = [change for change in every if change.path in meant and change.path not in arrived]
+    git = [(f"in {_shown(f'{where}/.git', roots)}: {told}",) for where, told in ref_moves(every, before, now)]
+    told = [*git, *(_about(change, moved.get(change.path), before, now, roots) for change in _crowds_last(wanted))]
     lines: list[str] = []
     room = limit
     for number, each in enumerate(told):
@@ -40,6 +47,20 @@ def difference(changes: Iterable[Change], before: Files, now: Files, roots: Root
                 return "\n".join((*lines, rest))[:limit]
             lines.append(line)
     return "\n".join(lines)
+
+
+def _crowds_last(changes: Sequence[Change]) -> list[Change]:
+    """By how many came with the outermost new directory in which each lies, where these are many."""
+    made = (change for change in changes if change.node is Node.DIRECTORY and change.kind is ChangeKind.CREATED)
+    new = frozenset(change.path for change in made)
+    outermost = {each.path: next(filter(new.__contains__, _from_root(each.path)), "") for each in changes}
+    crowds = {one: many for one, many in Counter(outermost.values()).items() if one and many > _CROWD}
+    return sorted(changes, key=lambda each: crowds.get(outermost[each.path], 0))
+
+
+def _from_root(path: str) -> Iterator[str]:
+    """The directories in which it lies, and itself."""
+    return accumulate(path.split("/"), lambda above, name: f"{above}/{name}")
 
 
 def _about(change: Change, moved_to: str | None, before: Files, now: Files, roots: Roots) -> Iterator[str]:

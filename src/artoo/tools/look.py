@@ -13,6 +13,7 @@ from pathlib import Path
 from artoo.contracts.changes import Change, path_bytes
 from artoo.contracts.errors import ArtooError
 from artoo.contracts.settling import ChangeClass
+from artoo.contracts.shortened import listed
 from artoo.ports.sandbox import Roots
 from artoo.ports.surroundings import Surroundings
 from artoo.ports.world import Files, View
@@ -49,7 +50,6 @@ _HEAD_LINES = 3
 _WHOLE_LINES, _WHOLE_BYTES = 30, 1_000
 """Where whole files are wanted, one up to here is shown whole."""
 _MOST_PATHS = 500
-_MOST_CHANGED = 20
 _PATH = re.compile(r"(?<![\w./~:-])(?:~?/|\./)?[\w.+@%=~-]+(?:/[\w.+@%=~-]+)*(?<![.-])", re.ASCII)
 """A path with ordinary names, without the full stop of a sentence."""
 
@@ -206,7 +206,7 @@ def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: File
         elif change.path in meant and change.path not in arrived:
             kind = change.kind.value if change.kind.value in lines else "changed"
             lines[kind].append(name)
-    return "\n".join(f"{kind}: {_some(paths)}" for kind, paths in lines.items() if paths)
+    return "\n".join(f"{kind}: {listed(paths)}" for kind, paths in lines.items() if paths)
 
 
 def _meant(changes: tuple[Change, ...]) -> Iterator[Path]:
@@ -215,11 +215,6 @@ def _meant(changes: tuple[Change, ...]) -> Iterator[Path]:
 
 def _path_of(printable: str) -> Path:
     return Path(os.fsdecode(path_bytes(printable)))
-
-
-def _some(paths: list[str]) -> str:
-    more = len(paths) - _MOST_CHANGED
-    return ", ".join(paths[:_MOST_CHANGED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _paths_in(request: str) -> Iterator[str]:

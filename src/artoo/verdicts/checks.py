@@ -19,6 +19,7 @@ from artoo.contracts.criteria import (
 )
 from artoo.contracts.execution import CallStatus, FailureClass, ToolCall
 from artoo.contracts.findings import Found, Reason
+from artoo.contracts.shortened import listed
 from artoo.evidence.failure import failure_class, failure_class_of
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _tool_succeeded(tool: str | None, tool_calls: Sequence[ToolCall]) -> CheckRe
         said = _shown(last.line())
         return _failed(Found.CALL_ENDED, ended, said, why=failure_class_of(last), identities=last.identity)
     if last.dropped:
-        said, why = ", ".join(last.dropped), FailureClass.ENVIRONMENTAL
+        said, why = listed(last.dropped), FailureClass.ENVIRONMENTAL
         return _failed(Found.WITHHELD, last.tool, said, why=why, identities=last.identity)
     return _passed(_shown(last.line()))
 

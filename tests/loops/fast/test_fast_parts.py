@@ -100,6 +100,13 @@ def test_a_judge_reads_the_whole_program_that_the_answer_rests_on() -> None:
     assert "characters left out" in beside
 
 
+def test_an_environment_that_a_call_made_takes_a_line() -> None:
+    """A thousand paths would leave a judge no room for the rest."""
+    paths = tuple(f"/p/.venv/lib/p{number % 30}/{number}.py" for number in range(1_000))
+    made = call(CallStatus.OK).model_copy(update={"changes": paths})
+    assert "changed: /p/.venv/lib/ (1000 paths)" in facts_of(result(made), "")
+
+
 def test_a_judge_is_told_that_nothing_changed_and_why_a_call_failed_once() -> None:
     """So that "no file was changed" has words to quote, and one cause does not look like two."""
     said = "Traceback:\nTypeError: no"

@@ -13,7 +13,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid
 from artoo.contracts.execution import ExecutionResult, ToolCall
 from artoo.contracts.plan import SubTask
-from artoo.contracts.shortened import without_middle
+from artoo.contracts.shortened import listed, without_middle
 from artoo.loops.asking import Asker
 from artoo.prompts.segments import Segment
 from artoo.verdicts.judging import Judged, no_budget
@@ -106,6 +106,6 @@ def _call(number: int, call: ToolCall, share: int) -> str:
     lines = [f"call {number}: {call.tool} {given} [{call.status}{code}]"]
     why = "" if call.reason is None or call.reason in call.error_output else call.reason
     lines += [without_middle(part, share) for part in (call.output, call.error_output, why) if part.strip()]
-    lines += [f"changed: {', '.join(call.changes)}"] if call.changes else []
-    lines += [f"withheld: {', '.join(call.dropped)}"] if call.dropped else []
+    lines += [f"changed: {listed(call.changes)}"] if call.changes else []
+    lines += [f"withheld: {listed(call.dropped)}"] if call.dropped else []
     return "\n".join(lines)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from artoo.contracts.execution import CallStatus, CorrectionSignal, ToolCall
-from artoo.contracts.shortened import without_middle
+from artoo.contracts.shortened import listed, without_middle
 
 _RESERVED_TOKENS = 3_000
 """Of the window: instructions, tools, listing, assignment and answer."""
@@ -75,7 +75,7 @@ class Record:
         """What a call gives that was announced as the answer: its output, or the names of what it made."""
         if call.status is not CallStatus.OK:
             return ""
-        return call.output.strip() or ", ".join(self._near(call.changes))
+        return call.output.strip() or listed(self._near(call.changes))
 
     def text(self, room: int) -> str:
         """The whole record in at most about `room` bytes."""
@@ -121,7 +121,7 @@ def _ending(call: ToolCall, changed: Sequence[str]) -> str:
     if call.reason and call.reason not in call.error_output:
         parts.append(call.reason)
     if changed:
-        parts.append(f"touched {', '.join(changed)}")
+        parts.append(f"touched {listed(changed)}")
     if call.status is CallStatus.OK and not (call.output.strip() or call.error_output.strip() or call.changes):
         parts.append("printed nothing")
     return "; ".join(parts)
