@@ -164,6 +164,9 @@ async def test_without_hosts_the_record_says_how_to_ask(real: View) -> None:
     ):
         assert call.status is CallStatus.ERROR
         assert "# artoo hosts: pypi.org" in (call.reason or ""), call
+    hidden = await net.shell("curl -sS https://pypi.org/; echo done")
+    assert hidden.status is CallStatus.OK and "# artoo hosts: pypi.org" in (hidden.reason or "")
+    assert "artoo hosts" not in ((await net.shell("echo Connection refused")).reason or "")
     assert "artoo hosts" not in ((await net.shell("false")).reason or "")
     assert net.published == []
 

@@ -23,7 +23,6 @@ from artoo.world.edge.hosts import WEB_PORTS, Destination, not_permitted
 
 _SHOWN = 5
 _DIAGNOSES = (
-    NO_NETWORK,
     "Name or service not known",
     "Temporary failure in name resolution",
     os.strerror(errno.ENETUNREACH),
@@ -148,7 +147,8 @@ class Hearing:
         """The outcome with what the command's programs were refused, and how to ask for it."""
         if not asked.hosts:
             said = outcome.error_output + outcome.output
-            if outcome.status is CallStatus.OK or not any(words in said for words in _DIAGNOSES):
+            failed = outcome.status is not CallStatus.OK and any(words in said for words in _DIAGNOSES)
+            if not failed and NO_NETWORK not in said:  # this is said by nobody else, also where a failure is hidden
                 return outcome
             return _because(
                 outcome,
