@@ -171,6 +171,15 @@ async def test_without_hosts_the_record_says_how_to_ask(real: View) -> None:
     assert net.published == []
 
 
+async def test_a_place_that_cannot_be_written_is_told_from_those_that_can(real: View) -> None:
+    """A command that failed on a read-only file system says where commands write; one that succeeded does not."""
+    net = Net(real, AskNobody())
+    call = await net.shell("touch /usr/made")
+    assert call.status is CallStatus.ERROR
+    assert f"commands write in {real.roots.home}" in (call.reason or "")
+    assert "commands write" not in ((await net.shell("touch /usr/made || true")).reason or "")
+
+
 async def test_what_is_sent_is_on_record(real: View) -> None:
     """Each connection is reported with call, host and bytes, refused ones too; the task knows what went out."""
     with git_server(real.roots.home) as port:

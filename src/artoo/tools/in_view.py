@@ -6,6 +6,7 @@ write_file, edit_file ► FilesInView ─────► View.write
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,7 @@ from artoo.world.classify import Places
 
 MAX_EDITED_BYTES = 4 << 20
 """A file that is larger is not edited."""
+_READ_ONLY = os.strerror(errno.EROFS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class CommandsInView:
         note = noting()
 
         def noted(run: ViewRun) -> ActNote | None:
-            return note(command.judged(hearing.explained(_ended(run, program), command.network)))
+            return note(command.judged(hearing.explained(self._ended(run, program), command.network)))
 
         program = Program(
             argv=command.argv,
@@ -79,7 +81,16 @@ class CommandsInView:
         run = await self.view.run(program)
         if run.needs_confirmation:
             return await self._for_real(program, run)
-        return _ended(run, program)
+        return self._ended(run, program)
+
+    def _ended(self, run: ViewRun, program: Program) -> Outcome:
+        ended = _ended(run, program)
+        if ended.status is CallStatus.OK or _READ_ONLY not in ended.error_output + ended.output:
+            return ended
+        roots = (self.view.roots.home, self.view.roots.project, self.view.roots.workspace)
+        outermost = dict.fromkeys(root for root in roots if not any(other in root.parents for other in roots))
+        reason = f"commands write in {', '.join(map(str, outermost))} and /tmp, and nowhere else"
+        return replace(ended, reason="; ".join(filter(None, (ended.reason, reason))))
 
     async def _for_real(self, program: Program, tried: ViewRun) -> Outcome:
         """Where there is no view to run in, the command itself is asked about; agreed to, it has all rights."""
