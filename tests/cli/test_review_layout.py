@@ -172,6 +172,13 @@ def test_a_file_that_is_called_like_a_number_is_a_file() -> None:
     assert chosen("2", listed, HERE) == (("/home/me/project/2",), ())
 
 
+def test_where_a_chosen_file_is_moved_to_is_chosen_with_it() -> None:
+    """The person sees both before the yes; half of a move would be a loss."""
+    gone = change(ChangeClass.EDIT, "a").model_copy(update={"moved_to": f"{PROJECT}/new/a"})
+    listed = [gone, change(ChangeClass.EDIT, "b"), change(ChangeClass.SILENT, "new/a")]
+    assert chosen("1", listed, HERE) == ((f"{PROJECT}/a", f"{PROJECT}/new/a"), ())
+
+
 def git(change_class: ChangeClass, inner: str, kind: ChangeKind, **more: object) -> ClassifiedChange:
     """A file in the project's repository."""
     one = change(change_class, f".git/{inner}")

@@ -141,6 +141,31 @@ def test_a_part_brings_what_it_needs_and_no_more(world: World) -> None:
     assert set(contents(world)) == {"a.txt", "b.txt", "new/deep/f"}
 
 
+def sort(home: Path) -> None:
+    """Files move: into a new directory, over another one, with their directory."""
+    project = home / "project"
+    (project / "done" / "deep").mkdir(parents=True)
+    (project / "a.txt").rename(project / "done" / "deep" / "a.txt")
+    (project / "b.txt").rename(project / "c.txt")
+    (project / "src").rename(project / "lib")
+
+
+@pytest.mark.parametrize(
+    ("part", "moved"),
+    [("a.txt", {"done/deep/a.txt": "one\n"}), ("b.txt", {"c.txt": "two\n"}), ("src", {"lib/m.py": "x = 1\n"})],
+)
+def test_what_is_moved_goes_with_where_it_stands_now(world: World, part: str, moved: dict[str, str]) -> None:
+    """Half of a move would be a loss; whatever else waits, waits."""
+    (world.project / "c.txt").write_text("overwritten\n")
+    before = contents(world)
+    assert not applied(view_of(world, sort), world, [part])
+    now = contents(world)
+    assert moved.items() <= now.items()
+    assert sorted(now.values()) == sorted(text for text in before.values() if part != "b.txt" or "over" not in text)
+    assert undo(world.artoo_home, "task-1").refused == ()
+    assert contents(world) == before
+
+
 def test_a_part_that_is_not_there_is_refused(world: World) -> None:
     """With its name, and nothing is applied."""
     before = snapshot(world.project)

@@ -25,7 +25,14 @@ from artoo.cli.screen import Screen
 from artoo.cli.task_names import local_time, name_at
 from artoo.cli.waiting import all_waiting, waiting_object, with_the_task
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.settling import BY_NAME, ClassifiedChange, Review, Settled, counts_of
+from artoo.contracts.settling import (
+    BY_NAME,
+    ClassifiedChange,
+    Review,
+    Settled,
+    counts_of,
+    with_arrivals,
+)
 from artoo.runtime.config_file import load_config
 
 if TYPE_CHECKING:
@@ -158,7 +165,7 @@ def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
         clashing = {one.path for one in review.conflicts if here.holds(typed, one.path)}
         if not below and not clashing:
             raise ConfigurationError(f"{typed!r} is not among what the task would change; artoo diff lists it")
-        wanted |= {*below, *clashing}
+        wanted |= {*with_arrivals(below, review.changes), *clashing}
     changes = tuple(one for one in review.changes if one.path in wanted)
     conflicts = tuple(one for one in review.conflicts if one.path in wanted)
     return review.model_copy(update={"changes": changes, "conflicts": conflicts, "counts": counts_of(changes)})

@@ -216,6 +216,12 @@ def arrived(changes: Iterable[ClassifiedChange]) -> dict[str, str]:
     return {one.moved_to: one.path for one in listed if one.moved_to is not None and one.moved_to in silent}
 
 
+def with_arrivals(paths: Iterable[str], changes: Iterable[ClassifiedChange]) -> frozenset[str]:
+    """The paths, and of files among them that are moved where they stand now: half of a move is a loss."""
+    chosen = frozenset(paths)
+    return chosen | {one.moved_to for one in changes if one.moved_to is not None and one.path in chosen}
+
+
 def is_gits(path: str) -> bool:
     """Whether a path is one of git's own, in a repository."""
     return "/.git/" in f"{path}/"

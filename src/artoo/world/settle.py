@@ -179,8 +179,8 @@ def told_of(artoo_home: Path, task_id: str) -> str | None:
 def part_of(difference: Difference, paths: Collection[str]) -> list[Effect]:
     """The effects at the paths, all in directories that are named, and what they cannot be without.
 
-    A new thing needs the directories above it; a directory goes only with everything that is in it. Raises
-    SandboxError for a path that is not in the difference.
+    A new thing needs the directories above it; a directory goes only with everything that is in it, and what is
+    moved only with where it stands now. Raises SandboxError for a path that is not in the difference.
     """
     by_path = {effect.path: effect for effect in difference.effects}
     wanted: set[bytes] = set()
@@ -190,8 +190,12 @@ def part_of(difference: Difference, paths: Collection[str]) -> list[Effect]:
         if not found:
             raise SandboxError(f"{printable} is not among what the task would change; `artoo diff` lists it")
         wanted.update(found)
-    for path in list(wanted):
-        wanted.update(_needed(by_path, path))
+    moved = {path_bytes(one.path): path_bytes(one.moved_to) for one in difference.classes if one.moved_to}
+    seen: set[bytes] = set()
+    while left := wanted - seen:
+        seen |= left
+        wanted.update(other for path in left for other in _needed(by_path, path))
+        wanted.update(target for path in left if (target := moved.get(path)) in by_path)
     return [effect for effect in difference.effects if effect.path in wanted]
 
 

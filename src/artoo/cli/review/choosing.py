@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from artoo.cli.places import Here, holds
-from artoo.contracts.settling import ClassifiedChange
+from artoo.contracts.settling import ClassifiedChange, with_arrivals
 
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
@@ -16,12 +16,13 @@ def chosen(typed: str, listed: Sequence[ClassifiedChange], here: Here) -> tuple[
     """The paths that `typed` names, in the list's order, and the parts that name none of them.
 
     A number is a place in the list (from 1), unless it is the name of a path in it; a directory is all below it.
+    With what is moved goes where it stands now.
     """
     wanted: set[str] = set()
     unknown: list[str] = []
     for part in _parts(typed):
         found = of_path(part, listed, here) or _of_numbers(part, listed)
-        wanted.update(found)
+        wanted |= with_arrivals(found, listed)
         if not found:
             unknown.append(part)
     return tuple(one.path for one in listed if one.path in wanted), tuple(unknown)
