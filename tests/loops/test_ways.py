@@ -280,7 +280,9 @@ async def test_a_persons_check_is_never_amended(world: World) -> None:
 
 
 async def test_what_waits_for_a_yes_is_said_to_be_prepared(world: World) -> None:
-    """A deletion is listed as one, and the executor is told that it is not done before the person agrees."""
+    """A deletion is listed as one, and the executor is told that it is not done before the person agrees:
+    ahead too, for a call may be the answer.
+    """
     world.file("old.txt", "x")
     world.file("kept.txt", "y")
     script = {
@@ -288,8 +290,10 @@ async def test_what_waits_for_a_yes_is_said_to_be_prepared(world: World) -> None
         "ExecutorStep": [shell("rm old.txt; echo z >> kept.txt", final=False), says("It is prepared.", 1)],
     }
     ended = await world.play("Delete old.txt", script)
-    _, second = ended.asked("ExecutorStep")
+    first, second = ended.asked("ExecutorStep")
+    assert "If something is changed or deleted, nothing of it takes effect" in first.user
     assert "changed: kept.txt\ndeleted: old.txt" in second.user and "say that it is prepared" in second.user
+    assert "If something" not in second.user
 
 
 def _commit(world: World, name: str) -> None:

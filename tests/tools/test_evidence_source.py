@@ -173,8 +173,8 @@ async def test_a_move_is_one_line(roots: Roots, places: Places) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
-async def test_what_came_with_a_new_directory_is_told_last(roots: Roots, places: Places) -> None:
-    """Whoever judges has room for some of it, and sees what was written by hand first."""
+async def test_a_new_directory_with_very_much_in_it_is_one_line(roots: Roots, places: Places) -> None:
+    """An environment, or packages: whoever judges sees what was written by hand."""
     home = roots.home / ".artoo"
     (roots.project / "zz.txt").write_text("before\n")
     trunk = views_in(await open_sandbox(home), home)("task", roots)
@@ -182,8 +182,8 @@ async def test_what_came_with_a_new_directory_is_told_last(roots: Roots, places:
     await trunk.run(Program(("bash", "-c", f"{packages}; mkdir d; echo few > d/few.txt; echo now > zz.txt")))
     told = (await EvidenceInView(trunk, places, trunk).difference()).splitlines()
     headings = [line for line in told if line.startswith(("+++", "created"))]
-    assert headings[:3] == ["created: d/", "+++ d/few.txt now", "+++ zz.txt now"]
-    assert headings[3:5] == ["created: env/", "created: env/lib/"]
+    few = ["created: d/", "+++ d/few.txt now", "+++ zz.txt now"]
+    assert headings == [*few, "created: env/ (201 paths in it, not shown)"]
     await trunk.close()
 
 

@@ -21,12 +21,12 @@ from artoo.tools.ref_moves import is_record, ref_moves
 from artoo.tools.unified import unified
 
 _CROWD = 50
-"""Changes in one new directory, beyond which nobody wrote them one by one."""
+"""Paths in a new directory that are told one by one."""
 
 
 def difference(changes: Iterable[Change], before: Files, now: Files, roots: Roots, limit: int) -> str:
-    """The changes that somebody may have meant, in at most `limit` characters: in path order, and what came with a
-    whole new directory (an environment, packages, a clone) after all others. Blocks.
+    """The changes that somebody may have meant, in path order, in at most `limit` characters. A new directory with
+    very much in it (an environment, packages, a clone) is one line. Blocks.
     """
     every = tuple(changes)
     meant = frozenset(meant_changes(change for change in every if not is_record(change)))
@@ -34,7 +34,10 @@ def difference(changes: Iterable[Change], before: Files, now: Files, roots: Root
     arrived = frozenset(moved.values())
     wanted = [change for change in every if change.path in meant and change.path not in arrived]
     git = [(f"in {_shown(f'{where}/.git', roots)}: {told}",) for where, told in ref_moves(every, before, now)]
-    told = [*git, *(_about(change, moved.get(change.path), before, now, roots) for change in _crowds_last(wanted))]
+    crowds = _crowds(wanted)
+    few = (change for change in wanted if not any(each in crowds for each in _from_root(change.path)))
+    told = [*git, *(_about(change, moved.get(change.path), before, now, roots) for change in few)]
+    told += [(f"created: {_shown(each, roots)}/ ({many} paths in it, not shown)",) for each, many in crowds.items()]
     lines: list[str] = []
     room = limit
     for number, each in enumerate(told):
@@ -49,13 +52,12 @@ def difference(changes: Iterable[Change], before: Files, now: Files, roots: Root
     return "\n".join(lines)
 
 
-def _crowds_last(changes: Sequence[Change]) -> list[Change]:
-    """By how many came with the outermost new directory in which each lies, where these are many."""
+def _crowds(changes: Sequence[Change]) -> dict[str, int]:
+    """Outermost new directories in which there is more than anybody wrote one by one, and how much that is."""
     made = (change for change in changes if change.node is Node.DIRECTORY and change.kind is ChangeKind.CREATED)
     new = frozenset(change.path for change in made)
-    outermost = {each.path: next(filter(new.__contains__, _from_root(each.path)), "") for each in changes}
-    crowds = {one: many for one, many in Counter(outermost.values()).items() if one and many > _CROWD}
-    return sorted(changes, key=lambda each: crowds.get(outermost[each.path], 0))
+    outermost = (next(filter(new.__contains__, _from_root(each.path)), "") for each in changes)
+    return {one: many - 1 for one, many in Counter(outermost).items() if one and many - 1 > _CROWD}
 
 
 def _from_root(path: str) -> Iterator[str]:

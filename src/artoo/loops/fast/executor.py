@@ -22,7 +22,7 @@ from artoo.loops.asking import Asker
 from artoo.loops.fast.record import Key, Record, room_for_record
 from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
 from artoo.loops.heuristics import Heuristics
-from artoo.loops.prepared import prepared
+from artoo.loops.prepared import beforehand, prepared
 from artoo.loops.role import listen
 from artoo.loops.tool_text import (
     arguments_for,
@@ -295,8 +295,11 @@ class Executor:
             done = f"Done in this task so far:\n{seen.changed}" if seen.changed else ""
             work.guide, work.named = seen.guide, ""
             work.listing = "\n".join(filter(None, (seen.listing, done, prepared(seen.classes, self.apply))))
-        brief = self.asker.known.small and self.heuristics.brief and work.attempt == 1
-        return (work.named if brief else "") or work.listing
+        small = self.asker.known.small
+        brief = small and self.heuristics.brief and work.attempt == 1
+        told = (work.named if brief else "") or work.listing
+        changed = any(call.changes or call.bookkeeping for call in work.record.calls)
+        return told if small or changed else "\n".join(filter(None, (told, beforehand(self.apply))))
 
     def _closing(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
         note, work.note = work.note, ""
