@@ -68,7 +68,7 @@ _ENGLISH: dict[Found, str] = {
     Found.EMPTY: "the answer is empty",
     Found.NO_RESULT: "there is no result: {said}",
     Found.NOWHERE: "in no call's output, no change, not in the request: {said}",
-    Found.NOT_LOOKED_UP: "no call was made that could show it: {said}",
+    Found.NOT_LOOKED_UP: "it tells of files here, and no call has looked at them: {said}",
     Found.WAYS_DIFFER: "other ways give: {said}",
     Found.BAD_PATTERN: "the regular expression {subject} cannot be used: {said}; correct it",
     Found.NO_MATCH: "the output has no match of {subject}: {said}",

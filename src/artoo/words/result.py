@@ -253,7 +253,7 @@ CHINESE: Final = ResultWords(
         Found.EMPTY: "答案是空的",
         Found.NO_RESULT: "没有得到结果：{said}",
         Found.NOWHERE: "在任何输出、更改或请求中都找不到：{said}",
-        Found.NOT_LOOKED_UP: "没有任何调用可以证明：{said}",
+        Found.NOT_LOOKED_UP: "它谈到这里的文件，却没有任何调用查看过它们：{said}",
         Found.WAYS_DIFFER: "其他方法得到：{said}",
         Found.BAD_PATTERN: "正则表达式 {subject} 无法使用：{said}",
         Found.NO_MATCH: "输出中没有匹配 {subject} 的内容：{said}",

@@ -100,6 +100,14 @@ def test_a_judge_reads_the_whole_program_that_the_answer_rests_on() -> None:
     assert "characters left out" in beside
 
 
+def test_a_judge_reads_what_an_output_that_is_the_answer_was_made_from() -> None:
+    """A program that prints the answer names no sources; the file that was read before it is shown whole."""
+    read = call(CallStatus.OK).model_copy(update={"output": "\n".join(f"chapter {n}" for n in range(400))})
+    printed = call(CallStatus.OK).model_copy(update={"output": "A summary.", "exit_code": 0})
+    assert "chapter 200" in facts_of(result(read, printed, verbatim=True, output="A summary."), "")
+    assert "chapter 200" not in facts_of(result(read, printed, sources=(2,)), "")
+
+
 def test_an_environment_that_a_call_made_takes_a_line() -> None:
     """A thousand paths would leave a judge no room for the rest."""
     paths = tuple(f"/p/.venv/lib/p{number % 30}/{number}.py" for number in range(1_000))

@@ -87,9 +87,13 @@ def _seen_at_first(subtask: SubTask, result: ExecutionResult) -> str:
 
 
 def facts_of(result: ExecutionResult, difference: str) -> str:
-    """Calls with their numbers and ends, those that the answer rests on most fully, then what the task changed."""
+    """Calls with their numbers and ends, those that the answer rests on most fully, then what the task changed.
+
+    Of an output that is the answer nobody has said which earlier calls it rests on: all are shown alike.
+    """
     calls = list(enumerate(result.tool_calls, 1))
-    cited = [each for each in calls if each[0] in result.sources] or calls
+    named = result.sources if result.put_out_by is None else ()
+    cited = [each for each in calls if each[0] in named] or calls
     share = max(_SHORTEST_SHARE, FACTS_SHOWN // max(1, len(cited)))
     parts = [
         _call(number, call, share if (number, call) in cited else _SHORTEST_SHARE)
