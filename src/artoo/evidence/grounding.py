@@ -24,11 +24,13 @@ from artoo.evidence.worked_out import worked_out
 _REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import__", "globals", "breakpoint"})
 """Python's builtins that can see more than the program itself."""
 _DIGITS = re.compile(r"\d+")
+_DAY_AND_MONTH = re.compile(r"(\d{1,2})\.(\d{1,2})")
+_ISO_DAY = re.compile(r"(?<!\d)\d{4}-(\d\d)-(\d\d)(?!\d)")
 _ELLIPSIS = re.compile(r"\.{3}|\u2026|\[.*?\]")
 _FILLING = re.compile(r"-?\w[\w.]*(?:\s+\w[\w.]*)*")
 """Words or a number between the signs of a line, as far as they reach."""
 _MOST_LINES = 4_000
-_NAMED = 4
+_NAMED = 12
 """Tokens that a correction names."""
 
 
@@ -100,6 +102,12 @@ class Seen:
         runs = (run for text in self.texts for run in _DIGITS.findall(plain_digits(text)))
         return frozenset(int(run) for run in runs if len(run) < 20)
 
+    @cached_property
+    def days(self) -> frozenset[tuple[int, int]]:
+        """Day and month of every ISO date in it."""
+        found = (each for text in self.texts for each in _ISO_DAY.findall(text))
+        return frozenset((int(day), int(month)) for month, day in found)
+
 
 def seen_in(calls: Sequence[ToolCall], request: Iterable[str]) -> Seen:
     """What these calls and the request show."""
@@ -170,8 +178,10 @@ def _stands(token: Token, seen: Seen) -> bool:
 def _number_stands(number: Number, seen: Seen) -> bool:
     """By its runs of digits, if it is whole or a row (a date), which is quick; by its value, or as a count."""
     runs = number.parts or ((number.text,) if number.text.isdecimal() else ())
+    day = _DAY_AND_MONTH.fullmatch(number.text)
     return (
-        (bool(runs) and all(run.isdecimal() and int(run) in seen.digits for run in runs))
+        (day is not None and (int(day[1]), int(day[2])) in seen.days)
+        or (bool(runs) and all(run.isdecimal() and int(run) in seen.digits for run in runs))
         or seen.numbers.has(number)
         or (seen.sizes.has(number) if number.units else not seen.counts.isdisjoint(number.values))
     )

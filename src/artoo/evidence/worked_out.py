@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import accumulate, chain, combinations, islice, product
+from itertools import accumulate, chain, combinations, islice, pairwise, product
 
 from artoo.evidence.numerals import PERCENT, TIME, Number, numbers_in, plain_digits, times_in
 from artoo.evidence.tokens import blanked
@@ -44,6 +44,8 @@ _BETWEEN = 40
 """Characters of that: more are no formula, and would be tried in many ways."""
 _READINGS = 64
 """Of the numbers of one formula together."""
+_CONSTANTS = frozenset(map(Decimal, (7, 12, 24, 60, 100, 365, 1_000, 1_024, 3_600)))
+"""What units of time, shares and prefixes multiply by: no call has to show it where a formula does so."""
 _CLOCK = (_DAY,)
 """Instead of a unit: a time of day or a duration, in seconds."""
 
@@ -67,7 +69,7 @@ def worked_out(
     shown = [[*_cells(output, apart=True)] for output in outputs]
     few = [*chain(*shown)] if sum(map(len, shown)) <= _FEW else []
     totals = [total for each in shown for total in _totals(each)]
-    known = dict(stated)
+    known = {**dict(_constants(cells, answer)), **stated}
     while True:
         told = [replace(cell, amounts=known[cell.number.text]) for cell in cells if cell.number.text in known]
         left = [cell for cell in cells if cell.number.text in wanted and cell.number.text not in known]
@@ -88,15 +90,26 @@ def _covers(cell: _Cell, amounts: Iterable[Decimal]) -> bool:
     return any(low <= amount <= high for amount in amounts for low, high in spans)
 
 
+def _joint(left: _Cell, right: _Cell, text: str) -> re.Match[str] | None:
+    """What stands between two numbers of one formula."""
+    between = text[left.number.end : right.number.start].translate(_SIGNS)
+    return _JOINT.fullmatch(between) if left.line == right.line and len(between) <= _BETWEEN else None
+
+
+def _constants(cells: Sequence[_Cell], text: str) -> Iterator[tuple[str, tuple[Decimal, ...]]]:
+    for pair in pairwise(cells):
+        if (joint := _joint(*pair, text)) and joint[2] in "*/":
+            yield from ((one.number.text, one.amounts) for one in pair if not _CONSTANTS.isdisjoint(one.amounts))
+
+
 def _from_formula(
     cell: _Cell, cells: Sequence[_Cell], known: Mapping[str, tuple[Decimal, ...]], text: str
 ) -> Iterator[Decimal]:
     """What the formula before it comes to, if all its numbers are known and a sign of equality follows."""
     formula, operands, right = "", list[tuple[Decimal, ...]](), cell
     for left in reversed(cells[: cells.index(cell)]):
-        between = text[left.number.end : right.number.start].translate(_SIGNS)
-        joint = _JOINT.fullmatch(between) if len(between) <= _BETWEEN else None
-        if joint is None or left.line != cell.line or (joint[2] == "=") is bool(operands):
+        joint = _joint(left, right, text)
+        if joint is None or (joint[2] == "=") is bool(operands):
             break
         if left.number.text not in known:
             return
