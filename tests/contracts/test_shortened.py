@@ -63,6 +63,8 @@ def test_many_paths_are_told_by_their_directories() -> None:
     packages = [f"env/lib/p{n % 2}/m{n}.py" for n in range(30)]
     assert listed(["a/c.py", *packages], 4) == "a/c.py, env/lib/p0/ (15 paths), env/lib/p1/ (15 paths)"
     assert listed(["a/c.py", "env", *packages], 4) == "a/c.py, env, env/lib/p0/ (15 paths), env/lib/p1/ (15 paths)"
+    outside = ["/home/me/.rustup/a", "/home/me/.rustup/b"]
+    assert listed([*packages, *outside], 4).endswith(", /home/me/.rustup/a, /home/me/.rustup/b")
     assert listed([f"f{n}" for n in range(9)] * 2, 3) == "f0, f1, f2, and 6 more"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection
-from itertools import count
 
 CUT = "…"
 _LEAST_LEFT_OUT = 200
@@ -49,22 +48,35 @@ def without_middle(text: str, limit: int) -> str:
 
 
 def listed(paths: Collection[str], most: int = 20) -> str:
-    """The paths in a line; if they are more than `most`, the directories that they are in, each with how many, as
-    deep as these are few enough: `setup.cfg, .venv/bin/ (12 paths), .venv/lib/ (1031 paths)`.
+    """The paths in a line; if they are more than `most`, directories instead of what is in them, with how much that
+    is, as few and as deep as there is room for: `setup.cfg, .venv/bin/ (12 paths), .venv/lib/ (1031 paths)`.
 
-    Where the project itself has too many for that, the first ones are named, and how many more there are.
+    Where there are too many beside each other for that the first ones are named, and how many more there are.
     """
-    shown = distinct = list(dict.fromkeys(paths))
-    for depth in count(1) if len(distinct) > most else ():
-        together = defaultdict[str, list[str]](list)
-        for path in distinct:
-            together["/".join(path.split("/", depth)[:depth])].append(path)
-        if depth == 1 or len(together) <= most:
-            shown = [f"{name}/ ({len(each)} paths)" if each[1:] else each[0] for name, each in together.items()]
-        if len(together) > most:
+    distinct = list(dict.fromkeys(paths))
+    shown = {path: [path] for path in distinct} if len(distinct) <= most else _inside("", distinct)
+    inside = {"": shown}
+    while True:
+        inside |= {name: _inside(name, each) for name, each in shown.items() if each[1:] and name not in inside}
+        fits = [name for name, each in shown.items() if each[1:] and len(shown) + len(inside[name]) - 1 <= most]
+        if not fits:
             break
-    more = len(shown) - most
-    return ", ".join((*shown[:most], *([f"and {more} more"] if more > 0 else [])))
+        opened = min(fits, key=lambda name: len(inside[name]))
+        shown = dict(
+            each for name in shown for each in (inside[name] if name == opened else {name: shown[name]}).items()
+        )
+    told = [f"{name} ({len(each)} paths)" if each[1:] else each[0] for name, each in shown.items()]
+    more = len(told) - most
+    return ", ".join((*told[:most], *([f"and {more} more"] if more > 0 else [])))
+
+
+def _inside(directory: str, paths: Collection[str]) -> dict[str, list[str]]:
+    """What is in a directory, and which of these paths lie there. Directories end with a slash, also the given."""
+    found = defaultdict[str, list[str]](list)
+    for path in paths:
+        name, slash, _ = path.removeprefix(directory).partition("/")
+        found[f"{directory}{name}{slash}"].append(path)
+    return found
 
 
 def _last_break(text: str, least: int) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from artoo.contracts.changes import Change, path_bytes
+from artoo.contracts.changes import Change, ChangeKind, path_bytes
 from artoo.contracts.errors import ArtooError
 from artoo.contracts.settling import ChangeClass
 from artoo.contracts.shortened import listed
@@ -204,8 +204,8 @@ def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: File
         if change.path in moved:
             lines["moved"].append(f"{name} -> {shown(_path_of(moved[change.path]), roots)}")
         elif change.path in meant and change.path not in arrived:
-            kind = change.kind.value if change.kind.value in lines else "changed"
-            lines[kind].append(name)
+            kind = ChangeKind.CREATED if change.before is None else change.kind  # a link has a kind of its own
+            lines[kind.value if kind.value in lines else "changed"].append(name)
     return "\n".join(f"{kind}: {listed(paths)}" for kind, paths in lines.items() if paths)
 
 
