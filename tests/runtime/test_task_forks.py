@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from artoo.contracts.changes import Conflict
+from artoo.contracts.changes import Clash
 from artoo.ports.world import View
 from artoo.runtime.hands import Forks
 
@@ -28,7 +28,7 @@ class Told:
         if self.fails:
             raise OSError
 
-    async def join(self, names: Sequence[str]) -> tuple[Conflict, ...]:
+    async def join(self, names: Sequence[str]) -> tuple[Clash, ...]:
         self.told.append(f"join {' '.join(names)}")
         return ()
 

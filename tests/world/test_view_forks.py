@@ -49,7 +49,7 @@ async def test_the_earlier_version_stands(view: View, world: World) -> None:
         "gone",
         "tree",
     ]
-    assert all("one and two" in conflict.reason for conflict in conflicts)
+    assert {(conflict.stands, conflict.lost) for conflict in conflicts} == {("one", "two")}
     found = await out(view, "cat both same own tree/new tree/leaf; ls; stat -c %a .")
     assert found == "1\ns\n2\nn\nleaf\nboth\nown\nsame\ntree\n700\n"
 

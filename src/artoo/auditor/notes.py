@@ -161,7 +161,7 @@ class TaskNotes:
         return found[1] if found is not None else None
 
     def outcomes(self) -> dict[str, SubTaskOutcome]:
-        """Every outcome that R4a has published, by subtask."""
+        """Every outcome that R4a has published, as the join left it, by subtask."""
         return {key: notes.outcome for key, notes in self.subtasks.items() if notes.outcome is not None}
 
 

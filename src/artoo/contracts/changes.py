@@ -171,6 +171,15 @@ class Conflict(Contract):
     diff: tuple[str, ...] = ()
 
 
+class Clash(Conflict):
+    """A path that two forks left differently, by the names of the forks: what `stands` made of it is there, what
+    `lost` did to it is not. Both are empty in logs of version 0.1.
+    """
+
+    stands: str = ""
+    lost: str = ""
+
+
 class ApplyReport(Contract):
     """What became of an act: applied whole, or (with conflicts) not at all."""
 

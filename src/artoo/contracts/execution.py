@@ -10,7 +10,7 @@ from pydantic import Field
 
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Assurance, Mode, weakest
-from artoo.contracts.findings import Reason
+from artoo.contracts.findings import Found, Reason
 from artoo.contracts.roles import Role
 
 OUTPUT_KEPT = 4_000
@@ -278,6 +278,12 @@ class SubTaskOutcome(Contract):
         said_no = any(call.withheld_by == "person" for call in self.tool_calls)
         unanswered = bool(self.tool_calls) and self.tool_calls[-1].withheld_by is not None
         return self.status == "failed" and (said_no or unanswered)
+
+    @property
+    def clashed(self) -> bool:
+        """Whether it had matched, and lost work to one that ran beside it (contracts.clashes)."""
+        reasons = (verdict.reason for verdict in self.criteria_verdicts)
+        return any(reason is not None and reason.found is Found.CONFLICT for reason in reasons)
 
     @property
     def corrections(self) -> int:

@@ -51,9 +51,10 @@ BLAMES_NOBODY = frozenset(
     (
         *(Found.NOWHERE, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER),
         *(Found.NO_VERDICT, Found.BAD_PATTERN, Found.BAD_SCHEMA),
+        Found.CONFLICT,
     )
 )
-"""What stands against the words of an answer, or against a check itself, speaks against no tool that was used."""
+"""What stands against an answer's words, a check itself, or a plan's order speaks against no tool that was used."""
 
 
 _ENGLISH: dict[Found, str] = {
@@ -84,7 +85,7 @@ _ENGLISH: dict[Found, str] = {
     Found.NO_VERDICT: "`{subject}` gave no verdict: {said}",
     Found.UNFINISHED: "not judged: a subtask is unfinished",
     Found.NO_BUDGET: "not judged: {said}",
-    Found.CONFLICT: "{said}",
+    Found.CONFLICT: "what another subtask that ran at the same time made of {subject} stands: {said}",
 }
 
 

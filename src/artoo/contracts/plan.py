@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from artoo.contracts.base import Contract
-from artoo.contracts.changes import Conflict
+from artoo.contracts.changes import Clash
 from artoo.contracts.criteria import CriterionLike
 from artoo.contracts.images import AttachedImage
 
@@ -121,13 +121,19 @@ class DispatchManifest(Contract):
     task_criteria: tuple[CriterionLike, ...] = ()
     reply: str = ""
 
+    @property
+    def intents(self) -> dict[str, str]:
+        """What each subtask is to do, by its id."""
+        return {entry.subtask_id: entry.intent for entry in self.subtasks}
+
 
 class Joined(Contract):
     """What the subtasks of one group did is in the task's view now, in this order. dispatcher → R4b.
 
-    `conflicts`: paths that two of them left differently; the earlier one's version stands. They end the round.
+    `conflicts`: paths that two of them left differently; the earlier one's version stands, and the other one is not
+    done (contracts.clashes). They end the round.
     """
 
     round: int = Field(ge=1)
     subtask_ids: tuple[str, ...]
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[Clash, ...] = ()

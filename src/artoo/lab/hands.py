@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from artoo.contracts.changes import Conflict
+from artoo.contracts.changes import Clash
 from artoo.contracts.execution import CallEffects, CallStatus, ToolCall
 from artoo.contracts.plan import Caution, MustNot
 from artoo.lab.minds import Minds, seconds
@@ -111,6 +111,6 @@ class Nothing:
         """No files around."""
         return Surroundings()
 
-    async def join(self, subtask_ids: Sequence[str]) -> tuple[Conflict, ...]:
+    async def join(self, subtask_ids: Sequence[str]) -> tuple[Clash, ...]:
         """No forks."""
         return ()

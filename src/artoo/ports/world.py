@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from artoo.contracts.changes import Change, Conflict
+from artoo.contracts.changes import Change, Clash
 from artoo.contracts.settling import ClassifiedChange
 from artoo.ports import printing
 from artoo.ports.sandbox import ActNote, Heard, Limits, Roots, ViewRun, unheard
@@ -121,7 +121,7 @@ class View(Protocol):
         same fork, also in a later process. While forks are open nothing may be run or written in this view."""
         ...
 
-    async def join(self, names: Sequence[str]) -> tuple[Conflict, ...]:
+    async def join(self, names: Sequence[str]) -> tuple[Clash, ...]:
         """Folds the named forks into this view, in that order, and closes them. May be repeated after a crash.
 
         A path that two of them left differently keeps the earlier one's version, and is reported.

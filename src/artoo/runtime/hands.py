@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from artoo.contracts.changes import Conflict
+from artoo.contracts.changes import Clash
 from artoo.contracts.network import NetworkUsed
 from artoo.contracts.settling import Ending, Settled
 from artoo.ports.bus import Port
@@ -87,7 +87,7 @@ class Forks:
         await self.view.drop(name)
         self._trials.discard(name)
 
-    async def join(self, subtask_ids: Sequence[str]) -> tuple[Conflict, ...]:
+    async def join(self, subtask_ids: Sequence[str]) -> tuple[Clash, ...]:
         """See Joining. What is left of a trial goes first: nothing is joined while a fork is open."""
         async with self._turn:
             if self._ended:

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar, cast
 
 from pydantic import BaseModel, JsonValue
 
-from artoo.contracts.changes import Conflict
+from artoo.contracts.changes import Clash
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import Calibration, Megram, Potentials
 from artoo.contracts.recording import Observed, Source
@@ -96,9 +96,9 @@ class WatchedJoining:
     inner: Joining
     eyes: Eyes
 
-    async def join(self, subtask_ids: Sequence[str]) -> tuple[Conflict, ...]:
+    async def join(self, subtask_ids: Sequence[str]) -> tuple[Clash, ...]:
         """See Joining."""
-        kind = tuple[Conflict, ...]
+        kind = tuple[Clash, ...]
         return await self.eyes.look(Source.JOIN, " ".join(subtask_ids), kind, lambda: self.inner.join(subtask_ids))
 
 

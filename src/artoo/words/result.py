@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, TWO_WAYS_AGREE
+from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, NO_FILE_IN_COMMON, TWO_WAYS_AGREE
 from artoo.contracts.findings import (
     FailedLast,
     Found,
@@ -240,6 +240,7 @@ CHINESE: Final = ResultWords(
     criteria={
         AGREES_WITH_EVIDENCE: "结果与工具实际所做的一致",
         TWO_WAYS_AGREE: "两种独立方法的结果一致",
+        NO_FILE_IN_COMMON: "同时运行的子任务不更改同一个文件",
     },
     findings={
         Found.NOT_CALLED: "没有调用过 {subject}",
@@ -269,7 +270,7 @@ CHINESE: Final = ResultWords(
         Found.NO_VERDICT: "`{subject}` 没有给出结论：{said}",
         Found.UNFINISHED: "未判定：有一个子任务没有完成",
         Found.NO_BUDGET: "没有判定：{said}",
-        Found.CONFLICT: "{said}",
+        Found.CONFLICT: "{subject} 保留的是另一个同时运行的子任务的版本：{said}",
     },
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from artoo.contracts.changes import Conflict, Node, printable_path
+from artoo.contracts.changes import Clash, Node, printable_path
 from artoo.world.scan import Effect
 
 
@@ -16,10 +16,10 @@ class Winners:
     effects: dict[bytes, tuple[str, Effect]] = field(default_factory=dict[bytes, tuple[str, Effect]])
     _left_below: set[bytes] = field(default_factory=set[bytes])
 
-    def take(self, name: str, effects: Sequence[Effect]) -> list[Conflict]:
-        """Adds a fork's changes; those that are lost, as conflicts. `effects` are in path order."""
+    def take(self, name: str, effects: Sequence[Effect]) -> list[Clash]:
+        """Adds a fork's changes; those that are lost, as clashes. `effects` are in path order."""
         lost: dict[bytes, bool] = {}
-        conflicts: list[Conflict] = []
+        clashes: list[Clash] = []
         standing: list[Effect] = []
         for effect in effects:
             if _only_times(effect):
@@ -33,10 +33,10 @@ class Winners:
                 standing.append(effect)
                 continue
             lost[effect.path] = not (_is_directory(effect) and self._keeps_directory(effect.path))
-            conflicts.append(_conflict(effect, rival, name))
+            clashes.append(_clash(effect, rival, name))
         for effect in standing:
             self._add(name, effect)
-        return conflicts
+        return clashes
 
     def _add(self, name: str, effect: Effect) -> None:
         self.effects.setdefault(effect.path, (name, effect))
@@ -101,10 +101,12 @@ def _above(path: bytes) -> Iterator[bytes]:
     return (b"/".join(parts[:count]) for count in range(2, len(parts)))
 
 
-def _conflict(effect: Effect, earlier: str, later: str) -> Conflict:
-    return Conflict(
+def _clash(effect: Effect, earlier: str, later: str) -> Clash:
+    return Clash(
         path=printable_path(effect.path),
         reason=f"{earlier} and {later} left it differently; what {earlier} did stands",
+        stands=earlier,
+        lost=later,
     )
 
 

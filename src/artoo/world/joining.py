@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from artoo.contracts.changes import Conflict
+from artoo.contracts.changes import Clash
 from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import write_whole
 from artoo.ports.sandbox import Limits
@@ -25,7 +25,7 @@ from artoo.world.landing import no_room
 from artoo.world.remove import remove_tree
 from artoo.world.scan import scan
 from artoo.world.strip import strip
-from artoo.world.view_place import ViewPlace
+from artoo.world.view_place import ViewPlace, given_name
 
 
 class Plan(BaseModel):
@@ -34,11 +34,11 @@ class Plan(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     layers: tuple[str, ...]
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[Clash, ...] = ()
     state: Literal["planned", "prepared", "done"] = "planned"
 
 
-def join_layers(place: ViewPlace, parent: str, layers: Sequence[str]) -> tuple[Conflict, ...]:
+def join_layers(place: ViewPlace, parent: str, layers: Sequence[str]) -> tuple[Clash, ...]:
     """Joins those of the layers that there are. Blocking.
 
     Raises SandboxError when they cannot be read or there is no room; it can be repeated then.
@@ -59,7 +59,7 @@ def join_layers(place: ViewPlace, parent: str, layers: Sequence[str]) -> tuple[C
     return finish_join(place, parent)
 
 
-def finish_join(place: ViewPlace, parent: str) -> tuple[Conflict, ...]:
+def finish_join(place: ViewPlace, parent: str) -> tuple[Clash, ...]:
     """Carries out a plan that is not done. Raises SandboxError."""
     file = place.joined(parent)
     plan = _read(file)
@@ -86,13 +86,13 @@ def drop_layer(place: ViewPlace, layer: str) -> None:
             remove_tree(aside)
 
 
-def _conflicts(place: ViewPlace, layers: Sequence[str]) -> tuple[Conflict, ...]:
+def _conflicts(place: ViewPlace, layers: Sequence[str]) -> tuple[Clash, ...]:
     if len(layers) < 2:
         return ()
     winners = Winners()
-    found: list[Conflict] = []
+    found: list[Clash] = []
     for layer in layers:
-        found += winners.take(layer, scan(place.layers_of(layer), Limits().paths))
+        found += winners.take(given_name(layer), scan(place.layers_of(layer), Limits().paths))
     return tuple(found)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from artoo.contracts.changes import Change, Conflict
+from artoo.contracts.changes import Change, Clash
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ClassifiedChange
 from artoo.ports.sandbox import ActNote, Roots, Sandbox, SandboxRequest
@@ -64,7 +64,7 @@ class RealView:
         """The same: nothing stays in it either."""
         return self
 
-    async def join(self, names: Sequence[str]) -> tuple[Conflict, ...]:
+    async def join(self, names: Sequence[str]) -> tuple[Clash, ...]:
         """There is nothing to join."""
         return ()
 

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from artoo.contracts.changes import Change, Conflict, printable_path
+from artoo.contracts.changes import Change, Clash, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ClassifiedChange
 from artoo.ports.sandbox import ActNote, Limits, Roots, RunStatus, SandboxRequest
@@ -304,15 +304,15 @@ class LayeredView:
             raise SandboxError(f"a view cannot be forked more than {_DEEPEST_FORK} levels deep")
         return LayeredView(self._ways, self._state, self._state.fork(self._layer, name))
 
-    async def join(self, names: Sequence[str]) -> tuple[Conflict, ...]:
+    async def join(self, names: Sequence[str]) -> tuple[Clash, ...]:
         async with self._turn:
             await self._state.dismiss((self._layer, *(fork_name(self._layer, name) for name in names)))
             return await self._quickly(lambda: self._join(names))
 
-    def _join(self, names: Sequence[str]) -> tuple[Conflict, ...]:
+    def _join(self, names: Sequence[str]) -> tuple[Clash, ...]:
         layers = [fork_name(self._layer, name) for name in names]
         place = self._state.place
-        conflicts: tuple[Conflict, ...] = ()
+        conflicts: tuple[Clash, ...] = ()
         if place.exists:
             self._state.at_boundary()
             conflicts = join_layers(place, self._layer, layers)

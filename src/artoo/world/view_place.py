@@ -105,6 +105,11 @@ def fork_name(parent: str, name: str) -> str:
     return quoted if parent == TRUNK else f"{parent}/{quoted}"
 
 
+def given_name(layer: str) -> str:
+    """The name that the fork of a layer was given."""
+    return unquote(layer.rpartition("/")[2])
+
+
 @dataclass(frozen=True, slots=True)
 class Footing:
     """What a view is made over: its directories, and the real ones (`covered`) over which layers are laid."""

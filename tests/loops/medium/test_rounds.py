@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artoo.auditor.law import counted as audited
-from artoo.contracts.changes import Conflict
+from artoo.contracts.changes import Clash
+from artoo.contracts.clashes import as_joined
 from artoo.contracts.criteria import Criterion, FileExists, Mode
 from artoo.contracts.execution import (
     CallStatus,
@@ -28,7 +29,6 @@ from artoo.loops.medium.endings import unmet_of
 from artoo.loops.medium.fan_in import (
     FanIn,
     concluding,
-    conflict_verdict,
     covered,
     merged_output,
     of_the_whole,
@@ -98,8 +98,11 @@ def manifest(*sequences: int) -> DispatchManifest:
     return DispatchManifest(task_id="t", round=1, subtasks=entries)
 
 
-def joined(*names: str, conflicts: tuple[Conflict, ...] = ()) -> Joined:
+def joined(*names: str, conflicts: tuple[Clash, ...] = ()) -> Joined:
     return Joined(round=1, subtask_ids=names, conflicts=conflicts)
+
+
+CLASH = Clash(path="/p/a.txt", reason="1 and 2 left it differently", stands="1", lost="2")
 
 
 def test_a_round_is_complete_when_all_have_ended_and_are_joined() -> None:
@@ -128,15 +131,18 @@ def test_a_failed_group_ends_the_round_once_its_siblings_are_done() -> None:
 
 
 def test_a_conflict_ends_the_round_and_the_plan_answers_for_it() -> None:
-    """Two subtasks left one path differently: later groups are not waited for."""
+    """Two subtasks left one path differently: later groups are not waited for, and the one whose work was lost has
+    failed.
+    """
     fan_in = FanIn(manifest(1, 1, 2))
     fan_in.add(outcome("1"))
     fan_in.add(outcome("2"))
-    conflict = Conflict(path="/p/a.txt", reason="1 and 2 left it differently")
-    fan_in.join(joined("1", "2", conflicts=(conflict,)))
-    assert fan_in.complete and not fan_in.failed
-    verdict = conflict_verdict(conflict)
-    assert verdict.verdict == "fail" and verdict.accountable is Role.PLANNER and "/p/a.txt" in verdict.criterion
+    assert fan_in.clash == ()
+    fan_in.join(joined("1", "2", conflicts=(CLASH,)))
+    assert fan_in.complete and fan_in.failed
+    assert [each.subtask_id for each in fan_in.matched] == ["1"]
+    (verdict,) = fan_in.clash
+    assert verdict.verdict == "fail" and verdict.accountable is Role.PLANNER and "/p/a.txt" in verdict.evidence
 
 
 def test_strangers_are_not_counted() -> None:
@@ -314,6 +320,13 @@ def test_cited_tools_are_blocked() -> None:
     assert tools_to_block([outcome("1", cited, calls=(call("glob"),))], SPECS) == ("shell:cat",)
     assert tools_to_block([outcome("1", verdict(fails=LOGICAL), calls=(call("glob"),))], SPECS) == ("glob",)
     assert tools_to_block([outcome("1", verdict(), calls=(call("glob"),))], SPECS) == ()
+
+
+def test_what_was_lost_in_the_join_blocks_nothing() -> None:
+    """No tool that it used and no target on its way is blamed: the same is to be done again."""
+    lost = as_joined(outcome("2", verdict(), calls=(call("shell:test"),)), (CLASH,), {"1": "do 1"})
+    assert lost.status == "failed"
+    assert tools_to_block([lost], SPECS) == () and targets_to_block([lost]) == ()
 
 
 def test_disagreement_blames_no_tool() -> None:

@@ -201,18 +201,18 @@ def _speaks_of_the_system(call: ToolCall) -> bool:
     return "error" in said or any(os.strerror(code).casefold() in said for code in range(1, 134))
 
 
-_OF_WORDS = (Found.NOWHERE, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER)
+_OF_WORDS_OR_ORDER = (Found.NOWHERE, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER, Found.CONFLICT)
 _OF_A_CHECK = (Found.NO_VERDICT, Found.BAD_PATTERN, Found.BAD_SCHEMA)
 
 
 @on(CriterionJudged)
 def failure_of_nobody(task: TaskNotes, judged: CriterionJudged, envelope: Envelope) -> Iterator[str]:
-    """A verdict that blames no tool though it is more than words of an answer, or a check that cannot be used."""
+    """A verdict that blames no tool though it is more than an answer's words, a plan's order, a useless check."""
     verdict = judged.verdict
     if not verdict.blameless:
         return
     found = verdict.reason.found if verdict.reason is not None else None
-    rightly = found in (_OF_WORDS if verdict.decided_by is DecidedBy.FACT else _OF_A_CHECK)
+    rightly = found in (_OF_WORDS_OR_ORDER if verdict.decided_by is DecidedBy.FACT else _OF_A_CHECK)
     by_code = verdict.decided_by in (DecidedBy.FACT, DecidedBy.CHECK)
     if verdict.verdict != "fail" or not by_code or verdict.identities or not rightly:
         yield f"“{verdict.criterion}” is called nobody's failure, and is {verdict.verdict} by {verdict.decided_by}"

@@ -55,13 +55,14 @@ def targets_to_block(
 ) -> tuple[tuple[str, str], ...]:
     """What was blocked `before`, and (identity, target) of calls that failed for good.
 
-    Never what the task itself has made by now, never a passing fault, and never what did not run at all.
+    Never what the task itself has made by now, never a passing fault, and never what did not run at all; nor what
+    failed on the way to a result that was lost in the join: that way is to be gone again.
     """
     made = {path for outcome in outcomes for call in outcome.tool_calls for path in call.changes}
     failed = [
         (identity, call.target)
         for outcome in outcomes
-        if outcome.status == "failed"
+        if outcome.status == "failed" and not outcome.clashed
         for call in outcome.tool_calls
         if _failed_for_good(call) and not any(path.endswith(call.target) for path in made)
         for identity in call.identity

@@ -6,6 +6,7 @@ know whose fault they are: what is said to have failed is named from the records
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 
 from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, FailureClass
@@ -28,7 +29,9 @@ _BETTER = {
     Directive.REFINE: "It is nearer than in the round before: keep the plan and change only what failed.",
 }
 _UNCONFIRMED = "No two ways gave the same answer, so none stands. Work it out in another way, from the files."
+_CLASHED = "Keep the method, but let parts that change the same files follow one another (higher sequence)."
 _EXCERPT = 300
+_MOST_NAMED = 6
 _MOST_FAILED = 3
 """Calls that are named as what the world refused."""
 
@@ -36,10 +39,7 @@ _MOST_FAILED = 3
 def directive_text(directive: PlanDirective) -> str:
     """The text of the DIRECTIVE segment."""
     unmet = _unmet(directive)
-    # Where nothing was shown to be wrong, what is missing is a second way that agrees.
-    differ = (verdict.reason is not None and verdict.reason.found is Found.WAYS_DIFFER for verdict in unmet)
-    unconfirmed = bool(unmet) and all(differ)
-    lines = [_UNCONFIRMED if unconfirmed else _WHAT_TO_DO[directive.directive]]
+    lines = [_what_to_do(directive.directive, unmet)]
     # The sign of the gradient says how strongly to apply a directive (paper, section 5.2); a plateau has none.
     lines.append(
         {"worsening": _WORSE, "improving": _BETTER}.get(directive.urgency, {}).get(directive.directive, "")
@@ -50,10 +50,25 @@ def directive_text(directive: PlanDirective) -> str:
     if not unmet and directive.rationale:
         lines.append(f"What is missing: {directive.rationale[:_EXCERPT]}")
     lines += [f"What worked for this request before: {each}" for each in directive.suggested_alternatives[:3]]
+    lost = [each.intent for each in directive.failed if each.clashed]
+    lines += [f"Its work was lost, plan it after what stands: {intent}" for intent in lost[:_MOST_NAMED]]
     if directive.standing:
         lines.append("Done already, plan only what is missing:")
-        lines += [f"- {outcome.intent}: {outcome.output[:_EXCERPT]}" for outcome in directive.standing[:6]]
+        lines += [
+            f"- {outcome.intent}: {outcome.output[:_EXCERPT]}" for outcome in directive.standing[:_MOST_NAMED]
+        ]
     return "\n".join(line for line in lines if line)
+
+
+def _what_to_do(directive: Directive, unmet: Sequence[CriterionVerdict]) -> str:
+    """The law's word, but where code knows better what is missing: a second way that agrees, or an order."""
+    found = {verdict.reason.found if verdict.reason is not None else None for verdict in unmet}
+    if found == {Found.WAYS_DIFFER}:
+        return _UNCONFIRMED
+    if Found.CONFLICT not in found:
+        return _WHAT_TO_DO[directive]
+    only = found <= {Found.CONFLICT, Found.UNFINISHED}
+    return _CLASHED if only else f"{_WHAT_TO_DO[directive]} {_CLASHED}"
 
 
 def _refused_by_the_world(directive: PlanDirective) -> list[str]:
@@ -70,7 +85,8 @@ def failed_checks(directive: PlanDirective) -> tuple[str, ...]:
 
 
 def _unmet(directive: PlanDirective) -> list[CriterionVerdict]:
-    """What failed in the last round, each text once."""
-    verdicts = [verdict for outcome in directive.failed for verdict in outcome.criteria_verdicts]
+    """What failed in the last round, each text once. Of work that was lost nothing is known but that."""
+    known = [outcome for outcome in directive.failed if not outcome.clashed]
+    verdicts = [verdict for outcome in known for verdict in outcome.criteria_verdicts]
     failed = (verdict for verdict in (*verdicts, *directive.unmet) if verdict.verdict == "fail")
     return list({verdict.criterion: verdict for verdict in failed}.values())

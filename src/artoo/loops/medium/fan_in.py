@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from artoo.contracts.changes import Conflict
-from artoo.contracts.criteria import Criterion, Mode
+from artoo.contracts.changes import Clash
+from artoo.contracts.clashes import as_joined, clash_verdict
+from artoo.contracts.criteria import Criterion
 from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import DispatchManifest, Joined
@@ -23,7 +24,7 @@ class FanIn:
     carried: tuple[SubTaskOutcome, ...] = ()
     outcomes: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome])
     joined: set[str] = field(default_factory=set[str])
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[Clash, ...] = ()
 
     def add(self, outcome: SubTaskOutcome) -> bool:
         """Takes an outcome of this round; False when it belongs to no subtask of it."""
@@ -33,10 +34,13 @@ class FanIn:
         return True
 
     def join(self, joined: Joined) -> None:
-        """What these subtasks did can be seen in the task's view now."""
+        """What these subtasks did can be seen in the task's view now; one whose work was lost there has failed."""
         if joined.round == self.manifest.round:
             self.joined.update(joined.subtask_ids)
             self.conflicts += joined.conflicts
+            intents = self.manifest.intents
+            for key, outcome in self.outcomes.items():
+                self.outcomes[key] = as_joined(outcome, joined.conflicts, intents)
 
     @property
     def failed(self) -> bool:
@@ -52,6 +56,11 @@ class FanIn:
         if self.failed or self.conflicts:
             return bool(self.joined) and self.joined >= self.outcomes.keys()
         return len(self.joined) == len(self.manifest.subtasks)
+
+    @property
+    def clash(self) -> tuple[CriterionVerdict, ...]:
+        """That subtasks of this round cannot run side by side, if it has shown."""
+        return (clash_verdict(self.conflicts, self.manifest.intents),) if self.conflicts else ()
 
     @property
     def not_run(self) -> int:
@@ -119,10 +128,3 @@ def unfinished(
 def refuted(criterion: Criterion, fact: str | Reason) -> CriterionVerdict:
     """A fact stands against it."""
     return of_the_whole(from_fact(criterion, Fact(fact, contradicts=False)))
-
-
-def conflict_verdict(conflict: Conflict) -> CriterionVerdict:
-    """Parallel subtasks that left one path differently: the plan has to put them in an order."""
-    text = f"Only one of the subtasks that run in parallel changes {conflict.path}."
-    made = refuted(Criterion(text=text, mode=Mode.VERIFIABLE), Reason(found=Found.CONFLICT, said=conflict.reason))
-    return made.model_copy(update={"failed_attempts": 0})

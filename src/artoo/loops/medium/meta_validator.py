@@ -20,7 +20,6 @@ from artoo.loops.asking import Asker
 from artoo.loops.medium.fan_in import (
     FanIn,
     concluding,
-    conflict_verdict,
     covered,
     merged_output,
     of_the_whole,
@@ -56,7 +55,6 @@ class MetaValidator:
     _images: tuple[AttachedImage, ...] = field(default=(), init=False)
     _started: float = field(init=False)
     _fan_in: FanIn = field(init=False)
-    _known: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome], init=False)
     _judging: asyncio.Task[None] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -79,12 +77,13 @@ class MetaValidator:
                 self._intent, self._images = spec.intent, spec.images
                 self._started = self.clock.monotonic()
             case DispatchManifest() as manifest:
-                carried = tuple(self._known[key] for key in manifest.carried if key in self._known)
+                stood = {outcome.subtask_id: outcome for outcome in self._fan_in.everything}
+                carried = tuple(stood[key] for key in manifest.carried if key in stood)
                 self._fan_in = FanIn(manifest, carried)
                 if manifest.reply:
                     self._conclude(group, envelope)
-            case SubTaskOutcome() as outcome if self._fan_in.add(outcome):
-                self._known[outcome.subtask_id] = outcome
+            case SubTaskOutcome() as outcome:
+                self._fan_in.add(outcome)
             case Joined() as joined:
                 self._fan_in.join(joined)
                 if self._fan_in.complete:
@@ -102,7 +101,7 @@ class MetaValidator:
     async def _judge(self, fan_in: FanIn, cause: Envelope) -> None:
         criteria = fan_in.manifest.task_criteria
         output, known = await self._result(fan_in, criteria, cause)
-        verdicts = (*(known[each.text] for each in criteria), *map(conflict_verdict, fan_in.conflicts))
+        verdicts = (*(known[each.text] for each in criteria), *fan_in.clash)
         for verdict in verdicts:
             self.port.publish(CriterionJudged(verdict=verdict), cause=cause)
         if fan_in.failed or any(verdict.verdict == "fail" for verdict in verdicts):

@@ -17,9 +17,12 @@ _NO_CRITERIA = "the plan has no task_criteria; say how one can tell that the req
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """A plan for comparison with later ones: its tools in order, and all words of its intents."""
+    """A plan for comparison with later ones: its tools in order, which of its parts follow which, and all words of
+    its intents.
+    """
 
     tools: tuple[str | None, ...]
+    order: tuple[int, ...]
     words: frozenset[str]
 
     def similarity(self, other: Fingerprint) -> float:
@@ -29,9 +32,9 @@ class Fingerprint:
 
     def is_nearly(self, other: Fingerprint) -> bool:
         """Whether it is the same plan in slightly other words. With another tool it is another plan: in a long
-        intent that is one word of many.
+        intent that is one word of many. So it is with its parts in another order, which may be all that was wrong.
         """
-        return self.tools == other.tools and self.similarity(other) >= NEARLY_SAME
+        return (self.tools, self.order) == (other.tools, other.order) and self.similarity(other) >= NEARLY_SAME
 
 
 def objections(
@@ -59,7 +62,9 @@ def objections(
 def fingerprint(subtasks: Sequence[PlannedSubTask]) -> Fingerprint:
     """Of a plan as it was drafted."""
     words = (word for each in subtasks for word in _WORD.findall(each.intent.casefold()))
-    return Fingerprint(tuple(each.tool for each in subtasks), frozenset(words))
+    groups = sorted({each.sequence for each in subtasks})
+    order = tuple(groups.index(each.sequence) for each in subtasks)
+    return Fingerprint(tuple(each.tool for each in subtasks), order, frozenset(words))
 
 
 def _mentions(text: str, target: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Never
 
-from artoo.contracts.changes import Conflict
+from artoo.contracts.changes import Clash
 from artoo.contracts.plan import Caution, MustNot
 from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, FileView, Language, Trial
 from artoo.ports.surroundings import Surroundings
@@ -59,7 +59,7 @@ class NothingThere:
 class NothingToJoin:
     """Implements ports.joining.Joining."""
 
-    async def join(self, subtask_ids: Sequence[str]) -> tuple[Conflict, ...]:
+    async def join(self, subtask_ids: Sequence[str]) -> tuple[Clash, ...]:
         """Raises RuntimeError."""
         _unreachable("views")
 
