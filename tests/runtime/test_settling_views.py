@@ -136,3 +136,29 @@ async def test_a_thousand_new_files_are_quick_to_read(any_view: View, world: Wor
     settled = await end(any_view, world)
     assert settled.state == "applied" and settled.counts[0].count == 1_001 and settled.unlisted == 1
     assert len(list((world.project / "many").iterdir())) == 1_000
+
+
+async def stopped(view: View, world: World, *, may_go_on: bool) -> Settled:
+    """The task is abandoned with two parts under way, and a trial in the middle."""
+    one, two, trial = view.fork("part 1"), view.fork("part 2"), view.fork("part 1 trial")
+    await out(one, "echo 1 > both; echo 1 > one")
+    await out(two, "echo 2 > both; echo 2 > two; rm f1")
+    await out(trial, "echo 3 > tried")
+    settler = Settler(view, world.artoo_home, "the request")
+    return await settler.settle(Ending(task_id=TASK, directive="abandon", may_go_on=may_go_on), None)
+
+
+async def test_parts_that_an_abandoned_task_left_unfinished_wait(any_view: View, world: World) -> None:
+    """All of them, whole; of what two left differently the reason tells; what a trial did is nobody's."""
+    settled = await stopped(any_view, world, may_go_on=False)
+    assert settled.state == "pending"
+    assert {one.path.removeprefix(f"{world.project}/") for one in settled.changes} == {"both", "one", "two", "f1"}
+    assert f"the earlier part's version is kept: {world.project}/both" in settled.reason
+    assert (await find_pending(config(world), TASK).apply()).state == "applied"
+    assert (world.project / "both").read_text() == "1\n" and not (world.project / "f1").exists()
+
+
+async def test_parts_of_a_task_that_may_go_on_are_left_to_it(any_view: View, world: World) -> None:
+    """Nothing of them is joined: resumed, each goes on where it was."""
+    assert (await stopped(any_view, world, may_go_on=True)).state == "none"
+    assert await out(any_view.fork("part 2"), "cat both; ls one f1 2>&1 | wc -l") == "2\n2\n"

@@ -152,12 +152,14 @@ class Ending(Contract):
     """The task has decided its end; its difference is to be settled. R7 → gate.
 
     `may_ask` False: nobody is asked (an interrupt, or no time is left); what needs consent is kept pending.
+    `may_go_on`: an abandoned task may be resumed, and its subtasks go on in the forks that they left.
     """
 
     task_id: str
     directive: Literal["accept", "success", "abandon"]
     language: str = "en"
     may_ask: bool = True
+    may_go_on: bool = False
 
 
 SettledState = Literal["none", "applied", "pending", "discarded", "partly"]

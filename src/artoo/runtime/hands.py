@@ -39,6 +39,7 @@ from artoo.tools.under_way import Durable, nothing_to_keep
 from artoo.tools.user_tools import UserTool
 from artoo.world.classify import Places
 from artoo.world.union import RealFiles
+from artoo.world.view_place import TRIAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,4 +257,4 @@ class _Sights:
 
 
 def _trial_of(subtask_id: str) -> str:
-    return f"{subtask_id} trial"
+    return f"{subtask_id} {TRIAL}"

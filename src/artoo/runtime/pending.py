@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,9 +30,10 @@ from artoo.contracts.settling import (
     in_order_of_danger,
 )
 from artoo.runtime.config import Config
-from artoo.tasklog.reader import summary_of
+from artoo.tasklog.reader import TaskSummary, summary_of
 from artoo.tools.review import content_of, review_of
 from artoo.tools.settling_words import joined, met, waiting
+from artoo.words.outcome import resumable
 from artoo.world.closing import ClosingView, opened
 from artoo.world.difference import Difference
 from artoo.world.pending import (
@@ -138,18 +140,26 @@ class Pending:
             raise SandboxError(f"nothing of task {self.task_id} waits any more: it was applied or discarded")
         return place
 
-    def _diff(self) -> Review:
+    @contextmanager
+    def _opened(self) -> Generator[ClosingView]:
+        """With all that the task did, where it has ended for good and its end could not join that."""
         with opened(self._place(), self._home) as closing:
+            if closing.forks and _has_ended(summary_of(self._home, self.task_id)):
+                closing.join_forks()
+            yield closing
+
+    def _diff(self) -> Review:
+        with self._opened() as closing:
             after = Union(closing.place.strata())
             found = closing.difference()
             return review_of(found, self.task_id, RealFiles(), after, went_out=self.went_out)
 
     def _digest(self) -> str:
-        with opened(self._place(), self._home) as closing:
+        with self._opened() as closing:
             return closing.difference().digest
 
     def _versions(self, path: str) -> Versions:
-        with opened(self._place(), self._home) as closing:
+        with self._opened() as closing:
             after = Union(closing.place.strata())
             return Versions(path, content_of(RealFiles(), path), content_of(after, path))
 
@@ -159,7 +169,7 @@ class Pending:
                 f"task {self.task_id} was cut off in the middle: artoo resume {self.task_id} goes on with it,"
                 f" artoo discard {self.task_id} drops what it did"
             )
-        with opened(self._place(), self._home) as closing:
+        with self._opened() as closing:
             found = closing.difference()
             if digest is not None and digest != found.digest:
                 raise SandboxError("it is not any more what was shown: look at it again (artoo diff)")
@@ -314,8 +324,8 @@ def _without_record(place: ViewPlace, config: Config, warning: PendingRecord | N
     """A task that was cut off, or one for whose record there was no room: then its log knows how it ended."""
     since = place.record().created_at
     told = summary_of(config.home, place.task_id)
-    ended = told.result if told is not None and told.result is not None and told.result.changes.waits else None
-    changes = Settled() if ended is None else ended.changes
+    changes = Settled() if told is None or told.result is None else told.result.changes
+    changes = changes if changes.waits else Settled()
     expires_at = since + config.pending.days * DAY if changes.expires_at is None else changes.expires_at
     return Pending(
         task_id=place.task_id,
@@ -326,9 +336,14 @@ def _without_record(place: ViewPlace, config: Config, warning: PendingRecord | N
         counts=changes.counts,
         went_out=changes.went_out,
         warned=warning is not None and warning.warned_at is not None,
-        cut_off=ended is None,
+        cut_off=not changes.waits and not _has_ended(told),
         _home=config.home,
     )
+
+
+def _has_ended(told: TaskSummary | None) -> bool:
+    """Whether its log says that it came to an end from which it does not go on."""
+    return told is not None and told.result is not None and not resumable(told.result)
 
 
 def goes_on(config: Config, task_id: str) -> None:

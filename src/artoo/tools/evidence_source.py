@@ -33,6 +33,7 @@ from artoo.tools.text_file import NotPlainFile, decode, open_plain, read_limited
 from artoo.tools.threads import in_thread
 from artoo.world.classify import Places
 from artoo.world.union import RealFiles
+from artoo.world.view_place import TRIAL
 
 MAX_TEXT_BYTES = 4 << 20
 """Bytes of a file that a check may match; a larger file has no text for it."""
@@ -62,7 +63,7 @@ class EvidenceInView:
     places: Places
     base: Forkable
     before: Look = RealFiles
-    trial_name: str = "trial"
+    trial_name: str = TRIAL
     seconds: float = CHECK_SECONDS
     _one_trial: asyncio.Lock = field(default_factory=asyncio.Lock)
 

@@ -30,7 +30,7 @@ from artoo.ports.confirm import Questions
 from artoo.ports.waiting import waiting_for_a_person
 from artoo.ports.world import View
 from artoo.tools.review import question_of, review_of
-from artoo.tools.settling_words import joined, kept_in_memory, met, rest_by_hand, unfinished, waiting
+from artoo.tools.settling_words import joined, kept_in_memory, left_twice, met, rest_by_hand, unfinished, waiting
 from artoo.tools.under_way import Durable, nothing_to_keep
 from artoo.world.closing import ClosingView, opened
 from artoo.world.difference import Difference
@@ -83,9 +83,13 @@ class Settler:
             await asyncio.to_thread(holding.__exit__, None, None, None)
 
     async def _settle(self, closing: ClosingView, ending: Ending, questions: Questions | None) -> Settled:
+        why = unfinished(ending.language) if ending.directive == "abandon" else ""
         try:
             if ending.directive != "abandon":
                 await asyncio.to_thread(closing.drop_forks)
+            elif not ending.may_go_on:
+                lost = await asyncio.to_thread(closing.join_forks)
+                why = joined(why, left_twice(lost, ending.language) if lost else "")
             found = await asyncio.to_thread(closing.difference)
         except SandboxError as error:
             return await asyncio.to_thread(self._keep, closing, ending, Difference(), str(error))
@@ -100,7 +104,6 @@ class Settler:
         if answer is not None and answer.consent is Consent.DISCARD:
             await asyncio.to_thread(closing.place.remove)
             return self._settled(found, "discarded")
-        why = unfinished(ending.language) if ending.directive == "abandon" else ""
         return await asyncio.to_thread(self._keep, closing, ending, found, why)
 
     async def _asked(

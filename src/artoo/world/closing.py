@@ -13,14 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from artoo.contracts.changes import Conflict
 from artoo.contracts.errors import SandboxError
 from artoo.world.boundary import to_boundary
 from artoo.world.difference import Difference, difference_of
-from artoo.world.joining import drop_layer
+from artoo.world.joining import drop_layer, join_layers
 from artoo.world.mounts import MountTable
 from artoo.world.pending import PendingRecord, SettledRecord, forget_pending, read_pending, write_pending
 from artoo.world.settle import Applied, Told, apply_difference, discard, finish_cut
-from artoo.world.view_place import PATIENCE_SECONDS, TRUNK, ViewPlace
+from artoo.world.view_place import PATIENCE_SECONDS, TRUNK, ViewPlace, is_trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,22 @@ class ClosingView:
             raise SandboxError(
                 f"what the task changed is kept in {self.place.base}, but cannot be listed ({error}); free space"
             ) from error
+
+    @property
+    def forks(self) -> tuple[str, ...]:
+        """What was not joined, in the order in which it was begun (the ids tell it). Trials are none of it."""
+        return tuple(name for name in self.place.layer_names() if name != TRUNK and not is_trial(name))
+
+    def join_forks(self) -> tuple[Conflict, ...]:
+        """The task does not go on: what its unfinished subtasks did is a part of what it changed. Blocking.
+
+        Of a path that two of them left differently the earlier one's version stays, and it is returned. Raises
+        SandboxError; then it can be repeated.
+        """
+        for layer in self.place.layer_names():
+            if is_trial(layer):
+                drop_layer(self.place, layer)
+        return join_layers(self.place, TRUNK, self.forks) if self.place.has_forks else ()
 
     def drop_forks(self) -> None:
         """The task is at its end: what it did not join is of no use. Blocking."""

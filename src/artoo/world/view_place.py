@@ -41,6 +41,9 @@ from artoo.world.watch import disk_usage
 TRUNK = "task"
 """The layer into which the task's own commands are folded, and forks are joined."""
 
+TRIAL = "trial"
+"""The name, or the end of the name, of a fork that was made to be dropped: it is never joined."""
+
 _FORMAT = 1
 
 PATIENCE_SECONDS = 5.0
@@ -108,6 +111,11 @@ def fork_name(parent: str, name: str) -> str:
 def given_name(layer: str) -> str:
     """The name that the fork of a layer was given."""
     return unquote(layer.rpartition("/")[2])
+
+
+def is_trial(layer: str) -> bool:
+    """Whether a layer is a trial's, or a fork of one."""
+    return any(unquote(name).endswith(TRIAL) for name in layer.split("/"))
 
 
 @dataclass(frozen=True, slots=True)

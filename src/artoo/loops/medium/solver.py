@@ -374,8 +374,13 @@ def _why(task: _Task, decision: Decision) -> StoppedBy:
 
 
 def _ending(result: FinalResult, task: _Task, *, may_ask: bool) -> Ending:
-    language = task.spec.language
-    return Ending(task_id=result.task_id, directive=result.directive.value, language=language, may_ask=may_ask)
+    return Ending(
+        task_id=result.task_id,
+        directive=result.directive.value,
+        language=task.spec.language,
+        may_ask=may_ask,
+        may_go_on=result.stopped_by is not None and result.stopped_by.is_infrastructure,
+    )
 
 
 def _first_unmet(request: ReplanRequest) -> str:

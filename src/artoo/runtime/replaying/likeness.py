@@ -14,6 +14,7 @@ _VOLATILE: Mapping[str, frozenset[str]] = {
     "FinalResult": frozenset({"cost", "loss"}),
     "RoleFailure": frozenset({"reason", "detail"}),
     "PlanDirective": frozenset({"urgency"}),  # follows from grad_l; older logs have not got it
+    "Ending": frozenset({"may_go_on"}),  # follows from the result; older logs have not got it
 }
 _COMPARED: Mapping[str, frozenset[str]] = {
     "ModelCalled": frozenset({"role", "contract", "tier", "answer", "failure"})
