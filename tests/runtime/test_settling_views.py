@@ -162,3 +162,20 @@ async def test_parts_of_a_task_that_may_go_on_are_left_to_it(any_view: View, wor
     """Nothing of them is joined: resumed, each goes on where it was."""
     assert (await stopped(any_view, world, may_go_on=True)).state == "none"
     assert await out(any_view.fork("part 2"), "cat both; ls one f1 2>&1 | wc -l") == "2\n2\n"
+
+
+async def test_what_the_parts_of_a_cut_off_task_did_is_looked_at(any_view: View, world: World) -> None:
+    """It stands in forks, and the look joins none of them: the task can still go on there."""
+    await out(any_view, "echo whole > whole")
+    one = any_view.fork("part 1")
+    await out(one, "rm f1; echo new > new; echo edited > whole")
+    await out(any_view.fork("part 1 trial"), "echo 3 > tried")
+    await any_view.close()
+    (waiting,) = pendings(config(world))
+    assert waiting.cut_off
+    review = await waiting.diff()
+    told = [(one.change_class.value, one.path.removeprefix(f"{world.project}/")) for one in review.changes]
+    assert told == [("deletion", "f1"), ("edit", "whole"), ("silent", "new"), ("silent", "whole")]
+    assert [one.diff[-1:] for one in review.changes if one.path.endswith("new")] == [("+new",)]
+    assert sum(each.count for each in review.counts) == 4
+    assert await out(any_view.fork("part 1"), "cat new whole") == "new\nedited\n"

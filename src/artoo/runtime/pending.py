@@ -96,6 +96,8 @@ class Pending:
     async def diff(self) -> Review:
         """All that it would change against the files as they are now, most dangerous first, and the conflicts.
 
+        Of a task that was cut off also what its subtasks had done till then.
+
         Raises SandboxError when another process holds it, or it is settled already.
         """
         return await asyncio.to_thread(self._diff)
@@ -152,7 +154,19 @@ class Pending:
         with self._opened() as closing:
             after = Union(closing.place.strata())
             found = closing.difference()
-            return review_of(found, self.task_id, RealFiles(), after, went_out=self.went_out)
+            review = review_of(found, self.task_id, RealFiles(), after, went_out=self.went_out)
+            return self._with_parts(closing, review) if self.cut_off and closing.forks else review
+
+    def _with_parts(self, closing: ClosingView, review: Review) -> Review:
+        """With what subtasks had done when the task was cut off, against the task's own view: only a look, for the
+        task may go on in these parts."""
+        place, changes = closing.place, review.changes
+        before = Union(place.strata())
+        for layer in closing.forks:
+            found, after = closing.changes_of(layer), Union(place.strata(layer))
+            changes += review_of(found, self.task_id, before, after).changes
+        ordered = in_order_of_danger(changes)
+        return review.model_copy(update={"changes": ordered, "counts": counts_of(ordered)})
 
     def _digest(self) -> str:
         with self._opened() as closing:
