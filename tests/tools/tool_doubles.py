@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from artoo.contracts.changes import Change, ChangeKind, Conflict, Node, PathClass, printable_path
+from artoo.contracts.changes import Change, ChangeKind, Clash, Node, PathClass, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.execution import ToolCall
 from artoo.contracts.settling import ClassifiedChange
@@ -117,7 +117,7 @@ class PlainView:
     def fork(self, name: str) -> PlainView:
         return self
 
-    async def join(self, names: Sequence[str]) -> tuple[Conflict, ...]:
+    async def join(self, names: Sequence[str]) -> tuple[Clash, ...]:
         return ()
 
     async def drop(self, name: str) -> None:

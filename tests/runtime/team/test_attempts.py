@@ -11,7 +11,7 @@ import pytest
 from team_world import Answering, Crew, crew, plan, settled, shell
 
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, TrustLevel
-from artoo.contracts.changes import Conflict
+from artoo.contracts.changes import Clash
 from artoo.contracts.criteria import Criterion, Mode, ToolSucceeded
 from artoo.contracts.settling import ChangeClass
 from artoo.runtime.pending import pendings
@@ -161,7 +161,7 @@ async def test_work_that_was_handed_in_is_not_done_again(
         reached.set()
         raise asyncio.CancelledError
 
-    async def killed_at_the_last(view: LayeredView, names: Sequence[str]) -> tuple[Conflict, ...]:
+    async def killed_at_the_last(view: LayeredView, names: Sequence[str]) -> tuple[Clash, ...]:
         if names == ["submission 1"]:
             await killed()
         return await join(view, names)
