@@ -54,6 +54,19 @@ async def test_the_earlier_version_stands(view: View, world: World) -> None:
     assert found == "1\ns\n2\nn\nleaf\nboth\nown\nsame\ntree\n700\n"
 
 
+async def test_scratch_needs_no_version_of_anybody(view: View, world: World) -> None:
+    """What git makes again whenever it needs it is the earlier one's, and no conflict; what it keeps is one."""
+    scratch, kept = ("COMMIT_EDITMSG", "ORIG_HEAD", "gc.log"), ("MERGE_MSG", "modules/lib/HEAD", "refs/heads/main")
+    paths = " ".join(f".git/{name}" for name in (*scratch, *kept))
+    await bash(view, "mkdir -p .git/refs/heads .git/modules/lib")
+    one, two = view.fork("one"), view.fork("two")
+    await bash(one, f"echo 1 | tee {paths}")
+    await bash(two, f"echo 2 | tee {paths}")
+    conflicts = await view.join(["one", "two"])
+    assert [conflict.path.removeprefix(f"{world.project}/.git/") for conflict in conflicts] == list(kept)
+    assert await out(view, f"cat {paths}") == "1\n" * 6
+
+
 async def test_a_replaced_directory_does_not_hide_the_earlier_forks_files(view: View, world: World) -> None:
     """A later fork that made a directory anew removes what it saw of the old one, not what another put there."""
     (world.project / "d" / "deep").mkdir(parents=True)

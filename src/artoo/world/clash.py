@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from artoo.contracts.changes import Clash, Node, printable_path
+from artoo.world.git_layout import is_scratch
 from artoo.world.scan import Effect
 
 
@@ -17,7 +18,9 @@ class Winners:
     _left_below: set[bytes] = field(default_factory=set[bytes])
 
     def take(self, name: str, effects: Sequence[Effect]) -> list[Clash]:
-        """Adds a fork's changes; those that are lost, as clashes. `effects` are in path order."""
+        """Adds a fork's changes; those that are lost, as clashes, unless nobody needs them. `effects` are in path
+        order.
+        """
         lost: dict[bytes, bool] = {}
         clashes: list[Clash] = []
         standing: list[Effect] = []
@@ -33,7 +36,8 @@ class Winners:
                 standing.append(effect)
                 continue
             lost[effect.path] = not (_is_directory(effect) and self._keeps_directory(effect.path))
-            clashes.append(_clash(effect, rival, name))
+            if not is_scratch(effect.path):
+                clashes.append(_clash(effect, rival, name))
         for effect in standing:
             self._add(name, effect)
         return clashes

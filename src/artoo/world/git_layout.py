@@ -106,6 +106,13 @@ def is_bookkeeping(path: bytes) -> bool:
     return bool(found) and part_of(inner) not in (Part.PROGRAMS, Part.UNKNOWN, Part.TEXT)
 
 
+def is_scratch(path: bytes) -> bool:
+    """Whether git makes a file again whenever it needs it, so that of two versions either will do. What is below
+    `modules` is not scratch in the repositories of submodules."""
+    _, found, inner = os.fsdecode(path).partition("/.git/")
+    return bool(found) and not inner.startswith("modules/") and part_of(inner) is Part.SCRATCH
+
+
 def repository_of(path: Path, *looks: Files, known: dict[Path, bool] | None = None) -> Path | None:
     """The directory of the innermost repository that holds `path`, as any of the looks sees it.
 
