@@ -67,6 +67,16 @@ async def test_scratch_needs_no_version_of_anybody(view: View, world: World) -> 
     assert await out(view, f"cat {paths}") == "1\n" * 6
 
 
+async def test_two_that_run_the_tests_are_no_conflict(view: View, world: World) -> None:
+    """What tools remember of a run, and compiled code, is made again; such a file elsewhere is the task's own."""
+    caches, own = ".pytest_cache/v/nodeids pkg/__pycache__/m.cpython-311.pyc", "nodeids pkg/m.pyc"
+    await bash(view, "mkdir -p .pytest_cache/v pkg/__pycache__")
+    for number in (1, 2):
+        await bash(view.fork(str(number)), f"echo {number} | tee {caches} {own}")
+    conflicts = await view.join(["1", "2"])
+    assert [conflict.path.removeprefix(f"{world.project}/") for conflict in conflicts] == own.split()
+
+
 async def test_a_replaced_directory_does_not_hide_the_earlier_forks_files(view: View, world: World) -> None:
     """A later fork that made a directory anew removes what it saw of the old one, not what another put there."""
     (world.project / "d" / "deep").mkdir(parents=True)

@@ -84,8 +84,18 @@ def judge_caches(effects: Sequence[Effect], before: Files, after: Files) -> Cach
     return Caches(says, frozenset(left_out))
 
 
+def is_cached(path: bytes) -> bool:
+    """Whether a path is where Python and tools keep what they make again. Enough to choose one of two versions:
+    that it is nothing else, `judge_caches` says."""
+    return _is_compiled_name(path) or not _TOOLS.isdisjoint(path.split(b"/")[:-1])
+
+
+def _is_compiled_name(path: bytes) -> bool:
+    return path.endswith(b".pyc") and path.split(b"/")[-2:-1] == [b"__pycache__"]
+
+
 def _is_compiled(effect: Effect) -> bool:
-    if not effect.path.endswith(b".pyc") or effect.path.split(b"/")[-2:-1] != [b"__pycache__"]:
+    if not _is_compiled_name(effect.path):
         return False
     ordinary = effect.after is not None and effect.after.node is Node.FILE
     return ordinary and (effect.before is None or effect.before.node is Node.FILE)

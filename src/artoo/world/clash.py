@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from artoo.contracts.changes import Clash, Node, printable_path
+from artoo.world.caches import is_cached
 from artoo.world.git_layout import is_scratch
 from artoo.world.scan import Effect
 
@@ -36,7 +37,7 @@ class Winners:
                 standing.append(effect)
                 continue
             lost[effect.path] = not (_is_directory(effect) and self._keeps_directory(effect.path))
-            if not is_scratch(effect.path):
+            if not (is_scratch(effect.path) or is_cached(effect.path)):
                 clashes.append(_clash(effect, rival, name))
         for effect in standing:
             self._add(name, effect)
