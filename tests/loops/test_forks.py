@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 
-from scenario import Ended, World, matches, merged, plan, replan, shell, subtask
+from scenario import Each, Ended, Script, World, matches, merged, plan, replan, shell, subtask
 
+from artoo import Artoo
 from artoo.contracts.criteria import NO_FILE_IN_COMMON
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.execution import SubTaskOutcome
 from artoo.contracts.findings import Found
 from artoo.contracts.plan import Joined
 from artoo.contracts.roles import Role
@@ -118,3 +122,25 @@ async def test_where_the_lost_part_is_not_done_again_the_task_fails(world: World
     ended = await played(world, again=False)
     assert ended.directive == "abandon" and ended.result.done == (LAST,)
     assert LOST not in ended.result.output
+
+
+async def test_what_was_not_joined_when_the_task_stopped_is_not_done(world: World) -> None:
+    """A part that has ended waits for its sibling, and the person leaves: its file is nowhere; so it is told."""
+    steps = Each.of(
+        write=shell("echo made > a.txt; echo it is made"),
+        look=shell("echo it is seen"),
+        wait=replace(shell("true"), delay=20.0),
+    )
+    parts = (subtask(intent, matches(r"it is")) for intent in ("write", "look", "wait"))
+    script: Script = {"Plan": plan(*parts, criteria=["all of it"]), "ExecutorStep": steps}
+    running = {"write", "look"}
+
+    async def leave(artoo: Artoo, envelope: Envelope) -> None:
+        if isinstance(envelope.payload, SubTaskOutcome):
+            running.remove(envelope.payload.intent)
+            if not running:
+                artoo.interrupt()
+
+    ended = await world.play("Do it.", script, during=leave)
+    assert ended.result.stopped_by == "interrupted" and not ended.all(Joined)
+    assert ended.result.output == "it is seen" and ended.result.done == ("look",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from artoo.contracts.changes import Clash
 from artoo.contracts.clashes import as_joined, clash_verdict
@@ -41,6 +41,15 @@ class FanIn:
             intents = self.manifest.intents
             for key, outcome in self.outcomes.items():
                 self.outcomes[key] = as_joined(outcome, joined.conflicts, intents)
+
+    def stopped(self) -> FanIn:
+        """What there is when a round stops here: what changed something and was not joined goes with its fork."""
+        there = {
+            key: outcome
+            for key, outcome in self.outcomes.items()
+            if key in self.joined or not any(call.changes or call.bookkeeping for call in outcome.tool_calls)
+        }
+        return replace(self, outcomes=there)
 
     @property
     def failed(self) -> bool:

@@ -91,7 +91,7 @@ class MetaValidator:
             case Halt() as halt:
                 if self._judging is not None:
                     self._judging.cancel()
-                self.port.publish(self._request(self._fan_in, (), halt.stopped_by), cause=envelope)
+                self.port.publish(self._request(self._fan_in.stopped(), (), halt.stopped_by), cause=envelope)
             case _:
                 return
 
