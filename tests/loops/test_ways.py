@@ -168,6 +168,30 @@ async def test_what_cannot_be_done_is_said(world: World) -> None:
     assert ended.all(SubTaskOutcome)[0].hopeless and ended.directives == ["abandon"]
 
 
+async def test_what_holds_though_it_cannot_be_done_is_no_failure(world: World) -> None:
+    """A check of what is there that succeeds passes; one of the answer says nothing of a reason, and the rest is
+    unmet.
+    """
+    world.file("report.txt", "x\n")
+    there, answer = exists("report.txt"), matches("sales", "the answer names sales")
+    script = {
+        "Plan": plan(subtask("add it up"), criteria=[there, answer, "the sum"]),
+        "ExecutorStep": [shell("ls", final=False), gives_up("there is no sales.csv here")],
+        "ValidationReport": judged(("pass", "report.txt")),
+    }
+    ended = await world.play("Add up sales.csv in report.txt.", script)
+    found = {each.criterion: (each.verdict, each.decided_by) for each in ended.verdicts}
+    assert found["report.txt exists"] == ("pass", "check")
+    assert found["the answer names sales"] == found["the sum"] == ("fail", "fact")
+    assert {each.criterion for each in ended.result.unmet} == {"the answer names sales", "the sum"}
+    assert ended.result.stopped_by == "missing_input"
+    again = await world.play(
+        "Add up sales.csv in report.txt.", {**script, "Plan": plan(subtask("add it up"), criteria=[there])}
+    )
+    assert (again.directive, again.result.stopped_by) == ("abandon", "missing_input")
+    assert again.result.done == ()
+
+
 async def test_of_what_was_reached_the_part_that_cannot_be_done_is_told_apart(world: World) -> None:
     """The answer is what was reached; why the rest cannot be done stands before it, and is no unmet criterion."""
     world.file("a.txt", "tea 4\n")

@@ -90,6 +90,9 @@ Check = Annotated[
     Field(discriminator="check"),
 ]
 
+OF_THE_WORLD = (FileExists, FileMatches, CommandSucceeds)
+"""Checks of what is there; the others are of an answer, and of how it came about."""
+
 
 class Criterion(Contract):
     """One assertion about a result. With a `check` it is decided by that alone, without a model.

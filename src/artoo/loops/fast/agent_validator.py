@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from artoo.contracts.criteria import TWO_WAYS_AGREE, Criterion, Mode
+from artoo.contracts.criteria import OF_THE_WORLD, TWO_WAYS_AGREE, Criterion, Mode
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted
 from artoo.contracts.execution import (
@@ -163,9 +163,18 @@ class AgentValidator:
         return judged if left else Judged(())
 
     async def _judge_cannot(self, subtask: SubTask, result: ExecutionResult, cause: Envelope) -> Judged:
-        """A small model's word ends it, and one before anything was tried; else a judge looks at the tries."""
+        """A small model's word ends it, and one before anything was tried; else a judge looks at the tries.
+
+        What holds all the same, by a check that looks at what is there, is told as it is. That it cannot be done
+        stands even where all of it does.
+        """
         fact = Fact(result.output or "it cannot be done", judging.class_of_failure(result), contradicts=False)
-        verdicts = judging.against(subtask.success_criteria, fact)
+        criteria = subtask.success_criteria
+        of_world = [each for each in criteria if isinstance(each.check, OF_THE_WORLD)]
+        found = await judging.checked(of_world, result.output, result.tool_calls, self.source)
+        held = {text: verdict for text, verdict in found.items() if verdict.verdict == "pass"}
+        left = [each for each in criteria if each.text not in held]
+        verdicts = (*held.values(), *judging.against(left, fact))
         if not (result.small_model or rests_on_nothing(result)):
             judged = await self._ask_judge(subtask, result, (CANNOT,), cause)
             if judged.failed:
