@@ -24,7 +24,7 @@ from artoo.contracts.findings import FailedLast, ResultFact, Unconfirmed
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, counts_of
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.runtime.naming import named, short_name
-from artoo.tools.settling_words import joined, met, waiting
+from artoo.tools.settling_words import joined, met, waiting, why_it_waits
 from artoo.words.result import result_words
 
 HERE = Here("/home/me/project", "/home/me")
@@ -137,6 +137,19 @@ def test_conflicts_and_what_went_out_are_told() -> None:
     lines = told(ended(changes.model_copy(update={"reason": reason})))
     assert "in conflict with what is there now: /a.txt (changed)" in lines
     assert "  pypi.org:443, 812 B" in lines
+
+
+def test_where_all_is_in_conflict_nothing_is_offered_that_can_only_refuse() -> None:
+    """The person's version stays; the task's can be looked at and dropped. The same for programs."""
+    clash = (Conflict(path="/a.txt", reason="changed"),)
+    reason = why_it_waits(TASK, (), clash, "en")
+    result = ended(settled("pending", conflicts=clash, reason=reason))
+    lines = told(result)
+    assert "in conflict with what is there now: /a.txt (changed)" in lines
+    assert "1 in conflict with what you changed meanwhile" in lines
+    assert not any("artoo apply" in line for line in lines)
+    assert any("artoo diff 0198; then drop it: artoo discard 0198" in line for line in lines)
+    assert list(json.loads(as_json(result))["pending"]["commands"]) == ["diff", "discard"]
 
 
 def test_an_answer_cannot_command_the_terminal() -> None:

@@ -73,10 +73,11 @@ def _pending(result: FinalResult) -> dict[str, object] | None:
     """How to settle what waits, and until when; None when nothing does."""
     if not result.changes.waits:
         return None
+    verbs = ("diff", "discard") if result.changes.only_conflicts else ("diff", "apply", "discard")
     return {
         "reason": result.changes.reason,
         "expires_at": iso(result.changes.expires_at),
-        "commands": {name: f"artoo {name} {result.task_id}" for name in ("diff", "apply", "discard")},
+        "commands": {name: f"artoo {name} {result.task_id}" for name in verbs},
     }
 
 

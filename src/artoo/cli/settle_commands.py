@@ -18,7 +18,7 @@ from artoo.cli.paint import Paint
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line, show, show_as_it_is
 from artoo.cli.review.choosing import of_path
-from artoo.cli.review.layout import Layout, counts_line
+from artoo.cli.review.layout import Layout, conflict_hint, counts_line
 from artoo.cli.review.pager import page
 from artoo.cli.review.words import review_words
 from artoo.cli.screen import Screen
@@ -198,8 +198,9 @@ def _applied(pending: Pending, review: Review, settled: Settled, name: str) -> l
     here, words = Here(), review_words(pending.language)
     clashes = [f"    {here.short(one.path)}: {one_line(one.reason)}" for one in settled.conflicts]
     if settled.state not in ("applied", "partly"):
-        rest = [words.rest_hint.format(command=f"artoo apply {name} --rest")] if settled.changes else []
-        return [words.nothing_applied.format(reason=one_line(settled.reason)), *clashes, *rest]
+        rest = words.rest_hint.format(command=f"artoo apply {name} --rest")
+        hint = rest if settled.changes else conflict_hint(name, words)
+        return [words.nothing_applied.format(reason=one_line(settled.reason)), *clashes, hint]
     if not (settled.changes or settled.applied):
         return [words.is_empty]
     lines = [words.is_applied]
@@ -210,6 +211,7 @@ def _applied(pending: Pending, review: Review, settled: Settled, name: str) -> l
         lines += _effects([one for one in review.changes if one.path in applied], 0, pending, here)
         lines += [words.waits.format(what=counts_line(settled.counts, words))] if settled.counts else []
         lines += [words.conflicts_head, *clashes] if clashes else []
+        lines += [conflict_hint(name, words)] if clashes and not settled.counts else []
     return [*lines, words.undo_hint.format(command=f"artoo undo {name}")]
 
 
@@ -233,9 +235,12 @@ def _told(pending: Pending, review: Review, name: str) -> list[str]:
     how = [words.resume_hint.format(command=f"artoo resume {name}")] if pending.resumable else []
     if review.changes and not pending.resumable:
         how.append(words.apply_hint.format(command=f"artoo apply {name}"))
-    how += [words.discard_hint.format(command=f"artoo discard {name}"), until]
+    if review.conflicts and not review.changes and not pending.resumable:
+        how.append(conflict_hint(name, words))
+    else:
+        how.append(words.discard_hint.format(command=f"artoo discard {name}"))
     shown = layout.whole()[1:] if review.changes or review.conflicts else [words.is_empty]
-    return [*about, *shown, "; ".join(how)]
+    return [*about, *shown, "; ".join((*how, until))]
 
 
 def _layout(review: Review, language: str, here: Here) -> Layout:

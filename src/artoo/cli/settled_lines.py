@@ -11,7 +11,7 @@ from artoo.cli.marks import Marks
 from artoo.cli.paint import Paint, Tone
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line
-from artoo.cli.review.layout import counts_line
+from artoo.cli.review.layout import conflict_hint, waiting_line
 from artoo.cli.review.repositories import apart, told
 from artoo.cli.review.words import ReviewWords, review_words
 from artoo.cli.text import Text
@@ -110,14 +110,18 @@ class SettledLines:
             yield one_line(why)
         if not changes.waits:
             return
-        what = counts_line(changes.counts, self.words)
+        what = waiting_line(changes.counts, len(changes.conflicts), self.words)
         sentence = self.words.waits_unfinished if self.unfinished else self.words.waits
-        yield self.paint(sentence.format(what=what), Tone.WAITS)
-        yield "  " + self.words.apply_hint.format(command=self.paint(f"artoo apply {self.name}", Tone.HEAD))
-        others = [
-            self.words.diff_hint.format(command=f"artoo diff {self.name}"),
-            self.words.discard_hint.format(command=f"artoo discard {self.name}"),
-        ]
+        if changes.only_conflicts:
+            yield self.paint(what, Tone.WAITS)
+            others = [conflict_hint(self.name, self.words)]
+        else:
+            yield self.paint(sentence.format(what=what), Tone.WAITS)
+            yield "  " + self.words.apply_hint.format(command=self.paint(f"artoo apply {self.name}", Tone.HEAD))
+            others = [
+                self.words.diff_hint.format(command=f"artoo diff {self.name}"),
+                self.words.discard_hint.format(command=f"artoo discard {self.name}"),
+            ]
         if changes.expires_at is not None:
             date = datetime.fromtimestamp(changes.expires_at).astimezone().strftime("%Y-%m-%d")
             others.append(self.words.until.format(date=date))
@@ -125,8 +129,9 @@ class SettledLines:
 
     def _why(self) -> str:
         """Why it waits, without what is said anyway: that it does, and what to type."""
-        from artoo.tools.settling_words import unfinished, waiting
+        from artoo.tools.settling_words import left_over, unfinished, waiting
 
         settled, language = self.settled, self.text.language
         why = settled.reason.removesuffix(waiting(self.task_id, settled.counts, language))
+        why = why.removesuffix(left_over(self.task_id, language))
         return why.removeprefix(unfinished(language) if self.unfinished else "").strip("; ")

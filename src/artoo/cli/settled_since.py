@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from artoo.cli.places import Here
-from artoo.cli.review.layout import counts_line
+from artoo.cli.review.layout import counts_line, waiting_line
 from artoo.cli.review.words import ReviewWords, review_words
 from artoo.cli.task_names import local_time
 from artoo.contracts.settling import is_gits
@@ -47,8 +47,10 @@ class SettledSince:
                 self.words.at_its_end if moment is None else local_time(moment)
                 for moment in (waits.since, waits.until)
             )
-            yield self.words.waits.format(when=when, until=until, what=counts_line(waits.counts, self._review))
-            commands = (f"artoo {verb} {self.name}" for verb in ("diff", "apply", "discard"))
+            what = waiting_line(waits.counts, waits.conflicts, self._review)
+            yield self.words.waits.format(when=when, until=until, what=what)
+            verbs = ("diff", "discard") if waits.conflicts and not waits.counts else ("diff", "apply", "discard")
+            commands = (f"artoo {verb} {self.name}" for verb in verbs)
             yield "  " + self._review.joint.join(commands)
 
     def _became(self, one: Became) -> str:

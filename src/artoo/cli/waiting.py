@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from artoo.cli.printable import one_line
-from artoo.cli.review.layout import counts_line
+from artoo.cli.review.layout import waiting_line
 from artoo.cli.review.words import ENGLISH
 from artoo.cli.task_names import local_time, name_at
 from artoo.contracts.errors import ConfigurationError
@@ -21,11 +21,14 @@ T = TypeVar("T")
 
 JsonObject = dict[str, object]
 
+CUT_OFF = "cut off before its end"
 _WHERE = "artoo status lists what waits"
 
 
 def settling_commands(one: Pending) -> tuple[str, ...]:
     """The commands that make sense of it."""
+    if one.only_conflicts:
+        return ("diff", "discard")
     return ("diff", "resume", "discard") if one.resumable else ("diff", "apply", "discard")
 
 
@@ -100,7 +103,7 @@ def waiting_lines(found: tuple[Pending, ...], home: Path) -> list[str]:
     for one in found:
         name = name_at(home, one.task_id)
         asked = one_line(one.request) or "(a command that was cut off)"
-        what = counts_line(one.counts, ENGLISH)
+        what = CUT_OFF if one.cut_off else waiting_line(one.counts, one.conflicts, ENGLISH)
         until = f"{'expires soon: ' if one.warned else ''}until {local_time(one.expires_at)}"
         since = f"since {local_time(one.since)}, {until}"
         lines += [f"  {name}  {asked}", f"      {', '.join(part for part in (what, since) if part)}"]
@@ -121,6 +124,7 @@ def waiting_object(one: Pending) -> JsonObject:
         "cut_off": one.cut_off,
         "reason": one.reason,
         "counts": {each.change_class.value: each.count for each in one.counts},
+        "conflicts": one.conflicts,
         "went_out": list(one.went_out),
         "commands": {name: f"artoo {name} {one.task_id}" for name in settling_commands(one)},
     }

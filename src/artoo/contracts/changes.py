@@ -160,15 +160,21 @@ def digest_of(changes: Iterable[Change]) -> str:
     return total.hexdigest()
 
 
+def _no(answer: bool) -> bool:
+    return not answer
+
+
 class Conflict(Contract):
     """A path that is no longer as the task found it: nothing of the task is applied over it.
 
-    `diff`: from what the person has now to what the task made, of small texts; filled in reviews only.
+    `diff`: from what the person has now to what the task made, of small texts; `deleted`: the task made nothing of
+    it. Both are filled in reviews only.
     """
 
     path: str
     reason: str
     diff: tuple[str, ...] = ()
+    deleted: bool = Field(default=False, exclude_if=_no)
 
 
 class Clash(Conflict):

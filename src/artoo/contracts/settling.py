@@ -192,6 +192,11 @@ class Settled(Contract):
         return self.state in ("pending", "partly")
 
     @property
+    def only_conflicts(self) -> bool:
+        """Whether nothing of what waits could be applied: the person has changed all of it meanwhile."""
+        return self.waits and bool(self.conflicts) and not self.counts
+
+    @property
     def took_effect(self) -> tuple[str, ...]:
         """The paths that took effect, also where `applied` leaves them to be those of `changes`."""
         return self.applied or tuple(one.path for one in self.changes if self.state == "applied")

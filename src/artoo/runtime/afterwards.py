@@ -38,11 +38,13 @@ class Became:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """It waits for a yes: since and until when (None: as long as nobody says), and what it would change."""
+    """It waits for a yes: since and until when (None: as long as nobody says), what it would change, and
+    how many paths are in conflict besides."""
 
     counts: tuple[ClassCount, ...] = ()
     since: float | None = None
     until: float | None = None
+    conflicts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +105,13 @@ class SettledBooks:
         if task_id in self.waiting:
             record = self.waiting[task_id]
             if record is not None and not record.cut_off:
-                return Afterwards(tuple(became), Waiting(record.counts, record.since, record.expires_at))
+                return Afterwards(
+                    tuple(became), Waiting(record.counts, record.since, record.expires_at, record.conflicts)
+                )
             if settled.waits:
-                return Afterwards(tuple(became), Waiting(settled.counts, None, settled.expires_at))
+                return Afterwards(
+                    tuple(became), Waiting(settled.counts, None, settled.expires_at, len(settled.conflicts))
+                )
         elif settled.waits and not self.acts.get(task_id):
             return Afterwards(tuple(became), waited=Waiting(settled.counts))
         return Afterwards(tuple(became))

@@ -32,7 +32,7 @@ from artoo.contracts.settling import (
 from artoo.runtime.config import Config
 from artoo.tasklog.reader import TaskSummary, summary_of
 from artoo.tools.review import content_of, review_of
-from artoo.tools.settling_words import joined, met, waiting
+from artoo.tools.settling_words import met, why_it_waits
 from artoo.words.outcome import resumable
 from artoo.world.closing import ClosingView, opened
 from artoo.world.difference import Difference
@@ -70,8 +70,8 @@ class Versions:
 class Pending:
     """One task's changes that wait. Times are seconds since the epoch (UTC).
 
-    `reason` says why they wait. `cut_off`: the task did not end. `counts` are those of the moment when it began to
-    wait; `diff` says how it is now.
+    `reason` says why they wait. `cut_off`: the task did not end. `counts`, and the paths in conflict that these do
+    not hold (`conflicts`), are those of the moment when it began to wait; `diff` says how it is now.
     """
 
     task_id: str
@@ -81,6 +81,7 @@ class Pending:
     language: str = "en"
     reason: str = ""
     counts: tuple[ClassCount, ...] = ()
+    conflicts: int = 0
     went_out: tuple[str, ...] = ()
     warned: bool = False
     cut_off: bool = False
@@ -92,6 +93,11 @@ class Pending:
         on from, and what is whole of it is settled as anything else.
         """
         return self.cut_off and bool(self.request)
+
+    @property
+    def only_conflicts(self) -> bool:
+        """Whether nothing of it could be applied: the person has changed all that is left."""
+        return self.conflicts > 0 and not self.counts
 
     async def diff(self) -> Review:
         """All that it would change against the files as they are now, most dangerous first, and the conflicts.
@@ -190,8 +196,10 @@ class Pending:
             if found.empty:
                 closing.forget()
                 return self._settled(found, "applied")
-            if found.conflicts and paths is None and not rest:
+            if found.conflicts and (not found.effects or (paths is None and not rest)):
                 return self._refused(found, found.conflicts)
+            if named := tuple(one for one in found.conflicts if one.path in (paths or ())):
+                return self._refused(found, named)
             told = self._told(closing, found, paths, by)
             done = closing.apply(found, digest=found.digest, paths=paths, told=told)
             if not done.report.applied:
@@ -213,11 +221,10 @@ class Pending:
         self, closing: ClosingView, digest: str, counts: tuple[ClassCount, ...], conflicts: tuple[Conflict, ...]
     ) -> PendingRecord:
         """How the rest waits after a part was applied."""
-        reason = joined(
-            met(conflicts, self.language) if conflicts else "", waiting(self.task_id, counts, self.language)
-        )
+        reason = why_it_waits(self.task_id, counts, conflicts, self.language)
         known = closing.pending or self._record()
-        return known.model_copy(update={"digest": digest, "counts": counts, "reason": reason})
+        left = {"digest": digest, "counts": counts, "reason": reason, "conflicts": len(conflicts)}
+        return known.model_copy(update=left)
 
     def _rest(self, closing: ClosingView, found: Difference, applied: tuple[str, ...]) -> Settled:
         rest = closing.difference()
@@ -328,6 +335,7 @@ def _pending(place: ViewPlace, config: Config) -> Pending:
         language=record.language,
         reason=record.reason,
         counts=record.counts,
+        conflicts=record.conflicts,
         went_out=record.went_out,
         warned=record.warned_at is not None,
         _home=config.home,
@@ -348,6 +356,7 @@ def _without_record(place: ViewPlace, config: Config, warning: PendingRecord | N
         request="" if told is None else told.request,
         reason=changes.reason,
         counts=changes.counts,
+        conflicts=len(changes.conflicts),
         went_out=changes.went_out,
         warned=warning is not None and warning.warned_at is not None,
         cut_off=not changes.waits and not _has_ended(told),

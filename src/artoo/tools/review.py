@@ -122,7 +122,8 @@ def _both_versions(conflict: Conflict, before: Files, after: Files) -> Conflict:
         for files in (before, after)
     )
     diff = () if mine is None or its is None else unified(mine, its)
-    return conflict.model_copy(update={"diff": diff})
+    deleted = after.at(_path(conflict.path)) is None
+    return conflict.model_copy(update={"diff": diff, "deleted": deleted})
 
 
 def _path(printable: str) -> Path:

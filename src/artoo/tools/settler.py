@@ -30,7 +30,15 @@ from artoo.ports.confirm import Questions
 from artoo.ports.waiting import waiting_for_a_person
 from artoo.ports.world import View
 from artoo.tools.review import question_of, review_of
-from artoo.tools.settling_words import joined, kept_in_memory, left_twice, met, rest_by_hand, unfinished, waiting
+from artoo.tools.settling_words import (
+    joined,
+    kept_in_memory,
+    left_twice,
+    met,
+    rest_by_hand,
+    unfinished,
+    why_it_waits,
+)
 from artoo.tools.under_way import Durable, nothing_to_keep
 from artoo.world.closing import ClosingView, opened
 from artoo.world.difference import Difference
@@ -153,10 +161,9 @@ class Settler:
     def _keep(self, closing: ClosingView, ending: Ending, found: Difference, why: str) -> Settled:
         """Pending: written down with everything that somebody needs to settle it another day."""
         now = time.time()
-        conflicts = met(found.conflicts, ending.language) if found.conflicts else ""
         counts = counts_of(found.classes)
         lost = kept_in_memory(ending.language) if closing.in_memory else ""
-        reason = joined(why, conflicts, lost, waiting(ending.task_id, counts, ending.language))
+        reason = why_it_waits(ending.task_id, counts, found.conflicts, ending.language, why, lost)
         record = PendingRecord(
             task_id=ending.task_id,
             request=self.request,
@@ -165,6 +172,7 @@ class Settler:
             digest=found.digest,
             counts=counts,
             reason=reason,
+            conflicts=len(found.conflicts),
             went_out=self.went_out(),
             expires_at=now + self.keeping.days * DAY,
         )

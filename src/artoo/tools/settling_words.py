@@ -78,6 +78,25 @@ def waiting(task_id: str, counts: Sequence[ClassCount], language: str) -> str:
     )
 
 
+def left_over(task_id: str, language: str) -> str:
+    """What can be done where nothing but conflicts is left: the person's version stays, whatever is typed."""
+    if language.startswith("zh"):
+        return f"你的版本保留。查看任务的版本，手动取用：artoo diff {task_id}；放弃：artoo discard {task_id}"
+    return (
+        f"your version stays. Look at the task's, to take over by hand: artoo diff {task_id}; "
+        f"forget: artoo discard {task_id}"
+    )
+
+
+def why_it_waits(
+    task_id: str, counts: Sequence[ClassCount], conflicts: Sequence[Conflict], language: str, *others: str
+) -> str:
+    """All of the reason: the `others` first, then what is in conflict, then what to do."""
+    only_conflicts = conflicts and not counts
+    how = left_over(task_id, language) if only_conflicts else waiting(task_id, counts, language)
+    return joined(*others, met(conflicts, language) if conflicts else "", how)
+
+
 def unfinished(language: str) -> str:
     """Why what could have been applied unasked was not."""
     return "任务未完成，其更改未被应用" if language.startswith("zh") else "the task was not finished"

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ClassCount
@@ -30,10 +30,15 @@ _HISTORY = "settled.jsonl"
 _LISTED = 1_000
 
 
+def _none(number: int) -> bool:
+    return number == 0
+
+
 class PendingRecord(BaseModel):
     """`pending.json`. Times are seconds since the epoch (UTC). `warned_at`: when the person was first told that it
-    will expire; None: not yet. `reason` says in words why it waits, in `language`. `cut_off`: the task left no
-    record; this one only says that the person was warned."""
+    will expire; None: not yet. `reason` says in words why it waits, in `language`. `conflicts`: how many paths are
+    in conflict; `counts` do not hold them. `cut_off`: the task left no record; this one only says that the person
+    was warned."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -45,6 +50,7 @@ class PendingRecord(BaseModel):
     digest: str = ""
     counts: tuple[ClassCount, ...] = ()
     reason: str = ""
+    conflicts: int = Field(default=0, ge=0, exclude_if=_none)
     went_out: tuple[str, ...] = ()
     expires_at: float
     warned_at: float | None = None

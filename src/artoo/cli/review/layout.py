@@ -88,7 +88,8 @@ class Layout:
     def head(self) -> list[str]:
         """What is asked, and how many changes of each class it is about."""
         head = self.words.head_unfinished if self.review.unfinished else self.words.head
-        return [self.paint(f"? {head}", Tone.HEAD), f"  {counts_line(self.review.counts, self.words)}"]
+        counts = counts_line(self.review.counts, self.words)
+        return [self.paint(f"? {head}", Tone.HEAD), *([f"  {counts}"] if counts else [])]
 
     def whole(self) -> list[str]:
         """The review in one piece: every change with its diff, once."""
@@ -201,7 +202,8 @@ class Layout:
         for one in self.review.conflicts:
             reason = plain(word(one.reason, self.language))
             lines.append(f"    {self.here.short(one.path)}: {reason}")
-            lines += [f"      {self.words.conflict_versions}"] if one.diff else []
+            versions = self.words.conflict_deleted if one.deleted else self.words.conflict_versions
+            lines += [f"      {versions}"] if one.diff or one.deleted else []
             lines += [self._diff_line(line) for line in one.diff]
         return lines
 
@@ -225,6 +227,17 @@ class Layout:
 def counts_line(counts: Sequence[ClassCount], words: ReviewWords) -> str:
     """`2 deleted, 1 link, 3 edited`: how many of each class, most dangerous first."""
     return words.joint.join(part for one in counts for part in _how_many(one, words))
+
+
+def waiting_line(counts: Sequence[ClassCount], conflicts: int, words: ReviewWords) -> str:
+    """The same of what waits, with what is in conflict beside it."""
+    clashing = words.in_conflict.format(count=f"{conflicts:,}") if conflicts else ""
+    return words.joint.join(filter(None, (counts_line(counts, words), clashing)))
+
+
+def conflict_hint(name: str, words: ReviewWords) -> str:
+    """What can be done where nothing but conflicts is left of the task of that name."""
+    return words.conflict_hint.format(look=f"artoo diff {name}", drop=f"artoo discard {name}")
 
 
 def _how_many(count: ClassCount, words: ReviewWords) -> tuple[str, ...]:
