@@ -9,7 +9,8 @@ import pytest
 from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
-from artoo.tools.builtin.find_text import MAX_MATCHES, FindText
+from artoo.tools.builtin.find_text import MAX_FILE_BYTES, MAX_MATCHES, FindText
+from artoo.world.union import RealFiles
 
 
 @pytest.fixture
@@ -18,7 +19,6 @@ def tool(tmp_path: Path) -> FindText:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "a.env").write_text("MODE=x\nAPI_KEY=zz91\n")
     (tmp_path / "b.txt").write_text("ask for an API key\n")
-    (tmp_path / "binary").write_bytes(b"\0\1API_KEY=\0")
     return FindText(Roots(home=tmp_path, workspace=tmp_path, project=tmp_path))
 
 
@@ -33,6 +33,63 @@ async def test_nothing_found_is_an_answer(tool: FindText) -> None:
     """No match is a result of zero, not an error."""
     outcome = await tool.run({"phrase": "nowhere"})
     assert (outcome.status, outcome.result_count) == (CallStatus.OK, 0)
+    assert outcome.output == "0 files contain nowhere"
+
+
+async def test_what_is_no_text_is_named(tool: FindText, tmp_path: Path) -> None:
+    """That none was found says nothing of a file that is no text: it is named, also beside matches."""
+    (tmp_path / "scan.pdf").write_bytes(b"%PDF\0\1Zahnarzt\0")
+    for phrase, lines in (("Zahnarzt", 0), ("API_KEY=", 1)):
+        outcome = await tool.run({"phrase": phrase})
+        assert outcome.output.splitlines()[1 + lines :] == ["(not searched, as they are no text: scan.pdf)"]
+        assert outcome.result_count == lines
+
+
+async def test_many_that_are_no_text_are_counted(tool: FindText, tmp_path: Path) -> None:
+    """Some names and how many there are, not all of them; and none of git's own, which nobody asks for."""
+    for place in ("images", ".git/objects"):
+        (tmp_path / place).mkdir(parents=True)
+        for number in range(30):
+            (tmp_path / place / f"{number}.png").write_bytes(b"\0")
+    (tmp_path / "scan.pdf").write_bytes(b"\0")
+    outcome = await tool.run({"phrase": "nowhere"})
+    remark = "(not searched, as they are no text: scan.pdf, images/ (30 paths); 31 in all)"
+    assert outcome.output.splitlines()[1:] == [remark]
+
+
+class _Unreadable(RealFiles):
+    """Files of which one directory does not open."""
+
+    def names(self, directory: Path) -> tuple[str, ...]:
+        if directory.name == "closed":
+            raise PermissionError(13, "Permission denied")
+        return super().names(directory)
+
+
+async def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file and a directory that the system does not open were not searched either."""
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed.txt").write_text("needle")
+    roots = Roots(home=tmp_path, workspace=tmp_path, project=tmp_path)
+
+    def denied(path: Path, limit: int) -> tuple[bytes, int]:
+        raise PermissionError(13, f"{path} is not read, nor {limit} bytes of it")
+
+    monkeypatch.setattr("artoo.tools.builtin.find_text.read_limited", denied)
+    outcome = await FindText(roots, _Unreadable).run({"phrase": "needle"})
+    assert outcome.output.splitlines()[1:] == ["(not searched, as they cannot be read: closed.txt, closed/)"]
+
+
+async def test_the_rest_of_a_long_file_is_told(tool: FindText, tmp_path: Path) -> None:
+    """Of a file beyond the bound only the beginning is searched, and where it is cut harms no letter before it."""
+    (tmp_path / "long.log").write_text("grün\n" + "x" * (MAX_FILE_BYTES - 7) + "ü\nneedle\n")
+    outcome = await tool.run({"phrase": "needle"})
+    assert outcome.output.splitlines() == [
+        "0 files contain needle",
+        "(searched in their first 4 MiB only: long.log)",
+    ]
+    outcome = await tool.run({"phrase": "grün"})
+    assert outcome.result_count == 1
 
 
 async def test_a_pattern_of_file_names_is_refused(tool: FindText) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
+from artoo.contracts.settling import is_gits
+from artoo.contracts.shortened import listed
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.paths import printable
@@ -21,6 +24,11 @@ from artoo.world.union import RealFiles
 MAX_FILE_BYTES = 4 << 20
 MAX_MATCHES = 200
 _LINE_CHARACTERS = 160
+_NAMED = 5
+"""Of what was not searched, paths that are named."""
+_NO_TEXT = "not searched, as they are no text"
+_UNREADABLE = "not searched, as they cannot be read"
+_TOO_LONG = f"searched in their first {MAX_FILE_BYTES >> 20} MiB only"
 _FILE_PATTERN = re.compile(r"[\w./-]*\*{1,2}[\w./*-]*\.\w{1,8}")
 
 _SPEC = ToolSpec(
@@ -51,7 +59,7 @@ class FindText:
         return argument(arguments, "phrase")
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Lists the matching lines, at most 200; says how many files they are in.
+        """Lists the matching lines, at most 200; says how many files they are in, and what was not searched.
 
         Raises ToolError for a pattern of file names, which is what `glob` takes.
         """
@@ -62,38 +70,55 @@ class FindText:
 
     def _run(self, phrase: str) -> Outcome:
         walk = Walk(self.roots.project, self.limits, self.files(), hidden=Hidden.LAST)
+        unsearched = defaultdict[str, list[str]](list)
         lines: list[str] = []
         files: set[str] = set()
-        for path, number, line in self._matches(walk, phrase):
+        for path, number, line in _matches(walk, phrase, unsearched):
             files.add(path)
             lines.append(f"{printable(path)}:{number}: {line.strip()[:_LINE_CHARACTERS]}")
             if len(lines) == MAX_MATCHES:
                 break
         early = len(lines) == MAX_MATCHES or not walk.complete
         found = "file contains" if len(files) == 1 else "files contain"
+        unsearched[_UNREADABLE] += [f"{folder}/" for folder in walk.unreadable]
+        rest = [_remark(why, paths) for why, paths in unsearched.items() if paths]
         return Outcome(
-            output="\n".join([f"{len(files)} {found} {phrase}", *lines]),
+            output="\n".join([f"{len(files)} {found} {phrase}", *lines, *rest]),
             status=CallStatus.TIMEOUT if early and not lines else CallStatus.OK,
             truncated=early,
             result_count=len(lines),
             reason="the search stopped at its limit, there may be more; use a longer phrase" if early else None,
         )
 
-    def _matches(self, walk: Walk, phrase: str) -> Iterator[tuple[str, int, str]]:
-        for entry in walk:
-            if entry.kind is not Kind.FILE:
-                continue
-            for number, line in enumerate(_lines(entry), 1):
-                if phrase in line:
-                    yield entry.path, number, line
+
+def _matches(walk: Walk, phrase: str, unsearched: defaultdict[str, list[str]]) -> Iterator[tuple[str, int, str]]:
+    """Path, number and text of each line that holds it. What was not searched, or in part, goes to `unsearched`."""
+    for entry in walk:
+        if entry.kind is not Kind.FILE:
+            continue
+        lines, why = _lines(entry)
+        if why and not is_gits(f"/{entry.path}"):  # in a repository git's own are many, and nobody asks for them
+            unsearched[why].append(entry.path)
+        for number, line in enumerate(lines, 1):
+            if phrase in line:
+                yield entry.path, number, line
 
 
-def _lines(entry: Entry) -> list[str]:
+def _lines(entry: Entry) -> tuple[list[str], str]:
+    """The lines of a file, and why they are not all of it."""
     if entry.place is None:
-        return []
+        return [], _UNREADABLE
     try:
-        data, _ = read_limited(entry.place, MAX_FILE_BYTES)
+        data, size = read_limited(entry.place, MAX_FILE_BYTES)
     except (NotPlainFile, OSError):
-        return []
-    text = decode(data)
-    return text.text.splitlines() if text is not None else []
+        return [], _UNREADABLE
+    text = decode(data, whole=size <= len(data))
+    if text is None:
+        return [], _NO_TEXT
+    return text.text.splitlines(), _TOO_LONG if size > len(data) else ""
+
+
+def _remark(why: str, paths: Collection[str]) -> str:
+    """A search that passed over files has not shown that none of them holds the phrase."""
+    total = f"; {len(paths)} in all" if len(paths) > _NAMED else ""
+    return f"({why}: {listed([printable(path) for path in paths], _NAMED)}{total})"
