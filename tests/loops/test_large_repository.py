@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from scenario import Json, World, plan, says, shell, subtask
+from scenario import Json, World, plan, read, says, shell, subtask
 
 from artoo.llm.request import estimated_tokens
 
@@ -59,3 +59,16 @@ async def test_the_edit_loop_finds_by_search_and_keeps_its_prompts_small(world: 
     found = next(call for call in ended.calls if call.input == "def price_of_item")
     assert "shop/prices.py:2501" in found.output
     assert [path.rpartition("/shop/")[2] for call in ended.calls for path in call.changes] == ["prices.py"]
+
+
+async def test_a_model_with_room_for_it_reads_a_file_in_one_look(world: World) -> None:
+    """What is kept of a command's output is less than a file of some pages, and each further call is a step."""
+    lines = "".join(f"{number} {'word ' * 10}\n" for number in range(1, 201))
+    world.file("pages.txt", lines)
+    script = {
+        "Plan": plan(subtask("read pages.txt", tool="read_file")),
+        "ExecutorStep": [read("pages.txt", final=False), says("It has 200 lines.", 1)],
+    }
+    ended = await world.play("Read pages.txt", script)
+    assert len(lines) > 10_000 and lines.strip() in ended.asked("ExecutorStep")[1].user
+    assert [call.output for call in ended.calls] == [lines]

@@ -8,12 +8,14 @@ import socket
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tool_doubles import said
+from tool_doubles import MakeToolbox, said
 
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus, ToolCall
 from artoo.ports.sandbox import Roots
+from artoo.tools.builtin.read_file import ReadFile
 from artoo.tools.registry import SubTaskToolbox
 from artoo.tools.text_file import decode
+from artoo.world.classify import Places
 
 
 async def read(toolbox: SubTaskToolbox, path: str, lines: str | None = None) -> ToolCall:
@@ -68,6 +70,25 @@ async def test_a_range_of_lines(toolbox: SubTaskToolbox, roots: Roots) -> None:
     assert (await read(toolbox, "n.txt", "7")).output == "7\n"
     assert "fewer than 200 lines" in said(await read(toolbox, "n.txt", "200-300"))
     assert "write it as 1-50" in said(await read(toolbox, "n.txt", "first"))
+
+
+async def test_a_longer_file_says_how_to_read_on(make_toolbox: MakeToolbox, roots: Roots, places: Places) -> None:
+    """Lines that are not shown are named, with the input that shows them; where there is room a call shows more."""
+    lines = [f"line {number:04}\n" for number in range(1, 1_001)]
+    (roots.project / "n.txt").write_text("".join(lines))
+    little, more = make_toolbox(), make_toolbox(tools=(ReadFile(roots, places, kept=8_000),))
+    for box, ask in ((little, "193-592"), (more, "193-808")):
+        call = await read(box, "n.txt")
+        mark = f"[... lines 193-808 of 1000 are left out here; ask for more with lines: {ask} ...]\n"
+        assert call.output == "".join((*lines[:192], mark, *lines[808:]))
+        assert call.truncated
+    assert (await read(more, "n.txt", "193-808")).output == "".join(lines[192:808])
+    call = await read(more, "n.txt", "1-900")
+    mark = "[... lines 785-900 are left out here; ask for more with lines: 785-1568 ...]\n"
+    assert (call.output, call.truncated) == ("".join((*lines[:784], mark)), True)
+    (roots.project / "n.txt").write_text("".join(lines[:800]))
+    call = await read(more, "n.txt")
+    assert (call.output, call.truncated) == ("".join(lines[:800]), False)
 
 
 @pytest.mark.parametrize(

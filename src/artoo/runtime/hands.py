@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from artoo.contracts.changes import Clash
+from artoo.contracts.execution import OUTPUT_KEPT
 from artoo.contracts.network import NetworkUsed
 from artoo.contracts.settling import Ending, Settled
 from artoo.ports.bus import Port
@@ -128,7 +129,8 @@ class Outfit:
     `environ` holds the keys of search engines, `mcp` the servers of others. `durable` waits for the task log;
     `past` is that of a resumed task, whose answers and calls under way are taken up. `settle` makes what settles
     the view at the end. `printing` shows what commands print while they run. `whole_files`: listings show small
-    files whole. `command_seconds` bounds one command or program.
+    files whole. `command_seconds` bounds one command or program, `read_kept` the characters that a look at a file
+    shows.
     """
 
     view: View
@@ -144,6 +146,7 @@ class Outfit:
     printing: Printing | None = None
     whole_files: bool = False
     command_seconds: float = COMMAND_SECONDS
+    read_kept: int = OUTPUT_KEPT
 
 
 def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
@@ -209,6 +212,7 @@ def _registry(outfit: Outfit, places: Places, forks: Forks, network: Network, ga
         places=places,
         printing=outfit.printing,
         command_seconds=outfit.command_seconds,
+        read_kept=outfit.read_kept,
     )
 
     def working_in(view: View) -> tuple[Tool, ...]:

@@ -152,12 +152,13 @@ class Workshop:
         `servers`: MCP servers besides the person's own, whose names go before.
         All that can go wrong goes wrong here: raises ConfigurationError.
         """
+        from artoo.loops.fast.record import kept_of_a_read
         from artoo.runtime.hands import Outfit, open_hands
         from artoo.runtime.pending import keeping_of
         from artoo.tools.settler import Settler
 
         mcp, home, keeping = self._mcp_tools().with_servers(servers), self.config.home, keeping_of(self.config)
-        capable = not (await self.model.known(Tier.TOOL)).small
+        known = await self.model.known(Tier.TOOL)
 
         def opened(port: Port) -> Hands:
             durable = partial(self.log.keep, port.task_id)
@@ -169,8 +170,9 @@ class Workshop:
             outfit = Outfit(
                 *(view, home, text, self.clock, self.own_tools, self.environ, mcp, durable, past, settle),
                 printing=self._printing(port.task_id),
-                whole_files=capable,
+                whole_files=not known.small,
                 command_seconds=self.config.limits.tool_seconds,
+                read_kept=kept_of_a_read(known.window, small=known.small),
             )
             return open_hands(outfit, port)
 

@@ -218,7 +218,7 @@ class SubTaskToolbox:
         self, name: str, tool: Tool | None, arguments: Arguments, outcome: Outcome, started: float
     ) -> ToolCall:
         output, error_output = clean(outcome.output), clean(outcome.error_output)
-        kept, error_kept = head_tail(output), head_tail(error_output, ERROR_OUTPUT_KEPT)
+        kept, error_kept = head_tail(output, outcome.kept), head_tail(error_output, ERROR_OUTPUT_KEPT)
         total = outcome.total_bytes
         understood = tool is not None and tool.spec.parameters[0].name in arguments
         return ToolCall(

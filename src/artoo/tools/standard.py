@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 
+from artoo.contracts.execution import OUTPUT_KEPT
 from artoo.ports.sandbox import Roots
 from artoo.ports.world import Files, View
 from artoo.tools.asking import Asking, always, never
@@ -70,12 +71,13 @@ def builtin_tools(
     places: Places | None = None,
     printing: Printing | None = None,
     command_seconds: float = COMMAND_SECONDS,
+    read_kept: int = OUTPUT_KEPT,
 ) -> tuple[Tool, ...]:
     """The tools that look and act in one view. The shell is offered where there is a bash.
 
-    `command_seconds` bounds one command or program; it is stopped then, and what it printed is kept. `gate` is
-    asked about hosts, and about commands for which this machine has no view; `network` hears of what commands send,
-    `printing` of what they print.
+    `command_seconds` bounds one command or program; it is stopped then, and what it printed is kept. `read_kept`:
+    characters of a file that one call shows. `gate` is asked about hosts, and about commands for which this machine
+    has no view; `network` hears of what commands send, `printing` of what they print.
     """
     here = machine or Machine()
     roots = view.roots
@@ -91,7 +93,7 @@ def builtin_tools(
         FindFiles(index, roots, files),
         Glob(roots, files),
         FindText(roots, files),
-        ReadFile(roots, places, files),
+        ReadFile(roots, places, files, read_kept),
         WriteFile(writer, roots),
         EditFile(writer, roots, files),
         Python(runner, roots, files, command_seconds=command_seconds),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from artoo.contracts.execution import CallStatus, WithheldBy
+from artoo.contracts.execution import OUTPUT_KEPT, CallStatus, WithheldBy
 from artoo.ports.tools import ToolSpec
 
 Arguments = Mapping[str, str]
@@ -17,11 +17,12 @@ Arguments = Mapping[str, str]
 class Outcome:
     """How a call ended, before the registry makes a record of it.
 
-    `output` may be longer than a record keeps; `total_bytes` (both streams) is given when `output` is already
-    cut, as is `truncated`. The other fields are those of `ToolCall`.
+    `output` may be longer than a record keeps, which are `kept` characters of it; `total_bytes` (both streams) is
+    given when `output` is already cut, as is `truncated`. The other fields are those of `ToolCall`.
     """
 
     output: str = ""
+    kept: int = OUTPUT_KEPT
     error_output: str = ""
     status: CallStatus = CallStatus.OK
     exit_code: int | None = None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artoo.contracts.execution import CallStatus, CorrectionSignal, FailureClass, ToolCall
-from artoo.loops.fast.record import Record, room_for_record
+from artoo.contracts.execution import OUTPUT_KEPT, CallStatus, CorrectionSignal, FailureClass, ToolCall
+from artoo.loops.fast.record import Record, kept_of_a_read, room_for_record
 
 
 def call(said: str = "", **more: object) -> ToolCall:
@@ -118,3 +118,10 @@ def test_a_small_model_reads_less() -> None:
     """The room follows the window; a small model's is small whatever its window."""
     assert room_for_record(128_000, small=False) > 100_000 > room_for_record(32_768, small=False) > 50_000
     assert room_for_record(128_000, small=True) < 10_000
+
+
+def test_a_look_at_a_file_shows_what_the_record_has_room_for() -> None:
+    """More where the window is large, though never all of it; a small model's look is as it was."""
+    assert kept_of_a_read(200_000, small=False) == kept_of_a_read(32_768, small=False) == 16_000
+    assert OUTPUT_KEPT < kept_of_a_read(16_384, small=False) < 16_000
+    assert kept_of_a_read(8_192, small=False) == kept_of_a_read(200_000, small=True) == OUTPUT_KEPT

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from artoo.contracts.execution import CallStatus, CorrectionSignal, ToolCall
+from artoo.contracts.execution import OUTPUT_KEPT, CallStatus, CorrectionSignal, ToolCall
 from artoo.contracts.shortened import listed, without_middle
 
 _RESERVED_TOKENS = 3_000
@@ -26,6 +26,9 @@ _BYTES_A_TOKEN = 3
 """Cautious: code has about three, prose more, and a Chinese character is three for less than one token."""
 _SMALL_BYTES = 6_000
 """A small model reads slowly and loses the thread in much text."""
+_READ_SHARE = 4
+"""Of the record's room, one part in so many for one look at a file: there are other calls in it."""
+_MOST_READ = 16_000
 _LEAST = 300
 _ANSWER_BYTES = 600
 """Of a refused answer, head and tail."""
@@ -39,6 +42,11 @@ def room_for_record(window: int, *, small: bool) -> int:
     """Bytes of record that a model of this window (tokens) is shown."""
     room = max(_SMALL_BYTES, (window - _RESERVED_TOKENS) * _BYTES_A_TOKEN)
     return min(room, _SMALL_BYTES) if small else room
+
+
+def kept_of_a_read(window: int, *, small: bool) -> int:
+    """Characters of a file that one call shows such a model, at most 16,000: what is cut costs it another step."""
+    return max(OUTPUT_KEPT, min(_MOST_READ, room_for_record(window, small=small) // _READ_SHARE))
 
 
 @dataclass(slots=True)

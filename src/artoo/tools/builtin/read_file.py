@@ -9,12 +9,12 @@ from itertools import islice
 from pathlib import Path
 
 from artoo.contracts.errors import ToolError
-from artoo.contracts.execution import CallStatus
+from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.ports.world import Files
+from artoo.tools.excerpt import beginning, beginning_and_end, two_ends
 from artoo.tools.nearby import explain_missing
-from artoo.tools.output import head_tail
 from artoo.tools.paths import closed_reason, existing, printable, shown
 from artoo.tools.seeing import Look
 from artoo.tools.text_file import NotPlainFile, Text, decode, kind_of_bytes, open_plain
@@ -42,11 +42,16 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """Reads a text file. Secrets and the kernel's own trees are refused, also through links."""
+    """Reads a text file. Secrets and the kernel's own trees are refused, also through links.
+
+    `kept`: characters that one call shows. Of a file that has more, lines of both ends are shown, of lines that
+    have more the first ones, and the numbers of the others.
+    """
 
     roots: Roots
     places: Places
     files: Look = RealFiles
+    kept: int = OUTPUT_KEPT
     wall_seconds: float = READ_SECONDS
 
     @property
@@ -76,7 +81,7 @@ class ReadFile:
         if place.is_dir():
             raise ToolError(_directory(path, real, self.roots, files))
         try:
-            return _read_lines(place, *wanted) if wanted else _read(place)
+            return _read_lines(place, *wanted, self.kept) if wanted else _read(place, self.kept)
         except NotPlainFile as error:
             raise ToolError(f"{shown(path, self.roots)} cannot be read: {error}") from error
         except OSError as error:
@@ -99,8 +104,8 @@ def path_target(arguments: Arguments, roots: Roots, files: Files) -> str:
         return text
 
 
-def _read(path: Path) -> Outcome:
-    """The whole file, or its beginning and end when it is larger than two pieces."""
+def _read(path: Path, kept: int) -> Outcome:
+    """The whole file, or lines of its beginning and end when it is longer than is kept."""
     with open_plain(path) as (file, size):
         head = file.read(_PIECE)
         tail = b""
@@ -109,20 +114,19 @@ def _read(path: Path) -> Outcome:
             tail = file.read(_PIECE)
     whole = len(head) + len(tail) >= size
     text = _text(head + tail if whole else head, whole=whole)
-    if whole:
-        shown_text = text.text
-    else:
-        rest = tail.decode(text.encoding, "replace")
-        shown_text = f"{head_tail(text.text)}\n[... the middle of {size} bytes is left out ...]\n{head_tail(rest)}"
+    rest = "" if whole else tail.decode(text.encoding, "replace")
+    output = beginning_and_end(text.text, kept) if whole else two_ends(text.text, rest, size, kept)
     return Outcome(
-        output=shown_text,
+        output=output,
+        kept=kept,
         total_bytes=size,
-        truncated=not whole,
+        truncated=output != text.text,
         ran=None if text.encoding == "utf-8" else f"read as {text.encoding}",
     )
 
 
-def _read_lines(path: Path, first: int, last: int) -> Outcome:
+def _read_lines(path: Path, first: int, last: int, kept: int) -> Outcome:
+    """These lines, or the first of them when they are more than is kept: what follows is asked for next."""
     with open_plain(path) as (file, size):
         budget = _MOST_LINE_BYTES
         chosen: list[bytes] = []
@@ -133,8 +137,10 @@ def _read_lines(path: Path, first: int, last: int) -> Outcome:
             chosen.append(line)
     if not chosen:
         raise ToolError(f"{printable(path.name)} has fewer than {first} lines")
-    text = _text(b"".join(chosen), whole=True)
-    return Outcome(output=text.text, total_bytes=size, truncated=budget < 0, ran=f"lines {first} to {last}")
+    text = _text(b"".join(chosen), whole=True).text
+    output = beginning(text, first, kept)
+    cut = budget < 0 or output != text
+    return Outcome(output=output, kept=kept, total_bytes=size, truncated=cut, ran=f"lines {first} to {last}")
 
 
 def _text(data: bytes, *, whole: bool) -> Text:
