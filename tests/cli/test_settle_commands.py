@@ -120,6 +120,25 @@ def test_a_path_alone_is_one_of_the_latest(artoo: Run, wait: Wait, project: Path
     assert (wrong.returncode, "'nothing.txt' is not among" in wrong.stderr) == (2, True)
 
 
+def test_what_may_be_a_task_or_a_path_is_not_guessed(artoo: Run, wait: Wait, project: Path) -> None:
+    """A folder may be called as all ids begin: nothing is done, and either can be said."""
+    wait("mkdir 01; echo made > 01/made.txt; echo new > a.txt")
+    for command in ("diff", "apply"):
+        either = artoo(command, "01")
+        assert either.returncode == 2
+        assert "'01' begins a task's id and is a path of it; for the path: ./01, for the task: 0198f000-1" in (
+            either.stderr
+        )
+    dropped = artoo("discard", "01")
+    assert (dropped.returncode, "dropped as a whole, for the task: 0198f000-1" in dropped.stderr) == (2, True)
+    assert artoo("diff", "019").returncode == 0
+    assert artoo("apply", "./01").returncode == 0
+    assert (project / "01" / "made.txt").read_text() == "made\n"
+    assert (project / "a.txt").read_text() == "old\n"
+    assert artoo("apply", "0198f000-1").returncode == 0
+    assert (project / "a.txt").read_text() == "new\n"
+
+
 def test_the_name_that_is_shown_is_enough(artoo: Run, wait: Wait, project: Path) -> None:
     """Also beside tasks that were applied before: each command that is told can be typed as it stands."""
     wait("echo one > a.txt", task_id=FIRST)

@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from artoo.cli.places import Here
 from artoo.cli.printable import one_line
 from artoo.cli.review.layout import waiting_line
 from artoo.cli.review.words import ENGLISH
 from artoo.cli.task_names import local_time, name_at
 from artoo.contracts.errors import ConfigurationError
-from artoo.runtime.naming import named
+from artoo.runtime.naming import SHORTEST, named, short_name
 
 if TYPE_CHECKING:
     from artoo.runtime.config import Config
@@ -79,7 +80,7 @@ async def with_the_task(
     """What `work` makes of the task that was typed, and the paths, wherever it was handed in.
 
     `paths` None: nothing typed can be a path. `applying`: whether it may take effect, None:
-    it is to be dropped. Raises ConfigurationError as `the_task`.
+    it is to be dropped. Raises ConfigurationError as `the_task`, and for what may be a task or a path.
     """
     if task and config.store is not None and not any(one.task_id.startswith(task) for one in found):
         from artoo.runtime.team.by_hand import brought
@@ -94,7 +95,20 @@ async def with_the_task(
                 return await work(pending, paths or ())
     if paths is not None:
         task, paths = task_and_paths(task, paths, found)
-    return await work(the_task(task, found, only=only), paths or ())
+    pending = the_task(task, found, only=only)
+    if task is not None and len(task) < SHORTEST and await _is_path(task, pending):
+        name = short_name(pending.task_id, [one.task_id for one in found])
+        part = "it is dropped as a whole" if paths is None else f"for the path: ./{task}"
+        raise ConfigurationError(f"{task!r} begins a task's id and is a path of it; {part}, for the task: {name}")
+    return await work(pending, paths or ())
+
+
+async def _is_path(task: str, pending: Pending) -> bool:
+    """Whether what was typed for the task is also a path of what it changed: these years all ids begin with 01, as
+    a folder may be called. Nothing is called by chance as artoo names a task, which is longer.
+    """
+    review, here = await pending.diff(), Here()
+    return any(here.holds(task, one.path) for one in (*review.changes, *review.conflicts))
 
 
 def waiting_lines(found: tuple[Pending, ...], home: Path) -> list[str]:
