@@ -32,11 +32,13 @@ class Screen:
         self.stream.flush()
 
     def size(self) -> os.terminal_size:
-        """Columns and rows now; a window may change while somebody reads."""
+        """Columns and rows now; a window may change while somebody reads. 0: the terminal was not told."""
+        usual = shutil.get_terminal_size()
         try:
-            return os.get_terminal_size(self.stream.fileno())
+            own = os.get_terminal_size(self.stream.fileno())
         except (OSError, ValueError):
-            return shutil.get_terminal_size()
+            return usual
+        return os.terminal_size((own.columns or usual.columns, own.lines or usual.lines))
 
     @property
     def width(self) -> int:

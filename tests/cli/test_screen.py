@@ -1,0 +1,30 @@
+"""The size of the terminal that a question stands on."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import termios
+
+import pytest
+
+from artoo.cli.paint import Paint
+from artoo.cli.screen import Screen
+
+
+@pytest.mark.parametrize(
+    ("told", "size"), [((0, 0), (80, 24)), ((50, 0), (80, 50)), ((0, 132), (132, 24)), ((50, 132), (132, 50))]
+)
+def test_what_a_terminal_was_not_told_is_as_usual(
+    told: tuple[int, int], size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some have 0 columns until somebody says how many there are; a text of one word a line is no use."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.delenv("LINES", raising=False)
+    master, slave = pty.openpty()
+    with os.fdopen(slave, "w") as stream:
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *told, 0, 0))
+        assert tuple(Screen(stream, Paint(colours=False), redraws=False).size()) == size
+    os.close(master)
