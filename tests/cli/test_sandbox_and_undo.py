@@ -94,6 +94,20 @@ def test_a_policy_permits_and_undo_puts_back(artoo: Run, project: Path) -> None:
     assert not (project / "c.txt").exists()
 
 
+def test_what_came_back_and_what_went_is_told_apart(artoo: Run, project: Path) -> None:
+    """What the task made is removed, what it took away is put back; of many the first are named and all counted."""
+    for number in range(14):
+        (project / f"{number:02}.txt").write_text(f"{number}\n")
+    assert artoo("sandbox", "--", "mkdir new && mv *.txt new/").returncode == 4
+    assert artoo("apply").returncode == 0
+    undone = artoo("undo", "--yes")
+    assert undone.returncode == 0, undone.stderr
+    back = [f"put back  {number:02}.txt" for number in range(12)]
+    gone = ["removed   new", *(f"removed   new/{number:02}.txt" for number in range(11))]
+    assert undone.stdout.splitlines() == [*back, "put back  2 more", *gone, "removed   3 more"]
+    assert sorted(path.name for path in project.iterdir()) == [f"{number:02}.txt" for number in range(14)]
+
+
 def test_a_damaged_journal_hides_no_other_task(artoo: Run, project: Path) -> None:
     """It is named, by itself and in the list; every other task is listed and put back, and new ones run."""
     for name in ("one", "two", "three"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from artoo.cli.printable import one_line, show
 from artoo.cli.review.words import review_words
 from artoo.cli.task_names import local_time, name_at
 from artoo.cli.text import count
-from artoo.contracts.changes import UndoableTask, UndoReport
+from artoo.contracts.changes import UndoableTask, UndoReport, path_bytes
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import is_gits
 from artoo.contracts.shortened import shortened
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 REFUSED = 1
 NAMED = 12
-"""Paths that are named before the latest is put back."""
+"""Paths that are named before the latest is put back, and afterwards of those that came back or went."""
 
 _ASKED = 80
 """Characters of a request in an error."""
@@ -119,8 +120,14 @@ def _print_report(report: UndoReport, request: str, as_json: bool) -> None:
     here = Here()
     if request:
         show(f"asked for: {one_line(request)}")
-    for path in report.restored:
-        show(f"put back  {here.short(path)}")
+    restored = sorted(report.restored, key=lambda path: (is_gits(path), path))
+    became = {path: os.path.lexists(path_bytes(path)) for path in restored}
+    for done, is_there in (("put back", True), ("removed ", False)):
+        paths = [path for path, there in became.items() if there is is_there]
+        for path in paths[:NAMED]:
+            show(f"{done}  {here.short(path)}")
+        if len(paths) > NAMED:
+            show(f"{done}  {len(paths) - NAMED:,} more")
     for conflict in report.refused:
         show(f"left      {here.short(conflict.path)}: {conflict.reason}")
     if not report.restored and not report.refused:
