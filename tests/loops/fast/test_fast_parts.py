@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -106,6 +107,24 @@ def test_a_judge_reads_what_an_output_that_is_the_answer_was_made_from() -> None
     printed = call(CallStatus.OK).model_copy(update={"output": "A summary.", "exit_code": 0})
     assert "chapter 200" in facts_of(result(read, printed, verbatim=True, output="A summary."), "")
     assert "chapter 200" not in facts_of(result(read, printed, sources=(2,)), "")
+
+
+def test_a_judge_reads_a_file_that_a_call_wrote_once() -> None:
+    """In the difference, where lines are lines. What is not there as it was written stands in the call."""
+    lines = [f"{number}. the {number}th line" for number in range(60)]
+    written = json.dumps({"path": "a.md", "content": "".join(f"{line}\n" for line in lines)})
+    made = call(CallStatus.OK).model_copy(update={"tool": "write_file", "input": written, "changes": ("/p/a.md",)})
+    added = [f"+{line}" for line in lines]
+    difference = "\n".join(("--- (nothing)", "+++ a.md now", f"@@ -0,0 +1,{len(lines)} @@", *added))
+    shown = facts_of(result(made), difference)
+    assert all(shown.count(line) == 1 for line in lines[10:])
+    assert 'write_file {"path": "a.md", "content": "(as it stands below, in what was changed)"}' in shown
+    for other in (difference.replace("+30.", " 30."), difference.replace("59th line", "59th line here"), ""):
+        assert written in facts_of(result(made), other)
+    unchanged = made.model_copy(update={"changes": ()})
+    assert written in facts_of(result(unchanged), difference)
+    nested = made.model_copy(update={"input": '{"path": ' + "[" * 3_000})
+    assert '{"path": [[[' in facts_of(result(nested), difference)
 
 
 def test_an_environment_that_a_call_made_takes_a_line() -> None:

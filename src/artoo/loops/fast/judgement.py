@@ -5,7 +5,9 @@ What a quote is worth is decided here for R4a and R4b alike.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import cast
 
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion
@@ -25,6 +27,7 @@ DIFFERENCE_SHOWN = 8_000
 _SHORTEST_SHARE = 600
 _INPUT_SHOWN = 1_000
 """Characters of a call's input; of one that the answer rests on a quarter of its share, if that is more."""
+_BELOW = "(as it stands below, in what was changed)"
 _CLAIM_SHOWN = 6_000
 _REPORT_TOKENS = 800
 
@@ -95,21 +98,43 @@ def facts_of(result: ExecutionResult, difference: str) -> str:
     named = result.sources if result.put_out_by is None else ()
     cited = [each for each in calls if each[0] in named] or calls
     share = max(_SHORTEST_SHARE, FACTS_SHOWN // max(1, len(cited)))
+    seen = without_middle(difference, DIFFERENCE_SHOWN)
     parts = [
-        _call(number, call, share if (number, call) in cited else _SHORTEST_SHARE)
+        _call(number, call, share if (number, call) in cited else _SHORTEST_SHARE, seen)
         for number, call in calls[-FACTS_SHOWN // _SHORTEST_SHARE :]
     ]
-    changed = f"\n{without_middle(difference, DIFFERENCE_SHOWN)}" if difference else " nothing"
-    parts.append(f"Changed by this task:{changed}")
+    parts.append(f"Changed by this task:\n{seen}" if seen else "Changed by this task: nothing")
     return "\n\n".join(parts)
 
 
-def _call(number: int, call: ToolCall, share: int) -> str:
+def _call(number: int, call: ToolCall, share: int, difference: str) -> str:
     code = "" if call.exit_code is None else f", exit {call.exit_code}"
-    given = without_middle(call.input, max(_INPUT_SHOWN, share // 4))
+    given = without_middle(_given(call, difference), max(_INPUT_SHOWN, share // 4))
     lines = [f"call {number}: {call.tool} {given} [{call.status}{code}]"]
     why = "" if call.reason is None or call.reason in call.error_output else call.reason
     lines += [without_middle(part, share) for part in (call.output, call.error_output, why) if part.strip()]
     lines += [f"changed: {listed(call.changes)}"] if call.changes else []
     lines += [f"withheld: {listed(call.dropped)}"] if call.dropped else []
     return "\n".join(lines)
+
+
+def _given(call: ToolCall, difference: str) -> str:
+    """A call's input. A longer text in it that the difference shows line by line is not shown twice."""
+    if not call.changes:
+        return call.input
+    try:
+        arguments: object = json.loads(call.input)
+    except (ValueError, RecursionError):  # one text alone, or cut
+        return call.input
+    if not isinstance(arguments, dict):
+        return call.input
+    given = cast("dict[str, object]", arguments)
+    short = {name: _BELOW if _is_added(value, difference) else value for name, value in given.items()}
+    return call.input if short == given else json.dumps(short, ensure_ascii=False)
+
+
+def _is_added(value: object, difference: str) -> bool:
+    if not isinstance(value, str) or len(value) <= _SHORTEST_SHARE:
+        return False
+    added = "".join(f"+{line}\n" for line in value.removesuffix("\n").split("\n"))
+    return f"\n{added}" in f"\n{difference}\n"
