@@ -67,6 +67,53 @@ async def test_exit_codes_are_read_as_the_programs_mean_them(
     assert (call.status, call.exit_code, call.result_count) == (status, code, count), said(call)
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "output"),
+    [
+        ("echo a; yes | head -n 1", 0, "a\ny\n"),
+        ("set -e; yes | head -n 1; echo rest", 0, "y\nrest\n"),
+        ("yes | head -n 1 && echo rest", 0, "y\nrest\n"),
+        ("yes 2>&1 | cat | head -n 1; x=$(yes | head -n 1); echo $x", 0, "y\ny\n"),
+        ("f() { while true; do echo y; done | head -n 1; }; f; f", 0, "y\ny\n"),
+        ("(yes | head -n 1) && for i in 1; do yes; done | head -n 1", 0, "y\ny\n"),
+        ("if ! yes | head -n 1; then echo no; fi", 0, "y\n"),
+        ("cat > b.txt <<'END'\na | b\nEND\nyes | head -n 1; cat b.txt", 0, "y\na | b\n"),
+        ("echo a; grep foo a.txt | wc -l && echo rest", 0, "a\n0\nrest\n"),
+        ("true; (echo a; exit 4) | cat; echo $?; (exit 1) | cat", 1, "a\n4\n"),
+        ("set -e; (false; echo no) | cat; echo no", 1, ""),
+        ("(grep foo a.txt; false) | cat", 1, ""),
+        ("(exit $(grep foo a.txt)1) | cat", 1, ""),
+        ("2>&1 test $(grep foo a.txt) | cat", 1, ""),
+        ("yes | (exit 141)", 141, ""),
+        ("true; exit 141", 141, ""),
+    ],
+)
+async def test_in_a_pipeline_a_writer_whose_reader_had_enough_did_not_fail(
+    toolbox: SubTaskToolbox, roots: Roots, command: str, code: int, output: str
+) -> None:
+    """In any position, and the script goes on by it; whatever failed otherwise did, and 141 of no writer is 141."""
+    (roots.project / "a.txt").write_text("bar\n")
+    call = await toolbox.call("shell", {"command": command})
+    assert (call.exit_code, call.output) == (code, output), said(call)
+    assert call.status is (CallStatus.ERROR if code else CallStatus.OK)
+
+
+async def test_a_script_that_would_be_too_long_with_answers_runs_without(toolbox: SubTaskToolbox) -> None:
+    """An argument has a bound, and what was written fits into it."""
+    call = await toolbox.call("shell", {"command": "false && {\n" + "a | b\n" * 3_000 + "}; yes | head -n 1"})
+    assert (call.exit_code, call.output) == (141, "y\n")
+
+
+async def test_a_script_that_was_prepared_is_told_as_it_was_written(
+    toolbox: SubTaskToolbox, view: PlainView
+) -> None:
+    """Whoever is asked about it sees their words, and the script sees no arguments."""
+    script = "echo $# $0; false | cat"
+    call = await toolbox.call("shell", {"command": script})
+    assert call.output == "0 bash\n"
+    assert [program.argv[-1] for program in view.programs] == [script]
+
+
 async def test_a_wrong_path_in_a_command_is_explained(toolbox: SubTaskToolbox, roots: Roots) -> None:
     """The record says where the file really is, for bash and for Python."""
     (roots.project / "data" / "archive").mkdir(parents=True)

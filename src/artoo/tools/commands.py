@@ -12,6 +12,7 @@ from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.ports.sandbox import Limits, RunStatus
 from artoo.ports.world import ViewRun
 from artoo.tools.output import clip
+from artoo.tools.pipelines import with_answers
 from artoo.tools.signalled import signalled
 from artoo.tools.tool import Outcome
 from artoo.tools.wanted import NOTHING, Wanted
@@ -59,8 +60,13 @@ class Command:
 
 
 def bash(script: str) -> tuple[str, ...]:
-    """How a script of bash is run: without the person's start-up files, and a failure inside a pipe shows."""
-    return ("bash", "--noprofile", "--norc", "-o", "pipefail", "-c", script)
+    """How a script of bash is run: without the person's start-up files, and a failure inside a pipe shows.
+
+    The last argument is the script as it was written, for whoever is asked about it.
+    """
+    plain = ("bash", "--noprofile", "--norc", "-o", "pipefail", "-c")
+    told = with_answers(script)
+    return (*plain, script) if told == script else (*plain, f"set --; {told}", "bash", script)
 
 
 def python(script: str, interpreter: str = sys.executable) -> tuple[str, ...]:

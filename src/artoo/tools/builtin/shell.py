@@ -13,6 +13,7 @@ from artoo.tools.builtin.find_files import outcome_of_search
 from artoo.tools.commands import Command, CommandRunner, bash
 from artoo.tools.hints import with_hints
 from artoo.tools.index import FileIndex
+from artoo.tools.pipelines import SEARCHES
 from artoo.tools.redirect import index_query
 from artoo.tools.seeing import Look
 from artoo.tools.shell_syntax import ShellCommand, SimpleCommand, parse_command
@@ -24,15 +25,13 @@ from artoo.world.union import RealFiles
 COMMAND_SECONDS = 60.0
 _GRACE_SECONDS = 15.0
 
-_SEARCHES = frozenset({"grep", "egrep", "fgrep", "zgrep", "rg", "ag"})
-_ONE_IS_AN_ANSWER = _SEARCHES | {"ack", "diff", "cmp", "pgrep", "test", "["}
+_ONE_IS_AN_ANSWER = SEARCHES | {"ack", "diff", "cmp", "pgrep", "test", "["}
 """Programs whose exit code 1 means "no" or "different", not "failed"."""
 
-_LISTS = _SEARCHES | {"find", "fd", "locate", "plocate"}
+_LISTS = SEARCHES | {"find", "fd", "locate", "plocate"}
 _OTHER_OUTPUT = frozenset(
     {"--count", "--quiet", "--silent", "--context", "-exec", "-execdir", "-printf", "-ls", "-delete", "-print0"}
 )
-_BROKEN_PIPE = 141
 _FENCE = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
 
 _SPEC = ToolSpec(
@@ -48,7 +47,7 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class Shell(Announcing):
-    """Runs a bash command with `pipefail`. What becomes of its changes is the runner's business."""
+    """Runs a bash command with `pipefail` (`pipelines`). What becomes of its changes is the runner's business."""
 
     runner: CommandRunner
     roots: Roots
@@ -94,29 +93,19 @@ def unfenced(text: str) -> str:
 
 def _judged(parsed: ShellCommand, outcome: Outcome) -> Outcome:
     """Reads the exit code as the programs mean it, and counts the results of a search."""
-    outcome = _without_pipefail(parsed, outcome)
+    outcome = _with_answer(parsed, outcome)
     if outcome.status is CallStatus.OK and not outcome.truncated and _lists_results(parsed):
         count = sum(1 for line in outcome.output.splitlines() if line.strip())
         return replace(outcome, result_count=count, output=outcome.output or "(no match)")
     return outcome
 
 
-def _without_pipefail(parsed: ShellCommand, outcome: Outcome) -> Outcome:
-    """Takes back what `pipefail` calls a failure and is none.
-
-    "Nothing found" is an answer: `grep` says it with exit code 1. A reader that has enough (`head`) ends the
-    writer before it with a broken pipe. When a program after them had the last word, its 0 is the exit code.
-    """
+def _with_answer(parsed: ShellCommand, outcome: Outcome) -> Outcome:
+    """ "Nothing found" and "different" are answers, with exit code 1."""
     quiet = not outcome.error_output.strip() and not outcome.dropped and outcome.reason is None
-    final = _base(parsed.final)
-    if outcome.status is not CallStatus.ERROR or not quiet or final is None:
-        return outcome
-    if outcome.exit_code == 1 and final in _ONE_IS_AN_ANSWER:
+    answers = outcome.exit_code == 1 and _base(parsed.final) in _ONE_IS_AN_ANSWER
+    if outcome.status is CallStatus.ERROR and quiet and answers:
         return replace(outcome, status=CallStatus.OK)
-    piped = len(parsed.commands) > 1
-    searched = outcome.exit_code == 1 and not _SEARCHES.isdisjoint(parsed.programs)
-    if piped and (searched or outcome.exit_code == _BROKEN_PIPE):
-        return replace(outcome, status=CallStatus.OK, exit_code=0)
     return outcome
 
 
