@@ -71,6 +71,19 @@ def test_binary_output_is_described_not_shown() -> None:
     assert truncated
 
 
+def test_lines_that_are_no_text_do_not_hide_the_others() -> None:
+    """They are told in their place, neighbours as one; what stands around them is evidence."""
+    text, truncated = clip(Captured(b"one\nPK\0\1\n\0\0\ntwo\n", b"caf\xe9\n", 21))
+    assert text == "one\n(7 bytes that are no text)\ntwo\ncaf\ufffd\n"
+    assert truncated
+    text, truncated = clip(Captured(b"one\n" * 90, b"two\n\0\n" + b"two\n" * 90, 100_000))
+    assert text.startswith("one\none\n")
+    assert "\n(1 bytes that are no text)\ntwo\n" in text
+    assert truncated
+    assert " 1 bytes left out here " in clip(Captured(b"one\n", b"a\n\0\ntwo\n", 13))[0]
+    assert clip(Captured(b"one\n", b"\0" * 5, 9))[0] == "(binary output, 9 bytes, not shown)"
+
+
 def test_cut_characters_do_not_make_text_binary() -> None:
     """A sample that ends in the middle of a character is still text."""
     assert not looks_binary("数据".encode()[:-1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from artoo.contracts.execution import OUTPUT_KEPT
 from artoo.ports.sandbox import Captured
 
@@ -27,18 +29,33 @@ def head_tail(text: str, kept: int = OUTPUT_KEPT) -> str:
 def clip(captured: Captured, kept: int = OUTPUT_KEPT) -> tuple[str, bool]:
     """A captured stream as text of at most `kept` characters, and whether anything is missing from it.
 
-    Output that is not text is described, not shown: bytes read as letters would pass for evidence.
+    Lines that are not text are described, not shown: bytes read as letters would pass for evidence. Where they are
+    most of it, the whole is described.
     """
-    if looks_binary(captured.head) or looks_binary(captured.tail):
+    parts = (captured.head, captured.tail) if captured.truncated else (captured.head + captured.tail,)
+    told = [_told(part) for part in parts]
+    hidden = sum(size for _, size in told)
+    if 2 * hidden > len(captured.head) + len(captured.tail):
         return f"(binary output, {captured.total_bytes} bytes, not shown)", True
     if not captured.truncated:
-        whole = (captured.head + captured.tail).decode("utf-8", "replace")
-        return head_tail(whole, kept), len(whole) > kept
+        whole = told[0][0]
+        return head_tail(whole, kept), hidden > 0 or len(whole) > kept
     room = _room(kept)
-    head = _end_whole(captured.head.decode("utf-8", "replace")[: room - room // 2])
-    tail = _start_whole(captured.tail.decode("utf-8", "replace")[-(room // 2) :])
-    left_out = captured.total_bytes - len(head.encode()) - len(tail.encode())
+    head = _end_whole(told[0][0][: room - room // 2])
+    tail = _start_whole(told[1][0][-(room // 2) :])
+    shown, there = len(head.encode()) + len(tail.encode()), len(captured.head) + len(captured.tail)
+    left_out = captured.total_bytes - min(shown, there)
     return head + _mark(left_out, "bytes") + tail, True
+
+
+def _told(sample: bytes) -> tuple[str, int]:
+    """A part of a stream as text, with how many bytes stand in its place for lines that are none; and how many."""
+    told, hidden = list[str](), 0
+    for binary, lines in groupby(sample.split(b"\n"), looks_binary):
+        piece = b"\n".join(lines)
+        hidden += len(piece) if binary else 0
+        told.append(f"({len(piece)} bytes that are no text)" if binary else piece.decode("utf-8", "replace"))
+    return "\n".join(told), hidden
 
 
 def looks_binary(sample: bytes) -> bool:
