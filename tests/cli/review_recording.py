@@ -85,7 +85,7 @@ def _session(place: Path, words: list[str]) -> str:
             screen.wait_for("[y]es, [N]o: ")
             screen.send("y\r")
         if words == ["diff"]:
-            screen.wait_for("kept until")
+            screen.wait_for("until 20")
         screen.end()
         return f"$ artoo {' '.join(words)}\n{_text(screen)}"
 
@@ -107,7 +107,7 @@ def _text(screen: Terminal) -> str:
 
 
 def _settled(text: str) -> str:
-    text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f]\b", "01a2b3c4-5", text)
+    text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f]{4}\b", "01a2b3c4-5d6e", text)
     return re.sub(r"\d{4}-\d\d-\d\d(\s+\d\d:\d\d)?", "2026-12-22", text)
 
 

@@ -221,15 +221,21 @@ def test_an_abandoned_task_that_changed_something_says_so() -> None:
 
 
 def test_names_of_tasks_are_short_and_unique() -> None:
-    """The shortest beginning, at least ten characters, that no other has; a wrong or common one is refused."""
-    ids = ["0198aaaa-111a-7", "0198aaaa-111b-7", "0299"]
-    assert [short_name(one, ids) for one in ids] == ["0198aaaa-111a", "0198aaaa-111b", "0299"]
-    assert short_name("0198cccc-1111-7", []) == "0198cccc-1"
-    assert named("0198aaaa-111b", ids, "no", "look") == "0198aaaa-111b-7"
-    with pytest.raises(ConfigurationError, match="2 tasks begin with '0198': 0198aaaa-111a, 0198aaaa-111b; look"):
+    """The shortest beginning, at least thirteen characters, that no other has; a wrong or common one is refused."""
+    ids = ["0198aaaa-1111-7a", "0198aaaa-1111-7b", "0299"]
+    assert [short_name(one, ids) for one in ids] == ["0198aaaa-1111-7a", "0198aaaa-1111-7b", "0299"]
+    assert short_name("0198cccc-1111-7", []) == "0198cccc-1111"
+    assert named("0198aaaa-1111-7b", ids, "no", "look") == "0198aaaa-1111-7b"
+    with pytest.raises(ConfigurationError, match="2 tasks begin with '0198': 0198aaaa-1111-7a, 0198aaaa-1111-7b; "):
         named("0198", ids, "no", "look")
     with pytest.raises(ConfigurationError, match="nothing waits of a task '5'; look"):
         named("5", ids, "nothing waits of a task", "look")
+
+
+def test_what_was_printed_for_a_task_names_no_later_one() -> None:
+    """A name that was made when a task was the only one still names it when one began a millisecond later."""
+    first, later = "0198cccc-1111-7fff-8000-000000000000", "0198cccc-1112-7000-8000-000000000000"
+    assert named(short_name(first, [first]), [first, later], "no", "look") == first
 
 
 def test_an_act_that_was_not_allowed_is_named_as_the_option_that_allows_it() -> None:

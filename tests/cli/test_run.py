@@ -93,7 +93,7 @@ def test_result_for_a_person_names_what_is_missing(
     assert "\nJudged, not checked. There are gaps.\n" in shown
     assert "✗ rows are sorted: row 3 is before row 2 (answers for it: executor)" in shown
     assert "→ sort the rows" in shown
-    assert shown.rstrip().splitlines()[-1].startswith("task 0198f000-0 · 1 round · ")
+    assert shown.rstrip().splitlines()[-1].startswith("task 0198f000-0000 · 1 round · ")
 
 
 def test_an_abandoned_task_tells_each_thing_once() -> None:

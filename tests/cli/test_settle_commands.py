@@ -63,10 +63,10 @@ def test_diff_shows_what_waits_and_changes_nothing(artoo: Run, wait: Wait, proje
     wait()
     ended = artoo("diff")
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.startswith("0198f000-1  tidy up\n  1 deleted, 1 edited, ")
+    assert ended.stdout.startswith("0198f000-1111  tidy up\n  1 deleted, 1 edited, ")
     assert "- deleted  gone.txt (5 B)\n" in ended.stdout
     assert "      -old\n      +new\n" in ended.stdout
-    assert "apply it: artoo apply 0198f000-1; drop it: artoo discard 0198f000-1; kept until" in ended.stdout
+    assert "apply it: artoo apply 0198f000-1111; drop it: artoo discard 0198f000-1111; kept until" in ended.stdout
     assert (project / "a.txt").read_text() == "old\n"
 
 
@@ -79,7 +79,7 @@ def test_apply_in_another_process_and_undo(artoo: Run, wait: Wait, project: Path
     assert not (project / "gone.txt").exists()
     assert (project / "sub" / "made.txt").read_text() == "made\n"
     assert ended.stdout.startswith("Applied:\n  - deleted  gone.txt")
-    assert "put it back: artoo undo 0198f000-1" in ended.stdout
+    assert "put it back: artoo undo 0198f000-1111" in ended.stdout
     assert artoo("diff").stdout == "Nothing waits for you.\n"
     assert artoo("undo", "0198").returncode == 0
     assert (project / "a.txt").read_text() == "old\n"
@@ -104,7 +104,7 @@ def test_a_part_is_applied_and_the_rest_waits(artoo: Run, wait: Wait, project: P
     assert ended.returncode == 0
     assert (
         ended.stdout
-        == "Discarded what still waited. What was applied before stays; put it back: artoo undo 0198f000-1\n"
+        == "Discarded what still waited. What was applied before stays; put it back: artoo undo 0198f000-1111\n"
     )
     assert (project / "gone.txt").read_text() == "here\n"
     assert artoo("diff", "--json").stdout == "null\n"
@@ -142,11 +142,11 @@ def test_what_may_be_a_task_or_a_path_is_not_guessed(artoo: Run, wait: Wait, pro
 def test_the_name_that_is_shown_is_enough(artoo: Run, wait: Wait, project: Path) -> None:
     """Also beside tasks that were applied before: each command that is told can be typed as it stands."""
     wait("echo one > a.txt", task_id=FIRST)
-    assert "put it back: artoo undo 0198f000-1\n" in artoo("apply", "0198").stdout
+    assert "put it back: artoo undo 0198f000-1111\n" in artoo("apply", "0198").stdout
     wait("rm gone.txt", task_id=SECOND)
-    assert "artoo apply 0198f000-2" in artoo("status").stdout
-    assert "put it back: artoo undo 0198f000-2\n" in artoo("apply", "gone.txt").stdout
-    assert artoo("undo", "0198f000-2").returncode == 0
+    assert "artoo apply 0198f000-2222" in artoo("status").stdout
+    assert "put it back: artoo undo 0198f000-2222\n" in artoo("apply", "gone.txt").stdout
+    assert artoo("undo", "0198f000-2222").returncode == 0
     assert (project / "gone.txt").exists()
 
 
@@ -169,7 +169,7 @@ def test_a_conflict_shows_both_versions_and_the_rest_can_be_applied(artoo: Run, 
     refused = artoo("apply", "0198")
     assert refused.returncode == 1
     assert "Nothing was applied" in refused.stdout
-    assert "apply all that is not in conflict: artoo apply 0198f000-1 --rest" in refused.stdout
+    assert "apply all that is not in conflict: artoo apply 0198f000-1111 --rest" in refused.stdout
     assert (project / "gone.txt").exists()
     rest = artoo("apply", "0198", "--rest")
     assert rest.returncode == 0 and "Waits for your yes" not in rest.stdout
@@ -214,15 +214,15 @@ def test_tasks_are_named_by_the_beginning_of_their_id(artoo: Run, wait: Wait, pr
     wait("rm gone.txt", task_id=SECOND, request="the second")
     assert "the second" in artoo("diff").stdout
     assert "the second" in artoo("diff", "gone.txt").stdout
-    assert "the first" in artoo("diff", "0198f000-1").stdout
+    assert "the first" in artoo("diff", "0198f000-1111").stdout
     common = artoo("apply", "0198")
     assert common.returncode == 2
-    assert "2 tasks begin with '0198': 0198f000-1, 0198f000-2" in common.stderr
+    assert "2 tasks begin with '0198': 0198f000-1111, 0198f000-2222" in common.stderr
     assert "2 tasks wait; name one" in artoo("apply").stderr
-    wrong = artoo("apply", "0198f000-1", "gone.txt")
+    wrong = artoo("apply", "0198f000-1111", "gone.txt")
     assert wrong.returncode == 2
     assert "'gone.txt' is not among what the task would change" in wrong.stderr
-    assert artoo("apply", "0198f000-2").returncode == 0
+    assert artoo("apply", "0198f000-2222").returncode == 0
     assert artoo("apply").returncode == 0
     assert (project / "a.txt").read_text() == "one\n"
 
@@ -232,8 +232,8 @@ def test_status_names_what_waits(artoo: Run, wait: Wait) -> None:
     assert "no changes wait for your yes" in artoo("status").stdout
     wait()
     shown = artoo("status").stdout
-    assert "changes that wait for your yes:\n  0198f000-1  tidy up\n      1 deleted, 1 edited, " in shown
-    assert "artoo diff 0198f000-1, artoo apply 0198f000-1, artoo discard 0198f000-1" in shown
+    assert "changes that wait for your yes:\n  0198f000-1111  tidy up\n      1 deleted, 1 edited, " in shown
+    assert "artoo diff 0198f000-1111, artoo apply 0198f000-1111, artoo discard 0198f000-1111" in shown
     [waiting] = json.loads(artoo("status", "--json").stdout)["changes_waiting"]
     assert (waiting["task_id"], waiting["request"], waiting["counts"]["deletion"]) == (FIRST, "tidy up", 1)
     assert waiting["since"] < waiting["expires_at"]

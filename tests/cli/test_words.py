@@ -210,8 +210,8 @@ def test_commands_tasks_and_files_are_completed(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "notes.txt").touch()
     monkeypatch.chdir(tmp_path)
     assert completions(tmp_path, "/un") == ["undo"]
-    assert completions(tmp_path, "/undo ") == ["0198bbbb-1", "0198aaaa-1"]
-    assert completions(tmp_path, "/undo 0198a") == ["0198aaaa-1"]
+    assert completions(tmp_path, "/undo ") == ["0198bbbb-1111", "0198aaaa-1111"]
+    assert completions(tmp_path, "/undo 0198a") == ["0198aaaa-1111"]
     assert completions(tmp_path, "count the lines of not") == ["es.txt"]
 
 

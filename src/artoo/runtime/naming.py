@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 
 from artoo.contracts.errors import ConfigurationError
 
-SHORTEST = 10
-"""Characters of an id that are shown at least: ids begin with the time, and these tell four seconds apart. What was
-printed for one task would soon name another one as well, were it shorter."""
+SHORTEST = 13
+"""Characters of an id that are shown at least: ids begin with the time in milliseconds, and these are all of it.
+Were they fewer, what was printed for one task would soon begin the names of later ones as well."""
 
 
 def short_name(task_id: str, among: Collection[str]) -> str:
