@@ -16,6 +16,7 @@ from artoo.ports.evidence import TRIAL_TEXTS, FileView
 from artoo.ports.sandbox import Roots
 from artoo.ports.world import Program, ViewRun
 from artoo.tools.evidence_source import MAX_TEXT_BYTES, EvidenceInView
+from artoo.tools.look import ProjectLook
 from artoo.world.choose import open_sandbox
 from artoo.world.classify import Places
 from artoo.world.opening import views_in
@@ -184,6 +185,41 @@ async def test_a_new_directory_with_very_much_in_it_is_one_line(roots: Roots, pl
     headings = [line for line in told if line.startswith(("+++", "created"))]
     few = ["created: d/", "+++ d/few.txt now", "+++ zz.txt now"]
     assert headings == [*few, "created: env/ (201 paths in it, not shown)"]
+    await trunk.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+async def test_closed_places_are_called_what_they_are(roots: Roots, places: Places) -> None:
+    """A start-up file that the task made is its own writing; one of the person is not, nor a credential.
+    A directory is a name."""
+    home = roots.home / ".artoo"
+    home.mkdir()
+    (home / "records").write_text("own\n")
+    (roots.home / ".profile").write_text("person's\n")
+    trunk = views_in(await open_sandbox(home), home)("task", roots)
+    await trunk.run(Program(("bash", "-c", "echo made > ~/.bashrc; mkdir ~/.new; echo made > ~/.new/token")))
+    source = EvidenceInView(trunk, places, trunk)
+    closed = "in the closed part of the home, where credentials may be; not shown"
+    settings = "a start-up file or settings of a program, closed, not shown"
+    told = (await source.difference()).splitlines()
+    assert told == [
+        "--- (nothing)",
+        f"+++ {roots.home}/.bashrc now",
+        "@@ -0,0 +1 @@",
+        "+made",
+        f"created: {roots.home}/.new/",
+        f"created: {roots.home}/.new/token ({closed})",
+    ]
+    for name, text, problem in (
+        (".bashrc", "made\n", None),
+        (".new/token", None, closed),
+        (".profile", None, settings),
+        (".artoo/records", None, "artoo's own records, not shown"),
+    ):
+        seen = await source.file(f"~/{name}")
+        assert (seen.text, seen.problem) == (text, problem)
+        looked = await ProjectLook(roots, places, lambda: trunk.files).look(f"Look at ~/{name}.")
+        assert (problem or "made") in looked.listing
     await trunk.close()
 
 

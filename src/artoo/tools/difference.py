@@ -19,6 +19,7 @@ from artoo.tools.moves import content_at, moved_files
 from artoo.tools.paths import shown
 from artoo.tools.ref_moves import is_record, ref_moves
 from artoo.tools.unified import unified
+from artoo.tools.withheld import closed_as
 
 _CROWD = 50
 """Paths in a new directory that are told one by one."""
@@ -67,8 +68,8 @@ def _from_root(path: str) -> Iterator[str]:
 
 def _about(change: Change, moved_to: str | None, before: Files, now: Files, roots: Roots) -> Iterator[str]:
     name = _shown(change.path, roots)
-    if change.path_class in (PathClass.SECRET, PathClass.ARTOO):
-        yield f"{change.kind}: {name} (holds credentials, not shown)"
+    if change.path_class in (PathClass.SECRET, PathClass.ARTOO) and change.node is not Node.DIRECTORY:
+        yield f"{change.kind}: {name} ({closed_as(change.path_class)})"
     elif moved_to is not None:
         yield f"moved: {name} -> {_shown(moved_to, roots)}"
     elif change.node is Node.FILE and change.kind in (ChangeKind.CREATED, ChangeKind.OVERWRITTEN):

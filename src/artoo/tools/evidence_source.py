@@ -31,6 +31,7 @@ from artoo.tools.paths import entry_at, existing
 from artoo.tools.seeing import Look
 from artoo.tools.text_file import NotPlainFile, decode, open_plain, read_limited
 from artoo.tools.threads import in_thread
+from artoo.tools.withheld import withheld
 from artoo.world.classify import Places
 from artoo.world.union import RealFiles
 from artoo.world.view_place import TRIAL
@@ -77,8 +78,8 @@ class EvidenceInView:
     def _file(self, text: str, files: Files) -> FileView:
         path = existing(text, self.view.roots, files)
         real = files.resolve(path)
-        if self.places.is_closed(os.fsencode(real)):
-            return FileView(exists=False, problem="it holds credentials or artoo's own records")
+        if (instead := withheld(real, self.places)) is not None:
+            return FileView(exists=False, problem=instead)
         place = files.at(real)
         if place is None:
             link = entry_at(files, path)

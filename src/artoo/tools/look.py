@@ -37,6 +37,7 @@ from artoo.tools.seeing import Look
 from artoo.tools.text_file import NotPlainFile, decode, kind_of_bytes, read_limited
 from artoo.tools.threads import in_thread
 from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
+from artoo.tools.withheld import withheld
 from artoo.world.classify import Places
 from artoo.world.union import RealFiles
 
@@ -164,8 +165,8 @@ class ProjectLook:
             return None
         if place is None or place.is_dir():
             return None
-        if self.places.is_closed(os.fsencode(real)):
-            return Head(instead="holds credentials, not shown")
+        if (instead := withheld(real, self.places)) is not None:
+            return Head(instead=instead)
         try:
             data, size = read_limited(place, _HEAD_BYTES)
         except NotPlainFile:

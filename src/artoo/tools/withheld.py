@@ -1,0 +1,35 @@
+"""What is told of a closed place instead of shown, by the class of the place: nobody looks at what stands there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from artoo.contracts.changes import PathClass
+from artoo.world.classify import Places
+from artoo.world.union import RealFiles
+
+_CLOSED: Mapping[PathClass, str] = {
+    PathClass.ARTOO: "artoo's own records, not shown",
+    PathClass.SECRET: "in the closed part of the home, where credentials may be; not shown",
+    PathClass.PERSISTENCE: "a start-up file or settings of a program, closed, not shown",
+}
+
+
+def withheld(real: Path, places: Places) -> str | None:
+    """What is said of a real path in place of its content; None when that may be shown.
+
+    A start-up file that the person has not, and a task's view has, is the task's own writing.
+    """
+    if not places.is_closed(os.fsencode(real)):
+        return None
+    path_class = places.classify(os.fsencode(real))
+    if path_class is PathClass.PERSISTENCE and RealFiles().at(real) is None:
+        return None
+    return closed_as(path_class)
+
+
+def closed_as(path_class: PathClass) -> str:
+    """What is said of a closed place of this class."""
+    return _CLOSED.get(path_class, "in a closed place, not shown")
