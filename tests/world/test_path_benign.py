@@ -12,6 +12,7 @@ from sandbox_world import World
 from test_git_history import run
 
 from artoo.contracts.settling import ChangeClass
+from artoo.world import caches
 from artoo.world.difference import Difference, difference_of
 from artoo.world.settle import apply_difference
 from artoo.world.view_place import TRUNK
@@ -84,6 +85,23 @@ def test_a_cache_that_nobody_can_check_is_left_out(prepared: World) -> None:
     again = difference_of(place, prepared.artoo_home)
     assert apply_difference(place, prepared.artoo_home, again, digest=again.digest).whole
     assert not list(prepared.project.rglob("*-399*")) and not list(prepared.project.rglob("*pytest*"))
+
+
+def test_what_is_left_out_does_not_come_up_when_a_part_was_applied(
+    prepared: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an environment with too many caches none is taken over, and nothing waits of them when the rest is there."""
+    monkeypatch.setattr(caches, "MOST_COMPILED", 3)
+    made = "mkdir -p env/lib; for n in 1 2 3 4 5; do echo x=1 > env/lib/m$n.py; done; python3 -m compileall -q env"
+    place = view_of(prepared, lambda home: run(home / "project", f"{made}; echo y > note"))
+    first = difference_of(place, prepared.artoo_home)
+    assert not [one.path for one in first.changes if "__pycache__" in one.path]
+    wanted = [str(prepared.project / "env")]
+    apply_difference(place, prepared.artoo_home, first, digest=first.digest, paths=wanted)
+    assert len(list(prepared.project.glob("env/lib/*.py"))) == 5
+    rest = difference_of(place, prepared.artoo_home)
+    assert [Path(one.path).name for one in rest.changes] == ["note"]
+    assert apply_difference(place, prepared.artoo_home, rest, digest=rest.digest).whole
 
 
 def test_two_names_of_one_file_with_gits_message(prepared: World) -> None:

@@ -6,7 +6,9 @@
 | Python would run it in place of its source, and it is something else | foreign code: asked |
 | Python would not run it (stale, no source), or it cannot be checked (another Python, a tool's own) | left out |
 
-What is left out stays as it was in the person's files: a cache is made again by whoever needs it.
+What is left out stays as it was in the person's files: a cache is made again by whoever needs it. Where there are
+too many to compile (an environment), all of them are left out: were it some, the others would come up as new once
+those were applied.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ from artoo.world.verdict import SILENT, Verdict
 _NAME = re.compile(r"(?P<stem>.+?)\.(?P<tag>[^.]+)(\.opt-(?P<level>[12]))?\.pyc")
 _HEADER = 16
 _LONGEST = 8 << 20
-_MOST = 300
+MOST_COMPILED = 300
+"""Caches of a difference that are compiled at most: more of them stay more, whatever part is applied."""
+
 _SECONDS = 30.0
 _TOOLS = frozenset({b".pytest_cache", b".mypy_cache", b".ruff_cache"})
 _TAG = "CACHEDIR.TAG"
@@ -66,9 +70,10 @@ def judge_caches(effects: Sequence[Effect], before: Files, after: Files) -> Cach
     says: dict[bytes, Verdict] = {}
     left_out: set[bytes] = set()
     waiting: list[tuple[Effect, _Claim]] = []
+    compiled = {effect.path for effect in effects if _is_compiled(effect)}
     for effect in effects:
-        if _is_compiled(effect):
-            claim = _claim(effect, after) if len(waiting) < _MOST else None
+        if effect.path in compiled:
+            claim = _claim(effect, after) if len(compiled) <= MOST_COMPILED else None
             if claim is None:
                 left_out.add(effect.path)
             else:
