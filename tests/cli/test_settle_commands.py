@@ -70,6 +70,18 @@ def test_diff_shows_what_waits_and_changes_nothing(artoo: Run, wait: Wait, proje
     assert (project / "a.txt").read_text() == "old\n"
 
 
+def test_a_new_directory_with_a_crowd_in_it_is_one_line(artoo: Run, wait: Wait) -> None:
+    """How many are in it, and the command that shows them; what needs a yes stands by itself, as do few files."""
+    made = "mkdir -p 'my env/lib'; for each in $(seq 60); do echo code > \"my env/lib/$each.py\"; done"
+    wait(f"{CHANGE}; {made}; echo x > 'my env/lib/site.pth'")
+    shown = artoo("diff").stdout
+    assert "  + new  my env/ (60 new files; see them: artoo diff 0198f000-1111 'my env')\n" in shown
+    assert "60.py" not in shown and "my env/lib/\n" not in shown
+    assert "! runs later by itself  my env/lib/site.pth" in shown
+    assert "+ new  sub/made.txt (5 B)\n      @@ -0,0 +1 @@\n      +made\n" in shown
+    assert artoo("diff", "0198", "my env").stdout.count("+code\n") == 60
+
+
 def test_apply_in_another_process_and_undo(artoo: Run, wait: Wait, project: Path) -> None:
     """All of it takes effect, is told by name, and undo puts it back, naming the request."""
     wait()

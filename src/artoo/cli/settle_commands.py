@@ -56,7 +56,7 @@ def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
     """Show what TASK would change: what waits for your yes.
 
     TASK is the beginning of its id; without it, the latest that waits is meant. PATHs (files or directories) show a
-    part.
+    part. A new directory with more than 50 new files is one line, but where it is such a PATH.
     """
     config = load_config()
     found = all_waiting(config)
@@ -69,7 +69,7 @@ def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
         if as_json:
             show(_dump({**waiting_object(pending), "review": review.model_dump(mode="json")}))
         else:
-            await _show(_told(pending, review, name_at(config.home, pending.task_id)))
+            await _show(_told(pending, review, name_at(config.home, pending.task_id), folded=not chosen))
 
     asyncio.run(with_the_task(config, task, paths, found, shown))
 
@@ -226,9 +226,9 @@ def _effects(changes: Sequence[ClassifiedChange], unlisted: int, pending: Pendin
     return [*named, *others[:NAMED], *repositories, *rest]
 
 
-def _told(pending: Pending, review: Review, name: str) -> list[str]:
-    """A review with what it is about, and the commands that settle it."""
-    layout = _layout(review, pending.language, Here())
+def _told(pending: Pending, review: Review, name: str, *, folded: bool) -> list[str]:
+    """A review with what it is about, and the commands that settle it. `folded`: a crowd of new files too."""
+    layout = _layout(review, pending.language, Here(), f"artoo diff {name}" if folded else "")
     words = layout.words
     until = words.until.format(date=local_time(pending.expires_at))
     about = [f"{name}  {one_line(pending.request)}" if pending.request else name]
@@ -243,9 +243,9 @@ def _told(pending: Pending, review: Review, name: str) -> list[str]:
     return [*about, *shown, "; ".join((*how, until))]
 
 
-def _layout(review: Review, language: str, here: Here) -> Layout:
+def _layout(review: Review, language: str, here: Here, opened_by: str = "") -> Layout:
     screen = _screen()
-    return Layout(review, language, here, screen.paint, screen.width)
+    return Layout(review, language, here, screen.paint, screen.width, opened_by)
 
 
 def _screen() -> Screen:

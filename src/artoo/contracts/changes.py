@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import StrEnum
+from itertools import accumulate
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -146,6 +147,16 @@ class Change(BaseModel):
 
     def has(self, trait: Trait) -> bool:
         return trait in self.traits
+
+
+CROWD = 50
+"""New files in one new directory, beyond which nobody wrote them one by one."""
+
+
+def outermost(path: str, directories: Collection[str]) -> str:
+    """The first of these directories that a path meets from the root on, itself included; empty: none of them."""
+    above = accumulate(path.split("/"), lambda above, name: f"{above}/{name}")
+    return next((one for one in above if one in directories), "")
 
 
 def digest_of(changes: Iterable[Change]) -> str:

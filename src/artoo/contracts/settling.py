@@ -7,6 +7,7 @@ The difference is settled as a whole (SPEC section 8): when one change needs con
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 from typing import Literal
@@ -14,7 +15,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from artoo.contracts.base import Contract
-from artoo.contracts.changes import ChangeKind, Conflict
+from artoo.contracts.changes import CROWD, ChangeKind, Conflict, outermost
 
 
 class ChangeClass(StrEnum):
@@ -40,6 +41,9 @@ _DANGER: dict[ChangeClass, int] = {each: number for number, each in enumerate(Ch
 
 BY_NAME = frozenset({ChangeClass.DELETION, ChangeClass.PERSISTENCE, ChangeClass.HISTORY, ChangeClass.SPECIAL})
 """Classes whose changes are shown one by one, by name, however many there are; no `--apply` covers them."""
+
+
+_MADE = frozenset({ChangeKind.CREATED, ChangeKind.LINK})
 
 
 class ApplyMode(StrEnum):
@@ -245,10 +249,18 @@ def implied(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
     return frozenset((*there, *(path for path in made if path in above)))
 
 
+def crowds(changes: Iterable[ClassifiedChange]) -> dict[str, int]:
+    """Outermost new directories with more than `CROWD` new files in them (an environment, packages, a clone), and
+    how many these are. What needs consent is none of them."""
+    made = [one for one in changes if one.change_class is ChangeClass.SILENT and one.kind in _MADE]
+    directories = {one.path for one in made if one.kind is ChangeKind.CREATED and one.size_after is None}
+    places = (outermost(one.path, directories) for one in made if one.path not in directories)
+    return {place: files for place, files in Counter(places).items() if place and files > CROWD}
+
+
 def _is_new(change: ClassifiedChange) -> bool:
     """Whether a person would call it new, or it is a directory that holds such."""
-    made = change.kind in (ChangeKind.CREATED, ChangeKind.LINK)
-    return made and change.change_class is ChangeClass.SILENT and not is_gits(change.path)
+    return change.kind in _MADE and change.change_class is ChangeClass.SILENT and not is_gits(change.path)
 
 
 def count_of(

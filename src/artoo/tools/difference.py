@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
 from pathlib import Path
 
-from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, path_bytes
+from artoo.contracts.changes import CROWD, Change, ChangeKind, Node, PathClass, outermost, path_bytes
 from artoo.ports.sandbox import Roots
 from artoo.ports.world import Files
 from artoo.tools.commands import meant_changes
@@ -20,9 +19,6 @@ from artoo.tools.paths import shown
 from artoo.tools.ref_moves import is_record, ref_moves
 from artoo.tools.unified import unified
 from artoo.tools.withheld import closed_as
-
-_CROWD = 50
-"""Paths in a new directory that are told one by one."""
 
 
 def difference(changes: Iterable[Change], before: Files, now: Files, roots: Roots, limit: int) -> str:
@@ -36,7 +32,7 @@ def difference(changes: Iterable[Change], before: Files, now: Files, roots: Root
     wanted = [change for change in every if change.path in meant and change.path not in arrived]
     git = [(f"in {_shown(f'{where}/.git', roots)}: {told}",) for where, told in ref_moves(every, before, now)]
     crowds = _crowds(wanted)
-    few = (change for change in wanted if not any(each in crowds for each in _from_root(change.path)))
+    few = (change for change in wanted if not outermost(change.path, crowds))
     told = [*git, *(_about(change, moved.get(change.path), before, now, roots) for change in few)]
     told += [(f"created: {_shown(each, roots)}/ ({many} paths in it, not shown)",) for each, many in crowds.items()]
     lines: list[str] = []
@@ -57,13 +53,8 @@ def _crowds(changes: Sequence[Change]) -> dict[str, int]:
     """Outermost new directories in which there is more than anybody wrote one by one, and how much that is."""
     made = (change for change in changes if change.node is Node.DIRECTORY and change.kind is ChangeKind.CREATED)
     new = frozenset(change.path for change in made)
-    outermost = (next(filter(new.__contains__, _from_root(each.path)), "") for each in changes)
-    return {one: many - 1 for one, many in Counter(outermost).items() if one and many - 1 > _CROWD}
-
-
-def _from_root(path: str) -> Iterator[str]:
-    """The directories in which it lies, and itself."""
-    return accumulate(path.split("/"), lambda above, name: f"{above}/{name}")
+    lies_in = Counter(outermost(each.path, new) for each in changes)
+    return {one: many - 1 for one, many in lies_in.items() if one and many - 1 > CROWD}
 
 
 def _about(change: Change, moved_to: str | None, before: Files, now: Files, roots: Roots) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,7 +12,7 @@ from artoo.cli.printable import one_line
 from artoo.cli.review.repositories import apart, meaning, names_first, told
 from artoo.cli.review.words import ReviewWords, review_words
 from artoo.cli.wrapping import rows_of
-from artoo.contracts.changes import ChangeKind
+from artoo.contracts.changes import ChangeKind, outermost
 from artoo.contracts.settling import (
     BY_NAME,
     ChangeClass,
@@ -20,6 +21,7 @@ from artoo.contracts.settling import (
     Review,
     arrived,
     count_of,
+    crowds,
     implied,
     in_order_of_danger,
     is_gits,
@@ -56,13 +58,17 @@ SIGNS: dict[ChangeClass, tuple[str, Tone]] = {
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a review is laid out, and the review: `width` columns, paths as seen from `here`."""
+    """How a review is laid out, and the review: `width` columns, paths as seen from `here`.
+
+    `opened_by` is the command that shows what is in a directory; with it, a new one with a crowd in it is one line.
+    """
 
     review: Review
     language: str
     here: Here
     paint: Paint
     width: int
+    opened_by: str = ""
     _arrived: Mapping[str, str] = field(init=False, repr=False)
     _implied: frozenset[str] = field(init=False, repr=False)
 
@@ -179,12 +185,22 @@ class Layout:
     def diffs(self) -> list[str]:
         """Every change with its diff, most dangerous first."""
         lines: list[str] = []
+        crowded = crowds(self.applicable) if self.opened_by else {}
         for change in self.applicable:
+            if change.change_class is ChangeClass.SILENT and outermost(change.path, crowded):
+                continue
             lines.append(self.line(change))
             lines += [self._diff_line(line) for line in change.diff]
             if not change.diff and change.change_class is ChangeClass.EDIT and change.moved_to is None:
                 lines.append(f"      {self.words.no_diff}")
-        return lines
+        return [*lines, *(self._crowd(place, files) for place, files in crowded.items())]
+
+    def _crowd(self, place: str, files: int) -> str:
+        """A new directory with so much in it that nobody reads it unless they mean to."""
+        sign, tone = SIGNS[ChangeClass.SILENT]
+        where = self.here.short(place)
+        about = self.words.crowd.format(count=f"{files:,}", command=f"{self.opened_by} {shlex.quote(where)}")
+        return f"  {self.paint(f'{sign} {self.words.classes[ChangeClass.SILENT]}', tone)}  {where}/ ({about})"
 
     def has_diffs(self) -> bool:
         """Whether there is more to see than the overview shows."""

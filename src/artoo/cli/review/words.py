@@ -32,6 +32,7 @@ class ReviewWords:
     went_out_head: str
     more_in_diff: str
     more: str
+    crowd: str
     no_diff: str
     # the pager
     pager: str
@@ -111,6 +112,7 @@ ENGLISH: Final = ReviewWords(
     went_out_head="Already sent, and not taken back by discarding:",
     more_in_diff="and {count} more; all are in the diff",
     more="and {count} more",
+    crowd="{count} new files; see them: {command}",
     no_diff="(no text, or too long to be shown)",
     pager="-- {number}/{total}  space or n: on, p: back, q: to the end --",
     pager_end="-- end  p: back, any other key: go on --",
@@ -187,6 +189,7 @@ CHINESE: Final = ReviewWords(
     went_out_head="已经发送，放弃更改也无法收回：",
     more_in_diff="另有 {count} 项，全部列在差异中",
     more="另有 {count} 项",
+    crowd="{count} 个新文件；查看：{command}",
     no_diff="（不是文本，或太长，无法显示）",
     pager="-- {number}/{total}  空格或 n：继续，p：返回，q：到末尾 --",
     pager_end="-- 结束  p：返回，其他键：继续 --",
