@@ -17,6 +17,7 @@ from prompt_toolkit.document import Document
 from artoo.cli.completing import ConversationCompleter
 from artoo.cli.main import main
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.runtime.sessions import MOST_KEPT, TURNS, open_session
 from artoo.settings.yaml_edit import with_value, without_value
 from artoo.testing import Script, ScriptedServer, with_body
@@ -157,6 +158,17 @@ def test_a_conversation_is_taken_up_again(tmp_path: Path) -> None:
     assert open_session(tmp_path, name="trip").turns == ()
     with pytest.raises(ConfigurationError, match="cannot name a session"):
         open_session(tmp_path, name="../out")
+
+
+def test_a_conversation_keeps_what_the_person_was_told(tmp_path: Path) -> None:
+    """In words, without the signs that letters and logs have."""
+    signs = "\u25a0 missing_input: no address"
+    result = FinalResult(task_id="t", summary=signs, output="", directive=Directive.ABANDON, detail="no address")
+    result = result.model_copy(update={"stopped_by": StoppedBy.MISSING_INPUT})
+    session = open_session(tmp_path, name="trip")
+    session.add_result("Write to her", result)
+    (turn,) = session.turns
+    assert "no address" in turn.summary and "\u25a0" not in turn.summary and "missing_input" not in turn.summary
 
 
 def test_old_conversations_are_forgotten(tmp_path: Path) -> None:

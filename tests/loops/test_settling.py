@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from scenario import Script, World, matches, moves, plan, shell, subtask
+from scenario import Script, World, matches, moves, plan, reply, shell, subtask
 
 from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
+from artoo.contracts.request import Turn
 from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled
 from artoo.contracts.solution import FinalResult
 from artoo.runtime.pending import find_pending
@@ -145,3 +146,28 @@ async def test_what_left_the_machine_is_told(world: World) -> None:
         "Delete the note x", script, config=world.config(mcp_servers={"notes": entry}), confirm=once
     )
     assert any("mcp:notes:delete_note" in line for line in ended.result.changes.went_out), ended.calls
+
+
+async def test_a_later_turn_knows_what_still_waits(world: World) -> None:
+    """R1 and R2 are told what is prepared and who can apply it, so that it can be said; applied, it is past."""
+    world.file("a.txt", "one\n")
+    first = await world.play("Do it.", doing("echo edited > a.txt && mkdir d && echo new > d/b.txt"))
+    said = "word " * 100
+    history = [Turn(input="Do it.", summary=said, task_id=first.result.task_id)]
+    command = f"artoo apply {first.result.task_id}"
+    script: Script = {
+        "TaskSpec": {"intent": "Apply the change of a.txt.", "corrects": False},
+        "Plan": reply(f"It waits for you. Type {command} to have a.txt and d/b.txt changed."),
+    }
+    second = await world.play("Yes, apply it.", script, history=history)
+    assert (second.directive, second.result.output.count(command)) == ("success", 1), second.told
+    for contract in ("TaskSpec", "Plan"):
+        (asked,) = second.asked(contract)
+        assert (
+            "not in the files yet: a.txt, d/b.txt. It is not to be done again" in asked.user
+            and command in asked.user
+        )
+    assert "word…\n" in second.asked("TaskSpec")[0].user and said not in second.asked("TaskSpec")[0].user
+    assert (await find_pending(world.config(), first.result.task_id).apply()).state == "applied"
+    third = await world.play("Thanks.", {**script, "Plan": reply("Good.")}, history=history)
+    assert not any("not in the files yet" in asked.user for asked in third.requests)

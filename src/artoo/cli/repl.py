@@ -120,7 +120,7 @@ class Conversation:
         except ArtooError as error:
             click.echo(f"artoo: {error}", err=True)
             return
-        self._session.add(request, result.summary, result.task_id)
+        self._session.add_result(request, result)
         print_result(result, view, self._home, Output())
         show("")
 

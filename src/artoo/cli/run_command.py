@@ -186,7 +186,7 @@ async def _run(request: str, options: RunOptions, output: Output, progress: Prog
             on_message=terminal.on_message,
             numbers=output.verbose,
         )
-        talk.add(request, result.summary, result.task_id)
+        talk.add_result(request, result)
         return result, view
 
     return await on_terminal(play, output)

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.images import AttachedImage
 
 
+def _nothing(found: tuple[object, ...]) -> bool:
+    return not found
+
+
 class Turn(Contract):
-    """One earlier exchange of this conversation. `task_id` tells memory which task "that was wrong" is about."""
+    """One earlier exchange of this conversation. `task_id` tells memory which task "that was wrong" is about.
+
+    `waits`: paths of what it changed that wait for the person's yes when the next request is made.
+    """
 
     input: str
     summary: str
     task_id: str | None = None
+    waits: tuple[str, ...] = Field(default=(), exclude_if=_nothing)
 
 
 class UserRequest(Contract):
@@ -37,7 +47,8 @@ class TaskSpec(Contract):
 
     `task_id` is a short name in snake case for people and tags (the envelope's task_id is the unique one).
     `language` is the BCP 47 primary tag of the language of artoo's own sentences, chosen by the request's script.
-    `corrects` is true when the person says that the last result was wrong. `checks` and `images` as in UserRequest.
+    `corrects` is true when the person says that the last result was wrong. `waiting`: the turns of which something
+    still waits for a yes. `checks` and `images` as in UserRequest.
     """
 
     task_id: str
@@ -45,6 +56,7 @@ class TaskSpec(Contract):
     raw_input: str
     language: str = "en"
     corrects: bool = False
+    waiting: tuple[Turn, ...] = Field(default=(), exclude_if=_nothing)
     checks: tuple[Criterion, ...] = ()
     images: tuple[AttachedImage, ...] = ()
 

@@ -134,14 +134,17 @@ async def floating_tokens(
     return Fact(Reason(found=Found.NOWHERE, said=named(missing)), asked_once=True, advice=" ".join(advice))
 
 
-async def own_knowledge(answer: str, request: Sequence[str], source: EvidenceSource) -> Fact | None:
+async def own_knowledge(
+    answer: str, request: Sequence[str], source: EvidenceSource, told: Sequence[str] = ()
+) -> Fact | None:
     """An answer without any call that speaks of files which are here: it names one that the request does not, or
-    states tokens where the request names one.
+    states tokens where the request names one. What its author was `told` may be said.
     """
+    known = frozenset(name for text in told for name in paths_in(text))
     asked = dict.fromkeys(name for text in request for name in paths_in(text))
-    said = await _on_disk((name for name in paths_in(answer) if name not in asked), source)
+    said = await _on_disk((name for name in paths_in(answer) if name not in asked and name not in known), source)
     if said is None and await _on_disk(asked, source) is not None:
-        missing = ungrounded(answer, seen_in((), request))
+        missing = ungrounded(answer, seen_in((), (*request, *told)))
         said = missing[0].text if missing else None
     if said is None:
         return None

@@ -13,7 +13,9 @@ from pydantic import ValidationError
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.request import Turn
 from artoo.contracts.shortened import shortened
+from artoo.contracts.solution import FinalResult
 from artoo.disk.whole import write_whole
+from artoo.words.result import result_words
 
 TURNS = 5
 """Earlier exchanges that the perceiver is told (SPEC section 2)."""
@@ -51,6 +53,10 @@ class Session:
     def exchanges(self) -> tuple[Turn, ...]:
         """All that is kept, oldest first."""
         return tuple(self._exchanges)
+
+    def add_result(self, request: str, result: FinalResult) -> None:
+        """One exchange more, in the words that the person was told: a summary's signs mean nothing to a reader."""
+        self.add(request, result_words(result.language).plain(result), result.task_id)
 
     def add(self, request: str, summary: str, task_id: str) -> None:
         """One exchange more."""

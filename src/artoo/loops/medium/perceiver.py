@@ -10,9 +10,11 @@ from pydantic import Field
 from artoo.contracts.base import Contract
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
-from artoo.contracts.request import TaskSpec, UserRequest
+from artoo.contracts.request import TaskSpec, Turn, UserRequest
+from artoo.contracts.shortened import shortened
 from artoo.contracts.tags import slug
 from artoo.loops.asking import Asker, with_images
+from artoo.loops.prepared import still_waits
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.prompts.segments import Segment
@@ -61,14 +63,20 @@ class Perceiver:
             language=language_of(request.text),
             corrects=bool(request.history) and answer is not None and answer.corrects,
             checks=request.checks,
+            waiting=tuple(turn for turn in request.history[-SESSION_TURNS:] if turn.waits),
             images=request.images,
         )
 
     async def _ask(self, envelope: Envelope, request: UserRequest) -> TaskSpecAnswer:
-        turns = request.history[-SESSION_TURNS:]
-        session = "\n".join(
-            f"Person: {turn.input[:_TURN_CHARACTERS]}\nResult: {turn.summary[:_TURN_CHARACTERS]}" for turn in turns
-        )
+        session = "\n".join(map(_told, request.history[-SESSION_TURNS:]))
         segments = {Segment.SESSION: session, Segment.TASK: request.text}
         segments = with_images(segments, request.images, shown=False)
         return await self.asker.ask("TaskSpec", TaskSpecAnswer, segments, cause=envelope, max_tokens=600)
+
+
+def _told(turn: Turn) -> str:
+    said = (
+        f"Person: {shortened(turn.input, _TURN_CHARACTERS)}",
+        f"Result: {shortened(turn.summary, _TURN_CHARACTERS)}",
+    )
+    return "\n".join(filter(None, (*said, still_waits(turn))))

@@ -186,8 +186,7 @@ class EditorAgent:
             if isinstance(envelope.payload, UserRequest):
                 request = envelope.payload.text
             if isinstance(envelope.payload, FinalResult):  # also when the editor is gone: it may load the session
-                result = envelope.payload
-                await asyncio.to_thread(session.add, request, result.summary, result.task_id)
+                await asyncio.to_thread(session.add_result, request, envelope.payload)
             await teller.hear(envelope)
 
         turn.task = task = await begin(heard)
