@@ -20,7 +20,8 @@ from artoo.ports.confirm import Confirm
 from artoo.runtime.afterwards import Afterwards, SettledBooks
 from artoo.runtime.answers import Answers
 from artoo.runtime.config import Config
-from artoo.runtime.pending import Pending, drop_expired, find_pending, pendings
+from artoo.runtime.expiring import drop_expired
+from artoo.runtime.pending import Pending, find_pending, pendings
 from artoo.runtime.undoing import put_back
 from artoo.tools.policy import Policies
 from artoo.tools.settler import Settler

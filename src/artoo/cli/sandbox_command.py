@@ -81,7 +81,7 @@ def sandbox(
 
 
 async def _run(command: tuple[str, ...], options: RunOptions, asked: Wanted, seconds: float) -> int:
-    from artoo.runtime.pending import keeping_of
+    from artoo.runtime.expiring import keeping_of
     from artoo.runtime.settling import settle_earlier
     from artoo.runtime.system import UuidIds
     from artoo.tools.commands import Command

@@ -27,7 +27,7 @@ MOST_WAITING = 20
 def status(context: click.Context, as_json: bool) -> None:
     """Show what waits for your yes, whether the team works, and what it is at."""
     from artoo.cli.waiting import all_waiting, waiting_lines, waiting_object
-    from artoo.runtime.pending import drop_expired
+    from artoo.runtime.expiring import drop_expired
 
     config = config_of(context)
     drop_expired(config)

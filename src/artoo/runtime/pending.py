@@ -38,10 +38,8 @@ from artoo.world.closing import ClosingView, opened
 from artoo.world.difference import Difference
 from artoo.world.pending import (
     DAY,
-    Keeping,
     PendingRecord,
     SettledRecord,
-    expire,
     forget_pending,
     read_pending,
 )
@@ -287,11 +285,6 @@ def _listed(ordered: tuple[ClassifiedChange, ...]) -> tuple[ClassifiedChange, ..
     return (*loud, *[one for one in ordered if one.change_class is ChangeClass.SILENT][:_LISTED])
 
 
-def keeping_of(config: Config) -> Keeping:
-    """How long and how much may wait."""
-    return Keeping(days=config.pending.days, total_bytes=config.pending.megabytes << 20)
-
-
 def pendings(config: Config) -> tuple[Pending, ...]:
     """All that waits, oldest first, tasks that were cut off among them; tasks at work are not. Blocking."""
     found: list[Pending] = []
@@ -383,24 +376,6 @@ def settle_cut_applies(config: Config) -> None:
     Raises SandboxError when one can be neither finished nor undone.
     """
     recover(config.home)
-
-
-def drop_expired(config: Config, now: float | None = None) -> tuple[PendingRecord, ...]:
-    """Drops what has waited too long and was warned of, with a line in the log; returns what expires soon.
-
-    Blocking. Nothing is dropped within three days of the first warning: `artoo status` and every start show it.
-    """
-    found = expire(config.home, keeping_of(config), time.time() if now is None else now)
-    for gone in found.dropped:
-        logger.warning(
-            "the changes of task %s (%d paths) waited too long and were dropped; views/settled.jsonl lists them",
-            gone.task_id,
-            gone.count,
-        )
-    for record in found.warned:
-        day = time.strftime("%Y-%m-%d", time.localtime(record.expires_at))
-        logger.warning("the changes of task %s wait for your consent, and are dropped on %s", record.task_id, day)
-    return found.warned
 
 
 async def _to_its_end(work: Callable[[], Settled]) -> Settled:

@@ -12,7 +12,7 @@ from pathlib import Path
 from artoo.contracts.changes import RecoveryReport
 from artoo.contracts.errors import SandboxError
 from artoo.runtime.config import Config
-from artoo.runtime.pending import drop_expired
+from artoo.runtime.expiring import drop_expired
 from artoo.tasklog.retention import KeepLogs, forget_logs
 from artoo.world.recover import recover
 from artoo.world.undo import Keep, prune

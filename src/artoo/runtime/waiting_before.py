@@ -27,8 +27,10 @@ def with_what_waits(home: Path, history: Sequence[Turn], project: Path) -> tuple
 
 
 def _waiting(home: Path, books: SettledBooks, turn: Turn, project: str) -> tuple[str, ...]:
-    told = summary_of(home, turn.task_id) if turn.task_id in books.waiting else None
-    if told is None or told.result is None:
+    if turn.task_id is None or turn.task_id not in books.waiting:
+        return ()
+    told = summary_of(home, turn.task_id)
+    if told is None or told.result is None:  # it has not ended, or its log is gone
         return ()
     changes = told.result.changes
     after = books.afterwards(told.task_id, changes)

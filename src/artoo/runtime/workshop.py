@@ -153,8 +153,8 @@ class Workshop:
         All that can go wrong goes wrong here: raises ConfigurationError.
         """
         from artoo.loops.fast.record import kept_of_a_read
+        from artoo.runtime.expiring import keeping_of
         from artoo.runtime.hands import Outfit, open_hands
-        from artoo.runtime.pending import keeping_of
         from artoo.tools.settler import Settler
 
         mcp, home, keeping = self._mcp_tools().with_servers(servers), self.config.home, keeping_of(self.config)

@@ -43,7 +43,7 @@ class FanIn:
                 self.outcomes[key] = as_joined(outcome, joined.conflicts, intents)
 
     def stopped(self) -> FanIn:
-        """What there is when a round stops here: what changed something and was not joined goes with its fork."""
+        """What there is when a round stops here: what changed something and was not joined is nobody's result."""
         there = {
             key: outcome
             for key, outcome in self.outcomes.items()
