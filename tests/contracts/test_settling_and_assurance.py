@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from artoo.contracts.changes import ChangeKind
+from artoo.contracts.changes import CROWD, ChangeKind, Conflict, outermost
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.criteria import Assurance, CommandSucceeds, Mode, by_command, weakest
 from artoo.contracts.execution import CriterionVerdict, DecidedBy, ExecutionResult, ToolCall, assurance_of
+from artoo.contracts.plan import DispatchManifest, ManifestEntry
 from artoo.contracts.settling import (
     ApplyMode,
     ChangeClass,
     ClassifiedChange,
     Settled,
     counts_of,
+    crowds,
     in_order_of_danger,
+    with_arrivals,
 )
 
 
@@ -119,3 +122,43 @@ def test_what_is_counted_is_what_a_person_would_count() -> None:
     edits, new = counts_of((old, *made))
     assert edits.parts == (("moved", 1),)
     assert (new.count, new.parts) == (4, (("silent", 1), ("harmless", 1)))
+
+
+def test_a_move_is_chosen_with_both_its_ends() -> None:
+    """Half of it would be a loss; what is not chosen brings nothing along."""
+    moved, other = (
+        ClassifiedChange(path=path, change_class=ChangeClass.EDIT, kind=ChangeKind.DELETED, moved_to=f"{path}2")
+        for path in ("/p/a", "/p/b")
+    )
+    assert with_arrivals(["/p/a", "/p/c"], (moved, other)) == {"/p/a", "/p/a2", "/p/c"}
+
+
+def test_a_crowd_is_a_new_directory_with_very_many_new_files() -> None:
+    """The outermost one tells all that is in it; what needs consent in it counts to no crowd."""
+
+    def new(path: str, size: int | None = 1, of: ChangeClass = ChangeClass.SILENT) -> ClassifiedChange:
+        return ClassifiedChange(path=path, change_class=of, kind=ChangeKind.CREATED, size_after=size)
+
+    files = [new(f"/p/env/lib/{number}") for number in range(CROWD + 1)]
+    loud = new("/p/env/hook", of=ChangeClass.PERSISTENCE)
+    directories = [new("/p/env", None), new("/p/env/lib", None), new("/p/few", None)]
+    changes = [*directories, *files, loud, new("/p/few/one"), new("/p/beside")]
+    assert crowds(changes) == {"/p/env": CROWD + 1}
+    assert crowds([*directories, *files[1:]]) == {}
+    assert outermost("/p/env/lib/1", {"/p/env/lib", "/p/env"}) == "/p/env" and outermost("/q", {"/p"}) == ""
+
+
+def test_only_conflicts_are_left_where_nothing_could_be_applied() -> None:
+    """Then no command is offered that could only refuse."""
+    conflict = Conflict(path="/p/a", reason="it was changed since the task began")
+    assert Settled(state="pending", conflicts=(conflict,)).only_conflicts
+    edits = counts_of((ClassifiedChange(path="/p/b", change_class=ChangeClass.EDIT, kind=ChangeKind.OVERWRITTEN),))
+    assert not Settled(state="pending", conflicts=(conflict,), counts=edits).only_conflicts
+    assert not Settled(state="discarded", conflicts=(conflict,)).only_conflicts
+
+
+def test_a_manifest_knows_what_its_subtasks_are_to_do() -> None:
+    """By their ids, as a clash names them."""
+    entries = tuple(ManifestEntry(subtask_id=key, sequence=1, intent=f"do {key}") for key in ("s1", "s2"))
+    manifest = DispatchManifest(task_id="t", round=1, subtasks=entries)
+    assert manifest.intents == {"s1": "do s1", "s2": "do s2"}
