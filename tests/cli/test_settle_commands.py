@@ -138,11 +138,11 @@ def test_what_may_be_a_task_or_a_path_is_not_guessed(artoo: Run, wait: Wait, pro
     for command in ("diff", "apply"):
         either = artoo(command, "01")
         assert either.returncode == 2
-        assert "'01' begins a task's id and is a path of it; for the path: ./01, for the task: 0198f000-1" in (
+        assert "'01' begins a task's id and is a path of it; for the path: ./01, for the task: 0198f000-1111" in (
             either.stderr
         )
     dropped = artoo("discard", "01")
-    assert (dropped.returncode, "dropped as a whole, for the task: 0198f000-1" in dropped.stderr) == (2, True)
+    assert (dropped.returncode, "dropped as a whole, for the task: 0198f000-1111" in dropped.stderr) == (2, True)
     assert artoo("diff", "019").returncode == 0
     assert artoo("apply", "./01").returncode == 0
     assert (project / "01" / "made.txt").read_text() == "made\n"
@@ -198,12 +198,12 @@ def test_where_only_a_conflict_is_left_nothing_is_offered_that_can_only_refuse(
     """Each command says that the person's version stays and what can be done; put back, it is no conflict."""
     wait("rm a.txt; echo made > made.txt")
     (project / "a.txt").write_text("mine\n")
-    hint = "your version stays; take what you want of the task's by hand: artoo diff 0198f000-1"
-    assert "artoo apply 0198f000-1 --rest" in artoo("apply", "0198", "a.txt").stdout
+    hint = "your version stays; take what you want of the task's by hand: artoo diff 0198f000-1111"
+    assert "artoo apply 0198f000-1111 --rest" in artoo("apply", "0198", "a.txt").stdout
     assert hint in artoo("apply", "0198", "--rest").stdout
     shown = artoo("status").stdout
     assert "\n      1 in conflict with what you changed meanwhile, since " in shown
-    assert "\n      artoo diff 0198f000-1, artoo discard 0198f000-1\n" in shown
+    assert "\n      artoo diff 0198f000-1111, artoo discard 0198f000-1111\n" in shown
     [waiting] = json.loads(artoo("status", "--json").stdout)["changes_waiting"]
     assert (waiting["conflicts"], sorted(waiting["commands"])) == (1, ["diff", "discard"])
     assert "waits for your consent" not in waiting["reason"] and f"artoo discard {FIRST}" in waiting["reason"]
