@@ -19,14 +19,16 @@ _NOT_FOUND = "$? == 1"
 
 def with_answers(script: str) -> str:
     """`script`, in which a part of a pipeline succeeds that was ended because its reader had enough (`... | head`,
-    SIGPIPE), and so does a search that found nothing and whose emptiness another program reads.
+    SIGPIPE). Where the script is one pipeline, so does a search that found nothing and whose emptiness another
+    program reads: a longer one may go on with it as if it were something.
 
     Each other exit code stays what it is, and so does that of a pipeline's last program.
     """
     if "|" not in script:
         return script
-    text = script.encode("utf-8", "surrogateescape")
-    marks = [mark for producer in parse_command(script).producers for mark in _marks(producer)]
+    text, parsed = script.encode("utf-8", "surrogateescape"), parse_command(script)
+    alone = parsed.final is not None
+    marks = [mark for producer in parsed.producers for mark in _marks(producer, alone=alone)]
     done, end = list[bytes](), 0
     for at, mark in sorted(marks, key=lambda each: each[0]):
         done += (text[end:at], mark)
@@ -35,11 +37,12 @@ def with_answers(script: str) -> str:
     return told.decode("utf-8", "surrogateescape") if len(told) <= _LONGEST else script
 
 
-def _marks(producer: Producer) -> tuple[tuple[int, bytes], tuple[int, bytes]]:
+def _marks(producer: Producer, *, alone: bool) -> tuple[tuple[int, bytes], tuple[int, bytes]]:
     """A trap holds under `set -e` too. The inner subshell is what the signal may end, so that the outer one tells.
 
     The first blank keeps it from reading as arithmetic: `$((`.
     """
-    answers = f"{_ENDED} || {_NOT_FOUND}" if not SEARCHES.isdisjoint(producer.programs) else _ENDED
+    searches = alone and not SEARCHES.isdisjoint(producer.programs)
+    answers = f"{_ENDED} || {_NOT_FOUND}" if searches else _ENDED
     opening = f" ( trap 'exit $(({answers} ? 0 : $?))' EXIT; ( "
     return (producer.start, opening.encode()), (producer.end, b" ) )")
