@@ -166,6 +166,28 @@ def test_what_is_moved_goes_with_where_it_stands_now(world: World, part: str, mo
     assert contents(world) == before
 
 
+def test_what_is_moved_into_a_conflict_stays_where_it_was(world: World) -> None:
+    """Files and the directory that held them: the rest is applied, and no byte of the person is lost."""
+    place = view_of(world, sort)
+    (world.project / "c.txt").write_text("mine\n")
+    (world.project / "lib").mkdir()
+    (world.project / "lib" / "m.py").write_text("mine too\n")
+    with opened(place, world.artoo_home) as view:
+        found = view.difference()
+        stuck = [str(Path(one.path).relative_to(world.project)) for one in found.conflicts]
+        assert stuck == ["b.txt", "c.txt", "lib/m.py", "src", "src/m.py"]
+        assert view.apply(found, digest=found.digest).report.applied
+    now = contents(world)
+    assert (now["b.txt"], now["c.txt"], now["src/m.py"], now["lib/m.py"]) == (
+        "two\n",
+        "mine\n",
+        "x = 1\n",
+        "mine too\n",
+    )
+    assert (now["done/deep/a.txt"], now["lib/n.py"]) == ("one\n", "y = 2\n") and "src/n.py" not in now
+    assert undo(world.artoo_home, "task-1").refused == ()
+
+
 def test_a_part_that_is_not_there_is_refused(world: World) -> None:
     """With its name, and nothing is applied."""
     before = snapshot(world.project)

@@ -40,6 +40,7 @@ _CHINESE: Mapping[str, str] = {
     "it appeared since the task began": "任务开始后出现",
     "it was removed since the task began": "任务开始后被移除",
     "it was changed since the task began": "任务开始后被更改",
+    "where it is moved to is in conflict": "它要移到的位置有冲突",
     "its mode, owner or attributes were changed since the task began": "任务开始后其权限、属主或属性被更改",
     "also": "此外",
     "tool": "工具",

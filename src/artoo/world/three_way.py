@@ -6,6 +6,7 @@
 | anything else | as wanted | nothing: it is done already |
 | anything else | as the base | an effect |
 | anything else | anything else | a conflict: the person's version stays |
+| deleted, moved into a conflict | as the base | a conflict too |
 
 The base is what the view found when it first changed a path; a path without one was not there. Contents are
 compared by what is in them: a clock may be set, and a tick of it is long. Only what has the base's inode, size and
@@ -29,12 +30,13 @@ _APPEARED = "it appeared since the task began"
 _GONE = "it was removed since the task began"
 _CHANGED = "it was changed since the task began"
 _OVERTAKEN = "it was changed while a command of the task ran that changes it too"
+_MOVED = "where it is moved to is in conflict"
 _CHANGED_METADATA = "its mode, owner or attributes were changed since the task began"
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What can be applied, and what stands in its way. Both in path order."""
+    """What can be applied, in path order, and what stands in its way."""
 
     effects: tuple[Effect, ...]
     conflicts: tuple[tuple[Effect, Conflict], ...]
@@ -44,7 +46,7 @@ def compared(effects: Iterable[Effect], bases: Mapping[str, Base]) -> Compared:
     """Reads real files where neither a look at their metadata decides nor their effects know. Blocking. Raises
     OSError. What changes after a file was read is found by the act, which compares states (`prepare`)."""
     with Reach() as reach:
-        return _compared(effects, bases, reach)
+        return _with_moves(_compared(effects, bases, reach), bases)
 
 
 def _compared(effects: Iterable[Effect], bases: Mapping[str, Base], reach: Reach) -> Compared:
@@ -66,6 +68,19 @@ def _compared(effects: Iterable[Effect], bases: Mapping[str, Base], reach: Reach
         else:
             conflicts.append((effect, Conflict(path=effect.shown, reason=reason)))
     return Compared(tuple(kept), tuple(conflicts))
+
+
+def _with_moves(found: Compared, bases: Mapping[str, Base]) -> Compared:
+    """With what is deleted, but stands at a place in conflict, in conflict too: half of a move is a loss. So are
+    the directories that held it."""
+    arriving = {effect.digest for effect, _ in found.conflicts if effect.after is not None and effect.after.size}
+    stuck = arriving - {None, *(effect.digest for effect in found.effects)}
+    gone = [effect for effect in found.effects if effect.after is None and stuck]
+    held = {each.path for each in gone if (base := bases.get(each.shown)) is not None and base.sha256 in stuck}
+    held |= {each.path for each in gone if any(path.startswith(each.path + b"/") for path in held)}
+    conflicts = [(each, Conflict(path=each.shown, reason=_MOVED)) for each in gone if each.path in held]
+    kept = tuple(effect for effect in found.effects if effect.path not in held)
+    return Compared(kept, (*found.conflicts, *conflicts))
 
 
 def _agreed(effect: Effect, known: str | None) -> Effect:
