@@ -123,6 +123,11 @@ def reply(text: str) -> Json:
     return {"reply": text}
 
 
+def question(text: str) -> Json:
+    """A Plan that asks the person back."""
+    return {"question": text}
+
+
 def moves(*suggestions: str) -> Json:
     """A FailureReport."""
     return {"next_moves": list(suggestions)}

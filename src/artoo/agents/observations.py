@@ -22,11 +22,11 @@ class Noted:
 
 
 def observation_of(request: str, result: FinalResult) -> Noted | None:
-    """What happened, or None when the ending teaches nothing (no model, interrupted, a defect of artoo's).
+    """What happened, or None when the ending teaches nothing.
 
     Not the output: that is in the task's log. What is quoted from the request or a tool stays in quotes.
     """
-    if result.stopped_by is not None and result.stopped_by.is_infrastructure:
+    if result.stopped_by is not None and not result.stopped_by.teaches:
         return None
     asked = one_line(request, ASKED)
     ending = _ending(result)

@@ -44,7 +44,8 @@ class PlannedSubTask(Contract):
 
 
 class Plan(Contract):
-    """A validated plan for one round: subtasks, or a `reply`, which is the answer. R2 → dispatcher, R7.
+    """A validated plan for one round: subtasks, or a `reply`, which is the answer, or a `question` to the person,
+    which ends the task. R2 → dispatcher, R7.
 
     `task_criteria` speak about the combined result of all subtasks. `deadline` and `scope` are limits that the
     request itself states. `surroundings` is what is on disk as R2 saw it, `heads` what that shows of files,
@@ -55,6 +56,7 @@ class Plan(Contract):
     task_criteria: tuple[CriterionLike, ...] = ()
     subtasks: tuple[PlannedSubTask, ...] = ()
     reply: str = ""
+    question: str = ""
     deadline: datetime | None = None
     scope: str | None = None
     surroundings: str = ""
@@ -111,7 +113,7 @@ class ManifestEntry(Contract):
 class DispatchManifest(Contract):
     """What R4b waits for in this round, and the earlier matched subtasks that still stand (`carried`).
 
-    With a `reply` there is nothing to wait for.
+    With a `reply` or a `question` there is nothing to wait for.
     """
 
     task_id: str
@@ -120,6 +122,7 @@ class DispatchManifest(Contract):
     carried: tuple[str, ...] = ()
     task_criteria: tuple[CriterionLike, ...] = ()
     reply: str = ""
+    question: str = ""
 
     @property
     def intents(self) -> dict[str, str]:

@@ -31,6 +31,7 @@ class StoppedBy(StrEnum):
     DIVERGENCE = "divergence"  # the Law 2 kill switch
     REPLANS = "replans"
     MISSING_INPUT = "missing_input"  # an executor says that it cannot be done, and that stands
+    QUESTION = "question"  # only the person can tell what is meant: the planner asks back
     TIME = "time"
     CALLS = "calls"  # in logs of version 0.1 also tokens
     TOKENS = "tokens"
@@ -42,8 +43,13 @@ class StoppedBy(StrEnum):
 
     @property
     def is_infrastructure(self) -> bool:
-        """True when nothing can be learnt from the ending (SPEC section 5)."""
+        """True when the ending says nothing of the task: it can go on later."""
         return self in (StoppedBy.NO_MODEL, StoppedBy.INTERRUPTED, StoppedBy.INTERNAL)
+
+    @property
+    def teaches(self) -> bool:
+        """False when nothing can be learnt from the ending (SPEC section 5): that a request was not clear, too."""
+        return not self.is_infrastructure and self is not StoppedBy.QUESTION
 
 
 class OutcomeSummary(Contract):

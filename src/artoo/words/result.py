@@ -34,6 +34,7 @@ class ResultWords:
     """The sentences of one language. `findings` leaves out what is said in English as it stands."""
 
     not_completed: str
+    asks: str
     cannot: str
     cannot_because: str
     detailed: str
@@ -110,6 +111,8 @@ class ResultWords:
         if result.directive is not Directive.ABANDON:
             return ""
         why = result.stopped_by or StoppedBy.INTERNAL
+        if why is StoppedBy.QUESTION:
+            return self.asks
         if why is StoppedBy.MISSING_INPUT:
             return self.cannot_because.format(reason=result.detail) if result.detail else self.cannot
         reason = self.stopped[why]
@@ -145,6 +148,7 @@ _SAY_MORE_ZH = "更具体地说明想要什么，或它在哪里"
 
 ENGLISH: Final = ResultWords(
     not_completed="The task could not be completed: {reason}.",
+    asks="Before it can be done, this has to be known:",
     cannot="It cannot be done here, as far as was seen.",
     cannot_because="A part of it cannot be done here, as far as was seen: {reason}",
     detailed="{reason} ({detail})",
@@ -181,6 +185,7 @@ ENGLISH: Final = ResultWords(
         StoppedBy.DIVERGENCE: _SAY_MORE,
         StoppedBy.REPLANS: _SAY_MORE,
         StoppedBy.MISSING_INPUT: "give it what it lacks, or ask for something else",
+        StoppedBy.QUESTION: 'answer it, in the same conversation: artoo -c "…"',
         StoppedBy.TIME: "give it more time (--budget seconds=…)",
         StoppedBy.CALLS: "allow more model calls (--budget calls=…)",
         StoppedBy.TOKENS: "allow more tokens (--budget tokens=…)",
@@ -194,6 +199,7 @@ ENGLISH: Final = ResultWords(
 
 CHINESE: Final = ResultWords(
     not_completed="任务未能完成：{reason}。",
+    asks="在动手之前，需要先知道：",
     cannot="据目前所见，这在此处无法完成。",
     cannot_because="据目前所见，其中一部分在此处无法完成：{reason}",
     detailed="{reason}（{detail}）",
@@ -230,6 +236,7 @@ CHINESE: Final = ResultWords(
         StoppedBy.DIVERGENCE: _SAY_MORE_ZH,
         StoppedBy.REPLANS: _SAY_MORE_ZH,
         StoppedBy.MISSING_INPUT: "补上它所缺少的，或提出别的请求",
+        StoppedBy.QUESTION: '在同一对话中回答：artoo -c "…"',
         StoppedBy.TIME: "给它更多时间（--budget seconds=…）",
         StoppedBy.CALLS: "允许更多模型调用（--budget calls=…）",
         StoppedBy.TOKENS: "允许使用更多 token（--budget tokens=…）",

@@ -166,14 +166,14 @@ def _foreign_outcomes(task: TaskNotes, outcomes: Sequence[SubTaskOutcome]) -> It
 
 
 def _is_said(task: TaskNotes, output: str, outcomes: Sequence[SubTaskOutcome]) -> bool:
-    """Whether an output is a subtask's, all of them, the plan's reply, or in an answer of the merge's writer; where
-    nothing matched, also why it cannot be done.
+    """Whether an output is a subtask's, all of them, the plan's reply or question, or in an answer of the merge's
+    writer; where nothing matched, also why it cannot be done.
     """
     matched = [outcome.output.strip() for outcome in outcomes if outcome.status == "matched"]
-    plan_says = task.round.plan.reply if task.round is not None else ""
+    plan_says = (task.round.plan.reply, task.round.plan.question) if task.round is not None else ()
     hopeless = [outcome for outcome in outcomes if outcome.hopeless] if not matched else []
     why = merged([outcome.model_copy(update={"status": "matched"}) for outcome in hopeless])
-    known = (merged(outcomes), "\n\n".join(filter(None, matched)), plan_says, why, *matched)
+    known = (merged(outcomes), "\n\n".join(filter(None, matched)), *plan_says, why, *matched)
     answers = [answer for answer, _ in task.round.merge_calls] if task.round is not None else []
     return output.strip() in (each.strip() for each in known) or any(output in answer for answer in answers)
 
@@ -237,14 +237,19 @@ def wrong_recommendation(task: TaskNotes, request: ReplanRequest, envelope: Enve
 
 @on(ReplanRequest)
 def stop_without_cause(task: TaskNotes, request: ReplanRequest, envelope: Envelope) -> Iterator[str]:
-    """A round that is stopped for a reason which its outcomes do not give."""
+    """A round that is stopped for a reason which neither its outcomes nor its plan give."""
     if request.stopped_by is None or task.cause_kind(envelope) == "Halt":
         return
     hopeless = any(outcome.hopeless for outcome in request.outcomes)
     refused = any(outcome.refused for outcome in request.outcomes)
-    grounds = {StoppedBy.MISSING_INPUT: hopeless, StoppedBy.REFUSED_BY_USER: refused}
+    asked = task.round.plan.question if task.round is not None else ""
+    grounds = {
+        StoppedBy.MISSING_INPUT: hopeless,
+        StoppedBy.REFUSED_BY_USER: refused,
+        StoppedBy.QUESTION: bool(asked) and request.merged_output == asked,
+    }
     if not grounds.get(request.stopped_by, False):
-        yield f"stopped by {request.stopped_by}, and no outcome says so"
+        yield f"stopped by {request.stopped_by}, and nothing says so"
 
 
 RULES: tuple[Rule, ...] = (

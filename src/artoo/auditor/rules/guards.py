@@ -188,9 +188,9 @@ def dream_in_a_task(task: TaskNotes, written: MemoryWritten, envelope: Envelope)
 
 
 @on(FinalResult)
-def infrastructure_taught(task: TaskNotes, result: FinalResult, envelope: Envelope) -> Iterator[str]:
-    """A task that ended for lack of a model, or was interrupted, and was remembered as a failure all the same."""
-    if result.stopped_by is not None and result.stopped_by.is_infrastructure and MegramState.ABANDON in task.taught:
+def taught_by_nothing(task: TaskNotes, result: FinalResult, envelope: Envelope) -> Iterator[str]:
+    """A task that ended for lack of a model or of an answer, or was interrupted, and is remembered as failed."""
+    if result.stopped_by is not None and not result.stopped_by.teaches and MegramState.ABANDON in task.taught:
         yield f"stopped by {result.stopped_by}, and remembered as abandoned"
 
 
@@ -208,5 +208,5 @@ RULES: tuple[Rule, ...] = (
     memory_without_decision,
     memory_value_differs,
     dream_in_a_task,
-    infrastructure_taught,
+    taught_by_nothing,
 )

@@ -51,8 +51,8 @@ def _strength(criterion: Criterion) -> str:
 @on(Plan)
 def plan_without_criteria(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterator[str]:
     """A plan with nothing by which its result could be refused."""
-    if not plan.subtasks and not plan.reply:
-        yield "the plan has no subtasks and no reply"
+    if not (plan.subtasks or plan.reply or plan.question):
+        yield "the plan has no subtasks, no reply and no question"
     elif not plan.task_criteria:
         yield f"nothing could refuse what {len(plan.subtasks)} subtasks do"
 

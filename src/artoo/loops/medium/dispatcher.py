@@ -80,6 +80,7 @@ class Dispatcher:
                 carried=plan.carried,
                 task_criteria=plan.task_criteria,
                 reply=plan.reply,
+                question=plan.question,
             ),
             cause=cause,
         )

@@ -83,6 +83,9 @@ class MetaValidator:
                 self._fan_in = FanIn(manifest, carried)
                 if manifest.reply:
                     self._conclude(group, envelope)
+                elif manifest.question:
+                    asks = self._request(self._fan_in, (), StoppedBy.QUESTION, manifest.question)
+                    self.port.publish(asks, cause=envelope)
             case SubTaskOutcome() as outcome:
                 self._fan_in.add(outcome)
             case Joined() as joined:

@@ -33,9 +33,10 @@ class Amendment(Contract):
 
 
 class PlanDraft(Contract):
-    """A whole plan as drafted: a reply, or subtasks."""
+    """A whole plan as drafted: a reply, a question to the person, or subtasks."""
 
     reply: str = ""
+    question: str = ""
     subtasks: tuple[SubTaskDraft, ...] = ()
     task_criteria: tuple[CriterionLike, ...] = Field(default=(), max_length=_MOST_CRITERIA)
     deadline: str | None = None
@@ -43,8 +44,8 @@ class PlanDraft(Contract):
     amend: tuple[Amendment, ...] = Field(default=(), max_length=_MOST_CRITERIA)
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> PlanDraft:
-        if not self.reply.strip() and not self.subtasks:
+    def _one_of_them(self) -> PlanDraft:
+        if not (self.reply.strip() or self.question.strip() or self.subtasks):
             raise ValueError("a plan needs subtasks, or a reply that is the whole answer")
         return self
 

@@ -134,10 +134,12 @@ class Planner:
             )
         except ModelAnswerInvalid as error:
             return None, [str(error)]
-        if draft.reply.strip() and not draft.subtasks:
-            criteria = merged(task.criteria, of_person(task.spec.intent, task.spec.checks))
-            return Plan(reply=draft.reply.strip(), task_criteria=criteria, round=this.number), []
-        return await self._checked(task, this, draft, cause)
+        if draft.subtasks:
+            return await self._checked(task, this, draft, cause)
+        criteria = merged(task.criteria, of_person(task.spec.intent, task.spec.checks))
+        reply = draft.reply.strip()
+        said = {"reply": reply} if reply else {"question": draft.question.strip()}
+        return _plan_of(task, this, criteria, ()).model_copy(update=said), []
 
     async def _checked(
         self, task: _Task, this: _Round, draft: PlanDraft, cause: Envelope

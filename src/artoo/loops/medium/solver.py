@@ -272,7 +272,7 @@ class Solver:
         detail = task.halted.reason if task.halted is not None else task.refusal
         result = await self.endings.abandon(self._standing(task, measured), task.last, why, detail, cause)
         tried = (*task.failed.values(), *task.last.outcomes)
-        lessons = [] if why.is_infrastructure else task.lessons.abandoned(task.spec.intent, why.value, tried)
+        lessons = task.lessons.abandoned(task.spec.intent, why.value, tried) if why.teaches else []
         self._finish(task, result, cause, lessons)
 
     def _delivered(self, task: _Task, state: MegramState, outcomes: tuple[SubTaskOutcome, ...]) -> list[Lesson]:
