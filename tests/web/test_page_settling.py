@@ -31,6 +31,12 @@ async def test_a_part_of_a_difference_is_applied_and_the_rest_discarded(tmp_path
             assert (project / "a.txt").read_text() == "new\n" and (project / "gone.txt").exists()
             status, said = await page.post(f"/tasks/{task}/apply", ("what", "all"), ("digest", "0" * 64))
             assert status == 400 and (project / "gone.txt").exists()
+            (project / "gone.txt").write_text("the person's, meanwhile\n")
+            _, text = await page.get(where)
+            made = (("what", "chosen"), ("path", str(project / "made.txt")), ("digest", hidden(text, "digest")))
+            assert (await page.post(f"/tasks/{task}/apply", *made))[0] == 200
+            _, text = await page.get(where)
+            assert 'value="all"' not in text and 'value="chosen"' not in text  # only a conflict is left
             status, said = await page.post(f"/tasks/{task}/discard", ("digest", hidden(text, "digest")))
             assert status == 200 and "Nothing of this task waits" in said
             status, said = await page.post(f"/tasks/{task}/undo")
