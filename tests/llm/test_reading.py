@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Self
 
 import pytest
@@ -19,6 +20,15 @@ class Step(BaseModel):
     command: str = ""
     final: bool = False
     note: str | None = None
+
+
+class Worded(BaseModel):
+    tool: str
+    command: str = ""
+
+    @classmethod
+    def is_words(cls, header: Mapping[str, object]) -> bool:
+        return header.get("tool") == "answer"
 
 
 class Salvaging(BaseModel):
@@ -168,6 +178,51 @@ def test_markdown_body_keeps_its_fences():
     body = "# Title\n```python\nx = 1\n```\nend"
     text = f'{{"tool": "write_file"}}\n```markdown\n{body}\n```'
     assert read_answer(text, Step, body_field="command").command == body
+
+
+_CODE = "Run it:\n\n```sh\npython3 hi.py\n```\n\nThe licence is missing."
+_BARE = "Run it:\n\n```\npython3 hi.py\n```\n\nThe licence is missing."
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (f"```\n{_CODE}\n```", _CODE),
+        (f"```text\n{_CODE}\n```\n", _CODE),
+        (f"```\n{_BARE}\n```", _BARE),
+        (f"```\n{_CODE}", _CODE),
+        (f"```\n{_BARE}", _BARE),
+        (f"````\n{_CODE}\n````\nThat is all.", _CODE),
+        ("```\n42\n```\n```", "42"),
+        ("```\n42\n```\nThis rests on call 1.", "42"),
+        (_CODE, _CODE),
+        ("It is 42.", "It is 42."),
+        ('```json\n{"a": 1}\n```', '{"a": 1}'),
+        ("```sh\nls\n```\nlists the files.", "```sh\nls\n```\nlists the files."),
+        ("```\nfirst\n```sh\nls\n```\n```\nx\n```\nlast\n```", "first\n```sh\nls\n```\n```\nx\n```\nlast"),
+    ],
+)
+def test_words_keep_the_blocks_inside_them(said: str, words: str):
+    """What a person reads ends at the last fence that can end it, and needs none: nothing of it is lost."""
+    given = f'Thinking.\n{{"tool": "answer"}}\n{said}'
+    assert read_answer(given, Worded, body_field="command").command == words
+    within = f'```json\n{{"tool": "answer"}}\n```\n{said}'
+    assert read_answer(within, Worded, body_field="command").command == words
+
+
+def test_a_program_ends_at_its_own_fence():
+    """A block within one is seen by its info string; what follows the first whole one is not of it."""
+    program = "cat > a.md <<'E'\n```sh\nls\n```\nE\necho done"
+    given = f'{{"tool": "shell"}}\n```bash\n{program}\n```\nThen:\n```\nother\n```'
+    assert read_answer(given, Worded, body_field="command").command == program
+    unclosed_within = '{"tool": "shell"}\n```python\nprint("""\n```sh\n""")\n```'
+    assert read_answer(unclosed_within, Worded, body_field="command").command == 'print("""\n```sh\n""")'
+
+
+def test_words_that_were_cut_are_no_answer():
+    """The token limit cut them: the rest is asked for."""
+    with pytest.raises(Unreadable, match="command is cut off"):
+        read_answer('{"tool": "answer"}\n```\nIt is', Worded, body_field="command", cut=True)
 
 
 def test_bare_block_is_salvaged_by_the_type():

@@ -9,20 +9,22 @@ from artoo.contracts.criteria import Criterion
 from artoo.contracts.images import AttachedImage
 
 
-def _nothing(found: tuple[object, ...]) -> bool:
+def _nothing(found: object) -> bool:
     return not found
 
 
 class Turn(Contract):
     """One earlier exchange of this conversation. `task_id` tells memory which task "that was wrong" is about.
 
-    `waits`: paths of what it changed that wait for the person's yes when the next request is made.
+    Of what it changed, when the next request is made: `waits` are the paths that wait for the person's yes,
+    `became` what was done with others, oldest first: `applied`, `discarded`, `expired` or `undone`, and the paths.
     """
 
     input: str
     summary: str
     task_id: str | None = None
     waits: tuple[str, ...] = Field(default=(), exclude_if=_nothing)
+    became: tuple[tuple[str, tuple[str, ...]], ...] = Field(default=(), exclude_if=_nothing)
 
 
 class UserRequest(Contract):
@@ -48,7 +50,8 @@ class TaskSpec(Contract):
     `task_id` is a short name in snake case for people and tags (the envelope's task_id is the unique one).
     `language` is the BCP 47 primary tag of the language of artoo's own sentences, chosen by the request's script.
     `corrects` is true when the person says that the last result was wrong. `waiting`: the turns of which something
-    still waits for a yes. `checks` and `images` as in UserRequest.
+    still waits for a yes; `last`: the last one, whose result the request may be about. `checks` and `images` as in
+    UserRequest.
     """
 
     task_id: str
@@ -57,6 +60,7 @@ class TaskSpec(Contract):
     language: str = "en"
     corrects: bool = False
     waiting: tuple[Turn, ...] = Field(default=(), exclude_if=_nothing)
+    last: Turn | None = Field(default=None, exclude_if=_nothing)
     checks: tuple[Criterion, ...] = ()
     images: tuple[AttachedImage, ...] = ()
 

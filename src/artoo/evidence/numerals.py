@@ -18,7 +18,7 @@ from decimal import Decimal
 from functools import cache
 from itertools import chain, islice, product
 
-_LONGEST = 24
+_LONGEST = 40
 """Characters of a literal beyond which it is no quantity."""
 _MOST = 4_000
 """Numbers of one text that are read."""
@@ -26,7 +26,7 @@ _SEPARATORS = dict(zip("\u00a0\u202f\u2009\u2019\u066b\u066c\uff05\u066a", "   '
 _POWER, _DIGIT = 0xE000, 0xE100
 """Where signs that are powers of ten, and signs of one digit, are put: places that stand for no letter."""
 _ALONE = r"\d+(?:[.'_]\d+)*"
-_GROUPED = r"\d+(?:[.,'_]\d+|[ ]\d{3}(?!\d))*"
+_GROUPED = r"(?:\d{1,3}(?:[ ]\d{3}(?!\d))+|\d+)(?:[.,'_]\d+)*"
 _BEHIND = (
     r"(?:(?P<signs>[ ]?[\ue001-\ue00c](?:[.,'_]?\d|[\ue001-\ue00c])*)|(?P<exponent>[eE][-+]?\d{1,3}(?!\w))?"
     r"(?:\s?(?P<unit>%|(?:[kKMGTPE]i?B|B|bytes?)\b)|(?P<prefix>[KMGTP])(?!\w))?)"

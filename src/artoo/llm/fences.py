@@ -25,25 +25,54 @@ class Fence:
 
 
 def fences_in(text: str) -> list[Fence]:
-    """The blocks in order. A fence closes at the first line of at least as many of its marks and nothing else;
-    one of Markdown, which may hold fences itself, at the last such line.
+    """The blocks in order. A fence closes at the first line of at least as many of its marks and nothing else that
+    closes no block inside it, which is seen by its info string; one of Markdown as `wrapping` has it.
     """
     found: list[Fence] = []
     position = 0
     while len(found) < _MOST_FENCES and (opening := _OPENING.search(text, position)) is not None:
-        found.append(_fence(text, opening))
+        found.append(_fence(text, opening, wraps=opening.group(2).strip().lower() in _HOLDS_FENCES))
         position = found[-1].end
     return found
 
 
-def _fence(text: str, opening: re.Match[str]) -> Fence:
+def wrapping(text: str) -> Fence | None:
+    """The block that the text begins with, as one around words that may hold blocks: it ends at the last line that
+    can close it, and with the text where each such line belongs to a block inside it.
+    """
+    opening = _OPENING.search(text)
+    if opening is None or text[: opening.start()].strip():
+        return None
+    return _fence(text, opening, wraps=True)
+
+
+def _fence(text: str, opening: re.Match[str], *, wraps: bool) -> Fence:
     marks, info = opening.group(1), opening.group(2).strip()
     start = min(opening.end() + 1, len(text))
-    closing = re.compile(rf"^ {{0,3}}{re.escape(marks[0])}{{{len(marks)},}}[ \t]*$", re.MULTILINE)
-    chosen = closing.search(text, start)
-    if chosen is None:
+    inside = re.compile(rf"^ {{0,3}}{re.escape(marks[0])}{{{len(marks)},}}[ \t]*([^\n`]*)$", re.MULTILINE)
+    every = list(inside.finditer(text, start))
+    closing = _closing(every)
+    if wraps and closing and len(closing) % 2 == 0:  # pairs of marks inside, unless it was closed twice over
+        twice = not text[closing[-2].end() : closing[-1].start()].strip()
+        closing = closing[:-1] if twice else []
+    elif not closing and not wraps:
+        closing = [line for line in every if not line.group(1).strip()]
+    if not closing:
         return Fence(opening.start(), len(text), info, text[start:].rstrip("\n"), closed=False)
-    if info.lower() in _HOLDS_FENCES:
-        *_, chosen = closing.finditer(text, start)
-    inside = text[start : max(start, chosen.start() - 1)]
-    return Fence(opening.start(), chosen.end(), info, inside, closed=True)
+    chosen = closing[-1 if wraps else 0]
+    body = text[start : max(start, chosen.start() - 1)]
+    return Fence(opening.start(), chosen.end(), info, body, closed=True)
+
+
+def _closing(lines: list[re.Match[str]]) -> list[re.Match[str]]:
+    """Of lines of marks inside a block those that close no block with an info string."""
+    found: list[re.Match[str]] = []
+    opened = False
+    for line in lines:
+        if line.group(1).strip():
+            opened = True
+        elif opened:
+            opened = False
+        else:
+            found.append(line)
+    return found

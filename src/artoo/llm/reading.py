@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from artoo.llm.fences import Fence, fences_in
+from artoo.llm.fences import Fence, fences_in, wrapping
 from artoo.llm.jsontext import Found, objects_in
 
 T = TypeVar("T", bound=BaseModel)
@@ -20,6 +20,7 @@ _THOUGHT_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNO
 _OWN_FENCE_END = re.compile(r"^\s*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
 _MAY_BE_FENCE = re.compile(r"```|~~~")
 _JSON_INFO = frozenset({"json", "jsonc", "json5"})
+_WORDS_INFO = frozenset({"", "text", "txt", "markdown", "md"})
 _MOST_PROBLEMS = 4
 
 
@@ -168,7 +169,8 @@ def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -
             return value
     problem = ""
     for found in headers or objects_in(text):
-        fence = _body_of(text, found, fences)
+        words = _is_words(found, schema)
+        fence = _words_of(text, found, fences) if words else _body_of(text, found, fences)
         if found.value is None:
             problem = problem or found.problem
         elif fence is not None and not fence.closed and cut:
@@ -205,14 +207,36 @@ def _may_be_json(fence: Fence) -> bool:
 
 def _body_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
     """The first block after the header, else the last one before it; never the one that the header stands in."""
-    rest = text[header.end :]
-    if any(fence.start < header.start < fence.end for fence in fences):
-        rest = _OWN_FENCE_END.sub("", rest, count=1)
-    after = fences_in(rest)
+    after = fences_in(_behind(text, header, fences))
     if after:
         return after[0]
     before = [fence for fence in fences if fence.end <= header.start]
     return before[-1] if before else None
+
+
+def _behind(text: str, header: Found, fences: list[Fence]) -> str:
+    """What follows the header, and the fence around it."""
+    rest = text[header.end :]
+    if any(fence.start < header.start < fence.end for fence in fences):
+        return _OWN_FENCE_END.sub("", rest, count=1)
+    return rest
+
+
+def _is_words(header: Found, schema: type[T]) -> bool:
+    """Whether the body that belongs to this header is words, as the type's `is_words(header)` has it, if any."""
+    says = cast(Callable[[dict[str, object]], bool] | None, getattr(schema, "is_words", None))
+    return says is not None and header.value is not None and says(header.value)
+
+
+def _words_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
+    """Words may hold blocks of code: those in a block around them, or all that follows where there is none."""
+    rest = _behind(text, header, fences)
+    fence = wrapping(rest)
+    if fence is not None and (fence.info.lower() in _WORDS_INFO or not rest[fence.end :].strip()):
+        return fence
+    if rest.strip():
+        return Fence(0, len(rest), "", rest.strip(), closed=False)
+    return _body_of(text, header, fences)
 
 
 def _joined(header: dict[str, object], body_field: str, fence: Fence | None) -> dict[str, object]:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from artoo.contracts.request import Turn
+from artoo.contracts.request import TaskSpec, Turn
 from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.contracts.shortened import listed, shortened
 
 _REQUEST = 200
 """Characters of an earlier request that are enough to know it by."""
+_LAST = 2_000
+"""Characters of the last result: "translate that" needs it whole."""
 
+_BECAME = {
+    "applied": "In the files now",
+    "discarded": "What was prepared has been dropped",
+    "expired": "What was prepared has been dropped, as nobody agreed in time",
+    "undone": "Put back as it was before",
+}
 _KINDS = {
     ChangeClass.SILENT: "created",
     ChangeClass.EDIT: "changed",
@@ -45,20 +53,32 @@ def _sentence(begun: str, classes: Collection[ChangeClass], apply: ApplyMode) ->
     )
 
 
-def still_waits(turn: Turn) -> str:
-    """Of an earlier turn, what waits for the person, and what only the person can do about it; empty: nothing does.
+def what_became(turn: Turn) -> str:
+    """Of an earlier turn, what was done with its changes since, what of them waits for the person, and what only
+    the person can do about that; empty: nothing is known.
 
     Without it a yes to what was prepared reads like a request to do it, and it is done a second time.
     """
-    if not turn.waits:
-        return ""
-    return (
-        f"What it changed is prepared and not in the files yet: {listed(turn.waits)}. It is not to be done again. "
-        f"Only the person can let it take effect, by typing: artoo apply {turn.task_id}"
-    )
-
-
-def waiting_before(turns: Collection[Turn]) -> str:
-    """The same of all earlier turns, each with its request."""
-    lines = (f"Person: {shortened(turn.input, _REQUEST)}\n{told}" for turn in turns if (told := still_waits(turn)))
+    lines = [f"{_BECAME[act]}: {listed(paths)}." if paths else f"{_BECAME[act]}." for act, paths in turn.became]
+    if turn.waits:
+        lines.append(
+            f"What it changed is prepared and not in the files yet: {listed(turn.waits)}. It is not to be done "
+            f"again. Only the person can let it take effect, by typing: artoo apply {turn.task_id}; or have it "
+            f"dropped, by typing: artoo discard {turn.task_id}"
+        )
     return "\n".join(lines)
+
+
+def earlier(spec: TaskSpec) -> str:
+    """What a planner is told of the conversation: the last turn, with its result, and what waits of others."""
+    before = (turn for turn in spec.waiting if spec.last is None or turn.task_id != spec.last.task_id)
+    lines = [f"Person: {shortened(turn.input, _REQUEST)}\n{what_became(turn)}" for turn in before]
+    if spec.last is not None:
+        lines.append(turn_told(spec.last, _LAST))
+    return "\n".join(lines)
+
+
+def turn_told(turn: Turn, most: int) -> str:
+    """One exchange, and what became of its changes. `most`: characters of the request and of the result."""
+    said = (f"Person: {shortened(turn.input, most)}", f"Result: {shortened(turn.summary, most)}")
+    return "\n".join(filter(None, (*said, what_became(turn))))

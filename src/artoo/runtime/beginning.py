@@ -23,7 +23,7 @@ from artoo.runtime.plain_errors import alone
 from artoo.runtime.stage import Hands, LiveStage
 from artoo.runtime.task import TaskRun
 from artoo.runtime.thinking import accepted_texts
-from artoo.runtime.waiting_before import with_what_waits
+from artoo.runtime.what_became import with_what_became
 from artoo.runtime.workshop import Workshop
 from artoo.tasklog.lock import TaskLock
 
@@ -80,7 +80,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
         text=text,
         project=str(roots.project),
         workspace=str(roots.workspace),
-        history=await asyncio.to_thread(with_what_waits, shop.config.home, history, roots.project),
+        history=await asyncio.to_thread(with_what_became, shop.config.home, history, roots.project),
         checks=tuple(map(by_command, options.checks)),
         returns=dict(options.returns) if options.returns is not None else None,
         images=album.images,

@@ -11,6 +11,7 @@ Nothing holds this form but the prompt; what comes back is read leniently (`arto
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
@@ -46,6 +47,11 @@ class ExecutorStep(Contract):
     def words(self) -> str:
         """The text of a step that ends an attempt."""
         return (self.body or self.input).strip()
+
+    @classmethod
+    def is_words(cls, header: Mapping[str, object]) -> bool:
+        """Whether the body is what a person reads, which may hold blocks itself."""
+        return header.get("tool") in (ANSWER, CANNOT)
 
     @classmethod
     def from_bare_body(cls, info: str, body: str) -> ExecutorStep | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -34,6 +34,11 @@ class MergeReport(Contract):
     sources: tuple[int, ...] = Field(default=(), max_length=64)
     verdicts: tuple[JudgedCriterion, ...] = ()
     answer: str = ""
+
+    @classmethod
+    def is_words(cls, header: Mapping[str, object]) -> bool:
+        """The body is always what a person reads."""
+        return True
 
     @classmethod
     def from_bare_body(cls, info: str, body: str) -> MergeReport:

@@ -27,7 +27,7 @@ from artoo.loops.medium.fan_in import (
     unfinished,
 )
 from artoo.loops.medium.merging import merge
-from artoo.loops.prepared import prepared, waiting_before
+from artoo.loops.prepared import earlier, prepared
 from artoo.loops.role import attend, listen
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
@@ -52,7 +52,7 @@ class MetaValidator:
     always_ask: bool = False
     apply: ApplyMode = ApplyMode.NEW
     _intent: str = field(default="", init=False)
-    _waiting: str = field(default="", init=False)
+    _earlier: str = field(default="", init=False)
     _images: tuple[AttachedImage, ...] = field(default=(), init=False)
     _started: float = field(init=False)
     _fan_in: FanIn = field(init=False)
@@ -75,7 +75,7 @@ class MetaValidator:
     async def _handle(self, group: asyncio.TaskGroup, envelope: Envelope) -> None:
         match envelope.payload:
             case TaskSpec() as spec:
-                self._intent, self._images, self._waiting = spec.intent, spec.images, waiting_before(spec.waiting)
+                self._intent, self._images, self._earlier = spec.intent, spec.images, earlier(spec)
                 self._started = self.clock.monotonic()
             case DispatchManifest() as manifest:
                 stood = {outcome.subtask_id: outcome for outcome in self._fan_in.everything}
@@ -156,7 +156,7 @@ class MetaValidator:
         """Of an answer for which nothing on this machine was needed. It speaks of nothing here but an image."""
         reply = fan_in.manifest.reply
         seen = self._images if self.asker.known.images else ()
-        fact = None if seen else await own_knowledge(reply, (self._intent,), self.source, told=(self._waiting,))
+        fact = None if seen else await own_knowledge(reply, (self._intent,), self.source, told=(self._earlier,))
         if fact is not None:
             return {each.text: refuted(each, fact.message) for each in criteria}
         why = own_words_on(seen)

@@ -10,11 +10,10 @@ from pydantic import Field
 from artoo.contracts.base import Contract
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
-from artoo.contracts.request import TaskSpec, Turn, UserRequest
-from artoo.contracts.shortened import shortened
+from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.tags import slug
 from artoo.loops.asking import Asker, with_images
-from artoo.loops.prepared import still_waits
+from artoo.loops.prepared import turn_told
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.prompts.segments import Segment
@@ -64,19 +63,12 @@ class Perceiver:
             corrects=bool(request.history) and answer is not None and answer.corrects,
             checks=request.checks,
             waiting=tuple(turn for turn in request.history[-SESSION_TURNS:] if turn.waits),
+            last=request.history[-1] if request.history else None,
             images=request.images,
         )
 
     async def _ask(self, envelope: Envelope, request: UserRequest) -> TaskSpecAnswer:
-        session = "\n".join(map(_told, request.history[-SESSION_TURNS:]))
+        session = "\n".join(turn_told(turn, _TURN_CHARACTERS) for turn in request.history[-SESSION_TURNS:])
         segments = {Segment.SESSION: session, Segment.TASK: request.text}
         segments = with_images(segments, request.images, shown=False)
         return await self.asker.ask("TaskSpec", TaskSpecAnswer, segments, cause=envelope, max_tokens=600)
-
-
-def _told(turn: Turn) -> str:
-    said = (
-        f"Person: {shortened(turn.input, _TURN_CHARACTERS)}",
-        f"Result: {shortened(turn.summary, _TURN_CHARACTERS)}",
-    )
-    return "\n".join(filter(None, (*said, still_waits(turn))))

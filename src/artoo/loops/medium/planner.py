@@ -29,7 +29,7 @@ from artoo.loops.medium.plan_draft import (
     subtasks_of,
     verifiable,
 )
-from artoo.loops.prepared import waiting_before
+from artoo.loops.prepared import earlier
 from artoo.loops.role import listen
 from artoo.loops.tool_text import prohibitions, tool_segments
 from artoo.ports.bus import Port
@@ -173,7 +173,7 @@ class Planner:
             Segment.PROJECT_GUIDE: this.around.guide,
             **advice.segments(prohibitions(this.must_not)),
             Segment.ENVIRONMENT: f"Now: {task.asked_at.isoformat(timespec='minutes')}",
-            Segment.SESSION: waiting_before(spec.waiting),
+            Segment.SESSION: earlier(spec),
             Segment.SURROUNDINGS: this.around.listing if self.heuristics.listing else "",
             Segment.TASK: spec.intent + (f"\nThe person's own checks:\n{checks}" if checks else ""),
             Segment.DIRECTIVE: directive_text(this.directive) if this.directive is not None else "",
