@@ -59,10 +59,14 @@ async def count(world: World, **more: object) -> Ended:
 
 
 async def test_that_was_wrong_speaks_against_what_it_taught(world: World) -> None:
-    """A correction opposes everything good that the last task left, with equal weight, and says so."""
+    """A correction opposes all good that the last task left of its kind, with equal weight, and says so. A tool on
+    its target stays as good as it was: the right result may need it again.
+    """
     world.file("a.txt", "x\ny\n")
     first = await count(world)
-    good = {(each.space, each.entity): each for each in first.all(MemoryWritten) if each.sigma > 0}
+    taught = {(each.space, each.entity): each for each in first.all(MemoryWritten) if each.sigma > 0}
+    good = {pair: each for pair, each in taught.items() if not pair[1].startswith("path:")}
+    assert good and good != taught
     history = [Turn(input=COUNT, summary="2", task_id=first.result.task_id)]
     script = {
         "TaskSpec": {"intent": "Count the lines of a.txt again", "corrects": True},

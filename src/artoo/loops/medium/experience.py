@@ -9,7 +9,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import MegramState, MemoryRead, MemoryWritten, Origin, RuleContradicted
 from artoo.contracts.request import TaskSpec
-from artoo.contracts.tags import Pair, macro_pair, slug
+from artoo.contracts.tags import Pair, macro_pair, slug, target_of
 from artoo.control.potentials import DEMOTED_DECAY, Stimulus, dissonance
 from artoo.loops.lesson import Lesson
 from artoo.loops.medium.advice import in_words
@@ -48,14 +48,17 @@ class Experience:
             return ()
 
     async def retract(self, task_id: str, spec: TaskSpec, cause: Envelope) -> None:
-        """The person says that the task's result was wrong: everything good that it taught is opposed."""
+        """The person says that the task's result was wrong: what good it taught of this kind of request is opposed.
+
+        Not that a tool did its work on a target: it did, and the right result may need the same once more.
+        """
         try:
             taught = await self.recall.taught_by(task_id)
         except MemoryStoreError as error:
             self._report(spec.intent, error, cause)
             return
         for megram in taught:
-            if megram.sigma > 0:
+            if megram.sigma > 0 and target_of(megram.pair) is None:
                 against = self.remember.record_negative_feedback(megram.id, f"the person: {spec.raw_input[:200]}")
                 worth = Stimulus(megram.f, -megram.sigma, megram.k or DEMOTED_DECAY)
                 self.port.publish(opposing(against, MegramState.FEEDBACK, megram.pair, worth), cause=cause)
