@@ -174,6 +174,20 @@ async def test_attributes_are_changes(any_overlay: Commands, world: World) -> No
     assert os.listxattr(world.project / "other") == []
 
 
+async def test_a_persons_attribute_that_speaks_of_overlays_is_kept(any_overlay: Commands, world: World) -> None:
+    """Only the names that overlayfs itself uses are its own."""
+    file = world.project / "file"
+    file.write_text("x")
+    try:
+        os.setxattr(file, "user.my.overlay.note", b"1")
+    except OSError:
+        pytest.skip("the file system of the temporary directory has no user attributes")
+    run = await any_overlay.run(world.bash("echo more >> file; echo new > other"))
+    assert run.apply().applied
+    assert os.listxattr(file) == ["user.my.overlay.note"]
+    assert os.listxattr(world.project / "other") == []
+
+
 def mounting(*argv: str) -> bool:
     return subprocess.run(argv, capture_output=True, check=False).returncode == 0
 

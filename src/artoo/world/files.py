@@ -12,7 +12,7 @@ from pathlib import Path
 
 from artoo.contracts.changes import Node
 from artoo.world.journal import StateRecord, record_bytes
-from artoo.world.nodes import FILE_FLAGS, at, read_xattrs
+from artoo.world.nodes import FILE_FLAGS, OVERLAY_PREFIXES, at, read_xattrs
 
 _O_PATH = getattr(os, "O_PATH", os.O_RDONLY)
 _PASS_FLAGS = _O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -145,7 +145,7 @@ def strip_overlay_attributes(directory: int, name: str) -> None:
         return
     path = at(directory, name)
     try:
-        own = [key for key in os.listxattr(path, follow_symlinks=False) if ".overlay." in key]
+        own = [key for key in os.listxattr(path, follow_symlinks=False) if key.startswith(OVERLAY_PREFIXES)]
     except OSError as error:
         if error.errno in (errno.ENOTSUP, errno.EPERM, errno.ENODATA):
             return

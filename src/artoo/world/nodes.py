@@ -13,7 +13,8 @@ from artoo.contracts.changes import Node
 from artoo.world.git_index import LARGEST, SIGNATURE, staged
 
 _CHUNK = 1 << 20
-_OVERLAY_PREFIXES = ("user.overlay.", "trusted.overlay.")
+OVERLAY_PREFIXES = ("user.overlay.", "trusted.overlay.")
+"""How the names of overlayfs's own attributes begin: a person's may hold the same word further on."""
 _HAS_XATTRS = hasattr(os, "listxattr")
 _NOT_OURS = ("security.selinux", "security.ima", "security.evm")
 
@@ -141,7 +142,7 @@ def read_xattrs(directory: int, name: str) -> tuple[tuple[str, bytes], ...]:
 
 def _kept(xattrs: Iterable[tuple[str, bytes]]) -> tuple[tuple[str, bytes], ...]:
     return tuple(
-        (key, value) for key, value in xattrs if not key.startswith(_OVERLAY_PREFIXES) and key not in _NOT_OURS
+        (key, value) for key, value in xattrs if not key.startswith(OVERLAY_PREFIXES) and key not in _NOT_OURS
     )
 
 
