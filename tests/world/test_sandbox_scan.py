@@ -11,6 +11,7 @@ import pytest
 from sandbox_world import Commands, World, asked, why
 
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait, path_bytes
+from artoo.contracts.settling import ChangeClass
 from artoo.ports.sandbox import Limits
 from artoo.world.undo import undo
 
@@ -186,6 +187,28 @@ async def test_a_persons_attribute_that_speaks_of_overlays_is_kept(any_overlay: 
     assert run.apply().applied
     assert os.listxattr(file) == ["user.my.overlay.note"]
     assert os.listxattr(world.project / "other") == []
+
+
+async def test_what_hard_links_share_is_not_changed_in_silence(any_overlay: Commands, world: World) -> None:
+    """Mode and times are changed under every name: it is said, and asked."""
+    outside = world.home / "outside"
+    outside.write_text("x")
+    for name in ("touched", "rights"):
+        os.link(outside, world.project / name)
+    run = await any_overlay.run(world.bash("touch -d 2001-01-01 touched; chmod 700 rights"))
+    found = by_name(run.changes)
+    assert {one.change_class for one in run.difference.classes} == {ChangeClass.MODE}
+    assert not run.difference.silent
+    assert all("has 2 other hard link(s), which change with it" in one.detail for one in found.values())
+
+
+async def test_times_elsewhere_are_asked_about(any_overlay: Commands, world: World) -> None:
+    """A date is what a person finds a document by: outside project and workspace it is not set in silence."""
+    for place in (world.home, world.project):
+        (place / "paper").write_text("x")
+    run = await any_overlay.run(world.bash("touch -d 2001-01-01 ~/paper paper"))
+    said = {one.path.removeprefix(f"{world.home}/"): one.change_class for one in run.difference.classes}
+    assert said == {"paper": ChangeClass.MODE, "project/paper": ChangeClass.SILENT}
 
 
 def mounting(*argv: str) -> bool:

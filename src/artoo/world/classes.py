@@ -2,10 +2,10 @@
 
 | change | class |
 |---|---|
-| new ordinary file, new link inside, project or workspace; cache made again; times only | silent |
+| new ordinary file, new link inside, times, all in project or workspace; cache made again | silent |
 | overwritten or moved ordinary file of project or workspace | edit |
 | anything that is gone, or replaced by another kind of thing | deletion |
-| mode, owner, attributes | mode |
+| mode, owner, attributes; times elsewhere, and where hard links share them | mode |
 | a link that leads out, or stands where something else was | link |
 | anything new or overwritten outside project and workspace | elsewhere |
 | start-up files, hooks, configuration of editors and agents, the closed home, artoo's own files | persistence |
@@ -95,6 +95,8 @@ def _outside(change: Change) -> Meaning:
     match change.kind:
         case ChangeKind.DELETED:
             return ChangeClass.DELETION, "is deleted"
+        case ChangeKind.METADATA if change.has(Trait.TIMES_ONLY):
+            return ChangeClass.MODE, f"times change, {_ELSEWHERE}"
         case ChangeKind.METADATA:
             return _metadata(change)
         case ChangeKind.LINK:
@@ -104,7 +106,12 @@ def _outside(change: Change) -> Meaning:
 
 
 def _metadata(change: Change) -> Meaning:
-    return _SILENT if change.has(Trait.TIMES_ONLY) else (ChangeClass.MODE, "mode, owner or attributes change")
+    """What is no content belongs to all names of a file, and one of them may lie elsewhere."""
+    if not change.has(Trait.TIMES_ONLY):
+        return ChangeClass.MODE, "mode, owner or attributes change"
+    if change.has(Trait.HARD_LINKED):
+        return ChangeClass.MODE, "times change under all its hard links"
+    return _SILENT
 
 
 def _overwritten(change: Change) -> Meaning:

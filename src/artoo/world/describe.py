@@ -106,8 +106,9 @@ def _detail(effect: Effect) -> str:
             parts.append(f"{word} {printable_path(state.target)}")
     if after is not None and before is None and after.mode & 0o7000:
         parts.append(f"mode {after.mode:04o}")
-    if before is not None and before.links > 1 and before.node is Node.FILE and not effect.in_place:
-        parts.append(f"has {before.links - 1} other hard link(s), which keep the old content")
+    if before is not None and before.links > 1 and before.node is Node.FILE:
+        share = "change with it" if effect.in_place else "keep the old content"
+        parts.append(f"has {before.links - 1} other hard link(s), which {share}")
     return "; ".join(parts)
 
 
