@@ -7,9 +7,13 @@ import asyncio
 import pytest
 from network_world import PUBLIC, edge_world, hello, in_records, with_extension
 
+from artoo.world.edge import addresses as addresses_of
+from artoo.world.edge.hosts import Address
 from artoo.world.edge.passing import Bounds
 
 LOOPBACK = "127.0.0.1"
+OWN, OWN_PUBLIC = "192.168.7.7", "93.184.216.77"
+"""What the machine of a test takes for its interfaces' addresses."""
 
 
 def get(url: str, *headers: str, host: str = "ok.test") -> bytes:
@@ -202,6 +206,17 @@ async def test_rebinding_is_closed() -> None:
         (["ok.test"], ["2002:7f00:1::"], []),
         (["ok.test"], ["169.254.169.254"], []),
         (["ok.test"], ["fe80::1"], []),
+        (["ok.test"], ["::ffff:0:7f00:1"], []),
+        (["*.test"], ["fec0::1"], []),
+        (["ok.test"], ["fec0::1"], ["fec0::1"]),
+        (["ok.test"], [OWN], []),
+        (["*.test"], [OWN], []),
+        (["ok.test"], [OWN_PUBLIC], []),
+        (["ok.test"], [f"64:ff9b::{OWN_PUBLIC}"], []),
+        (["ok.test"], [OWN, PUBLIC], [PUBLIC]),
+        (["ok.test", OWN], [OWN], [OWN]),
+        (["ok.test", "localhost"], [OWN], [OWN]),
+        (["ok.test", "localhost:8080"], [OWN], []),
         (["ok.test"], ["0.0.0.0"], []),
         (["ok.test"], ["0.1.2.3"], []),
         (["ok.test"], ["224.0.0.1"], []),
@@ -211,8 +226,16 @@ async def test_rebinding_is_closed() -> None:
         (["ok.test"], [LOOPBACK, PUBLIC], [PUBLIC]),
     ],
 )
-async def test_where_a_name_may_lead(permits: list[str], addresses: list[str], connected: list[str]) -> None:
-    """This machine and its neighbours are reached by a name only when a permission says so."""
+async def test_where_a_name_may_lead(
+    permits: list[str], addresses: list[str], connected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This machine, by whichever of its addresses, and its neighbours are reached by a name only when a permission
+    says so."""
+
+    def is_own(address: Address) -> bool:
+        return str(address) in (OWN, OWN_PUBLIC)
+
+    monkeypatch.setattr(addresses_of, "is_own", is_own)
     async with edge_world(*permits, names={"ok.test": [addresses]}) as world:
         await world.say(get("http://ok.test/"))
     assert [one for one, _ in world.connected] == connected

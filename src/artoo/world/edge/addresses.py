@@ -2,7 +2,8 @@
 
 public                        any permitted host
 private networks              a host that a permission names itself (an index inside a company)
-this machine, link-local      `localhost`, or when a permission names the address itself
+this machine, link-local      when a permission names the address itself; this machine's also by `localhost`. All
+                              addresses of its interfaces are its own, public ones too, as they are at that moment
 multicast, unspecified, …     never
 """
 
@@ -12,16 +13,21 @@ from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Network, ip_network
 
 from artoo.world.edge.hosts import Address, Destination, Permits
+from artoo.world.edge.local import is_own
 
 _EMBEDDING = tuple(
     (net, shift)
-    for text, shift in (("64:ff9b::/96", 0), ("2002::/16", 80), ("::/96", 0))
+    for text, shift in (("64:ff9b::/96", 0), ("2002::/16", 80), ("::/96", 0), ("::ffff:0:0:0/96", 0))
     if isinstance(net := ip_network(text), IPv6Network)
 )
-"""Where an IPv6 address holds the IPv4 address that is reached in the end: translated, 6to4, compatible."""
+"""Where an IPv6 address holds the IPv4 address that is reached in the end: NAT64, 6to4, compatible, SIIT."""
 
 _NEVER = tuple(ip_network(text) for text in ("0.0.0.0/8", "240.0.0.0/4", "64:ff9b:1::/48", "2001::/32"))
 """Not addresses of hosts, or such that hold an address that the edge cannot read (local translation, Teredo)."""
+
+_SITE_LOCAL = ip_network("fec0::/10")
+"""Deprecated and never taken back, so routers of a company may still know it; Python counts it as public."""
+_ITSELF = "a permission must name the address itself"
 
 
 def reached(address: Address) -> Address:
@@ -41,14 +47,15 @@ def problem_with(address: Address, goal: Destination, permits: Permits) -> str |
     end = reached(address)
     if end.is_multicast or end.is_unspecified or any(end in network for network in _NEVER):
         return "is an address that no permission covers"
-    if end.is_global:
-        return None
     if permits.covers(Destination(str(end), goal.port)):
         return None
-    if end.is_loopback and goal.host == "localhost":
+    if end.is_loopback or is_own(end) or is_own(address):
+        here = permits.covers(Destination("localhost", goal.port))
+        return None if here else f"is this machine's own; {_ITSELF}, or localhost"
+    if end.is_link_local:
+        return f"is link-local; {_ITSELF}"
+    if end.is_global and end not in _SITE_LOCAL:
         return None
-    if end.is_loopback or end.is_link_local:
-        return "is this machine's own; a permission must name the address itself"
     if permits.names(goal):
         return None
     return "is in a private network; a permission must name the host itself, without a wildcard"
