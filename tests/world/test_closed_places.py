@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -245,3 +246,18 @@ def test_a_directory_of_closed_things_is_one_place(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     found = set(restricted.restricted_in((str(tmp_path),)))
     assert found == {str(tmp_path / place) for place in ("all", "mixed/0", "mixed/deep/0")}
+
+
+@pytest.mark.parametrize("tier", ["bubblewrap", "namespaces", "landlock"])
+def test_a_home_over_which_no_view_lies_is_closed_too(tier: str, world: World) -> None:
+    """A home below /tmp in which another file system is mounted is shown read-only, and its hidden part is not."""
+    sandbox = any_tier(tier, world)
+    lay(world.home, [".netrc", "docs/a"])
+    (world.home / "disk").mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "none", str(world.home / "disk")], check=False)
+    if done.returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        assert readable(sandbox, world, [".netrc", "docs/a"]) == {"docs/a"}
+    finally:
+        subprocess.run(["umount", str(world.home / "disk")], check=True)

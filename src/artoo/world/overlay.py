@@ -168,7 +168,8 @@ class OverlaySandbox:
         env |= lay_git_extract(str(request.roots.home), request.scratch or stage.scratch, "/tmp")
         env |= network_environment(request.hosts, request.roots.home)
         bound = (*_interpreter(roots), *missed, *inner_mounts(roots, mounts))
-        return Found(View(request, stage, env, _visible(hidden, roots), bound), missed, mounts)
+        visible = _visible(hidden, (*map(str, roots), *bound))
+        return Found(View(request, stage, env, visible, bound), missed, mounts)
 
     def roots_to_cover(self, roots: Roots) -> tuple[Path, ...]:
         """The real directories over which this tier can lay a view."""
@@ -218,10 +219,10 @@ def _stopped_by(status: RunStatus) -> list[str]:
 
 
 @lru_cache(maxsize=8)
-def _visible(hidden: tuple[str, ...], roots: tuple[Path, ...]) -> tuple[str, ...]:
-    """Those that a command could see at all; the outermost only, shallow first."""
-    in_roots = PathSet(map(str, roots))
-    return outermost(path for path in hidden if not _PRIVATE.cover(path) or in_roots.cover(path))
+def _visible(hidden: tuple[str, ...], shown: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that a command could see at all; the outermost only, shallow first. `shown`: also in private places."""
+    in_shown = PathSet(shown)
+    return outermost(path for path in hidden if not _PRIVATE.cover(path) or in_shown.cover(path))
 
 
 def _held_read_only(missed: str) -> str:
