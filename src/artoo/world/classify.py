@@ -70,19 +70,22 @@ class Places:
         return cls(home, workspace, project, artoo, Closed.of(roots))
 
     def classify(self, path: bytes) -> PathClass:
-        """The class of a real absolute path, most sensitive first."""
-        if _inside(path, self.artoo):
+        """The class of a real absolute path, most sensitive first: by whichever of its names."""
+        names = self.closed.names(os.fsdecode(path))
+        known = tuple(map(os.fsencode, names))
+        if any(_inside(one, self.artoo) for one in known):
             return PathClass.ARTOO
-        below_home = _below(path, self.home)
-        if self._persists(path, below_home):
+        if any(self._persists(one, _below(one, self.home)) for one in known):
             return PathClass.PERSISTENCE
-        if self.closed.homes[0].covers(os.fsdecode(path)):
+        if any(map(self.closed.homes[0].covers, names)):
             return PathClass.SECRET
+        below_home = _below(path, self.home)
         return self._bounds(path, below_home) or (PathClass.OUTSIDE if below_home is None else PathClass.HOME)
 
     def is_closed(self, path: bytes) -> bool:
         """Whether tools may not read what a real absolute path names (`closed`)."""
-        return _inside(path, self.artoo) or self.closed.covers(os.fsdecode(path))
+        names = self.closed.names(os.fsdecode(path))
+        return any(_inside(os.fsencode(one), self.artoo) for one in names) or self.closed.covers(names[0])
 
     def within_bounds(self, path: bytes) -> bool:
         """Whether a path lies in project or workspace, whatever its class."""

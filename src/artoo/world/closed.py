@@ -5,6 +5,7 @@
     other homes   their hidden parts likewise
     artoo's home  closed, but for the trees of a layer
     as root       closed is also what another user of the machine could not read (`restricted`)
+    mounts        what is closed is closed, and what is open is open, by every name that it has (`aliases`)
 
 `Closed.covers` decides about one path, for whoever reads files itself; `Closed.paths` names the same as the fewest
 places, for whoever confines a command.
@@ -20,6 +21,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from artoo.ports.sandbox import Roots
+from artoo.world.aliases import Alias, Aliases, aliases_in
+from artoo.world.mounts import MountTable
 from artoo.world.open_places import open_in_home, program_places
 from artoo.world.path_set import PathSet, path_set
 from artoo.world.restricted import is_restricted, may_everybody_read, restricted
@@ -84,37 +87,86 @@ class Closed:
 
     roots: Roots
     homes: tuple[ClosedHome, ...]
+    aliases: Aliases
 
     @classmethod
-    def of(cls, roots: Roots) -> Closed:
+    def of(cls, roots: Roots, mounts: MountTable | None = None) -> Closed:
+        """By the machine's mounts (default: as they are now)."""
         own = os.path.realpath(roots.home)
-        chosen = tuple(map(os.path.realpath, (roots.project, roots.workspace, *roots.opened.paths)))
-        return cls(roots, tuple(ClosedHome.of(home, chosen, roots) for home in (own, *_other_homes(own))))
+        known = aliases_in(mounts or MountTable.read())
+        chosen = (own, *map(os.path.realpath, (roots.project, roots.workspace, *roots.opened.paths)))
+        opened = tuple(_by_every_name((*chosen, *(program_places() if known else ())), known))
+        homes = tuple(ClosedHome.of(home, opened, roots) for home in (own, *_other_homes(own)))
+        return cls(roots, homes, Aliases.of(_that_close(known, homes, roots)))
 
     def covers(self, path: str) -> bool:
         """Whether a real path is out of reach."""
         if any(home.covers(path) for home in self.homes):
             return True
-        return is_restricted(path) and not any(_inside(path, one) for one in _ways(self.roots))
+        if is_restricted(path) and not any(_inside(path, one) for one in _ways(self.roots)):
+            return True
+        return any(self._is_closed_as(name, path, alias) for name, alias in self.aliases.names(path))
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """A real path and its other names."""
+        return (path, *(name for name, _ in self.aliases.names(path)))
 
     def paths(self) -> Iterator[str]:
-        """The real places that are closed, outermost only."""
+        """The real places that are closed, by every name."""
         ways = path_set(_ways(self.roots))
+        hidden = tuple(self._hidden())
+        kept = tuple(place for found in restricted() for place in _around(found, ways))
+        yield from (*hidden, *kept)
+        yield from (place for place, _ in self.aliases.elsewhere(hidden))
+        for place, alias in self.aliases.elsewhere(kept, parts=False):  # a part has modes of its own there
+            if not _is_on_a_way(place, alias, ways):
+                yield from _around(place, ways) if ways.lie_in(place) else (place,)
+
+    def _is_closed_as(self, name: str, path: str, alias: Alias) -> bool:
+        if any(home.covers(name) for home in self.homes):
+            return True
+        if not is_restricted(name) or is_restricted(os.path.dirname(alias.here)):
+            return False
+        return not _is_on_a_way(path, alias, path_set(_ways(self.roots)))
+
+    def _hidden(self) -> Iterator[str]:
         for home in self.homes:
             yield from (path for path in home.paths() if not os.path.islink(path))
             yield from (path for path in home.targets if os.path.lexists(path))
-        for place in restricted():
-            yield from _around(place, ways)
 
 
-def closed_paths(roots: Roots, artoo_home: Path, hide: Iterable[Path] = ()) -> tuple[str, ...]:
+def _is_on_a_way(path: str, alias: Alias, ways: PathSet) -> bool:
+    """Whether a path lies where a task works by more than this alias, which may lead from there to anywhere."""
+    return ways.cover(path) and (alias.there in ways or not ways.cover(alias.there))
+
+
+def _by_every_name(paths: Iterable[str], known: tuple[Alias, ...]) -> Iterator[str]:
+    aliases = Aliases.of(known)
+    for path in paths:
+        yield from (path, *(name for name, _ in aliases.names(path)))
+
+
+def _that_close(known: tuple[Alias, ...], homes: tuple[ClosedHome, ...], roots: Roots) -> Iterator[Alias]:
+    """Those by which something may be closed: what is mounted into a hidden part closes what a link there would."""
+    for one in known:
+        mounted_into = any(home.covers(one.point) for home in homes)
+        if not mounted_into or not _is_open_itself(one.there, homes[0].home, roots):
+            yield one
+
+
+def closed_paths(
+    roots: Roots, artoo_home: Path, hide: Iterable[Path] = (), mounts: MountTable | None = None
+) -> tuple[str, ...]:
     """Everything on this machine that a command must not read: real paths, links followed.
 
     With `roots.layer` project and workspace are copies in artoo's own home: then everything beside the way to its
     trees is named instead of the whole.
     """
     artoo = (artoo_home,) if roots.layer is None else _beside(artoo_home.resolve(), roots.layer)
-    return tuple(dict.fromkeys((*_existing((*artoo, *hide)), *Closed.of(roots).paths())))
+    own = tuple(_existing((*artoo, *hide)))
+    mounts = mounts or MountTable.read()
+    too = (place for place, _ in Aliases.of(aliases_in(mounts)).elsewhere(own))
+    return tuple(dict.fromkeys((*own, *too, *Closed.of(roots, mounts).paths())))
 
 
 def _around(path: str, ways: PathSet) -> Iterator[str]:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 _IN_MEMORY = frozenset(("tmpfs", "ramfs"))
@@ -14,11 +15,13 @@ _OCTAL = re.compile(rb"\\([0-7]{3})")
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One line of mountinfo."""
+    """One line of mountinfo: what of a file system (`root`, as it names it itself; `device`) is seen at `point`."""
 
     identifier: int
     point: bytes
     type: str
+    device: bytes = b""
+    root: bytes = b"/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class MountTable:
             text = source.read_bytes()
         except OSError:
             return cls(())
-        return cls(tuple(_parse(text.splitlines())))
+        return _table(text)
 
     def of(self, path: bytes) -> int | None:
         """The identifier of the mount that holds `path` (absolute, real), None when unknown."""
@@ -79,13 +82,19 @@ def _inside(path: bytes, directory: bytes) -> bool:
     return path == directory or path.startswith(directory.rstrip(b"/") + b"/")
 
 
+@lru_cache(maxsize=4)
+def _table(text: bytes) -> MountTable:
+    """Each command asks more than once, and it changes rarely."""
+    return MountTable(tuple(_parse(text.splitlines())))
+
+
 def _parse(lines: Iterable[bytes]) -> Iterable[Mount]:
     for line in lines:
         fields = line.split(b" ")
         if b"-" not in fields:
             continue
         kind = fields[fields.index(b"-") + 1].decode("ascii", "replace")
-        yield Mount(int(fields[0]), unescaped(fields[4]), kind)
+        yield Mount(int(fields[0]), unescaped(fields[4]), kind, fields[2], unescaped(fields[3]))
 
 
 def unescaped(field: bytes) -> bytes:

@@ -163,7 +163,7 @@ class OverlaySandbox:
         mounts = MountTable.read()
         missed = tuple(_missed_roots(request, stage))
         roots = tuple(layer.root for layer in stage.layers)
-        hidden = closed_paths(request.roots, self._artoo_home, (*self._stage_homes, *request.hide))
+        hidden = closed_paths(request.roots, self._artoo_home, (*self._stage_homes, *request.hide), mounts)
         env = cleaned(os.environ, request)
         env |= lay_git_extract(str(request.roots.home), request.scratch or stage.scratch, "/tmp")
         env |= network_environment(request.hosts, request.roots.home)

@@ -137,23 +137,29 @@ def landlock(view: ReadOnlyView) -> Generator[Confined, None, None]:
 
 
 def readable_around(hidden: tuple[Path, ...]) -> Iterator[str]:
-    """The largest trees that hold nothing hidden: Landlock can only allow, so what is hidden is gone around."""
+    """The largest trees that hold nothing hidden: Landlock can only allow, so what is hidden is gone around.
+
+    It means directories and not paths: one that has to be gone around is not allowed under another name either.
+    """
     opened = {Path("/")} | {ancestor for path in hidden for ancestor in path.parents}
+    around = {None, *map(_identity, opened)}
     for directory in sorted(opened):
         try:
             children = sorted(directory.iterdir())
         except OSError:  # not readable for us, so not for the command
             continue
         for child in children:
-            if child not in opened and child not in hidden and not _is_link(child):
+            if child not in opened and child not in hidden and _identity(child) not in around:
                 yield str(child)
 
 
-def _is_link(path: Path) -> bool:
+def _identity(path: Path) -> tuple[int, int] | None:
+    """None for a link, and for what has gone meanwhile."""
     try:
-        return stat.S_ISLNK(path.lstat().st_mode)
-    except OSError:  # gone meanwhile
-        return True
+        status = path.lstat()
+    except OSError:
+        return None
+    return None if stat.S_ISLNK(status.st_mode) else (status.st_dev, status.st_ino)
 
 
 # --- seatbelt (macOS) -------------------------------------------------------------------------------------------
