@@ -15,6 +15,7 @@ from sandbox_world import World
 
 from artoo.contracts.errors import SandboxError
 from artoo.world import transaction
+from artoo.world.carry import OPAQUE
 from artoo.world.closing import opened
 from artoo.world.difference import difference_of
 from artoo.world.journal import Record
@@ -132,6 +133,56 @@ def test_what_was_applied_in_part_is_the_persons_own_afterwards(world: World) ->
     assert difference_of(place, world.artoo_home).conflicts == ()
     assert applied(place, world)
     assert contents(world)["a.txt"] == "the person goes on\n"
+
+
+def replaced(home: Path) -> None:
+    """A directory made anew in place of one with the same names in it, and a new one."""
+    shutil.rmtree(home / "project/tree")
+    for name in ("tree/x", "tree/sub/new", "tree/sub/also", "fresh/x", "fresh/y"):
+        (home / "project" / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / "project" / name).write_text("new\n")
+    (home / "project/a.txt").write_text("edited\n")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("tree/x",),
+        ("tree/sub/new", "tree/x"),
+        ("tree",),
+        ("fresh/x",),
+        ("tree/old", "a.txt"),
+        ("fresh", "tree/sub/old"),
+    ],
+)
+def test_what_was_applied_of_an_opaque_directory_stays(world: World, parts: tuple[str, ...]) -> None:
+    """The layer's directory hides all that is below it: what is put there by a part is not deleted by the rest."""
+    for name in ("tree/old", "tree/sub/old", "tree/x"):
+        (world.project / name).parent.mkdir(parents=True, exist_ok=True)
+        (world.project / name).write_text("old\n")
+    before = contents(world)
+    place = view_of(world, replaced)
+    for name in ("tree/sub", "tree", "fresh"):
+        upper = place.upper("task", 0) / "project" / name
+        for whiteout in (child for child in upper.iterdir() if child.is_char_device()):
+            whiteout.unlink()
+        os.setxattr(upper, OPAQUE, b"y")
+    for part in parts:
+        already = contents(world)
+        assert not applied(place, world, [part])
+        assert contents(world) != already
+    (world.project / "tree/mine").write_text("mine\n")
+    left = {one.path for one in difference_of(place, world.artoo_home).classes}
+    assert not {path for path in left for part in parts if path.startswith(str(world.project / part))}
+    assert applied(place, world)
+    new = dict.fromkeys(("tree/x", "tree/sub/new", "tree/sub/also", "fresh/x", "fresh/y"), "new\n")
+    assert {path: text for path, text in contents(world).items() if "/" in path and "src" not in path} == {
+        **new,
+        "tree/mine": "mine\n",
+    }
+    (world.project / "tree/mine").unlink()
+    assert undo(world.artoo_home, "task-1").refused == ()
+    assert contents(world) == before
 
 
 def test_a_part_brings_what_it_needs_and_no_more(world: World) -> None:

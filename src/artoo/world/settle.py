@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ from artoo.world.git_keep import keeping_refs
 from artoo.world.journal import Record, StateRecord, notes_of
 from artoo.world.move import now_at
 from artoo.world.nodes import digest_file
+from artoo.world.opaque import uncover
 from artoo.world.pending import (
     PendingRecord,
     SettledRecord,
@@ -226,6 +227,7 @@ def _finish(place: ViewPlace, mark: Mark) -> None:
     elif mark.told is not None and mark.told.rest is not None:
         write_pending(place, mark.told.rest)
     for layer in place.trunk():
+        uncover(layer, _below(layer.root, mark.paths))  # first: what it hides must not be what was just applied
         _take_out(layer.upper, layer.root, mark.paths)
     _rebase(place, mark.paths)
     _forget(place)
@@ -237,6 +239,12 @@ def _tell(place: ViewPlace, told: Told, act: str) -> None:
     line = told.settled.model_copy(update={"act": act})
     if line not in settled_records(views):
         note_settled(views, line)
+
+
+def _below(root: Path, paths: Iterable[str]) -> Iterator[bytes]:
+    """Those of the paths that are below a root, relative to it."""
+    start = os.fsencode(root) + b"/"
+    return (raw.removeprefix(start) for path in paths if (raw := path_bytes(path)).startswith(start))
 
 
 def _take_out(upper: Path, root: Path, paths: Sequence[str]) -> None:

@@ -6,17 +6,16 @@ Besides lost changes these are things that the fork copied up and did not change
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from artoo.world.below import Below, below, is_opaque, is_whiteout, opened_up
-from artoo.world.carry import OPAQUE
 from artoo.world.clash import Winners, by_path
 from artoo.world.files import set_metadata
 from artoo.world.journal import StateRecord
-from artoo.world.nodes import DIRECTORY_FLAGS, NodeState, at, read_state
+from artoo.world.nodes import DIRECTORY_FLAGS, NodeState, read_state
+from artoo.world.opaque import drop_opaque, spell_out
 from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect
 from artoo.world.stage import Layer
@@ -71,22 +70,15 @@ class _Stripper:
             opaque = is_opaque(inside, name)
             self.directory(here, inner, path, hidden=hidden or opaque)
             if inner is not None and (hidden or opaque):
-                _spell_out(here, inner)
+                spell_out(here, inner)
             if inner is not None and opaque:  # last: until then a crash leaves all of it hidden
-                os.removexattr(at(inside, name), OPAQUE, follow_symlinks=False)
+                drop_opaque(inside, name)
         standing = self._winners.effects.get(path)
         effect = self._effects.get(path)
         if standing is not None and (effect is None or self._winners.rival(effect) is not None):
             record = StateRecord.of(standing[1].after)
             assert record is not None
             set_metadata(inside, name, record, times=False)
-
-
-def _spell_out(here: int, lower: Below) -> None:
-    """Says of each name below that it is gone, instead of hiding them all: an earlier fork may have added some."""
-    for name in lower.names():
-        if read_state(here, name) is None:
-            os.mknod(name, stat.S_IFCHR, 0, dir_fd=here)
 
 
 def _remove(inside: int, name: str, state: NodeState) -> None:
