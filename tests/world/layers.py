@@ -61,8 +61,7 @@ def _layer(real: Path, wanted: Path, upper: Path, root: Path, bases: list[Base])
         elif _is_directory(one) and _is_directory(other):
             into.mkdir()
             shutil.copystat(other, into)
-            if stat.S_IMODE(one.lstat().st_mode) != stat.S_IMODE(other.lstat().st_mode):
-                bases.append(_base(one))
+            bases.append(_base(one))
             _layer(one, other, into, root, bases)
             if not os.listdir(into) and stat.S_IMODE(one.lstat().st_mode) == stat.S_IMODE(other.lstat().st_mode):
                 into.rmdir()

@@ -239,6 +239,66 @@ def test_what_is_moved_into_a_conflict_stays_where_it_was(world: World) -> None:
     assert undo(world.artoo_home, "task-1").refused == ()
 
 
+def grow(home: Path) -> None:
+    """Files come into directories that were there and that were not; one directory goes, one becomes a file."""
+    project = home / "project"
+    (project / "src/deep").mkdir()
+    for name in ("src/new", "src/deep/new"):
+        (project / name).write_text("new\n")
+    for name in ("gone", "file"):
+        shutil.rmtree(project / name)
+    (project / "file").write_text("a file now\n")
+    (project / "a.txt").write_text("edited\n")
+
+
+DEPENDENT: list[tuple[Change, set[str]]] = [
+    (lambda p: (p / "gone/a").write_text("mine\n"), {"gone", "gone/a"}),
+    (lambda p: (p / "gone/deep/mine").write_text("mine\n"), {"gone", "gone/deep", "gone/deep/mine"}),
+    (lambda p: (p / "file/mine").write_text("mine\n"), {"file", "file/mine"}),
+    (lambda p: shutil.rmtree(p / "src"), {"src/new", "src/deep", "src/deep/new"}),
+    (
+        lambda p: (shutil.rmtree(p / "src"), (p / "src").write_text("mine\n")),
+        {"src/new", "src/deep", "src/deep/new"},
+    ),
+    (lambda p: (p / "src/deep").write_text("mine\n"), {"src/deep", "src/deep/new"}),
+]
+
+
+@pytest.mark.parametrize(("person", "stuck"), DEPENDENT)
+def test_what_cannot_be_without_what_is_in_conflict_is_in_conflict_too(
+    world: World, person: Change, stuck: set[str]
+) -> None:
+    """The directory that would go, and what would come into one that is not there: the rest can be applied."""
+    for name in ("gone/a", "gone/b", "gone/deep/c", "file/a"):
+        (world.project / name).parent.mkdir(parents=True, exist_ok=True)
+        (world.project / name).write_text(f"{name}\n")
+    place = view_of(world, grow)
+    person(world.project)
+    before = contents(world)
+    with opened(place, world.artoo_home) as view:
+        found = view.difference()
+        assert {str(Path(one.path).relative_to(world.project)) for one in found.conflicts} == stuck
+        assert view.apply(found, digest=found.digest).report.applied
+    now = contents(world)
+    assert now["a.txt"] == "edited\n"
+    assert {path: now.get(path) for path, text in before.items() if text == "mine\n"} == {
+        path: "mine\n" for path, text in before.items() if text == "mine\n"
+    }
+    assert undo(world.artoo_home, "task-1").refused == ()
+    assert contents(world) == before
+
+
+def test_the_rest_can_be_applied_after_a_part_was_undone(world: World) -> None:
+    """What would come into the directory that undo removed waits for the person, nothing else does."""
+    place = view_of(world, work)
+    assert not applied(place, world, ["new/run.sh"])
+    assert undo(world.artoo_home, "task-1").refused == ()
+    assert not applied(place, world)
+    assert contents(world) == {path: text for path, text in WANTED.items() if not path.startswith("new")}
+    left = difference_of(place, world.artoo_home)
+    assert [Path(one.path).name for one in left.conflicts] == ["deep", "f"]
+
+
 def test_a_part_that_is_not_there_is_refused(world: World) -> None:
     """With its name, and nothing is applied."""
     before = snapshot(world.project)

@@ -6,7 +6,8 @@
 | anything else | as wanted | nothing: it is done already |
 | anything else | as the base | an effect |
 | anything else | anything else | a conflict: the person's version stays |
-| deleted, moved into a conflict | as the base | a conflict too |
+| a place in a directory that is not there | nothing | a conflict |
+| deleted: a directory that holds a conflict, or what is moved into one | as the base | a conflict too |
 
 The base is what the view found when it first changed a path; a path without one was not there. Contents are
 compared by what is in them: a clock may be set, and a tick of it is long. Only what has the base's inode, size and
@@ -15,7 +16,7 @@ both of its times as well is not read again (`base.unchanged_since`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from artoo.contracts.changes import Conflict, Node, printable_path
@@ -31,6 +32,8 @@ _GONE = "it was removed since the task began"
 _CHANGED = "it was changed since the task began"
 _OVERTAKEN = "it was changed while a command of the task ran that changes it too"
 _MOVED = "where it is moved to is in conflict"
+_HOMELESS = "the directory that it belongs in is not there"
+_HOLDS = "it holds what is in conflict"
 _CHANGED_METADATA = "its mode, owner or attributes were changed since the task began"
 
 
@@ -45,8 +48,15 @@ class Compared:
 def compared(effects: Iterable[Effect], bases: Mapping[str, Base]) -> Compared:
     """Reads real files where neither a look at their metadata decides nor their effects know. Blocking. Raises
     OSError. What changes after a file was read is found by the act, which compares states (`prepare`)."""
+    listed = list(effects)
     with Reach() as reach:
-        return _with_moves(_compared(effects, bases, reach), bases)
+        found = _compared(listed, bases, reach)
+    missing = _missing_directories(listed)
+    if not found.conflicts and not missing:
+        return found
+    while (more := _with_what_depends(found, bases, missing)) != found:
+        found = more
+    return found
 
 
 def _compared(effects: Iterable[Effect], bases: Mapping[str, Base], reach: Reach) -> Compared:
@@ -55,7 +65,7 @@ def _compared(effects: Iterable[Effect], bases: Mapping[str, Base], reach: Reach
     going: set[bytes] = set()
     for effect in effects:
         base = bases.get(effect.shown)
-        if effect.after is None:
+        if effect.after is None or _removes_directory(effect):
             going.add(effect.path)
         homeless = effect.path.rpartition(b"/")[0] in going
         if _unchanged_by_the_task(effect, base, homeless):
@@ -70,17 +80,54 @@ def _compared(effects: Iterable[Effect], bases: Mapping[str, Base], reach: Reach
     return Compared(tuple(kept), tuple(conflicts))
 
 
-def _with_moves(found: Compared, bases: Mapping[str, Base]) -> Compared:
-    """With what is deleted, but stands at a place in conflict, in conflict too: half of a move is a loss. So are
-    the directories that held it."""
+def _with_what_depends(found: Compared, bases: Mapping[str, Base], missing: frozenset[bytes]) -> Compared:
+    """One step further: what cannot be without what is in conflict is so too. Then the rest can be applied."""
+    absent = missing - {effect.path for effect in found.effects}
+    stuck = _stuck(found)
+    holding = {above for effect, _ in found.conflicts for above in _above(effect.path)}
+    kept: list[Effect] = []
+    conflicts = list(found.conflicts)
+    for effect in found.effects:
+        reason = None
+        if effect.after is not None and effect.path.rpartition(b"/")[0] in absent:
+            reason = _HOMELESS
+        elif effect.after is None and (base := bases.get(effect.shown)) is not None and base.sha256 in stuck:
+            reason = _MOVED
+        elif effect.path in holding and _removes_directory(effect):
+            reason = _HOLDS
+        if reason is None:
+            kept.append(effect)
+        else:
+            conflicts.append((effect, Conflict(path=effect.shown, reason=reason)))
+    return Compared(tuple(kept), tuple(conflicts))
+
+
+def _stuck(found: Compared) -> set[str]:
+    """Contents that stand at places in conflict only: what is moved there stays, half of a move is a loss."""
     arriving = {effect.digest for effect, _ in found.conflicts if effect.after is not None and effect.after.size}
-    stuck = arriving - {None, *(effect.digest for effect in found.effects)}
-    gone = [effect for effect in found.effects if effect.after is None and stuck]
-    held = {each.path for each in gone if (base := bases.get(each.shown)) is not None and base.sha256 in stuck}
-    held |= {each.path for each in gone if any(path.startswith(each.path + b"/") for path in held)}
-    conflicts = [(each, Conflict(path=each.shown, reason=_MOVED)) for each in gone if each.path in held]
-    kept = tuple(effect for effect in found.effects if effect.path not in held)
-    return Compared(kept, (*found.conflicts, *conflicts))
+    arriving.difference_update(effect.digest for effect in found.effects)
+    return {digest for digest in arriving if digest is not None}
+
+
+def _missing_directories(effects: Iterable[Effect]) -> frozenset[bytes]:
+    """Where the view has directories, and there is none now."""
+    return frozenset(
+        effect.path
+        for effect in effects
+        if effect.after is not None
+        and effect.after.is_directory
+        and (effect.before is None or not effect.before.is_directory)
+    )
+
+
+def _removes_directory(effect: Effect) -> bool:
+    before, after = effect.before, effect.after
+    return before is not None and before.is_directory and (after is None or not after.is_directory)
+
+
+def _above(path: bytes) -> Iterator[bytes]:
+    while path := path.rpartition(b"/")[0]:
+        yield path
 
 
 def _agreed(effect: Effect, known: str | None) -> Effect:
