@@ -12,14 +12,16 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from artoo.contracts.changes import Node
+from artoo.contracts.changes import Node, path_bytes
 from artoo.contracts.errors import SandboxError
 from artoo.world.began import Meanwhile
 from artoo.world.files import parent_of
 from artoo.world.git_index import INDEX
+from artoo.world.git_layout import Part, part_of, repository_of
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import NodeState, digest_file
 from artoo.world.scan import Touched
+from artoo.world.union import RealFiles
 
 
 class Base(BaseModel):
@@ -119,9 +121,17 @@ def bases_of(known: Container[str], touched: Iterable[Touched], meanwhile: Meanw
         if path not in known and was is not None:
             digest = one.digest or _digest(*one.place) if was.node is Node.FILE else None
             changed = one.state.ctime_ns
-            index = path.endswith(f"/{INDEX}")  # git writes it at every look; what it stages is compared
-            overtaken = not one.state.is_directory and not index and changed in meanwhile
+            overtaken = not one.state.is_directory and changed in meanwhile and not _is_gits_index(path)
             yield Base(path=path, was=was, changed_ns=changed, sha256=digest, overtaken=overtaken)
+
+
+def _is_gits_index(path: str) -> bool:
+    """Git writes it at every look, so what it stages decides. Any other file may be called the same."""
+    if not path.endswith(f"/{INDEX}"):
+        return False
+    file = Path(os.fsdecode(path_bytes(path)))
+    repository = repository_of(file.parent, RealFiles())
+    return repository is not None and part_of(str(file.relative_to(repository))) is Part.INDEX
 
 
 def _digest(root: str, relative: str) -> str | None:
