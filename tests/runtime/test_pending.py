@@ -25,8 +25,9 @@ from artoo.runtime.pending import Pending, find_pending, pendings
 from artoo.runtime.undoing import put_back
 from artoo.tools.policy import Policies
 from artoo.tools.settler import Settler
-from artoo.world.pending import DAY
+from artoo.world.pending import DAY, read_pending, size_of, write_pending
 from artoo.world.undo import undo
+from artoo.world.view_place import ViewPlace, Views
 
 TASK = "019f2b3c-aaaa"
 
@@ -279,6 +280,61 @@ async def test_what_needs_too_much_room_expires_after_a_notice(world: World) -> 
     assert [each.task_id for each in drop_expired(small, since + 1)] == ["old"]
     drop_expired(small, since + 3.1 * DAY)
     assert [each.task_id for each in pendings(small)] == ["young"]
+
+
+async def two_that_are_too_large(world: World) -> tuple[Config, float]:
+    """Something small waits, and something newer that alone needs more room than there is; when the older began."""
+    small = Config.model_validate({"pending": {"megabytes": 1}}).at_home(world.artoo_home)
+    for task, size in (("small", 10_000), ("large", 2_000_000)):
+        view_of(
+            world, lambda home, size=size: (delete(home), (home / "project" / "big").write_bytes(b"x" * size)), task
+        )
+        await settled(world, User(world), task=task)
+    return small, pendings(small)[0].since
+
+
+async def test_what_waited_for_want_of_room_is_kept_when_room_was_made(world: World) -> None:
+    """As long as anything else, and with a warning of its own before it expires by age."""
+    small, since = await two_that_are_too_large(world)
+    assert {each.task_id for each in drop_expired(small, since + 1)} == {"small", "large"}
+    assert {one.warned for one in pendings(small)} == {True} and pendings(small)[0].expires_at < since + 4 * DAY
+    await find_pending(small, "large").discard()
+    assert drop_expired(small, since + 3.1 * DAY) == ()
+    (kept,) = pendings(small)
+    assert (kept.task_id, kept.warned) == ("small", False) and kept.expires_at > since + 29 * DAY
+    drop_expired(small, since + 29.9 * DAY)
+    drop_expired(small, since + 31 * DAY)
+    assert len(pendings(small)) == 1
+    drop_expired(small, since + 33 * DAY)
+    assert pendings(small) == ()
+
+
+async def test_no_more_is_dropped_for_want_of_room_than_is_needed(world: World) -> None:
+    """What is dropped leaves its room to the older ones."""
+    small, since = await two_that_are_too_large(world)
+    drop_expired(small, since + 1)
+    assert drop_expired(small, since + 3.1 * DAY) == ()
+    assert [one.task_id for one in pendings(small)] == ["small"]
+
+
+async def test_a_task_that_went_on_while_others_were_looked_at_is_kept(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits anew, in the same view, and what it did since is not dropped for what its old record said."""
+    view_of(world, delete, TASK)
+    await settled(world, User(world))
+    place = Views(world.artoo_home).place(TASK)
+    first = read_pending(place)
+    assert first is not None
+    drop_expired(config(world), first.expires_at - DAY)
+
+    def goes_on(looked_at: ViewPlace) -> int:
+        write_pending(looked_at, first.model_copy(update={"expires_at": first.expires_at + 30 * DAY}))
+        return size_of(looked_at)
+
+    monkeypatch.setattr("artoo.world.pending.size_of", goes_on)
+    assert drop_expired(config(world), first.expires_at + 3 * DAY) == ()
+    assert [one.task_id for one in pendings(config(world))] == [TASK]
 
 
 async def test_a_view_without_an_end_is_a_task_that_was_cut_off(world: World) -> None:

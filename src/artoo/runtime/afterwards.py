@@ -105,9 +105,7 @@ class SettledBooks:
         if task_id in self.waiting:
             record = self.waiting[task_id]
             if record is not None and not record.cut_off:
-                return Afterwards(
-                    tuple(became), Waiting(record.counts, record.since, record.expires_at, record.conflicts)
-                )
+                return Afterwards(tuple(became), Waiting(record.counts, record.since, record.due, record.conflicts))
             if settled.waits:
                 return Afterwards(
                     tuple(became), Waiting(settled.counts, None, settled.expires_at, len(settled.conflicts))

@@ -29,6 +29,6 @@ def drop_expired(config: Config, now: float | None = None) -> tuple[PendingRecor
             gone.count,
         )
     for record in found.warned:
-        day = time.strftime("%Y-%m-%d", time.localtime(record.expires_at))
+        day = time.strftime("%Y-%m-%d", time.localtime(record.due))
         logger.warning("the changes of task %s wait for your consent, and are dropped on %s", record.task_id, day)
     return found.warned

@@ -231,7 +231,7 @@ class Pending:
             return self._settled(found, "applied")
         record = self._waits(closing, rest.digest, counts_of(rest.classes), rest.conflicts)
         closing.keep(record)
-        known = {"applied": applied, "reason": record.reason, "expires_at": record.expires_at}
+        known = {"applied": applied, "reason": record.reason, "expires_at": record.due}
         return self._settled(rest, "partly").model_copy(update=known)
 
     def _discard(self, by: str) -> Settled:
@@ -323,7 +323,7 @@ def _pending(place: ViewPlace, config: Config) -> Pending:
     return Pending(
         task_id=record.task_id,
         since=record.since,
-        expires_at=record.expires_at,
+        expires_at=record.due,
         request=record.request,
         language=record.language,
         reason=record.reason,
@@ -345,7 +345,7 @@ def _without_record(place: ViewPlace, config: Config, warning: PendingRecord | N
     return Pending(
         task_id=place.task_id,
         since=since,
-        expires_at=expires_at if warning is None else warning.expires_at,
+        expires_at=expires_at if warning is None else warning.due,
         request="" if told is None else told.request,
         reason=changes.reason,
         counts=changes.counts,

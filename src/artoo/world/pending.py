@@ -34,11 +34,18 @@ def _none(number: int) -> bool:
     return number == 0
 
 
+def _unset(time: float | None) -> bool:
+    return time is None
+
+
 class PendingRecord(BaseModel):
-    """`pending.json`. Times are seconds since the epoch (UTC). `warned_at`: when the person was first told that it
-    will expire; None: not yet. `reason` says in words why it waits, in `language`. `conflicts`: how many paths are
-    in conflict; `counts` do not hold them. `cut_off`: the task left no record; this one only says that the person
-    was warned."""
+    """`pending.json`. Times are seconds since the epoch (UTC).
+
+    `expires_at`: when it goes by its age; `crowded_until`: for want of room (None: there is room). `warned_at`:
+    since when the person knows that it will go; None: not yet, or room was made since. `reason` says in words
+    why it waits, in `language`. `conflicts`: how many paths are in conflict; `counts` do not hold them.
+    `cut_off`: the task left no record; this one only says that the person was warned.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -53,8 +60,14 @@ class PendingRecord(BaseModel):
     conflicts: int = Field(default=0, ge=0, exclude_if=_none)
     went_out: tuple[str, ...] = ()
     expires_at: float
+    crowded_until: float | None = Field(default=None, exclude_if=_unset)
     warned_at: float | None = None
     cut_off: bool = False
+
+    @property
+    def due(self) -> float:
+        """When it goes as things are."""
+        return self.expires_at if self.crowded_until is None else min(self.expires_at, self.crowded_until)
 
 
 class SettledRecord(BaseModel):
@@ -136,7 +149,8 @@ def size_of(place: ViewPlace) -> int:
     total = 0
     for directory, _, files in os.walk(place.base):
         for name in files:
-            total += os.lstat(os.path.join(directory, name)).st_blocks * 512
+            with suppress(FileNotFoundError):  # somebody works in it, or has just settled it
+                total += os.lstat(os.path.join(directory, name)).st_blocks * 512
     return total
 
 
@@ -152,43 +166,87 @@ def expire(artoo_home: Path, keep: Keeping, now: float) -> Expiry:
     """Warns of what expires soon, and drops what has expired and was warned of. Blocking.
 
     A view whose task is at work is left alone. When all that waits needs more room than `keep` allows, the oldest
-    expire after the notice. Raises OSError.
+    expire after the notice, unless there is room by then. Raises OSError.
     """
     warned: list[PendingRecord] = []
     dropped: list[SettledRecord] = []
-    waiting = [(place, record) for place in Views(artoo_home).listed() if (record := _waiting(place, keep))]
+    waiting = [(record.since, place) for place in Views(artoo_home).listed() if (record := _waiting(place, keep))]
     room = keep.total_bytes
-    for place, record in sorted(waiting, key=lambda one: -one[1].since):
-        room -= size_of(place)
-        due = record.expires_at if room >= 0 else min(record.expires_at, now + NOTICE)
-        if due - now > NOTICE:
-            continue
-        if record.warned_at is None:
-            record = record.model_copy(update={"warned_at": now, "expires_at": max(due, now + NOTICE)})
-            write_pending(place, record)
-        if record.expires_at > now:
-            warned.append(record)
-        elif (gone := _drop(place, record, now)) is not None:
-            dropped.append(gone)
+    for _, place in sorted(waiting, key=lambda one: -one[0]):
+        size = size_of(place)
+        room -= size
+        match _looked_at(place, keep, now, crowded=room < 0):
+            case PendingRecord() as record:
+                warned.append(record)
+            case SettledRecord() as gone:
+                dropped.append(gone)
+                room += size
+            case None:
+                pass
     return Expiry(tuple(warned), tuple(dropped))
 
 
 def _waiting(place: ViewPlace, keep: Keeping) -> PendingRecord | None:
-    """What waits there; of a task that was cut off, when it was last worked on."""
+    """What waits there; None when somebody works in it, or it is damaged: then it is kept."""
     try:
         with place.locked():
-            record = read_pending(place)
-            since = (place.base / "layers").stat().st_mtime if (place.base / "layers").is_dir() else 0.0
-    except SandboxError:  # at work, or damaged: then it is kept
+            return _record_of(place, keep)
+    except SandboxError:
         return None
-    if record is not None:
+
+
+def _looked_at(
+    place: ViewPlace, keep: Keeping, now: float, *, crowded: bool
+) -> PendingRecord | SettledRecord | None:
+    """What is to be told of one view at this moment, if anything is: it goes soon, or is gone.
+
+    Its record is read again: the task may have gone on since sizes were looked at, and waits anew.
+    """
+    try:
+        with place.locked():
+            record = _record_of(place, keep)
+            if record is None:
+                return None
+            looked = _with_notice(record, now, crowded=crowded)
+            if looked.due <= now:
+                gone = _gone(place, looked, now)
+                note_settled(place.base.parent, gone)
+                place.remove()
+                return gone
+            if looked != record:
+                write_pending(place, looked)
+            return looked if looked.warned_at is not None else None
+    except SandboxError:
+        return None
+
+
+def _record_of(place: ViewPlace, keep: Keeping) -> PendingRecord | None:
+    """Of a task that was cut off, when it was last worked on. Raises SandboxError."""
+    record = read_pending(place)
+    if record is not None or not place.exists:
         return record
-    since = since or place.record().created_at
+    layers = place.base / "layers"
+    since = layers.stat().st_mtime if layers.is_dir() else place.record().created_at
     return PendingRecord(task_id=place.task_id, since=since, expires_at=since + keep.days * DAY, cut_off=True)
 
 
-def _drop(place: ViewPlace, record: PendingRecord, now: float) -> SettledRecord | None:
-    gone = SettledRecord(
+def _with_notice(record: PendingRecord, now: float, *, crowded: bool) -> PendingRecord:
+    """The record with its deadline for room, and with the notice that its person gets, or needs no more."""
+    until = (record.crowded_until or now + NOTICE) if crowded else None
+    record = record.model_copy(update={"crowded_until": until})
+    if record.due - now > NOTICE:
+        return record.model_copy(update={"warned_at": None})
+    if record.warned_at is not None:
+        return record
+    soonest = now + NOTICE
+    until = None if until is None else max(until, soonest)
+    return record.model_copy(
+        update={"warned_at": now, "expires_at": max(record.expires_at, soonest), "crowded_until": until}
+    )
+
+
+def _gone(place: ViewPlace, record: PendingRecord, now: float) -> SettledRecord:
+    return SettledRecord(
         at=now,
         task_id=record.task_id,
         what="expired",
@@ -198,13 +256,6 @@ def _drop(place: ViewPlace, record: PendingRecord, now: float) -> SettledRecord 
         count=sum(each.count for each in record.counts),
         paths=tuple(_paths_in(place))[:_LISTED],
     )
-    try:
-        with place.locked():
-            note_settled(place.base.parent, gone)
-            place.remove()
-    except SandboxError:  # somebody works in it at this moment
-        return None
-    return gone
 
 
 def _paths_in(place: ViewPlace) -> Iterable[str]:
