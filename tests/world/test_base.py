@@ -7,11 +7,16 @@ from pathlib import Path
 
 import pytest
 from sandbox_world import World
+from view_world import out, place_of
 
+from artoo.ports.world import View
+from artoo.tools.review import review_of
 from artoo.world.base import bases_of
 from artoo.world.began import Meanwhile
+from artoo.world.difference import difference_of
 from artoo.world.nodes import read_state
 from artoo.world.scan import Touched
+from artoo.world.union import RealFiles, Union
 
 ALWAYS = Meanwhile(0, 1 << 63)
 
@@ -53,3 +58,22 @@ def test_only_a_repositorys_index_may_change_while_a_command_runs(world: World, 
     path.write_text("saved by the person\n")
     (base,) = bases_of((), [touched(path)], ALWAYS)
     assert base.overtaken is overtaken
+
+
+async def test_what_is_saved_before_the_first_change_is_what_the_task_goes_on_with(
+    view: View, world: World
+) -> None:
+    """It is the base, and the review shows what of it goes; what is saved after that change is a conflict."""
+    notes = world.project / "notes"
+    notes.write_text("read\n")
+    assert await out(view, "cat notes; echo begun > log") == "read\n"
+    notes.write_text("saved\n")
+    assert await out(view, "cat notes") == "saved\n"
+    await out(view, "echo written > notes")
+    await view.close()
+    found = difference_of(place_of(world), world.artoo_home)
+    assert not found.conflicts
+    review = review_of(found, "task-1", RealFiles(), Union(place_of(world).strata()))
+    assert any("-saved" in (one.diff or "") for one in review.changes)
+    notes.write_text("saved later\n")
+    assert [one.path for one in difference_of(place_of(world), world.artoo_home).conflicts] == [str(notes)]
