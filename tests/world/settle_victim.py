@@ -18,7 +18,7 @@ from artoo.world.pending import PendingRecord
 from artoo.world.view_place import Views
 
 TASK = "victim"
-PART = ("over", "new", "tree")
+PART = ("over", "new", "tree", "again/a", "again/deep/a")
 
 
 def settle(home: Path, mode: str, fuse: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from sandbox_snapshots import Entry, snapshot
 from sandbox_world import World
 from settle_victim import PART, TASK
 
+from artoo.world.carry import OPAQUE
 from artoo.world.closing import opened
 from artoo.world.recover import recover
 from artoo.world.undo import undo
@@ -30,6 +32,9 @@ def fill(project: Path) -> None:
     (project / "tree" / "inner").mkdir(parents=True)
     (project / "tree" / "inner" / "leaf").write_text("leaf")
     (project / "link").symlink_to("log")
+    (project / "again" / "deep").mkdir(parents=True)
+    for name in ("again/a", "again/old", "again/deep/old"):
+        (project / name).write_text(name)
 
 
 def work(home: Path) -> None:
@@ -47,6 +52,17 @@ def work(home: Path) -> None:
     (project / "link").symlink_to("mode")
     (project / "new" / "m").mkdir(parents=True)
     (project / "new" / "m" / "n").write_text("n")
+    shutil.rmtree(project / "again")
+    (project / "again" / "deep").mkdir(parents=True)
+    for name in ("again/a", "again/b", "again/deep/a", "again/deep/b"):
+        (project / name).write_text(f"new {name}")
+
+
+def hide(upper: Path) -> None:
+    """A directory of a layer hides all that is below it, as one does that a command made anew."""
+    for whiteout in [child for child in upper.iterdir() if child.is_char_device()]:
+        whiteout.unlink()
+    os.setxattr(upper, OPAQUE, b"y")
 
 
 class Victim:
@@ -68,7 +84,9 @@ class Victim:
         shutil.rmtree(self.world.artoo_home, ignore_errors=True)
         self.world.project.mkdir()
         fill(self.world.project)
-        view_of(self.world, work, TASK)
+        upper = view_of(self.world, work, TASK).upper("task", 0)
+        for name in ("again", "again/deep", "new", "new/m"):
+            hide(upper / "project" / name)
 
     def settle(self, mode: str, fuse: int) -> bool:
         """Whether it came to its end."""
