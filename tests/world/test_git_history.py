@@ -269,3 +269,76 @@ def test_what_is_lost_is_counted_by_names_and_commits(
     """A branch that is moved back is one branch, however many of git's files change with it."""
     count = next(one for one in counts_of(after(world, script).classes) if one.change_class is ChangeClass.HISTORY)
     assert (count.branches, count.tags, count.commits) == (branches, tags, commits)
+
+
+_OF_NO_REPOSITORY = "mkdir modules lost-found; echo mine > modules/main.tf; echo mine > lost-found/found; "
+
+
+@pytest.mark.parametrize(
+    ("before", "script", "paths"),
+    [
+        (
+            "",
+            "mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; rm -rf modules",
+            ["modules", "modules/main.tf"],
+        ),
+        (
+            "mkdir objects; echo part > HEAD",
+            "rm modules/main.tf lost-found/found",
+            ["lost-found/found", "modules/main.tf"],
+        ),
+        ("mkdir objects; echo part > HEAD", "echo theirs > modules/main.tf", ["modules/main.tf"]),
+    ],
+)
+def test_what_looks_like_a_repository_hides_no_loss(
+    tmp_path: Path, before: str, script: str, paths: list[str]
+) -> None:
+    """A directory is judged as a repository only if git took it for one before the task."""
+    world = World(tmp_path.resolve() / "home")
+    world.project.mkdir(parents=True)
+    run(world.project, _OF_NO_REPOSITORY + before)
+    found = after(world, script)
+    loud = [one.path for one in found.classes if one.change_class in (ChangeClass.DELETION, ChangeClass.EDIT)]
+    assert loud == [str(world.project / path) for path in paths]
+
+
+def test_ordinary_files_beside_a_file_named_head_are_silent(tmp_path: Path) -> None:
+    """A name alone makes no repository, so that nothing new beside it is out of place."""
+    world = World(tmp_path.resolve() / "home")
+    world.project.mkdir(parents=True)
+    run(world.project, "mkdir objects; echo part > HEAD")
+    assert after(world, "echo x > new; mkdir -p src; echo y > src/new").silent
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["rm -rf .git/lost-found", "rm .git/COMMIT_EDITMSG", "rm -r .git/modules", "rm .git/lost-found/other/a"],
+)
+def test_what_a_person_may_have_written_is_not_scratch_when_it_goes(world: World, script: str) -> None:
+    """Drafts, what a search for lost things found, what lies beside submodules: a deletion needs consent."""
+    run(world.project, "mkdir -p .git/lost-found/other .git/modules; echo a > .git/lost-found/other/a")
+    run(world.project, "echo draft > .git/COMMIT_EDITMSG; echo mine > .git/modules/notes")
+    assert [one for one in after(world, script).classes if one.change_class is ChangeClass.DELETION]
+
+
+def test_what_git_makes_again_goes_in_silence(world: World) -> None:
+    """git itself removes these."""
+    run(
+        world.project,
+        "git rev-parse HEAD | tee .git/ORIG_HEAD .git/FETCH_HEAD > .git/AUTO_MERGE; echo x > .git/gc.log",
+    )
+    assert after(world, "rm .git/ORIG_HEAD .git/FETCH_HEAD .git/AUTO_MERGE .git/gc.log").silent
+
+
+def test_what_lies_in_gits_own_files_stays_part_of_their_repository(world: World) -> None:
+    """A head and objects among the names of branches make no other repository of them."""
+    fake = "mkdir .git/refs/objects; echo 'ref: refs/heads/x' > .git/refs/HEAD"
+    found = after(world, f"{fake}; rm .git/refs/heads/side")
+    assert [one.path for one in found.classes if "refs/heads/side is removed" in one.reason]
+
+
+def test_a_head_for_hooks_that_wait_needs_consent(world: World) -> None:
+    """With it git runs what an earlier task put beside it as ordinary files."""
+    run(world.project, "mkdir -p data/hooks data/objects data/refs; printf '#!/bin/sh\\n' > data/hooks/post-update")
+    found = after(world, "echo 'ref: refs/heads/main' > data/HEAD")
+    assert [one.change_class for one in found.classes if one.path.endswith("HEAD")] == [ChangeClass.PERSISTENCE]

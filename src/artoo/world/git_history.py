@@ -25,6 +25,8 @@ from artoo.world.git_layout import (
     is_gits_node,
     is_loose_object,
     is_packed_refs,
+    is_remade,
+    is_repository,
     part_of,
     plain_settings,
     read_file,
@@ -82,8 +84,8 @@ def judge_repositories(effects: Sequence[Effect], before: Files, after: Files) -
     says: dict[bytes, Verdict] = {}
     lost: dict[Path, Lost] = {}
     for number, (repository, members) in enumerate(_by_repository(effects, before, after).items()):
-        if before.at(repository) is None:
-            says |= _of_new_one(repository, members)
+        if not is_repository(repository, before):
+            says |= _of_new_one(repository, members, before)
             continue
         found = _lost(repository, members, before, after) if number < _MOST_REPOSITORIES else _UNKNOWN
         if found.reasons or found.staged:
@@ -124,9 +126,23 @@ def _inner(effect: Effect, repository: Path) -> str:
     return "" if path == repository else str(path.relative_to(repository))
 
 
-def _of_new_one(repository: Path, members: Iterable[Effect]) -> dict[bytes, Verdict]:
-    """A repository that the task made: silent, but for what starts programs and what git does not make."""
-    return {one.path: _in_new_one(one, _inner(one, repository)) for one in members}
+def _of_new_one(repository: Path, members: Iterable[Effect], before: Files) -> dict[bytes, Verdict]:
+    """A repository that the task made: silent, but for what starts programs and what git does not make.
+
+    Of what stood in the directory before nothing was git's: it is judged like any other file. Hooks and settings
+    that stood there start to count with the head, so that one is asked about.
+    """
+    says: dict[bytes, Verdict] = {}
+    waiting = any(before.at(repository / name) is not None for name in _COUNT_WITH_A_HEAD)
+    for one in members:
+        inner = _inner(one, repository)
+        if one.before is None or part_of(inner) is Part.PROGRAMS:
+            starts = waiting and inner in ("HEAD", "objects", "refs")
+            says[one.path] = PROGRAMS if starts else _in_new_one(one, inner)
+    return says
+
+
+_COUNT_WITH_A_HEAD = ("hooks", "config", "config.worktree", "commondir")
 
 
 def _in_new_one(one: Effect, inner: str) -> Verdict:
@@ -186,10 +202,12 @@ def _of_known_one(one: Effect, inner: str, lost: Lost, rewrites: Rewritten | Non
         assert one.before is not None and one.after is not None
         return SILENT if one.before.same_metadata(one.after) else None
     part = part_of(inner)
-    if part is Part.TEXT:
+    if part in (Part.TEXT, Part.NESTED):
         return None
     if part is Part.PROGRAMS:
         return SILENT if _harmless_setting(one, inner, new=False) else PROGRAMS
+    if part is Part.SCRATCH and one.after is None and not is_remade(inner):
+        return None
     if not _plain(one, inner):
         return _strange(one)
     if part in _UNDER_WAY:

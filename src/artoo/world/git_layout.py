@@ -6,6 +6,7 @@ programs  settings and hooks: from there git starts programs, or is led to other
 operation a merge, rebase or the like that is under way: git goes on with it, and a rebase runs what it says
 lock      while it is there git refuses to work
 scratch   what git writes for itself and makes again
+nested    repositories of submodules, each judged by itself; what lies beside them is judged like any other file
 text      for people: judged like any other file
 """
 
@@ -31,6 +32,7 @@ class Part(StrEnum):
     OPERATION = "operation"
     LOCK = "lock"
     SCRATCH = "scratch"
+    NESTED = "nested"
     TEXT = "text"
     UNKNOWN = "unknown"
 
@@ -53,16 +55,22 @@ _PARTS: tuple[tuple[Part, str], ...] = (
     (
         Part.SCRATCH,
         r"(COMMIT|TAG|NOTES)_EDITMSG|EDIT_DESCRIPTION|ADD_EDIT\.patch|addp-hunk-edit\.diff|ORIG_HEAD|FETCH_HEAD"
-        r"|AUTO_MERGE|gc\.log|gitk\.cache|info(/refs)?|branches|lost-found(/.*)?|fsmonitor--daemon(/.*)?"
-        r"|worktrees|modules(/.*)?",
+        r"|AUTO_MERGE|gc\.log|gitk\.cache|info(/refs)?|branches|fsmonitor--daemon(/.*)?|worktrees",
     ),
-    (Part.TEXT, r"description"),
+    (Part.NESTED, r"modules(/.*)?"),
+    (Part.TEXT, r"description|lost-found(/.*)?"),
 )
 _TABLE = tuple((part, re.compile(pattern)) for part, pattern in _PARTS)
 _DIRECTORIES = re.compile(
     r"(hooks|refs|logs|reftable|objects|remotes|rr-cache|rebase-(merge|apply)|sequencer|lost-found|modules"
     r"|fsmonitor--daemon|NOTES_MERGE_WORKTREE)(/.*)?|info|branches|worktrees"
 )
+_REMADE = re.compile(
+    r"|ORIG_HEAD|FETCH_HEAD|AUTO_MERGE|gc\.log|gitk\.cache|info(/refs)?|branches|fsmonitor--daemon(/.*)?|worktrees"
+)
+"""Scratch that git itself removes, or makes again without anybody's words in it; drafts of messages are not."""
+
+_HEAD = re.compile(rb"(ref:\s*refs/\S+|[0-9a-f]{40}|[0-9a-f]{64})\s*")
 _WORKTREE = re.compile(r"worktrees/[^/]+/?")
 
 _SECTION = re.compile(rb'\[\s*([A-Za-z]+)(?:\s+"[^"\n]*")?\s*\]')
@@ -91,6 +99,11 @@ def without_worktree(inner: str) -> str:
     return _WORKTREE.sub("", inner, count=1) if inner.startswith("worktrees/") else inner
 
 
+def is_remade(inner: str) -> bool:
+    """Whether nothing of a person's is lost with a path of a repository that is scratch."""
+    return _REMADE.fullmatch(without_worktree(inner)) is not None
+
+
 def is_gits_node(inner: str, node: Node) -> bool:
     """Whether git makes things of this kind there: files, and directories where it has some."""
     if node is Node.DIRECTORY:
@@ -107,34 +120,54 @@ def is_bookkeeping(path: bytes) -> bool:
 
 
 def is_scratch(path: bytes) -> bool:
-    """Whether git makes a file again whenever it needs it, so that of two versions either will do. What is below
-    `modules` is not scratch in the repositories of submodules."""
+    """Whether git makes a file again whenever it needs it, so that of two versions either will do."""
     _, found, inner = os.fsdecode(path).partition("/.git/")
-    return bool(found) and not inner.startswith("modules/") and part_of(inner) is Part.SCRATCH
+    return bool(found) and part_of(inner) is Part.SCRATCH
 
 
-def repository_of(path: Path, *looks: Files, known: dict[Path, bool] | None = None) -> Path | None:
-    """The directory of the innermost repository that holds `path`, as any of the looks sees it.
+def repository_of(path: Path, before: Files, after: Files, *, known: dict[Path, bool] | None = None) -> Path | None:
+    """The directory of the innermost repository that holds `path`, as either look sees it.
 
-    A repository is what git may take for one: a directory with HEAD, and with objects or the name of another
-    directory that has them; however it is called, and whether or not it is whole. `known`: what earlier calls with
-    these looks found of directories, for many paths.
+    What is made to look like one inside of git's own files of a repository that is there does not take them out of
+    it. `known`: what earlier calls with these looks found of directories, for many paths.
     """
     known = {} if known is None else known
     for above in (path, *path.parents):
-        if above not in known:
-            known[above] = any(_is_repository(above, files) for files in looks)
-        if known[above]:
-            linked = above.parent.parent if above.parent.name == "worktrees" else None
-            within = linked is not None and any(_is_repository(linked, files) for files in looks)
-            return linked if within else above
+        if not _may_be(above, before, after, known):
+            continue
+        for outer in above.parents:
+            own = part_of(str(above.relative_to(outer))) not in (Part.UNKNOWN, Part.NESTED)
+            if own and _may_be(outer, before, after, known) and is_repository(outer, before):
+                return outer
+        linked = above.parent.parent if above.parent.name == "worktrees" else None
+        return linked if linked is not None and _may_be(linked, before, after, known) else above
     return None
 
 
-def _is_repository(directory: Path, files: Files) -> bool:
-    if files.at(directory / "HEAD") is None:
+def _may_be(directory: Path, before: Files, after: Files, known: dict[Path, bool]) -> bool:
+    """Whether git may take it for a repository: it has a head, and objects or the name of where they are; however
+    it is called, and whether or not it is whole."""
+    if directory not in known:
+        known[directory] = any(
+            _is_head(files.at(directory / "HEAD"))
+            and any(files.at(directory / name) is not None for name in ("objects", "commondir"))
+            for files in (before, after)
+        )
+    return known[directory]
+
+
+def _is_head(place: Path | None) -> bool:
+    """Whether it may say where a repository stands. Of what is no file that can be read, nothing else is known."""
+    if place is None:
         return False
-    return any(files.at(directory / name) is not None for name in ("objects", "commondir"))
+    content = read_file(place, 4096)
+    return content is None or _HEAD.fullmatch(content) is not None
+
+
+def is_repository(directory: Path, files: Files) -> bool:
+    """Whether git takes a directory for a repository: a head that says where it stands, objects and names."""
+    places = [files.at(directory / name) for name in ("objects", "refs")]
+    return _is_head(files.at(directory / "HEAD")) and all(place is not None and place.is_dir() for place in places)
 
 
 def plain_settings(text: bytes) -> bool:
