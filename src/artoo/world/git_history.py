@@ -13,7 +13,7 @@ import os
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from artoo.ports.world import Files
 from artoo.world.git_layout import (
     Part,
     is_gits_node,
-    is_loose_object,
     is_packed_refs,
     is_remade,
     is_repository,
@@ -33,16 +32,15 @@ from artoo.world.git_layout import (
     repository_of,
     without_worktree,
 )
+from artoo.world.git_names import MOST_SHOWN, names_in_the_way, names_lost, said_of_names
+from artoo.world.git_objects import unsound_objects
 from artoo.world.git_shadow import CannotJudge, Shadow, shadow_of
 from artoo.world.git_staged import Staged, compared_index
 from artoo.world.scan import Effect
 from artoo.world.verdict import PROGRAMS, SILENT, Verdict
 
 _BRANCHES, _TAGS = "refs/heads/", "refs/tags/"
-_FREE_NAMES = ("HEAD", "worktrees/", "refs/remotes/", "refs/stash", "refs/artoo/")
-"""Names that may go or jump as long as what they reached is reachable."""
 
-_SHOWN = 5
 _MOST_REPOSITORIES = 50
 _MOST_NAMES = 20_000
 
@@ -251,7 +249,7 @@ def _lost(repository: Path, members: Sequence[Effect], before: Files, after: Fil
             was = shadow_of(repository, before, Path(place) / "before")
             will_be = shadow_of(repository, after, Path(place) / "after", borrowed=not removed)
             found = _compared(was, will_be, removed=removed)
-            unsound = tuple(_unsound(repository, touched, will_be, after))
+            unsound = tuple(unsound_objects(repository, touched, (was, will_be), (before, after)))
             staged = _staged(repository, touched, (was, will_be), (before, after))
             merged = _is_merged(repository, will_be, before, after)
     except (CannotJudge, OSError) as error:
@@ -295,27 +293,7 @@ def _staged(
     return Staged(tuple(dict.fromkeys(reasons)), tuple(dict.fromkeys(tips)))
 
 
-def _unsound(
-    repository: Path, touched: Sequence[tuple[Effect, str]], will_be: Shadow, after: Files
-) -> Iterator[str]:
-    """New objects that are not what their names say: git believes names."""
-    made = [(one, inner) for one, inner in touched if one.before is None and one.after is not None]
-    loose = [one for one, inner in made if _LOOSE.fullmatch(inner)]
-    if any(not is_loose_object(read_file(_upper(one)), one.path) for one in loose if one.after and one.after.size):
-        yield "an object is not what its name says"
-    if any(inner.startswith("objects/pack/") for _, inner in made) and not will_be.packs_hold():
-        yield "a pack is not what it says"
-    changed = [inner for one, inner in touched if one.after is not None and not one.after.is_directory]
-    graphs = any(inner.startswith("objects/info/commit-graph") for inner in changed)
-    if graphs and not will_be.graph_holds(repository / "objects" / "info", after):
-        yield "the graph of commits is not what the commits say"
-    if any(_BELIEVED.fullmatch(inner) for inner in changed):
-        yield "what git would believe about its packs cannot be checked"
-
-
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_LOOSE = re.compile(r"objects/[0-9a-f]{2}/[0-9a-f]{38,62}")
-_BELIEVED = re.compile(r"objects/pack/(.*\.(bitmap|promisor)|multi-pack-index.*)")
 
 
 def _removes(one: Effect) -> bool:
@@ -349,12 +327,15 @@ def _compared(was: Shadow, will_be: Shadow, *, removed: bool) -> Lost:
         gone = was.objects() - will_be.objects()
         if gone or not will_be.whole():
             return Lost((f"objects are removed for good ({len(gone)})",))
-    removed_names, moved_names = _names_lost(names, new_names, will_be)
-    reasons = [*_names_in_the_way(names, new_names), *_said_of_names(removed_names, moved_names)]
+    removed_names, moved_names = names_lost(names, new_names, will_be)
+    reasons = [
+        *names_in_the_way(names, new_names),
+        *said_of_names(removed_names, moved_names),
+    ]
     beyond = will_be.beyond(named, logs=False)
     if beyond:
         reasons.append(
-            f"commits lose their last name ({len(beyond)}): {'; '.join(will_be.titles(beyond[:_SHOWN]))}"
+            f"commits lose their last name ({len(beyond)}): {'; '.join(will_be.titles(beyond[:MOST_SHOWN]))}"
         )
     forgotten = will_be.beyond(logged, logs=True)
     if set(forgotten) - set(beyond):
@@ -366,35 +347,3 @@ def _compared(was: Shadow, will_be: Shadow, *, removed: bool) -> Lost:
     tips = [oid for oid in (*named, *logged) if oid in unnamed]
     lost = (*removed_names, *moved_names)
     return Lost(tuple(reasons), tuple(dict.fromkeys((*tips, *tags))), names=lost, commits=len(beyond))
-
-
-def _names_in_the_way(names: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
-    """New names that change what older ones mean."""
-    if any(names.get(name) != oid for name, oid in new.items() if name.startswith("refs/replace/")):
-        yield "objects are replaced by others"
-    below = [name for name in new if name not in names and any(str(above) in names for above in Path(name).parents)]
-    if below:
-        yield f"{', '.join(below[:_SHOWN])} lies below another name"
-
-
-def _names_lost(
-    names: Mapping[str, str], new: Mapping[str, str], will_be: Shadow
-) -> tuple[Sequence[str], Sequence[str]]:
-    """The names that are removed, and those that are moved, and not forward."""
-    removed: list[str] = []
-    moved: list[str] = []
-    for name, oid in names.items():
-        if name.startswith(_FREE_NAMES) or new.get(name) == oid:
-            continue
-        if name not in new:
-            removed.append(name)
-        elif not name.startswith(_BRANCHES) or not will_be.follows(oid, new[name]):
-            moved.append(name)
-    return removed, moved
-
-
-def _said_of_names(removed: Sequence[str], moved: Sequence[str]) -> Iterator[str]:
-    for listed, what in ((removed, "is removed"), (moved, "is moved, and not forward")):
-        if listed:
-            more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
-            yield f"{', '.join(listed[:_SHOWN])}{more} {what}"

@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import zlib
 from enum import StrEnum
 from pathlib import Path
 
@@ -205,26 +204,6 @@ def is_packed_refs(content: bytes | None) -> bool:
         return False
     names = [line.partition(b" ")[2] for line in content.splitlines() if line and line[:1] not in (b"#", b"^")]
     return names == sorted(names)
-
-
-def is_loose_object(content: bytes | None, path: bytes) -> bool:
-    """Whether an object file holds what the last two names of its path say."""
-    if content is None:
-        return False
-    name = b"".join(path.split(b"/")[-2:]).decode("ascii", "replace")
-    total = hashlib.sha1(usedforsecurity=False) if len(name) == 40 else hashlib.sha256()
-    unpack = zlib.decompressobj()
-    try:
-        data = content
-        while data or not unpack.eof:
-            piece = unpack.decompress(data, 1 << 20)
-            total.update(piece)
-            data = unpack.unconsumed_tail
-            if unpack.eof or (not piece and not data):
-                break
-    except zlib.error:
-        return False
-    return unpack.eof and total.hexdigest() == name
 
 
 def read_file(place: bytes | Path, length: int = 64 << 20) -> bytes | None:
