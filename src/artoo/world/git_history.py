@@ -32,7 +32,7 @@ from artoo.world.git_layout import (
     repository_of,
     without_worktree,
 )
-from artoo.world.git_names import MOST_SHOWN, names_in_the_way, names_lost, said_of_names
+from artoo.world.git_names import MOST_SHOWN, names_in_the_way, names_led_elsewhere, names_lost, said_of_names
 from artoo.world.git_objects import unsound_objects
 from artoo.world.git_shadow import CannotJudge, Shadow, shadow_of
 from artoo.world.git_staged import Staged, compared_index
@@ -330,6 +330,7 @@ def _compared(was: Shadow, will_be: Shadow, *, removed: bool) -> Lost:
     removed_names, moved_names = names_lost(names, new_names, will_be)
     reasons = [
         *names_in_the_way(names, new_names),
+        *names_led_elsewhere(names, was.symbolic(), will_be.symbolic()),
         *said_of_names(removed_names, moved_names),
     ]
     beyond = will_be.beyond(named, logs=False)

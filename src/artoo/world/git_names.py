@@ -14,6 +14,16 @@ _BRANCHES = "refs/heads/"
 _FREE_NAMES = ("HEAD", "worktrees/", "refs/remotes/", "refs/stash", "refs/artoo/")
 """Names that may go or jump as long as what they reached is reachable."""
 
+_TRIED = (
+    ("", ""),
+    ("refs/", ""),
+    ("refs/tags/", ""),
+    ("refs/heads/", ""),
+    ("refs/remotes/", ""),
+    ("refs/remotes/", "/HEAD"),
+)
+"""What git puts around a short name to find the full one, in this order: gitrevisions(7)."""
+
 MOST_SHOWN = 5
 
 
@@ -24,6 +34,33 @@ def names_in_the_way(names: Mapping[str, str], new: Mapping[str, str]) -> Iterat
     below = [name for name in new if name not in names and any(str(above) in names for above in Path(name).parents)]
     if below:
         yield f"{', '.join(below[:MOST_SHOWN])} lies below another name"
+    hiding = [f"{one} hides {older}" for one, older in _hidden(names, new)]
+    if hiding:
+        yield f"a short name would mean something else: {', '.join(hiding[:MOST_SHOWN])}"
+
+
+def _hidden(names: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Each new name that git tries before an older one when it is given the same short name, and that one."""
+    for older in names:
+        for rank, (start, end) in enumerate(_TRIED):
+            if not (older.startswith(start) and older.endswith(end)):
+                continue
+            short = older[len(start) : len(older) - len(end)]
+            for earlier, last in _TRIED[:rank]:
+                one = f"{earlier}{short}{last}"
+                if short and one in new and one not in names:
+                    yield one, older
+
+
+def names_led_elsewhere(
+    names: Mapping[str, str], symbolic: Mapping[str, str], new: Mapping[str, str]
+) -> Iterator[str]:
+    """Older names that now stand for another name, or for another one than before: what is done under them later
+    happens to that one."""
+    led = [f"{one} leads to {to}" for one, to in new.items() if one in names and symbolic.get(one) != to]
+    led = [one for one in led if not one.startswith(_FREE_NAMES)]
+    if led:
+        yield ", ".join(led[:MOST_SHOWN])
 
 
 def names_lost(

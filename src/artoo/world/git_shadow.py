@@ -46,6 +46,11 @@ class Shadow:
             found |= {name: head} if head else {}
         return found
 
+    def symbolic(self) -> dict[str, str]:
+        """Full names that stand for another name, and that one."""
+        lines = self.git("for-each-ref", "--format=%(refname) %(symref)").splitlines()
+        return {name: target for name, _, target in (line.partition(" ") for line in lines) if target}
+
     def _heads(self) -> tuple[str, ...]:
         """Those of linked worktrees: names like others, for whoever works there."""
         return tuple(f"worktrees/{head.parent.name}/HEAD" for head in self.place.glob("worktrees/*/HEAD"))
