@@ -1,15 +1,17 @@
-"""Where a path lies: pure functions over real, absolute byte paths."""
+"""Where a path lies: functions over real, absolute byte paths, once the person's links have been looked at."""
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from artoo.contracts.changes import PathClass
 from artoo.ports.sandbox import Roots
 from artoo.world.closed import Closed
+from artoo.world.led_to import leads_to, links_in, places_with_names
+from artoo.world.path_set import PathSet, upwards
 
 _HOME_PERSISTENCE = re.compile(
     rb"(\.(bash|zsh|ksh|csh|tcsh|fish|mksh)[\w.-]*|\.z(shrc|shenv|profile|login|logout)|\.profile|\.login|\.logout"
@@ -54,6 +56,9 @@ class Places:
     project: bytes
     artoo: bytes
     closed: Closed = field(compare=False)
+    persistent: PathSet = field(default=PathSet(()), compare=False)
+    secret: PathSet = field(default=PathSet(()), compare=False)
+    """Where links lead that have such a class themselves."""
     _narrow: tuple[bool, bool] = field(init=False, compare=False)
     """Whether workspace and project do not hold the home."""
 
@@ -67,7 +72,26 @@ class Places:
             os.fsencode(os.path.realpath(path))  # as Path.resolve, without building the path again: once a task
             for path in (roots.home, roots.workspace, roots.project, artoo_home)
         )
-        return cls(home, workspace, project, artoo, Closed.of(roots))
+        return cls(home, workspace, project, artoo, Closed.of(roots))._with_links()
+
+    def _with_links(self) -> Places:
+        """With what the person's own links lead to, where names of consequence stand."""
+        home, project, workspace = map(os.fsdecode, (self.home, self.project, self.workspace))
+        persistent: set[str] = set()
+        secret: set[str] = set()
+        for link in links_in(places_with_names(home, (project, workspace), self._starts_programs)):
+            kind = self.classify(os.fsencode(link))
+            if kind is PathClass.PERSISTENCE:
+                persistent.update(leads_to(link))
+            elif kind is PathClass.SECRET:
+                secret.update(leads_to(link))
+        # A link to the home itself, or to all of the project, says nothing about what lies there.
+        whole, wholes = set(upwards(home)), {*upwards(home), *upwards(project), *upwards(workspace)}
+        return replace(self, persistent=PathSet(persistent - whole), secret=PathSet(secret - wholes))
+
+    def _starts_programs(self, path: str) -> bool:
+        raw = os.fsencode(path)
+        return self._persists(raw, _below(raw, self.home))
 
     def classify(self, path: bytes) -> PathClass:
         """The class of a real absolute path, most sensitive first: by whichever of its names."""
@@ -77,7 +101,7 @@ class Places:
             return PathClass.ARTOO
         if any(self._persists(one, _below(one, self.home)) for one in known):
             return PathClass.PERSISTENCE
-        if any(map(self.closed.homes[0].covers, names)):
+        if any(self.closed.homes[0].covers(name) or self.secret.cover(name) for name in names):
             return PathClass.SECRET
         below_home = _below(path, self.home)
         return self._bounds(path, below_home) or (PathClass.OUTSIDE if below_home is None else PathClass.HOME)
@@ -94,7 +118,7 @@ class Places:
     def _persists(self, path: bytes, below_home: bytes | None) -> bool:
         if below_home is not None and _HOME_PERSISTENCE.fullmatch(below_home):
             return True
-        return bool(_ANYWHERE_PERSISTENCE.fullmatch(path))
+        return bool(_ANYWHERE_PERSISTENCE.fullmatch(path)) or self.persistent.cover(os.fsdecode(path))
 
     def _bounds(self, path: bytes, below_home: bytes | None) -> PathClass | None:
         """Workspace or project. A project that is the home itself gives no rights over the home's hidden
