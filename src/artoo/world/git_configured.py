@@ -1,8 +1,9 @@
 """Files that the settings of git name: it starts them, reads settings from them, or looks for hooks in them.
 
 Which setting does what is not asked: every value that is a path, or has one among its words, is one, but for the
-settings that are known to name no such thing. Looked at are the settings as they are; a change of settings is asked
-about itself.
+settings that are known to name no such thing. So is every file of settings, wherever the person keeps it, and what
+links among a repository's hooks and settings lead to. Looked at are the settings as they are; a change of them is
+asked about itself.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from artoo.world.git_layout import Part, part_of, read_file
+from artoo.world.led_to import leads_to, links_in
 from artoo.world.path_set import upwards
 from artoo.world.scan import Effect
 from artoo.world.verdict import PROGRAMS, Verdict
@@ -24,6 +27,14 @@ _NAMES_NO_FILE = re.compile(
     r"|safe\.directory|init\.defaultbranch|maintenance\.repo|extensions\..*|pull\..*|push\..*|color\..*|column\..*"
     r"|core\.(worktree|bare|filemode|repositoryformatversion|logallrefupdates|ignorecase|symlinks|autocrlf|eol)"
 )
+_PUNCTUATION = re.compile(r"[\s\"'`$(){}\[\];&|<>=,:!*?\\]+")
+"""What ends a word for a shell, or stands between paths in values of other kinds."""
+
+_OPTION = re.compile(r"-[A-Za-z](.+)")
+_ELSEWHERE = re.compile(r"[$`]|\bcd\b")
+"""With these a command says only when it runs where its paths begin."""
+
+_UPWARDS = re.compile(r"(\.{0,2}/)+")
 _SECONDS = 20.0
 _MOST_WORKTREES = 50
 
@@ -31,14 +42,15 @@ _MOST_WORKTREES = 50
 def judge_configured(effects: Sequence[Effect], home: Path) -> dict[bytes, Verdict]:
     """By path: what settings of git name. `home`: where the person's own settings are. Blocking."""
     changed = [one for one in effects if one.after is not None and not one.in_place]
+    paths = [os.fsdecode(one.path) for one in changed]
+    files = {path for one, path in zip(changed, paths, strict=True) if one.after and not one.after.is_directory}
     named: set[str] = set()
     for worktree in _worktrees(changed):
-        named.update(_named(worktree, home))
+        named.update(_named(worktree, home, files), _linked(worktree))
     says: dict[bytes, Verdict] = {}
-    for one in changed if named else ():
-        path = os.fsdecode(one.path)
-        ordinary = one.after is not None and not (one.after.is_directory and path not in named)
-        if ordinary and any(path == name or path.startswith(f"{name}/") for name in named):
+    for one, path in zip(changed, paths, strict=True) if named else ():
+        directory = one.after is not None and one.after.is_directory
+        if path in named or (not directory and any(above in named for above in upwards(path))):
             says[one.path] = PROGRAMS
     return says
 
@@ -57,19 +69,58 @@ def _worktrees(effects: Iterable[Effect]) -> list[Path]:
     return list(found)
 
 
-def _named(worktree: Path, home: Path) -> Iterator[str]:
-    """The places, in and out of the worktree, that values of its settings may name."""
+def _named(worktree: Path, home: Path, changed: Collection[str]) -> Iterator[str]:
+    """The places, in and out of the worktree, that values of its settings may name, and those of settings.
+
+    `changed`: the files that matter where a value does not say where a path begins, or that it is one.
+    """
+    for place in (*_variables().values(), f"{os.environ.get('XDG_CONFIG_HOME') or home / '.config'}/git"):
+        yield from _outside_of(worktree, worktree / place)
     for origin, key, value in _settings(worktree, home):
+        file = origin.removeprefix("file:")
+        if file != origin:
+            yield from _outside_of(worktree, worktree / file)
         if _NAMES_NO_FILE.fullmatch(key):
             continue
-        file = origin.removeprefix("file:")
         bases = (worktree, worktree / ".git", worktree / os.path.dirname(file), home)
-        for word in _words(value):
-            text = str(home) + word[1:] if word.startswith("~/") else word
-            for base in bases:
-                for place in (os.path.normpath(base / text), os.path.realpath(base / text)):
-                    if not worktree.is_relative_to(place):
-                        yield place
+        words, pieces = _words(value), _pieces(value)
+        paths = {piece for piece in pieces if "/" in piece or "." in piece}
+        for base in bases:
+            for word in words | paths:
+                text = str(home) + word[1:] if word.startswith("~/") else word
+                yield from _outside_of(worktree, base / text)
+            yield from (place for piece in pieces if (place := os.path.join(base, piece)) in changed)
+        if _ELSEWHERE.search(value):
+            ends = {_UPWARDS.sub("", piece, count=1) for piece in paths} - {"", ".", ".."}
+            endings = tuple(f"/{end}" for end in ends)
+            yield from (path for path in changed if path.startswith(f"{worktree}/") and path.endswith(endings))
+
+
+def _outside_of(worktree: Path, place: Path) -> Iterator[str]:
+    """A place as it is called and as it is, unless it holds the worktree: then it says nothing of what is there."""
+    for one in (os.path.normpath(place), os.path.realpath(place)):
+        if not worktree.is_relative_to(one):
+            yield one
+
+
+def _linked(worktree: Path) -> Iterator[str]:
+    """What links among the hooks and settings of a worktree's repository lead to."""
+    for place in _repositories(worktree):
+        for link in links_in((place, f"{place}/hooks", f"{place}/info")):
+            if part_of(os.path.relpath(link, place)) is Part.PROGRAMS:
+                yield from leads_to(link)
+
+
+def _repositories(worktree: Path) -> Iterator[str]:
+    """The directory of git for a worktree, and the one that it shares with others."""
+    place = os.path.join(worktree, ".git")
+    if os.path.isfile(place):
+        told = os.fsdecode(read_file(Path(place), 4096) or b"").removeprefix("gitdir:").strip()
+        place = os.path.normpath(os.path.join(worktree, told))
+    yield place
+    shared = read_file(Path(place, "commondir"), 4096)
+    if shared is not None:
+        yield os.path.normpath(os.path.join(place, os.fsdecode(shared).strip()))
 
 
 def _words(value: str) -> set[str]:
@@ -79,7 +130,22 @@ def _words(value: str) -> set[str]:
         words = shlex.split(command)
     except ValueError:  # no command that a shell takes
         words = command.split()
-    return {word for word in (value, *words) if word and "\0" not in word and len(word) < 4096}
+    return _names((value, *words))
+
+
+def _pieces(value: str) -> set[str]:
+    """What stands in a value between a shell's punctuation, and behind the letters of options."""
+    pieces = _PUNCTUATION.split(value)
+    return _names((*pieces, *(found.group(1) for piece in pieces if (found := _OPTION.fullmatch(piece)))))
+
+
+def _names(words: Iterable[str]) -> set[str]:
+    return {word for word in words if word and "\0" not in word and len(word) < 4096}
+
+
+def _variables() -> dict[str, str]:
+    """The variables that say where the person's settings are."""
+    return {name: os.environ[name] for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM") if os.environ.get(name)}
 
 
 def _settings(worktree: Path, home: Path) -> Iterator[tuple[str, str, str]]:
@@ -88,7 +154,9 @@ def _settings(worktree: Path, home: Path) -> Iterator[tuple[str, str, str]]:
     if git is None:  # then nothing that it would start is started
         return
     command = [git, "-c", "safe.directory=*", "config", "--list", "-z", "--show-origin", "--includes"]
-    environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "LC_ALL": "C"}
+    kept = {name: value for name, value in os.environ.items() if name.startswith("GIT_CONFIG_")}
+    kept |= {name: os.environ[name] for name in ("PATH", "XDG_CONFIG_HOME") if name in os.environ}
+    environment = {"PATH": os.defpath, **kept, "HOME": str(home), "LC_ALL": "C"}
     try:
         done = subprocess.run(
             command, capture_output=True, timeout=_SECONDS, env=environment, cwd=worktree, check=False
