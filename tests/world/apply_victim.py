@@ -17,6 +17,7 @@ from typing import Any
 
 from artoo.ports.sandbox import Roots
 from artoo.ports.world import Program
+from artoo.world import converge
 from artoo.world.choose import candidates
 from artoo.world.closing import opened
 from artoo.world.opening import views_in
@@ -68,6 +69,8 @@ def burn(fuse: int) -> None:
 
     for name in ("rename", "link", "unlink", "mkdir", "rmdir", "chmod", "fsync", "utime", "write", "open"):
         setattr(os, name, watched(getattr(os, name)))
+    for name in ("exchange", "put_new"):
+        setattr(converge, name, watched(getattr(converge, name)))
 
 
 def main() -> None:

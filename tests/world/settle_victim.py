@@ -2,7 +2,7 @@
 
     python settle_victim.py HOME        a line is MODE FUSE; FUSE 0 runs freely, N dies at its Nth change on disk
 
-MODE is all, part, keep or discard. Prints the child's exit status: 0 when it came to its end.
+MODE is all, part, keep, discard or undo. Prints the child's exit status: 0 when it came to its end.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from apply_victim import burn
 
 from artoo.world.closing import ClosingView, opened
 from artoo.world.pending import PendingRecord
+from artoo.world.undo import undo
 from artoo.world.view_place import Views
 
 TASK = "victim"
@@ -22,6 +23,10 @@ PART = ("over", "new", "tree", "again/a", "again/deep/a")
 
 
 def settle(home: Path, mode: str, fuse: int) -> None:
+    if mode == "undo":
+        burn(fuse or sys.maxsize)
+        undo(home / ".artoo", TASK)
+        return
     place = Views(home / ".artoo").find(TASK)
     assert place is not None
     if fuse:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,10 +79,18 @@ class Victim:
             text=True,
         )
 
-    def reset(self) -> None:
-        """A fresh project, and a task's view over it."""
+    def reset(self, elsewhere: Path | None = None) -> None:
+        """A fresh project, and a task's view over it; artoo's home is a link to `elsewhere`."""
         shutil.rmtree(self.world.project, ignore_errors=True)
-        shutil.rmtree(self.world.artoo_home, ignore_errors=True)
+        if elsewhere is None:
+            shutil.rmtree(self.world.artoo_home, ignore_errors=True)
+        else:
+            if self.world.artoo_home.is_symlink():
+                self.world.artoo_home.unlink()
+            shutil.rmtree(self.world.artoo_home, ignore_errors=True)
+            for inside in elsewhere.iterdir():
+                shutil.rmtree(inside)
+            self.world.artoo_home.symlink_to(elsewhere)
         self.world.project.mkdir()
         fill(self.world.project)
         upper = view_of(self.world, work, TASK).upper("task", 0)
@@ -166,11 +175,55 @@ def test_a_death_while_settling_loses_nothing(victim: Victim, mode: str, stride:
     matrix(victim, mode, stride)
 
 
+@pytest.mark.parametrize(("again", "stride"), [("undo", 5), ("start", 6)])
+def test_a_death_while_undoing_loses_nothing(victim: Victim, again: str, stride: int) -> None:
+    """Whoever comes next, an undo or a start, finds all that was to be put back, and puts it back."""
+    undo_matrix(victim, again, stride)
+
+
+@pytest.mark.parametrize("again", ["undo", "start"])
+def test_a_death_while_undoing_from_another_file_system_loses_nothing(victim: Victim, again: str) -> None:
+    """There what is put back is a copy, and its image goes after it."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
+        undo_matrix(victim, again, 11, Path(elsewhere))
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("again", ["undo", "start"])
+def test_a_death_at_every_change_of_an_undo_loses_nothing(victim: Victim, again: str) -> None:
+    """The same, at each single change on disk."""
+    undo_matrix(victim, again, 1)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
+        undo_matrix(victim, again, 1, Path(elsewhere))
+
+
 @pytest.mark.torture
 @pytest.mark.parametrize("mode", ["all", "part", "discard"])
 def test_a_death_at_every_change_loses_nothing(victim: Victim, mode: str) -> None:
     """The same, at each single change on disk."""
     matrix(victim, mode, 1)
+
+
+def undo_matrix(victim: Victim, again: str, stride: int, elsewhere: Path | None = None) -> None:
+    """Undoes what was applied, dying ever later; `elsewhere` is on another file system, for artoo's home."""
+    world = victim.world
+    fuse, survived = 1, False
+    while not survived:
+        victim.reset(elsewhere)
+        before = now(world)
+        assert victim.settle("all", 0)
+        survived = victim.settle("undo", fuse)
+        if again == "undo" and list((world.artoo_home / "undo" / TASK).glob("*/journal.json")):
+            assert undo(world.artoo_home, TASK).refused == (), fuse
+        report = recover(world.artoo_home)
+        assert report.conflicts == (), fuse
+        if now(world) != before:  # it had not begun
+            assert report.finished == (), fuse
+            assert undo(world.artoo_home, TASK).refused == (), fuse
+        assert now(world) == before, fuse
+        assert list((world.artoo_home / "undo" / TASK).glob("*")) == [], fuse
+        fuse += stride
+    assert fuse > 20, "it was hardly ever cut"
 
 
 def matrix(victim: Victim, mode: str, stride: int) -> None:

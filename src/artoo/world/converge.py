@@ -22,7 +22,7 @@ from artoo.world.files import (
     set_mode,
 )
 from artoo.world.journal import Step
-from artoo.world.move import Move, is_state, now_at, seen_at, swaps_kind
+from artoo.world.move import Move, has_time_of, is_copied, is_state, now_at, seen_at, swaps_kind
 from artoo.world.nodes import NodeState, at, digest_file, glance
 
 _WORKING_MODE = 0o700
@@ -90,9 +90,9 @@ def _remove(move: Move, reach: Reach) -> None:
     if move.end is not None and from_directory == to_directory:
         return
     if not from_directory:
-        _put_back_aside(move, reach)
+        end_removal(move, reach)
     now = seen_at(reach, move.root, move.relative)
-    if now is None or is_state(now, move.end):
+    if now is None or is_state(now, move.end) or is_copied(move, now):
         return
     if not is_state(now, move.start):
         raise _foreign(move)
@@ -104,8 +104,10 @@ def _remove(move: Move, reach: Reach) -> None:
         _retire_aside(move, (directory, name))
 
 
-def _put_back_aside(move: Move, reach: Reach) -> None:
-    """Ends a removal that a crash cut between its two steps."""
+def end_removal(move: Move, reach: Reach) -> None:
+    """Ends a removal that a crash cut between its two steps. Raises OSError (ESTALE)."""
+    if move.start is None or move.start.node is Node.DIRECTORY or not (move.end is None or swaps_kind(move)):
+        return
     try:
         directory, name = reach.parent(move.root, move.relative)
         if glance(directory, move.aside) is not None:
@@ -187,6 +189,8 @@ def _lay(move: Move, content: Place, target: Place, kept: Place | None) -> None:
         _lay_new(move, content, target)
     elif is_state(now, move.start, in_place=move.in_place):
         _lay_over(move, move.end.inode, content, target, kept)
+    elif is_copied(move, now):
+        _after_a_copy(move, content, target)
     else:
         raise _foreign(move)
 
@@ -198,6 +202,14 @@ def _after_a_crash(move: Move, now: NodeState, content: Place, target: Place, ke
         os.unlink(content[1], dir_fd=content[0])
     elif left is not None:
         _look_at_what_came_out(move, now.inode, content, target, kept)
+
+
+def _after_a_copy(move: Move, content: Place, target: Place) -> None:
+    """What a crash left of a content that came from another file system: what it was exchanged with, and itself."""
+    if move.start is not None and is_state(glance(target[0], move.aside), move.start):
+        _retire_aside(move, target)
+    with suppress(FileNotFoundError):
+        os.unlink(content[1], dir_fd=content[0])
 
 
 def _let_go(gone: Place, kept: Place | None) -> None:
@@ -293,9 +305,10 @@ def _finish(move: Move, reach: Reach) -> None:
     if move.end is None or not (move.in_place or move.end.node is Node.DIRECTORY):
         return
     directory, name = reach.parent(move.root, move.relative)
-    if move.in_place and not is_state(glance(directory, name), move.end, in_place=True):
+    now = glance(directory, name)
+    if move.in_place and not is_state(now, move.end, in_place=True):
         raise _foreign(move)
-    set_metadata(directory, name, move.end, times=move.end.node is not Node.DIRECTORY)
+    set_metadata(directory, name, move.end, times=now is not None and has_time_of(move, now))
 
 
 def directories_above(places: Iterable[Step | Move]) -> set[tuple[str, str]]:

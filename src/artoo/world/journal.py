@@ -3,6 +3,7 @@
 UNDO/TASK/TIME-ID/journal.json   the commit point: it is renamed into place when everything is ready
 UNDO/TASK/TIME-ID/before/N       what was at step N (the old file itself where that is possible)
 UNDO/TASK/TIME-ID/done           the act took effect completely
+UNDO/TASK/TIME-ID/undoing        the paths that are being put back, a JSON list: a start goes on with a cut undo
 UNDO/TASK/pruned                 notes of acts whose before-images are no longer kept, one JSON object a line
 """
 
@@ -11,17 +12,17 @@ from __future__ import annotations
 import base64
 import fcntl
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from artoo.contracts.changes import Node, path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.disk.whole import sync_directory
+from artoo.disk.whole import sync_directory, write_durably
 from artoo.ports.sandbox import ActNote
 from artoo.world.nodes import NodeState
 
@@ -30,7 +31,8 @@ _READABLE = (1, 2, 3, 4)
 """Format 1 had no note, format 2 no digests of contents; in format 3 no view lent its own files."""
 
 _JOURNAL, _DONE, _BEFORE, _NEW, _LANDINGS = "journal.json", "done", "before", "new", "landings"
-_PRUNED = "pruned"
+_UNDOING, _PRUNED = "undoing", "pruned"
+_PATHS = TypeAdapter(frozenset[str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +217,40 @@ class Record:
 
     @property
     def done(self) -> bool:
-        return (self.place / _DONE).exists()
+        return self.committed and (self.place / _DONE).exists()
 
     def mark_done(self) -> None:
         """The act took effect."""
         os.close(os.open(self.place / _DONE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+    @property
+    def is_undoing(self) -> bool:
+        """Whether an undo has begun and is not whole yet."""
+        return (self.place / _UNDOING).exists()
+
+    def undoing(self) -> frozenset[str]:
+        """The paths of a begun undo. Raises SandboxError."""
+        path = self.place / _UNDOING
+        try:
+            return _PATHS.validate_json(path.read_bytes()) if path.exists() else frozenset()
+        except (OSError, ValidationError) as error:
+            raise SandboxError(f"{path} cannot be read: {error}; keep it and report this") from error
+
+    def begin_undo(self, paths: Iterable[str]) -> None:
+        """From here on what is found half put back at these paths is the undo's own. Raises OSError."""
+        write_durably(self.place / _UNDOING, _PATHS.dump_json(frozenset(paths)))
+
+    def end_undo(self, left: Iterable[Step]) -> None:
+        """All but these steps are put back, and of the act no more. Raises OSError."""
+        self._keep(self.journal().model_copy(update={"steps": tuple(left)}))
+        (self.place / _UNDOING).unlink(missing_ok=True)
+
+    def _keep(self, journal: Journal) -> None:
+        write_durably(self.place / _JOURNAL, journal.model_dump_json().encode("utf-8"))
+
+    def uncommit(self) -> None:
+        """Before it is removed: of what a crash leaves of it nothing may be done again. Raises OSError."""
+        (self.place / _JOURNAL).unlink(missing_ok=True)
 
     def journal(self) -> Journal:
         """The journal. Raises SandboxError when it is damaged or of a newer artoo."""

@@ -6,7 +6,8 @@ import errno
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from artoo.contracts.changes import Node
@@ -116,18 +117,59 @@ def is_state(now: NodeState | None, recorded: StateRecord | None, *, in_place: b
     return same_thing and (now.size, now.mtime_ns) == (recorded.size, recorded.mtime_ns)
 
 
+def has_time_of(move: Move, now: NodeState) -> bool:
+    """Whether its time is one that the act may change: a directory's is not, nor that of a newer content."""
+    known = [end.mtime_ns for end in (move.start, move.end) if end is not None]
+    return not now.is_directory and now.mtime_ns in known
+
+
 def is_ours(move: Move, reach: Reach) -> bool:
     """Whether what is at the path is one end of the move, or the nothing between two kinds of thing."""
     now = seen_at(reach, move.root, move.relative)
     if is_state(now, move.start, in_place=move.in_place) or is_state(now, move.end, in_place=move.in_place):
         return True
-    return now is None and swaps_kind(move)
+    return swaps_kind(move) if now is None else is_copied(move, now)
+
+
+def is_copied(move: Move, now: NodeState | None) -> bool:
+    """Whether this is the content, which came by way of a copy: another file system gives it another inode."""
+    if now is None or move.content is None or move.end is None or move.in_place or now.is_directory:
+        return False
+    same = now._replace(inode=move.end.inode)
+    plain = replace(move.end, device=now.device, links=now.links, xattrs=())
+    if not is_state(same, move.end) or StateRecord.of(same._replace(xattrs=())) != plain:
+        return False
+    try:
+        return os.lstat(move.content).st_dev != now.device
+    except FileNotFoundError:  # it was let go as the last of it
+        return True
 
 
 def swaps_kind(move: Move) -> bool:
     if move.start is None or move.end is None:
         return False
     return (move.start.node is Node.DIRECTORY) != (move.end.node is Node.DIRECTORY)
+
+
+def without_way(moves: Sequence[Move]) -> list[Move]:
+    """Those that put something where no directory is, and where none of the others makes one."""
+    lost: list[Move] = []
+    made: set[tuple[str, str]] = set()
+    there: dict[tuple[str, str], bool] = {}
+    for move in sorted(moves, key=lambda one: one.depth):
+        if move.end is None:
+            continue
+        above = move.root, move.parent
+        if move.relative and above not in made:
+            if above not in there:
+                now = now_at(*above)
+                there[above] = now is not None and now.is_directory
+            if not there[above]:
+                lost.append(move)
+                continue
+        if move.end.node is Node.DIRECTORY:
+            made.add((move.root, move.relative))
+    return lost
 
 
 def held_directories(moves: Iterable[Move]) -> list[Move]:

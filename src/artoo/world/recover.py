@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import logging
 import os
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from artoo.contracts.changes import Conflict, RecoveryReport
+from artoo.contracts.changes import Conflict, RecoveryReport, UndoReport
+from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import SandboxError
 from artoo.world.boundary import views_to_boundary
 from artoo.world.converge import converge, opened_up
 from artoo.world.files import Reach
 from artoo.world.journal import Record, exclusive, records
 from artoo.world.move import Move, forward, is_ours, is_state, now_at
+from artoo.world.pending import SettledRecord, note_settled
 from artoo.world.prepare import remove_landings
 from artoo.world.remove import remove_tree
 from artoo.world.settle import finish_cut
 from artoo.world.stage import memory_stage_home, remove_orphans
 from artoo.world.transaction import take_back
+from artoo.world.undo import finish_undo
 from artoo.world.view_place import ViewInUse, ViewPlace
+
+_LISTED = 1_000
 
 logger = logging.getLogger(__name__)
 
 
 def recover(artoo_home: Path) -> RecoveryReport:
-    """Finishes or undoes every cut act and removes what dead processes left. Blocking; safe to repeat.
+    """Finishes or undoes every cut act, finishes cut undos and removes what dead processes left. Blocking; safe to
+    repeat.
 
     Raises SandboxError when an act can be neither finished nor undone; its journal stays for the next try.
     """
@@ -35,20 +43,51 @@ def recover(artoo_home: Path) -> RecoveryReport:
     if undo_home.is_dir():
         with exclusive(undo_home):
             for record in list(records(undo_home)):
-                if not record.committed:
-                    remove_landings(record.landings())
-                    remove_tree(record.place)
-                elif not record.done and (damage := record.damage()) is not None:
+                if not record.done and record.committed and (damage := record.damage()) is not None:
                     logger.warning("%s; the other tasks are not concerned", damage)
-                elif not record.done:
-                    found = _settle(record)
-                    conflicts += found
-                    (undone if not record.place.exists() else finished).append(record.name)
+                    continue
+                cut, found = _recovered(record, artoo_home)
+                conflicts += found
+                if cut:
+                    (finished if record.done else undone).append(record.name)
     finished += _finish_views(artoo_home)
     for stage_home in (artoo_home / "stage", memory_stage_home()):
         remove_orphans(stage_home)
     views_to_boundary(artoo_home)
     return RecoveryReport(finished=tuple(finished), undone=tuple(undone), conflicts=tuple(conflicts))
+
+
+def _recovered(record: Record, artoo_home: Path) -> tuple[bool, Sequence[Conflict]]:
+    """Whether the record was of something cut, and what stood in the way. Raises SandboxError, OSError."""
+    if not record.committed:
+        remove_landings(record.landings())
+        remove_tree(record.place)
+        return False, ()
+    if not record.done:
+        return True, _settle(record)
+    if not record.is_undoing:
+        return False, ()
+    report = finish_undo(record)
+    _note_undone(artoo_home / "views", report)
+    return True, report.refused
+
+
+def _note_undone(views: Path, report: UndoReport) -> None:
+    """As of an undo that came to its end by itself."""
+    line = SettledRecord(
+        at=time.time(),
+        task_id=report.task_id,
+        what="undone",
+        by=PERSON,
+        count=len(report.restored),
+        paths=report.restored[:_LISTED],
+        left=len(report.refused),
+    )
+    try:
+        views.mkdir(mode=0o700, parents=True, exist_ok=True)
+        note_settled(views, line)
+    except OSError as error:
+        logger.warning("task %s is put back; no room to note it: %s", report.task_id, error)
 
 
 def _finish_views(artoo_home: Path) -> list[str]:

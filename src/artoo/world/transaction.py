@@ -52,6 +52,12 @@ def new_name() -> str:
     return f"{time.time_ns():020d}-{uuid.uuid4().hex[:12]}"
 
 
+def forget(record: Record) -> None:
+    """Removes a record; what a crash leaves of it is never done again. Raises OSError."""
+    record.uncommit()
+    remove_tree(record.place)
+
+
 def _prepare(record: Record, preparation: Preparation, note: ActNote | None, first: Sequence[Path]) -> list[Step]:
     try:
         steps = preparation.steps()
@@ -96,4 +102,4 @@ def take_back(record: Record, steps: Sequence[Step]) -> None:
             "free space or permissions, then start artoo again: it will finish this first"
         ) from error
     remove_landings(record.landings())
-    remove_tree(record.place)
+    forget(record)

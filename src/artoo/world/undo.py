@@ -1,19 +1,24 @@
-"""`artoo undo TASK`: puts back, file by file, what a task changed, where nobody has changed it since."""
+"""`artoo undo TASK`: puts back, file by file, what a task changed, where nobody has changed it since.
+
+Which paths are put back is noted before the first of them: an undo that a crash or a full disk cut goes on there,
+and knows what stands half way as its own. What was left stays on record, and can be put back later.
+"""
 
 from __future__ import annotations
 
 import os
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
 from artoo.contracts.changes import Conflict, Node, UndoableTask, UndoReport
 from artoo.contracts.errors import SandboxError
-from artoo.world.converge import converge, opened_up
-from artoo.world.files import parent_of
+from artoo.world.converge import converge, end_removal, opened_up
+from artoo.world.files import Reach, parent_of
 from artoo.world.git_keep import forget_names, is_kept_name
 from artoo.world.journal import (
     Record,
@@ -24,9 +29,19 @@ from artoo.world.journal import (
     records,
     records_of,
 )
-from artoo.world.move import Move, backward, held_directories, is_state, now_at
+from artoo.world.move import (
+    Move,
+    backward,
+    has_time_of,
+    held_directories,
+    is_copied,
+    is_state,
+    now_at,
+    swaps_kind,
+    without_way,
+)
 from artoo.world.nodes import NodeState, digest_file
-from artoo.world.remove import remove_tree
+from artoo.world.transaction import forget
 
 _DAY_SECONDS = 86_400.0
 
@@ -63,35 +78,86 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
                     restored[path] = None
                 else:
                     refused.setdefault(path, Conflict(path=path, reason=reason))
-    forget_names(path for path in restored if is_kept_name(path))
     refused = {path: conflict for path, conflict in refused.items() if not is_kept_name(path)}
     done = tuple(path for path in restored if path not in refused and not is_kept_name(path))
     return UndoReport(task_id=task_id, restored=done, refused=tuple(refused.values()))
 
 
-def _undo_one(record: Record) -> dict[str, str | None]:
-    """Takes one act back as far as possible: for each path None, or why it was left."""
+def finish_undo(record: Record) -> UndoReport:
+    """Goes on with an undo that was cut, for the paths that it had begun with. The caller holds the lock.
+
+    Raises SandboxError when the system refuses.
+    """
+    verdicts = _undo_one(record, only=record.undoing())
+    shown = {path: reason for path, reason in verdicts.items() if not is_kept_name(path)}
+    refused = tuple(Conflict(path=path, reason=reason) for path, reason in shown.items() if reason is not None)
+    restored = tuple(path for path, reason in shown.items() if reason is None)
+    return UndoReport(task_id=record.task_id, restored=restored, refused=refused)
+
+
+def _undo_one(record: Record, only: Collection[str] | None = None) -> dict[str, str | None]:
+    """Takes one act back as far as possible, or `only` these paths: for each None, or why it was left."""
     steps = record.journal().steps
-    with opened_up(steps) as modes:
-        return _undo_opened(record, steps, modes)
+    asked = [step for step in steps if only is None or step.path in only]
+    with opened_up(asked) as modes:
+        verdicts = _undo_opened(record, asked, modes)
+    forget_names(path for path, reason in verdicts.items() if reason is None and is_kept_name(path))
+    left = [step for step in steps if step.path not in verdicts or verdicts[step.path] is not None]
+    try:
+        if left:
+            record.end_undo(left)
+        else:
+            forget(record)
+    except OSError as error:
+        raise SandboxError(
+            f"all was put back, but not noted ({error}); repeat the undo when that is mended"
+        ) from error
+    return verdicts
 
 
 def _undo_opened(
     record: Record, steps: Sequence[Step], modes: Mapping[tuple[str, str], int]
 ) -> dict[str, str | None]:
+    begun = record.undoing()
+    _end_removals([step for step in steps if step.path in begun], record)
     verdicts = {step.path: _refusal(step, record, modes) for step in steps}
+    verdicts |= {step.path: None for step in steps if step.path in begun and _is_half_way(step, record)}
     moves = [_taken_back(step, record) for step in steps if verdicts[step.path] is None]
-    held = held_directories(moves)
+    lost = without_way(moves)
+    verdicts |= {move.path: "the directory that held it is not there" for move in lost}
+    held = held_directories([move for move in moves if move not in lost])
     verdicts |= {move.path: "it holds files that are not the task's" for move in held}
+    moves = [move for move in moves if verdicts[move.path] is None]
+    moves = [move for move in moves if move.path in begun or not _is_restored(move)]
     try:
-        converge([move for move in moves if move not in held and not _is_restored(move)])
+        if moves:
+            record.begin_undo(begun | {move.path for move in moves})
+        converge(moves)
     except OSError as error:
         raise SandboxError(
             f"could not put everything back: {error}; repeat the undo when that is mended"
         ) from error
-    if all(reason is None for reason in verdicts.values()):
-        remove_tree(record.place)
     return verdicts
+
+
+def _end_removals(steps: Sequence[Step], record: Record) -> None:
+    """What a cut undo had taken aside goes, or its directory would seem to hold what is not the task's."""
+    with Reach() as reach:
+        for step in steps:
+            with suppress(OSError):  # then it is looked at as it stands
+                end_removal(_taken_back(step, record), reach)
+
+
+def _is_half_way(step: Step, record: Record) -> bool:
+    """Whether a path of a begun undo stands where that left it: between two kinds of thing, its metadata half set,
+    made but not finished, or put back by way of a copy."""
+    move = backward(step, record)
+    now = now_at(step.root, step.relative)
+    if now is None:
+        return step.before is not None and swaps_kind(move)
+    if step.in_place or now.is_directory:
+        return is_state(now, move.start, in_place=step.in_place) or is_state(now, move.end)
+    return is_copied(move, now)
 
 
 def _is_restored(move: Move) -> bool:
@@ -110,13 +176,13 @@ def _refusal(step: Step, record: Record, modes: Mapping[tuple[str, str], int]) -
     if now is not None and (step.root, step.relative) in modes:
         now = now._replace(mode=modes[step.root, step.relative])
     if step.in_place:
-        return _metadata_refusal(now, step)
+        return _metadata_refusal(now, step, record)
     if is_state(now, step.restored) and not (now is not None and now.is_directory and step.after is None):
         return None
     if not (is_state(now, step.after) or _written_anew(now, step)) or not _same_content(step):
         return "it was changed since" if now is not None else "it was removed since"
-    if step.after is None and not _parent_exists(step):
-        return None if _parent_comes_back(step, record) else "the directory that held it is gone"
+    if now is not None and not now.is_directory and not _same_metadata(now, step.after):
+        return "its mode, owner or attributes were changed since"
     return _image_refusal(step, record)
 
 
@@ -124,12 +190,15 @@ def _taken_back(step: Step, record: Record) -> Move:
     """The way back, from what is there now if that only was written anew."""
     move = backward(step, record)
     now = None if step.in_place else now_at(step.root, step.relative)
-    return move._replace(start=StateRecord.of(now)) if _written_anew(now, step) else move
+    anew = _written_anew(now, step) and not is_copied(move, now)
+    return move._replace(start=StateRecord.of(now)) if anew else move
 
 
 def _written_anew(now: NodeState | None, step: Step) -> bool:
     """Whether it is another file with the same metadata, as `git status` leaves an index: its content counts."""
-    if now is None or step.after is None or step.after_sha256 is None or is_state(now, step.after):
+    if now is None or step.after is None or step.after_sha256 is None:
+        return False
+    if is_state(now, step.after) or is_state(now, step.restored):
         return False
     return now.node is step.after.node is Node.FILE and _same_metadata(now, step.after)
 
@@ -145,11 +214,13 @@ def _same_content(step: Step) -> bool:
         return True
 
 
-def _metadata_refusal(now: NodeState | None, step: Step) -> str | None:
-    wanted = (step.after, step.before)
-    if now is None or not is_state(now, step.after, in_place=True):
+def _metadata_refusal(now: NodeState | None, step: Step, record: Record) -> str | None:
+    if now is None or step.before is None or not is_state(now, step.after, in_place=True):
         return "it was changed since"
-    return None if any(_same_metadata(now, state) for state in wanted) else "its mode or owner was changed since"
+    if not any(_same_metadata(now, state) for state in (step.after, step.before)):
+        return "its mode, owner or attributes were changed since"
+    only_time = _same_metadata(now, step.before) and _same_metadata(now, step.after) and not now.is_directory
+    return "it was changed since" if only_time and not has_time_of(backward(step, record), now) else None
 
 
 def _same_metadata(now: NodeState, state: StateRecord | None) -> bool:
@@ -169,20 +240,6 @@ def _image_refusal(step: Step, record: Record) -> str | None:
     if (seen.st_size, seen.st_mtime_ns) != (step.before.size, step.before.mtime_ns):
         return "its kept old content was changed by a program that still had it open"
     return None
-
-
-def _parent_exists(step: Step) -> bool:
-    parent = now_at(step.root, step.relative.rpartition("/")[0])
-    return parent is not None and parent.is_directory
-
-
-def _parent_comes_back(step: Step, record: Record) -> bool:
-    """Whether the same act deleted the directory above, so that taking it back makes it again."""
-    parent = step.relative.rpartition("/")[0]
-    return any(
-        other.root == step.root and other.relative == parent and other.restored is not None
-        for other in record.journal().steps
-    )
 
 
 def undoable(artoo_home: Path, keep: Keep) -> tuple[UndoableTask, ...]:
@@ -243,7 +300,7 @@ def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
             if not old:
                 TaskPlace(undo_home, journal.task_id).keep_note(journal.note)
             forget_names(step.path for step in journal.steps if is_kept_name(step.path))
-            remove_tree(record.place)
+            forget(record)
             total -= size
             removed += 1
         for task in undo_home.iterdir():

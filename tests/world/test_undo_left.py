@@ -1,0 +1,186 @@
+"""What stands in the way of putting back is left and named; the rest comes back, and what was left can later."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from apply_victim import burn
+from layers import view_of
+from sandbox_snapshots import snapshot
+from sandbox_world import World
+
+from artoo.contracts.errors import SandboxError
+from artoo.world import converge
+from artoo.world.closing import opened
+from artoo.world.journal import records
+from artoo.world.pending import settled_records
+from artoo.world.recover import recover
+from artoo.world.undo import undo
+
+TASK = "task-1"
+
+
+def fill(project: Path) -> None:
+    """The tree before."""
+    for name in "abz":
+        (project / name).write_text("old\n")
+    (project / "d").mkdir()
+    (project / "d" / "x").write_text("x\n")
+
+
+def settle(world: World, change: Callable[[Path], object], task: str = TASK) -> None:
+    """A task's changes below the project take effect."""
+    place = view_of(world, lambda home: change(home / "project"), task)
+    with opened(place, world.artoo_home) as view:
+        found = view.difference()
+        assert view.apply(found, digest=found.digest).whole
+
+
+def remove_and_edit(project: Path) -> None:
+    """A directory goes, and files on both sides of it are edited."""
+    shutil.rmtree(project / "d")
+    for name in "abz":
+        (project / name).write_text("new\n")
+
+
+def refused(world: World) -> dict[str, str]:
+    found = undo(world.artoo_home, TASK).refused
+    return {one.path.removeprefix(f"{world.project}/"): one.reason for one in found}
+
+
+def texts(world: World) -> list[str]:
+    return [(world.project / name).read_text() for name in "abz"]
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_what_has_no_directory_to_come_back_to_is_left(world: World, kind: str) -> None:
+    """The name of a removed directory is in use: it and what it held are named, the rest comes back; they come back
+    when the name is free."""
+    fill(world.project)
+    before = snapshot(world.project)
+    settle(world, remove_and_edit)
+    other = world.home / "other"
+    other.mkdir()
+    if kind == "file":
+        (world.project / "d").write_text("mine\n")
+    else:
+        (world.project / "d").symlink_to(other)
+    assert set(refused(world)) == {"d", "d/x"}
+    assert texts(world) == ["old\n"] * 3
+    assert set(refused(world)) == {"d", "d/x"}
+    assert list(other.iterdir()) == []
+    (world.project / "d").unlink()
+    assert refused(world) == {}
+    assert snapshot(world.project) == before
+
+
+def test_a_directory_that_became_an_edited_file_is_left(world: World) -> None:
+    """The person's version of the file that stands for a directory stays, and so does what the directory held."""
+    fill(world.project)
+
+    def change(project: Path) -> None:
+        remove_and_edit(project)
+        (project / "d").write_text("the task's\n")
+
+    settle(world, change)
+    (world.project / "d").write_text("the person's version\n")
+    assert set(refused(world)) == {"d", "d/x"}
+    assert texts(world) == ["old\n"] * 3
+    assert (world.project / "d").read_text() == "the person's version\n"
+
+
+def test_what_was_left_is_named_alone_the_next_time(world: World) -> None:
+    """What was put back is of the act no more: a later change of it is nobody's business."""
+    fill(world.project)
+    settle(world, remove_and_edit)
+    (world.project / "b").write_text("the person's\n")
+    assert set(refused(world)) == {"b"}
+    (world.project / "a").write_text("later\n")
+    shutil.rmtree(world.project / "d")
+    assert undo(world.artoo_home, TASK).restored == ()
+    assert set(refused(world)) == {"b"}
+    assert not (world.project / "d").exists()
+
+
+def test_a_full_disk_in_the_middle_of_an_undo(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next undo goes on where it stopped, and names all of it as put back."""
+    fill(world.project)
+    before = snapshot(world.project)
+
+    def change(project: Path) -> None:
+        remove_and_edit(project)
+        (project / "d").write_text("file now")
+
+    settle(world, change)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for function in ("put_new", "_finish"):  # between two kinds of thing; made and not finished
+        with monkeypatch.context() as patched:
+            patched.setattr(converge, function, full)
+            with pytest.raises(SandboxError, match="No space left"):
+                undo(world.artoo_home, TASK)
+    report = undo(world.artoo_home, TASK)
+    assert report.refused == ()
+    assert len(report.restored) == 5
+    assert snapshot(world.project) == before
+
+
+def test_a_start_finishes_a_cut_undo_and_says_so(world: World) -> None:
+    """It is on record as undone, as if it had come to its end by itself."""
+    fill(world.project)
+    before = snapshot(world.project)
+    settle(world, remove_and_edit)
+    fuse = 0
+    while not next(records(world.artoo_home / "undo")).is_undoing:
+        fuse += 1
+        child = os.fork()
+        if child == 0:
+            burn(fuse)
+            undo(world.artoo_home, TASK)
+            os._exit(0)
+        os.waitpid(child, 0)
+    assert len(recover(world.artoo_home).undone) == 1
+    assert snapshot(world.project) == before
+    (line,) = settled_records(world.artoo_home / "views")
+    assert (line.task_id, line.what, line.count, line.left) == (TASK, "undone", 5, 0)
+
+
+# --- what the person did to the metadata -----------------------------------------------------------------------
+
+
+def test_the_persons_mode_and_attributes_are_no_ones_to_take_back(world: World) -> None:
+    """A file that the task edited and the person closed and labelled since stays as it is."""
+    (world.project / "f").write_text("old\n")
+    settle(world, lambda project: (project / "f").write_text("new\n"))
+    (world.project / "f").chmod(0o600)
+    os.setxattr(world.project / "f", "user.mine", b"1")
+    assert refused(world) == {"f": "its mode, owner or attributes were changed since"}
+    assert stat.S_IMODE((world.project / "f").stat().st_mode) == 0o600
+    assert os.listxattr(world.project / "f") == ["user.mine"]
+
+
+def test_a_newer_content_keeps_its_time(world: World) -> None:
+    """Undoing a mode leaves the time of what the person has saved since; of an old content it is set back."""
+    for name in ("f", "g"):
+        (world.project / name).write_text("old\n")
+        os.utime(world.project / name, (10**9, 10**9))
+
+    def change(project: Path) -> None:
+        for name in ("f", "g"):
+            (project / name).chmod(0o755)
+            os.utime(project / name, (2 * 10**9, 2 * 10**9))
+
+    settle(world, change)
+    (world.project / "f").write_text("NEW\n")
+    saved = (world.project / "f").stat().st_mtime
+    assert refused(world) == {}
+    assert [stat.S_IMODE((world.project / name).stat().st_mode) for name in ("f", "g")] == [0o644, 0o644]
+    assert [(world.project / name).stat().st_mtime for name in ("f", "g")] == [saved, 10**9]
