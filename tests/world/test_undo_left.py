@@ -22,6 +22,7 @@ from artoo.world.journal import records
 from artoo.world.pending import settled_records
 from artoo.world.recover import recover
 from artoo.world.undo import undo
+from artoo.world.view_place import Views
 
 TASK = "task-1"
 
@@ -127,6 +128,7 @@ def test_a_full_disk_in_the_middle_of_an_undo(world: World, monkeypatch: pytest.
             patched.setattr(converge, function, full)
             with pytest.raises(SandboxError, match="No space left"):
                 undo(world.artoo_home, TASK)
+            assert recover(world.artoo_home).finished == ()
     report = undo(world.artoo_home, TASK)
     assert report.refused == ()
     assert len(report.restored) == 5
@@ -184,3 +186,64 @@ def test_a_newer_content_keeps_its_time(world: World) -> None:
     assert refused(world) == {}
     assert [stat.S_IMODE((world.project / name).stat().st_mode) for name in ("f", "g")] == [0o644, 0o644]
     assert [(world.project / name).stat().st_mtime for name in ("f", "g")] == [saved, 10**9]
+
+
+# --- a crash, and the person after it --------------------------------------------------------------------------
+
+
+def cut(world: World, until: Callable[[], bool]) -> None:
+    """An apply that is killed as soon as `until`."""
+    for fuse in range(1, 200):
+        shutil.rmtree(world.artoo_home, ignore_errors=True)
+        shutil.rmtree(world.project)
+        world.project.mkdir()
+        fill(world.project)
+        place = view_of(world, lambda home: remove_and_edit(home / "project"))
+        child = os.fork()
+        if child == 0:
+            with opened(place, world.artoo_home) as view:
+                found = view.difference()
+                burn(fuse)
+                view.apply(found, digest=found.digest)
+            os._exit(0)
+        os.waitpid(child, 0)
+        if until():
+            return
+    pytest.fail("it was never in that state")
+
+
+def test_a_new_file_after_a_crash_stops_nothing(world: World) -> None:
+    """The name of a directory that a cut act removed is in use: the file stays, the rest is taken back, and what
+    the directory held is kept until its place is free."""
+    cut(world, lambda: not (world.project / "d").exists())
+    (world.project / "d").write_text("the person's\n")
+    report = recover(world.artoo_home)
+    assert len(report.undone) == 1
+    assert [one.path.removeprefix(f"{world.project}/") for one in report.conflicts] == ["d", "d/x"]
+    assert texts(world) == ["old\n"] * 3
+    assert (world.project / "d").read_text() == "the person's\n"
+    assert Views(world.artoo_home).find(TASK) is not None, "it did not take effect: it waits as before"
+    assert recover(world.artoo_home).undone == ()
+    assert set(refused(world)) == {"d", "d/x"}
+    (world.project / "d").unlink()
+    assert refused(world) == {}
+    assert (world.project / "d" / "x").read_text() == "x\n"
+
+
+def test_an_act_that_cannot_be_recovered_concerns_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tasks' cut acts are recovered and their changes settled; it is tried again at the next start."""
+    cut(world, lambda: not (world.project / "d").exists())
+    place = view_of(world, lambda home: (home / "project" / "new").write_text("new"), "other")
+
+    def broken(*_: object) -> None:
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+
+    with monkeypatch.context() as patched:
+        for module in ("recover", "transaction"):
+            patched.setattr(f"artoo.world.{module}.converge", broken)
+        assert recover(world.artoo_home).finished == ()
+    with opened(place, world.artoo_home) as view:
+        found = view.difference()
+        assert view.apply(found, digest=found.digest).whole
+    assert recover(world.artoo_home).finished != ()
+    assert texts(world) == ["new\n"] * 3

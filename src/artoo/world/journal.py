@@ -4,6 +4,7 @@ UNDO/TASK/TIME-ID/journal.json   the commit point: it is renamed into place when
 UNDO/TASK/TIME-ID/before/N       what was at step N (the old file itself where that is possible)
 UNDO/TASK/TIME-ID/done           the act took effect completely
 UNDO/TASK/TIME-ID/undoing        the paths that are being put back, a JSON list: a start goes on with a cut undo
+UNDO/TASK/TIME-ID-rest           what could not be taken back of an act that failed, its place being in use
 UNDO/TASK/pruned                 notes of acts whose before-images are no longer kept, one JSON object a line
 """
 
@@ -31,7 +32,7 @@ _READABLE = (1, 2, 3, 4)
 """Format 1 had no note, format 2 no digests of contents; in format 3 no view lent its own files."""
 
 _JOURNAL, _DONE, _BEFORE, _NEW, _LANDINGS = "journal.json", "done", "before", "new", "landings"
-_UNDOING, _PRUNED = "undoing", "pruned"
+_UNDOING, _PRUNED, _REST = "undoing", "pruned", "-rest"
 _PATHS = TypeAdapter(frozenset[str])
 
 
@@ -224,6 +225,11 @@ class Record:
         os.close(os.open(self.place / _DONE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
     @property
+    def is_rest(self) -> bool:
+        """Whether it is no act that took effect, but what of a failed one could not be taken back."""
+        return self.place.name.endswith(_REST)
+
+    @property
     def is_undoing(self) -> bool:
         """Whether an undo has begun and is not whole yet."""
         return (self.place / _UNDOING).exists()
@@ -244,6 +250,18 @@ class Record:
         """All but these steps are put back, and of the act no more. Raises OSError."""
         self._keep(self.journal().model_copy(update={"steps": tuple(left)}))
         (self.place / _UNDOING).unlink(missing_ok=True)
+
+    def keep_rest(self, steps: Iterable[Step]) -> None:
+        """Of an act that did not take effect these steps are left, for an undo later. Raises OSError.
+
+        It has another name from the beginning, by which nobody takes it for the act.
+        """
+        rest = self if self.is_rest else Record(self.place.with_name(self.place.name + _REST))
+        if rest is not self:
+            self.place.rename(rest.place)
+            sync_directory(rest.place.parent)
+        rest._keep(rest.journal().model_copy(update={"steps": tuple(steps), "note": None}))
+        rest.mark_done()
 
     def _keep(self, journal: Journal) -> None:
         write_durably(self.place / _JOURNAL, journal.model_dump_json().encode("utf-8"))

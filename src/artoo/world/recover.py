@@ -14,7 +14,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.world.boundary import views_to_boundary
 from artoo.world.converge import converge, opened_up
 from artoo.world.files import Reach
-from artoo.world.journal import Record, exclusive, records
+from artoo.world.journal import Record, Step, exclusive, records
 from artoo.world.move import Move, forward, is_ours, is_state, now_at
 from artoo.world.pending import SettledRecord, note_settled
 from artoo.world.prepare import remove_landings
@@ -34,7 +34,9 @@ def recover(artoo_home: Path) -> RecoveryReport:
     """Finishes or undoes every cut act, finishes cut undos and removes what dead processes left. Blocking; safe to
     repeat.
 
-    Raises SandboxError when an act can be neither finished nor undone; its journal stays for the next try.
+    An act that can be neither finished nor undone now is logged, and its journal stays for the next try: it
+    concerns no other, and its own task's view cannot be settled before. Raises SandboxError when the lock cannot be
+    had.
     """
     undo_home = artoo_home / "undo"
     finished: list[str] = []
@@ -43,10 +45,11 @@ def recover(artoo_home: Path) -> RecoveryReport:
     if undo_home.is_dir():
         with exclusive(undo_home):
             for record in list(records(undo_home)):
-                if not record.done and record.committed and (damage := record.damage()) is not None:
-                    logger.warning("%s; the other tasks are not concerned", damage)
+                try:
+                    cut, found = _recovered(record, artoo_home)
+                except (SandboxError, OSError) as error:
+                    logger.warning("%s (%s); the other tasks are not concerned", error, record.name)
                     continue
-                cut, found = _recovered(record, artoo_home)
                 conflicts += found
                 if cut:
                     (finished if record.done else undone).append(record.name)
@@ -127,17 +130,22 @@ def _settle_opened(record: Record) -> list[Conflict]:
         for step, changed in zip(steps, foreign, strict=True)
         if changed
     ]
-    if conflicts or any(_content_lost(move) for move in moves):
-        take_back(record, steps)
-        return conflicts
+    if record.is_rest or conflicts or any(_content_lost(move) for move in moves):
+        return conflicts + _taken_back(record, steps, conflicts)
     try:
         converge(moves)
     except OSError:
-        take_back(record, steps)
-        return conflicts
+        return _taken_back(record, steps, ())
     record.mark_done()
     remove_landings(record.landings())
-    return conflicts
+    return []
+
+
+def _taken_back(record: Record, steps: Sequence[Step], told: Sequence[Conflict]) -> list[Conflict]:
+    """Of what has no place to come back to, what was not `told` yet."""
+    known = {conflict.path for conflict in told}
+    reason = "something else is where it was; `artoo undo` brings it back when that is gone"
+    return [Conflict(path=path, reason=reason) for path in take_back(record, steps) if path not in known]
 
 
 def _content_lost(move: Move) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from artoo.ports.sandbox import ActNote
 from artoo.world.converge import converge, forget_aside, opened_up
 from artoo.world.files import Reach
 from artoo.world.journal import Journal, Note, Record, Step, exclusive
-from artoo.world.move import forward, held_directories, is_ours, returned
+from artoo.world.move import Move, forward, held_directories, is_ours, returned, without_way
 from artoo.world.prepare import Preparation, conflicts_of, remove_landings
 from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect, readable_layers
@@ -78,15 +79,17 @@ def _carry_out(record: Record, steps: Sequence[Step]) -> None:
         converge([forward(step, record) for step in steps])
         record.mark_done()
     except OSError as error:
-        take_back(record, steps)
-        raise SandboxError(f"the changes could not be applied ({error}); all was put back") from error
+        rest = take_back(record, steps)
+        but = f" but what was in {rest[0]}, where something else is now" if rest else ""
+        raise SandboxError(f"the changes could not be applied ({error}); all was put back{but}") from error
     remove_landings(record.landings())
 
 
-def take_back(record: Record, steps: Sequence[Step]) -> None:
+def take_back(record: Record, steps: Sequence[Step]) -> tuple[str, ...]:
     """Returns to the state before and forgets the act; what somebody else changed meanwhile stays as it is.
 
-    Raises SandboxError when that fails; recovery will retry.
+    What the act had removed and what has no place to come back to stays on record, for an undo later; its paths are
+    returned. Raises SandboxError when that fails; recovery will retry.
     """
     try:
         with opened_up(steps):
@@ -94,12 +97,27 @@ def take_back(record: Record, steps: Sequence[Step]) -> None:
                 moves = [move for step in steps if is_ours(move := returned(step, record), reach)]
                 for move in moves:
                     forget_aside(move, reach)
+            lost = without_way(moves)
+            moves = [move for move in moves if move not in lost]
             held = held_directories(moves)
             converge([move for move in moves if move not in held])
+        rest = _without_place(record, steps, moves)
+        remove_landings(record.landings())
+        if rest:
+            record.keep_rest(rest)
+        else:
+            forget(record)
     except OSError as error:
         raise SandboxError(
             f"the changes failed half way and could not be put back ({error}); "
             "free space or permissions, then start artoo again: it will finish this first"
         ) from error
-    remove_landings(record.landings())
-    forget(record)
+    return tuple(step.path for step in rest)
+
+
+def _without_place(record: Record, steps: Sequence[Step], moves: Sequence[Move]) -> list[Step]:
+    """What the act had removed and was not brought back; none when no content is among it."""
+    back = {move.path for move in moves}
+    rest = [step for step in steps if step.after is None and step.path not in back]
+    contents = (record.image(step.image) for step in rest if step.image is not None)
+    return rest if any(os.path.lexists(content) for content in contents) else []

@@ -90,7 +90,9 @@ def took_effect(submissions: Submissions, board_task: str, digest: str | None = 
     undo_home = submissions.home / "undo"
     notes = notes_of(undo_home, board_task)
     if digest is None:  # what a person applied by hand has no note
-        return bool(notes) or any(record.done for record in records_of(undo_home, board_task))
+        return bool(notes) or any(
+            record.done and not record.is_rest for record in records_of(undo_home, board_task)
+        )
     return any(note.call == digest for note in notes)
 
 
