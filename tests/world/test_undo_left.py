@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from sandbox_snapshots import snapshot
 from sandbox_world import World
 
 from artoo.contracts.errors import SandboxError
-from artoo.world import converge
+from artoo.world import converge, transaction
 from artoo.world.closing import opened
 from artoo.world.journal import records
 from artoo.world.pending import settled_records
@@ -247,3 +248,30 @@ def test_an_act_that_cannot_be_recovered_concerns_no_other(world: World, monkeyp
         assert view.apply(found, digest=found.digest).whole
     assert recover(world.artoo_home).finished != ()
     assert texts(world) == ["new\n"] * 3
+
+
+# --- the order of acts -----------------------------------------------------------------------------------------
+
+
+def test_a_clock_that_was_set_back_changes_no_order(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts are undone newest first, whatever the clock said when they were applied."""
+    fill(world.project)
+    settle(world, lambda project: (project / "a").write_text("one\n"))
+    real = time.time_ns
+    with monkeypatch.context() as patched:
+        patched.setattr(transaction.time, "time_ns", lambda: real() - 3600 * 10**9)
+        settle(world, lambda project: (project / "a").write_text("two\n"))
+    assert refused(world) == {}
+    assert (world.project / "a").read_text() == "old\n"
+
+
+def test_a_part_that_was_put_back_is_told(world: World) -> None:
+    """Of two acts on a file only the later could be taken back: the report says that the file was changed."""
+    fill(world.project)
+    settle(world, lambda project: (project / "a").write_text("one\n"))
+    settle(world, lambda project: (project / "a").write_text("two\n"))
+    first = next(records(world.artoo_home / "undo"))
+    for image in Path(first.image(0)).parent.iterdir():
+        image.unlink()
+    assert refused(world) == {"a": "only its last change was put back: its old content is no longer kept"}
+    assert (world.project / "a").read_text() == "one\n"

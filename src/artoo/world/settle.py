@@ -102,7 +102,7 @@ def apply_difference(
     chosen = list(difference.effects) if paths is None else part_of(difference, paths)
     whole = len(chosen) == len(difference.effects) and not difference.conflicts
     kept = keeping_refs(place, artoo_home, difference, chosen)
-    name = new_name()
+    name = new_name(artoo_home / "undo")
     applied = tuple(one.shown for one in chosen)
     mark = Mark(record=name, whole=whole, paths=applied, told=told)
     _write(place, mark)

@@ -13,7 +13,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import ActNote
 from artoo.world.converge import converge, forget_aside, opened_up
 from artoo.world.files import Reach
-from artoo.world.journal import Journal, Note, Record, Step, exclusive
+from artoo.world.journal import Journal, Note, Record, Step, exclusive, records
 from artoo.world.move import Move, forward, held_directories, is_ours, returned, without_way
 from artoo.world.prepare import Preparation, conflicts_of, remove_landings
 from artoo.world.remove import remove_tree
@@ -42,15 +42,17 @@ def apply_effects(
         conflicts = conflicts_of(effects)
         if conflicts:
             return ApplyReport(applied=False, conflicts=tuple(conflicts))
-        record = Record.begin(undo_home, task_id, name or new_name())
+        record = Record.begin(undo_home, task_id, name or new_name(undo_home))
         steps = _prepare(record, Preparation(record, effects), note, first)
         _carry_out(record, steps)
         return ApplyReport(applied=True, paths=tuple(step.path for step in steps), transaction=record.name)
 
 
-def new_name() -> str:
-    """A name for an act's record, after all earlier ones."""
-    return f"{time.time_ns():020d}-{uuid.uuid4().hex[:12]}"
+def new_name(undo_home: Path) -> str:
+    """A name for an act's record, after all earlier ones, also if the clock was set back since."""
+    latest = max((record.place.name for record in records(undo_home)), default="").partition("-")[0]
+    number = max(time.time_ns(), int(latest) + 1 if latest.isdecimal() else 0)
+    return f"{number:020d}-{uuid.uuid4().hex[:12]}"
 
 
 def forget(record: Record) -> None:

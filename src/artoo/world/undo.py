@@ -76,8 +76,9 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
             for path, reason in _undo_one(record).items():
                 if reason is None:
                     restored[path] = None
-                else:
-                    refused.setdefault(path, Conflict(path=path, reason=reason))
+                elif path not in refused:
+                    part = "only its last change was put back: " if path in restored else ""
+                    refused[path] = Conflict(path=path, reason=part + reason)
     refused = {path: conflict for path, conflict in refused.items() if not is_kept_name(path)}
     done = tuple(path for path in restored if path not in refused and not is_kept_name(path))
     return UndoReport(task_id=task_id, restored=done, refused=tuple(refused.values()))
