@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 import stat
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -218,8 +219,33 @@ async def test_kept_acts_expire(sandbox: Commands, world: World) -> None:
     assert [(task.task_id, task.transactions) for task in listed] == [("task-1", 2)]
     assert listed[0].until == listed[0].last_at + 2 * 86400
     assert prune(world.artoo_home, Keep(days=2, total_bytes=10), now=listed[0].last_at) == 1
-    assert prune(world.artoo_home, Keep(days=2), now=listed[0].last_at + 3 * 86400) == 1
+    assert prune(world.artoo_home, Keep(days=2), now=listed[0].last_at + 3 * 86400) == 0
+    assert prune(world.artoo_home, Keep(days=2), now=listed[0].last_at + 6 * 86400) == 1
     assert undoable(world.artoo_home, Keep()) == ()
+
+
+async def test_a_wrong_clock_prunes_nothing(sandbox: Commands, world: World) -> None:
+    """A clock that is far ahead for a while loses no undo, however often it is looked at before and after."""
+    (world.project / "f").write_text("old")
+    (await sandbox.run(world.bash("rm f"))).apply()
+    now = time.time()
+    for at in (now + 40 * 86400, now + 41 * 86400, now, now + 8 * 86400, now + 31 * 86400):
+        assert prune(world.artoo_home, Keep(), now=at) == 0
+    assert undo(world.artoo_home, "task-1").refused == ()
+    assert (world.project / "f").read_text() == "old"
+
+
+async def test_what_cannot_be_read_does_not_stop_the_pruning(sandbox: Commands, world: World) -> None:
+    """A damaged journal is kept, and what is older than it goes all the same."""
+    for name in ("f", "g"):
+        (world.project / name).write_text("old")
+        (await sandbox.run(replace(world.bash(f"rm {name}"), task_id=name))).apply()
+    journal = next((world.artoo_home / "undo" / "f").glob("*/journal.json"))
+    journal.write_text("{")
+    later = time.time() + 40 * 86400
+    assert prune(world.artoo_home, Keep(), now=later) == 0
+    assert prune(world.artoo_home, Keep(), now=later + 4 * 86400) == 1
+    assert journal.exists()
 
 
 async def test_modes_survive(sandbox: Commands, world: World) -> None:

@@ -4,6 +4,7 @@ UNDO/TASK/TIME-ID/journal.json   the commit point: it is renamed into place when
 UNDO/TASK/TIME-ID/before/N       what was at step N (the old file itself where that is possible)
 UNDO/TASK/TIME-ID/done           the act took effect completely
 UNDO/TASK/TIME-ID/undoing        the paths that are being put back, a JSON list: a start goes on with a cut undo
+UNDO/TASK/TIME-ID/due            since when it is old enough to be forgotten
 UNDO/TASK/TIME-ID-rest           what could not be taken back of an act that failed, its place being in use
 UNDO/TASK/pruned                 notes of acts whose before-images are no longer kept, one JSON object a line
 """
@@ -32,7 +33,7 @@ _READABLE = (1, 2, 3, 4)
 """Format 1 had no note, format 2 no digests of contents; in format 3 no view lent its own files."""
 
 _JOURNAL, _DONE, _BEFORE, _NEW, _LANDINGS = "journal.json", "done", "before", "new", "landings"
-_UNDOING, _PRUNED, _REST = "undoing", "pruned", "-rest"
+_UNDOING, _DUE, _PRUNED, _REST = "undoing", "due", "pruned", "-rest"
 _PATHS = TypeAdapter(frozenset[str])
 
 
@@ -265,6 +266,18 @@ class Record:
 
     def _keep(self, journal: Journal) -> None:
         write_durably(self.place / _JOURNAL, journal.model_dump_json().encode("utf-8"))
+
+    def is_due(self, now: float, notice: float) -> bool:
+        """Whether it was old enough already at a look `notice` seconds ago, also by the clock. Raises OSError."""
+        path = self.place / _DUE
+        if not path.exists():
+            path.touch(mode=0o600)
+            os.utime(path, (now, now))
+        return path.stat().st_mtime + notice <= now
+
+    def not_due(self) -> None:
+        """It is younger than a look found it, whose clock was wrong."""
+        (self.place / _DUE).unlink(missing_ok=True)
 
     def uncommit(self) -> None:
         """Before it is removed: of what a crash leaves of it nothing may be done again. Raises OSError."""

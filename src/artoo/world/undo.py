@@ -6,6 +6,7 @@ and knows what stands half way as its own. What was left stays on record, and ca
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections import defaultdict
@@ -43,7 +44,11 @@ from artoo.world.move import (
 from artoo.world.nodes import NodeState, digest_file
 from artoo.world.transaction import forget
 
+logger = logging.getLogger(__name__)
+
 _DAY_SECONDS = 86_400.0
+_NOTICE = 3 * _DAY_SECONDS
+"""Between the look that finds an act too old and the one that forgets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,9 +288,12 @@ def kept_bytes(record: Record) -> int:
 def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
     """Forgets acts that are too old, then the oldest ones while too many bytes are kept. Returns how many.
 
-    Of acts that had to go for room, the note stays until it is too old (`notes_of`).
+    None goes for its age that was not too old at an earlier look, days ago, too: a clock that is wrong for a while
+    loses nothing. Of acts that had to go for room, the note stays until it is too old (`notes_of`). What cannot be
+    read is kept.
     """
-    oldest = (time.time() if now is None else now) - keep.days * _DAY_SECONDS
+    now = time.time() if now is None else now
+    oldest = now - keep.days * _DAY_SECONDS
     undo_home = artoo_home / "undo"
     if not undo_home.is_dir():
         return 0
@@ -294,9 +302,14 @@ def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
         kept = [(record, kept_bytes(record)) for record in records(undo_home) if record.done]
         total = sum(size for _, size in kept)
         for record, size in kept:
+            if (damage := record.damage()) is not None:
+                logger.warning("%s; the other tasks are not concerned", damage)
+                continue
             journal = record.journal()
             old = journal.created_at < oldest
-            if not old and total <= keep.total_bytes:
+            if not old:
+                record.not_due()
+            if total <= keep.total_bytes and not (old and record.is_due(now, _NOTICE)):
                 continue
             if not old:
                 TaskPlace(undo_home, journal.task_id).keep_note(journal.note)
