@@ -130,7 +130,8 @@ def _is_gits_index(path: str) -> bool:
     if not path.endswith(f"/{INDEX}"):
         return False
     file = Path(os.fsdecode(path_bytes(path)))
-    repository = repository_of(file.parent, RealFiles())
+    files = RealFiles()
+    repository = repository_of(file.parent, files, files)
     return repository is not None and part_of(str(file.relative_to(repository))) is Part.INDEX
 
 
