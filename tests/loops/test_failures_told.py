@@ -6,7 +6,7 @@ import itertools
 from typing import cast
 
 import pytest
-from scenario import Json, Script, World, matches, moves, plan, replan, says, shell, subtask
+from scenario import Json, Script, World, gives_up, judged, matches, moves, plan, replan, says, shell, subtask
 
 from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.execution import CallStatus, CorrectionSignal, SubTaskOutcome, ToolCall
@@ -106,6 +106,49 @@ async def test_a_check_that_cannot_run_blames_nobody_and_is_replaced(world: Worl
     assert (directive.blocked_tools, directive.failure_class) == ((), "environmental")
     assert [verdict.blameless for verdict in ended.verdicts] == [True, False]
     assert [each.reason for each in ended.result.amended] == ["there is no such linter here"]
+
+
+async def test_a_check_may_build_what_it_tests(world: World) -> None:
+    """The person's own and the planner's: they run in a fork that goes, and nothing of them is left."""
+    world.file("build.sh", "set -e\ncp a.txt built.o\ngrep -q good built.o\n")
+    world.file("a.txt", "bad\n")
+    builds: Json = {"text": "it builds", "check": {"check": "command_succeeds", "command": "bash build.sh"}}
+    script = {"Plan": plan(subtask("mend a.txt", builds)), "ExecutorStep": [shell("echo good > a.txt; cat a.txt")]}
+    ended = await world.play("Mend a.txt", script, options=world.options(checks=("bash build.sh",)))
+    assert (ended.directive, ended.result.assurance) == ("accept", "checked")
+    assert {each.decided_by for each in ended.verdicts} == {"check"}
+    assert not any("built.o" in change.path for change in ended.result.changes.changes)
+
+
+async def test_a_planners_check_does_not_do_the_work(world: World) -> None:
+    """One that makes what the request names shows nothing; once the work is done, it counts."""
+    world.file("make.sh", "echo 4 > out.csv\n")
+    check: Json = {"check": "command_succeeds", "command": "bash make.sh && test -s out.csv"}
+    script = {
+        "Plan": plan(subtask("Make out.csv", {"text": "it is made", "check": check})),
+        "ExecutorStep": [says("out.csv is made."), shell("bash make.sh; cat out.csv")],
+    }
+    ended = await world.play("Make out.csv", script)
+    assert "it makes" in ended.one(CorrectionSignal).what_was_wrong
+    assert (ended.directive, ended.result.output) == ("accept", "4")
+
+
+async def test_a_check_can_be_replaced_after_giving_up(world: World) -> None:
+    """The worker says that a check cannot hold, a judge does not agree, and R2 may replace it all the same."""
+    world.file("a.txt", "x\n")
+    lint: Json = {"text": "linted", "check": {"check": "command_succeeds", "command": "no-such-linter a.txt"}}
+    filled = {"check": "command_succeeds", "command": "test -s a.txt"}
+    amend = {"criterion": "linted", "check": filled, "reason": "there is no such linter here"}
+    script: Script = {
+        "Plan": [plan(subtask("lint it", lint)), {**replan(subtask("look at it")), "amend": [amend]}],
+        "ExecutorStep": [shell("ls", final=False), gives_up("no-such-linter is not installed"), shell("cat a.txt")],
+        "ValidationReport": judged(("fail", ""), what_to_do="Look again."),
+    }
+    config = world.config(control={"max_retries": 0})
+    ended = await world.play("Lint a.txt.", script, config=config)
+    assert [each.reason for each in ended.result.amended] == ["there is no such linter here"]
+    told = ended.asked("Plan")[1].user
+    assert "`no-such-linter a.txt` gave no verdict" in told and told.count("no-such-linter is not installed") == 1
 
 
 async def test_an_answer_with_a_figure_from_nowhere_takes_no_tool_away(world: World) -> None:

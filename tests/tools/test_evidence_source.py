@@ -83,19 +83,17 @@ async def test_a_command_has_an_exit_code_and_output(look: Look, roots: Roots) -
     assert plain.programs[0].read_only
 
 
-async def test_a_check_that_changes_files_proves_nothing(look: Look, roots: Roots) -> None:
-    """Its exit code speaks about files that will not be there; caches do not matter."""
+async def test_a_check_may_write(look: Look, roots: Roots) -> None:
+    """It builds what it tests, and its exit code counts; caches are nothing that it wrote."""
 
-    def created(path: str, *traits: Trait) -> Change:
-        return Change(
-            kind=ChangeKind.CREATED, path=path, node=Node.FILE, path_class=PathClass.PROJECT, traits=traits
-        )
+    def created(path: str, *traits: Trait, node: Node = Node.FILE) -> Change:
+        return Change(kind=ChangeKind.CREATED, path=path, node=node, path_class=PathClass.PROJECT, traits=traits)
 
-    cheat = await look(PlainView(roots, reported=(created("/p/out.txt"),))).command("true")
-    assert cheat.exit_code is None
-    assert "may not change files" in (cheat.problem or "")
+    made = (created("/p/out", node=Node.DIRECTORY), created("/p/out/a.txt"))
+    build = await look(PlainView(roots, reported=made)).command("true")
+    assert (build.exit_code, build.written) == (0, ("/p/out/", "/p/out/a.txt"))
     cache = await look(PlainView(roots, reported=(created("/p/__pycache__/a.pyc", Trait.DERIVED),))).command("true")
-    assert cache.exit_code == 0
+    assert (cache.exit_code, cache.written) == (0, ())
 
 
 async def test_a_command_that_cannot_be_judged_has_no_exit_code(roots: Roots, places: Places) -> None:
@@ -128,7 +126,8 @@ async def test_a_forks_evidence_is_of_the_fork(roots: Roots, places: Places) -> 
     await fork.run(Program(("bash", "-c", "printf '\\0\\1' > b.bin; echo x > gone; rm gone; mkdir d")))
     assert (await source.file("a.txt")).text == "one\n2\n"
     assert (await source.command("grep -q 2 a.txt")).exit_code == 0
-    assert (await source.command("touch made && test -f made")).exit_code is None
+    looked = await source.command("touch made && test -f made")
+    assert (looked.exit_code, looked.written) == (0, (str(roots.project / "made"),))
     told = (await source.difference()).splitlines()
     assert told[:2] == ["--- a.txt before", "+++ a.txt now"] and {"-two", "+2"} <= set(told)
     assert any(line.startswith("created: b.bin (2 bytes") for line in told) and "created: d/" in told
@@ -260,3 +259,19 @@ async def test_a_commit_is_told_by_the_names_that_it_moved(roots: Roots, places:
     assert f"branch work made at {third}" in told and f"tag v1 made at {third}" in told
     assert (project / "b.txt").read_text() == "new\n" and _git(project, "rev-parse", "HEAD")[:10] == first
     await trunk.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+async def test_what_a_check_writes_is_told_and_goes(roots: Roots, places: Places) -> None:
+    """Its exit code counts; what it made, changed and deleted is told, and what it wrote again as it was is not."""
+    home = roots.home / ".artoo"
+    for name in ("same", "other", "gone", "touched"):
+        (roots.project / name).write_text("1")
+    trunk = views_in(await open_sandbox(home), home)("task", roots)
+    source = EvidenceInView(trunk, places, trunk)
+    build = "printf 1 > same; printf 2 > other; rm gone; touch touched; mkdir out; printf 3 > out/new"
+    view = await source.command(build)
+    told = [path.removeprefix(f"{roots.project}/") for path in view.written]
+    assert (view.exit_code, sorted(told)) == (0, ["gone", "other", "out/", "out/new"])
+    assert sorted(os.listdir(roots.project)) == ["gone", "other", "same", "touched"]  # noqa: PTH208
+    assert (await source.file("out/new")).exists is False

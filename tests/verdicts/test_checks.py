@@ -16,8 +16,9 @@ from artoo.contracts.criteria import (
     ToolSucceeded,
 )
 from artoo.contracts.execution import CallStatus, FailureClass, ToolCall
+from artoo.contracts.findings import Reason
 from artoo.ports.evidence import CommandView, FileView, Language, Trial
-from artoo.verdicts.checks import CheckResult, run_check
+from artoo.verdicts.checks import CheckResult, names, run_check
 
 
 @dataclass
@@ -146,3 +147,46 @@ async def test_command_succeeds(view: CommandView, passed: bool, why: FailureCla
     """The exit code decides; one that did not end by itself, or cannot run, is the world's fault."""
     result = await check(CommandSucceeds(command="c"), source=Source(commands={"c": view}))
     assert (result.passed, result.failure_class) == (passed, why)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "named"),
+    [
+        ("Write out.csv.", "/p/out.csv", True),
+        ("Write data/out.csv.", "/p/out.csv", False),
+        ("Write out.csv, please", "/p/data/out.csv", True),
+        ("Schreibe ~/w/out.csv", "/home/a/w/out.csv", True),
+        ("把结果写入out.csv。", "/p/out.csv", True),
+        ("Write layout.csv", "/p/out.csv", False),
+        ("Write out.csv.bak", "/p/out.csv", False),
+        ("compile `prog`", "/p/prog", True),
+        ("programs", "/p/prog", False),
+        ("Fix the build", "/p/build/", False),
+        ("put it into build/", "/p/build/", True),
+        ("install it into ./lib", "/p/lib/", True),
+        ("see https://x.org/out.csv", "/p/out.csv", False),
+        ("", "/p/out.csv", False),
+    ],
+)
+def test_what_a_text_names(text: str, path: str, named: bool) -> None:
+    """A path by as much of its end as the text says; a directory only where it is written as a path."""
+    assert names(text, path) is named
+
+
+async def test_a_check_that_does_the_work_itself_has_no_verdict() -> None:
+    """It would succeed without the work. Whatever else it writes is its own affair; that it fails is a verdict; and
+    a person's own check counts.
+    """
+    made, other = CommandView(0, "", written=("/p/out.csv",)), CommandView(0, "", written=("/p/main.o",))
+    bad = CommandView(1, "", written=("/p/out.csv",))
+    source = Source(commands={"makes": made, "builds": other, "fails": bad})
+
+    async def found(command: str, asked: str) -> str | bool:
+        it = CommandSucceeds(command=command)
+        result = await run_check(it, output="", tool_calls=(), source=source, asked=asked)
+        return result.passed or (result.evidence.found if isinstance(result.evidence, Reason) else "")
+
+    assert await found("makes", "Write out.csv") == "no_verdict"
+    assert await found("builds", "Write out.csv") is True
+    assert await found("fails", "Write out.csv") == "command_failed"
+    assert await found("makes", "") is True

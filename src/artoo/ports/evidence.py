@@ -16,6 +16,9 @@ Language = Literal["bash", "python"]
 DIFFERENCE_CHARACTERS = 20_000
 """How much of a difference is shown when the caller has no better bound."""
 
+MOST_WRITTEN = 2_000
+"""How many of the paths that a check would write are told, in path order."""
+
 TRIAL_TEXTS = 20
 TRIAL_CHARACTERS = 200_000
 """How many of the files that a trial left are read, and how much of them together."""
@@ -40,11 +43,16 @@ class FileView:
 
 @dataclass(frozen=True, slots=True)
 class CommandView:
-    """How a read-only command ended. `exit_code` None: it did not end by itself (`problem` says why)."""
+    """How a read-only command ended. `exit_code` None: it did not end by itself (`problem` says why).
+
+    `written`: printable paths that it left otherwise than they are, all of which is dropped; directories end with a
+    slash. Caches, and files that it wrote again with the same bytes, are left out.
+    """
 
     exit_code: int | None
     output: str
     problem: str | None = None
+    written: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from artoo.contracts.changes import Change, path_bytes
+from artoo.contracts.changes import Change, ChangeKind, Node, path_bytes
 from artoo.contracts.errors import ArtooError, ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.evidence import (
     DIFFERENCE_CHARACTERS,
+    MOST_WRITTEN,
     TRIAL_CHARACTERS,
     TRIAL_TEXTS,
     CommandView,
@@ -91,17 +92,21 @@ class EvidenceInView:
         return _seen(place)
 
     async def command(self, command: str) -> CommandView:
-        """Runs a shell command, bounded in time and output; what it changes goes. Never raises.
-
-        A command that changed files has no exit code: it shows what would be, not what is.
-        """
+        """Runs a shell command, bounded in time and output; what it changes goes. Never raises."""
         program = Program(bash(command), Limits(wall_seconds=self.seconds), env=PLAIN_LOCALE, read_only=True)
         view, changes = await _run(self.view, program)
-        changed = meant_changes(changes)
-        if not changed:
-            return view
-        problem = f"a check may not change files, and this one would: {', '.join(changed[:3])}"
-        return replace(view, exit_code=None, problem=problem)
+        return replace(view, written=await in_thread(self._written, changes)) if changes else view
+
+    def _written(self, changes: tuple[Change, ...]) -> tuple[str, ...]:
+        """What is otherwise than it stands in the view: a build that makes again what is there changes nothing."""
+        meant = frozenset(meant_changes(changes))
+        files = self.view.files
+        told = (
+            f"{change.path}/" if change.node is Node.DIRECTORY else change.path
+            for change in changes
+            if change.path in meant and not _is_same(change, files)
+        )
+        return tuple(islice(told, MOST_WRITTEN))
 
     async def trial(self, language: Language, program: str) -> Trial:
         """Runs a whole program in a fork of its own, and forgets it. Never raises."""
@@ -156,6 +161,17 @@ async def _run(view: View, program: Program) -> tuple[CommandView, tuple[Change,
         problem=None if ended else outcome.reason,
     )
     return seen, run.changes
+
+
+def _is_same(change: Change, files: Files) -> bool:
+    """Whether a file was written again as it was."""
+    if change.kind is not ChangeKind.OVERWRITTEN or not change.content_sha256:
+        return False
+    try:
+        place = files.at(files.resolve(Path(os.fsdecode(path_bytes(change.path)))))
+    except OSError:
+        return False
+    return place is not None and _digest(place) == change.content_sha256
 
 
 def _seen(place: Path) -> FileView:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Never
@@ -33,6 +34,8 @@ JSON_CHARACTERS = 1_000_000
 """Largest output that is read as JSON."""
 _CANNOT_RUN = (126, 127)
 """How a shell ends that cannot run a command, or finds none of that name."""
+_IN_PATHS = frozenset(f"{string.ascii_letters}{string.digits}_-./~+@%=")
+"""What goes on with a path: in `data.txt` nobody names `a.txt`."""
 SHOWN_CHARACTERS = 300
 """How much of an output a verdict's evidence quotes."""
 
@@ -48,9 +51,12 @@ class CheckResult:
 
 
 async def run_check(
-    check: Check, *, output: str, tool_calls: Sequence[ToolCall], source: EvidenceSource
+    check: Check, *, output: str, tool_calls: Sequence[ToolCall], source: EvidenceSource, asked: str = ""
 ) -> CheckResult:
-    """Decides one check. Never raises for what it looks at: a bad regex or schema is a failing verdict."""
+    """Decides one check. Never raises for what it looks at: a bad regex or schema is a failing verdict.
+
+    `asked`: what the work is to do, where a check must not do it in its stead; empty for a person's own check.
+    """
     match check:
         case ToolSucceeded():
             return _tool_succeeded(check.tool, tool_calls)
@@ -63,7 +69,7 @@ async def run_check(
         case FileMatches():
             return await _file_matches(check.path, check.regex, source)
         case CommandSucceeds():
-            return await _command_succeeds(check.command, source)
+            return await _command_succeeds(check.command, source, asked)
 
 
 def _passed(evidence: str) -> CheckResult:
@@ -163,6 +169,34 @@ def _fits(value: object, schema: dict[str, object]) -> CheckResult:
     return _passed("the output is JSON and fits its schema")
 
 
+def names(text: str, path: str) -> bool:
+    """Whether a text names this absolute path, by as much of its end as the text says. A directory (its path ends
+    with a slash) has to be written as a path: `./lib` or `lib/`, for a bare `build` may be any word.
+    """
+    is_directory, path = path.endswith("/"), path.rstrip("/")
+    name = path.rpartition("/")[2]
+    start = text.find(name) if name else -1
+    while start >= 0:
+        first, last = start, start + len(name)
+        while first and _of_path(text[first - 1]):
+            first -= 1
+        while last < len(text) and _of_path(text[last]):
+            last += 1
+        said = text[first:last].rstrip(".")
+        if ("/" in said or not is_directory) and f"{path}/".endswith(f"/{_bare(said)}/"):
+            return True
+        start = text.find(name, last)
+    return False
+
+
+def _of_path(character: str) -> bool:
+    return character in _IN_PATHS
+
+
+def _bare(said: str) -> str:
+    return said.removeprefix("./").removeprefix("~").strip("/")
+
+
 async def _file_exists(path: str, source: EvidenceSource) -> CheckResult:
     view = await source.file(path)
     if view.exists:  # whether its text could be read is another question
@@ -185,8 +219,15 @@ async def _file_matches(path: str, pattern: str, source: EvidenceSource) -> Chec
     return await _matches(pattern, view.text, path)
 
 
-async def _command_succeeds(command: str, source: EvidenceSource) -> CheckResult:
+async def _command_succeeds(command: str, source: EvidenceSource, asked: str) -> CheckResult:
+    """What the command writes goes with the fork that it ran in, so that a build may be a check. One that itself
+    makes what was asked for would succeed without the work.
+    """
     view = await source.command(command)
+    made = [path for path in view.written if asked and names(asked, path)]
+    if view.exit_code == 0 and made:
+        problem = f"it makes {listed(made)} itself, so it does not show that this was done"
+        return _failed(Found.NO_VERDICT, command, problem, why=FailureClass.ENVIRONMENTAL)
     if view.exit_code == 0:
         return _passed(f"`{command}` ended with 0: {_shown(view.output)}")
     if view.exit_code is None or view.exit_code in _CANNOT_RUN:

@@ -96,14 +96,23 @@ def no_budget(error: BudgetExhausted) -> Reason:
 
 
 async def checked(
-    criteria: Sequence[Criterion], output: str, calls: Sequence[ToolCall], source: EvidenceSource
+    criteria: Sequence[Criterion],
+    output: str,
+    calls: Sequence[ToolCall],
+    source: EvidenceSource,
+    asked: str,
 ) -> dict[str, CriterionVerdict]:
-    """Those that have a check, by their text: it alone decides them."""
-    return {
-        each.text: from_check(each, await run_check(each.check, output=output, tool_calls=calls, source=source))
-        for each in criteria
-        if each.check is not None
-    }
+    """Those that have a check, by their text: it alone decides them. `asked`: what the work is to do.
+
+    A person's own check counts whatever it writes.
+    """
+    found = dict[str, CriterionVerdict]()
+    for each in criteria:
+        if each.check is not None:
+            held_to = "" if each.by == "person" else asked
+            result = await run_check(each.check, output=output, tool_calls=calls, source=source, asked=held_to)
+            found[each.text] = from_check(each, result)
+    return found
 
 
 def from_check(criterion: Criterion, check: CheckResult) -> CriterionVerdict:
@@ -121,6 +130,22 @@ def missed_by(verdict: CriterionVerdict, fact: Fact) -> CriterionVerdict:
         return verdict
     worldly = {"failure_class": fact.failure_class, "accountable": accountable(fact.failure_class)}
     return verdict.model_copy(update={**worldly, "identities": verdict.identities or fact.identities})
+
+
+def given_up(
+    checked: Sequence[CriterionVerdict], left: Sequence[Criterion], fact: Fact
+) -> tuple[CriterionVerdict, ...]:
+    """What stands of work that was given up: what checks saw, and the reason (`fact`) against what is `left`.
+
+    The reason is told once: where nothing is left, beside what the first check saw that failed.
+    """
+    failed = [verdict for verdict in checked if verdict.verdict == "fail"]
+    if left or not failed:
+        return (*checked, *against(left, fact))
+    said = f"{failed[0].evidence[: EVIDENCE_KEPT // 2]}; {fact.message}"[:EVIDENCE_KEPT]
+    return tuple(
+        verdict.model_copy(update={"evidence": said}) if verdict is failed[0] else verdict for verdict in checked
+    )
 
 
 def against(criteria: Sequence[Criterion], fact: Fact) -> tuple[CriterionVerdict, ...]:

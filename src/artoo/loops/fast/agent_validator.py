@@ -92,7 +92,8 @@ class AgentValidator:
             return Judged(judging.failed_outright(criteria, result), final=True)
         if result.status == "cannot":
             return await self._judge_cannot(subtask, result, cause)
-        decided = await judging.checked(criteria, result.output, result.tool_calls, self.source)
+        told = _told(subtask)
+        decided = await judging.checked(criteria, result.output, result.tool_calls, self.source, told)
         fact = broken_act(result) or await self._floating(subtask, result)
         left = [each for each in criteria if each.text not in decided]
         if fact is not None:
@@ -107,7 +108,7 @@ class AgentValidator:
             judged = await self._looked_at_twice(subtask, result, left, cause)
             judged = judged or await self._asked_about(subtask, result, left, cause)
         if judged.output:  # another answer than the one that was checked
-            decided = await judging.checked(criteria, judged.output, result.tool_calls, self.source)
+            decided = await judging.checked(criteria, judged.output, result.tool_calls, self.source, told)
         return replace(judged, verdicts=(*decided.values(), *judged.verdicts))
 
     async def _floating(self, subtask: SubTask, result: ExecutionResult) -> Fact | None:
@@ -165,16 +166,16 @@ class AgentValidator:
     async def _judge_cannot(self, subtask: SubTask, result: ExecutionResult, cause: Envelope) -> Judged:
         """A small model's word ends it, and one before anything was tried; else a judge looks at the tries.
 
-        What holds all the same, by a check that looks at what is there, is told as it is. That it cannot be done
-        stands even where all of it does.
+        What holds all the same, by a check that looks at what is there, is told as it is; of what does not, the
+        check's verdict stands beside the reason, for R2 may replace a check that cannot hold. That it cannot be
+        done stands even where all of it holds.
         """
         fact = Fact(result.output or "it cannot be done", judging.class_of_failure(result), contradicts=False)
         criteria = subtask.success_criteria
         of_world = [each for each in criteria if isinstance(each.check, OF_THE_WORLD)]
-        found = await judging.checked(of_world, result.output, result.tool_calls, self.source)
-        held = {text: verdict for text, verdict in found.items() if verdict.verdict == "pass"}
-        left = [each for each in criteria if each.text not in held]
-        verdicts = (*held.values(), *judging.against(left, fact))
+        found = await judging.checked(of_world, result.output, result.tool_calls, self.source, _told(subtask))
+        left = [each for each in criteria if each.text not in found]
+        verdicts = judging.given_up(tuple(found.values()), left, fact)
         if not (result.small_model or rests_on_nothing(result)):
             judged = await self._ask_judge(subtask, result, (CANNOT,), cause)
             if judged.failed:
@@ -196,6 +197,11 @@ class AgentValidator:
         before = asked in self._asked
         self._asked.add(asked)
         return before
+
+
+def _told(subtask: SubTask) -> str:
+    """What a subtask is to do: its own words, and the request with what earlier parts gave."""
+    return f"{subtask.intent}\n{subtask.context}"
 
 
 def _gap(attempt: int, judged: Judged) -> GapPoint:

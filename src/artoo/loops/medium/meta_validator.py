@@ -180,7 +180,7 @@ class MetaValidator:
         """Those with a check and not `known`."""
         calls = [call for outcome in fan_in.everything for call in outcome.tool_calls]
         left = [each for each in criteria if each.text not in known]
-        found = await checked(left, output, calls, self.source)
+        found = await checked(left, output, calls, self.source, self._intent)
         return {text: of_the_whole(verdict) for text, verdict in found.items()}
 
     def _request(

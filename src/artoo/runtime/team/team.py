@@ -243,7 +243,8 @@ class Team:
         async def run(command: str) -> tuple[int | None, str]:
             await asyncio.to_thread(bench.desk, folder.name)
             seen = await (await self._artoo.evidence(desk)).command(command)
-            return seen.exit_code, seen.output if seen.problem is None else f"{seen.output}\n{seen.problem}"
+            code = None if seen.written else seen.exit_code  # what it wanted to leave would be lost without a word
+            return code, seen.output if seen.problem is None else f"{seen.output}\n{seen.problem}"
 
         async def submit(request: PatrolRequest) -> Done:
             try:
