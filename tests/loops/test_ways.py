@@ -414,6 +414,42 @@ async def test_what_is_on_disk_is_listed_as_it_is_now(world: World) -> None:
     assert "new.txt (" in second.user.partition("Changed in this task")[0]
 
 
+async def test_what_earlier_rounds_did_is_told(world: World) -> None:
+    """After a replan the executor and its judge know what the task has changed before, and that it waits."""
+    world.file("a.txt", "1\n")
+    script: Script = {
+        "Plan": [plan(subtask("mend it"), criteria=["a.txt is mended"]), replan(subtask("a.txt is mended: look"))],
+        "ExecutorStep": [
+            shell("echo 2 > a.txt; echo b > b.txt", final=False),
+            says("It is mended.", 1),
+            shell("cat a.txt", final=False),
+            says("It is mended, and waits.", 1),
+        ],
+        "ValidationReport": [judged(("fail", "")), judged(("pass", "changed: a.txt"))],
+    }
+    ended = await world.play("Mend a.txt", script, config=world.config(control={"max_retries": 0}))
+    first, _, third, _ = ended.asked("ExecutorStep")
+    assert "before your subtask" not in first.user and "If something is changed" in first.user
+    assert "Done in this task before your subtask:\ncreated: b.txt\nchanged: a.txt\n" in third.user
+    assert "Because something is changed" in third.user and "If something" not in third.user
+    before, now = ended.asked("ValidationReport")
+    assert "Changed by this task:\n--- a.txt before" in before.user
+    assert "Changed by this task before this subtask:\ncreated: b.txt\nchanged: a.txt\n" in now.user
+    assert "Changed by this subtask: nothing" in now.user
+    assert ended.directive == "accept"
+
+
+async def test_the_executor_is_told_all_that_it_is_held_to(world: World) -> None:
+    """Also what the words of its subtask say already; that alone is not said twice which is the subtask itself."""
+    held = [matches("x", "It says x"), matches("x", "Say x")]
+    script = {"Plan": plan(subtask("It says x, and more"), criteria=held), "ExecutorStep": shell("echo x")}
+    ended = await world.play("Say x", script)
+    assert "It is done when:\n- It says x\n- Say x" in ended.asked("ExecutorStep")[0].user
+    script = {"Plan": plan(subtask("Say x"), criteria=held), "ExecutorStep": shell("echo x")}
+    ended = await world.play("Say x", script)
+    assert ended.asked("ExecutorStep")[0].user.endswith("It is done when:\n- It says x")
+
+
 async def test_a_small_model_is_asked_for_programs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """No planner is asked, no form has to be chosen, a corrected attempt changes its language, and nothing is
     planned again; what nothing confirmed is unverified."""

@@ -81,7 +81,8 @@ class SubTask(Contract):
     """Work for one ephemeral executor. dispatcher → R3, R4a.
 
     `surroundings` is what was on disk when it was planned; `heads`, `named_files` and `guide` as in the plan,
-    `images` those of the request. `deadline`: when the attempts at it must have ended.
+    `images` those of the request. `deadline`: when the attempts at it must have ended. `begun`: other parts of the
+    task, in this round or before, may have changed files.
     """
 
     subtask_id: str
@@ -99,6 +100,7 @@ class SubTask(Contract):
     cautions: tuple[Caution, ...] = ()
     preferred_tool: str | None = None
     deadline: datetime | None = None
+    begun: bool = False
 
 
 class ManifestEntry(Contract):

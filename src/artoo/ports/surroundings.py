@@ -14,8 +14,8 @@ class Surroundings:
     the same, with what is to be said of them; empty where the request names none, or one that cannot be read.
     `guide`: standing instructions of the person and of the project, each with whose they are. `missing`: what has
     the form of a file's path in the request and is nowhere. `changed`: what was created, changed, moved and deleted
-    in the view, a line a kind; empty where nobody is to be told. `classes`: what these changes mean for the person,
-    the most dangerous first.
+    in the view, a line a kind; empty where nobody is to be told. `earlier`: the same of what the task had changed
+    before a subtask began. `classes`: what all these changes mean for the person, the most dangerous first.
     """
 
     listing: str = ""
@@ -24,6 +24,7 @@ class Surroundings:
     missing: tuple[str, ...] = ()
     guide: str = ""
     changed: str = ""
+    earlier: str = ""
     classes: tuple[ChangeClass, ...] = ()
 
 

@@ -246,10 +246,10 @@ class _Sights:
     def of(self, subtask_id: str) -> Sight:
         view, fork = self.outfit.view, self.forks.of(subtask_id)
         looked_at = EvidenceInView(fork, self.places, self.forks, lambda: view.files, _trial_of(subtask_id))
-        return Sight(looked_at, self._look(lambda: fork.files, fork, lambda: view.files))
+        return Sight(looked_at, self._look(lambda: fork.files, fork, lambda: view.files, view))
 
-    def _look(self, files: Look, view: View, before: Look) -> ProjectLook:
-        """`view`: whose changes are told, of the files `before`."""
+    def _look(self, files: Look, view: View, before: Look, task: View | None = None) -> ProjectLook:
+        """`view`: whose changes are told, of the files `before`; `task`: what it is a fork of."""
         observe = self.gate.origins.observe_text
         return ProjectLook(
             *(self.outfit.view.roots, self.places, files),
@@ -257,6 +257,7 @@ class _Sights:
             observe=observe,
             view=view,
             before=before,
+            task=task,
         )
 
 

@@ -66,7 +66,8 @@ class ProjectLook:
     """Implements `ports.surroundings.SurroundingsSource` over a view's files.
 
     `whole_files`: small files that are named are shown whole. `view`: whose changes of the files `before` are told,
-    with what they mean. `observe` is told what is passed on of texts that others wrote, by where it stands.
+    with what they mean; `task`: the view that it is a fork of, whose changes came before. `observe` is told what is
+    passed on of texts that others wrote, by where it stands.
     """
 
     roots: Roots
@@ -77,6 +78,7 @@ class ProjectLook:
     whole_files: bool = False
     view: View | None = None
     before: Look = RealFiles
+    task: View | None = None
     observe: Callable[[str, str], None] = _unobserved
 
     async def look(self, request: str) -> Surroundings:
@@ -90,11 +92,21 @@ class ProjectLook:
                         self.observe(guide.path, guide.text)
                 changed = await in_thread(_by_kind, changes, self.roots, self.before(), self.files())
                 classes = await _classes(self.view) if self.view is not None and changes else ()
-                return replace(seen, changed=changed, classes=classes)
+                seen = replace(seen, changed=changed, classes=classes)
+                return await self._with_earlier(seen, self.task) if self.task is not None else seen
         except TimeoutError:
             return Surroundings(listing="The project directory did not answer in time; it is not listed.")
         except (ArtooError, OSError) as error:
             return Surroundings(listing=f"The project directory is not listed: {error}")
+
+    async def _with_earlier(self, seen: Surroundings, task: View) -> Surroundings:
+        """With what the task had changed before this fork of its view was made."""
+        changes = await task.changes()
+        if not changes:
+            return seen
+        earlier = await in_thread(_by_kind, changes, self.roots, RealFiles(), task.files)
+        classes = {*seen.classes, *await _classes(task)}
+        return replace(seen, earlier=earlier, classes=tuple(sorted(classes, key=lambda one: one.danger)))
 
     def _look(self, request: str, changes: tuple[Change, ...]) -> tuple[Surroundings, tuple[Guide, ...]]:
         files = self.files()

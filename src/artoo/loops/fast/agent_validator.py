@@ -186,11 +186,11 @@ class AgentValidator:
         self, subtask: SubTask, result: ExecutionResult, criteria: Sequence[Criterion], cause: Envelope
     ) -> Judged:
         """With the standing instructions of the places where the subtask has worked."""
-        difference = await self.source.difference(DIFFERENCE_SHOWN)
-        if any(call.changes for call in result.tool_calls):
+        difference, earlier = await self.source.difference(DIFFERENCE_SHOWN), ""
+        if subtask.begun or any(call.changes for call in result.tool_calls):
             seen = await self.surroundings.look(subtask.intent)
-            subtask = subtask.model_copy(update={"guide": seen.guide})
-        return await judge(self.asker, subtask, criteria, result, difference, cause)
+            subtask, earlier = subtask.model_copy(update={"guide": seen.guide}), seen.earlier
+        return await judge(self.asker, subtask, criteria, result, difference, cause, earlier)
 
     def _second_time(self, asked: str) -> bool:
         """Whether this has been asked for before in this subtask; it is now."""

@@ -59,7 +59,8 @@ class ExecutorLimits:
 @dataclass(slots=True)
 class _Work:
     """The subtask under way. `first` is where this attempt begins in the record; `listing` and `guide` are of
-    now, `named` the part of the first listing about files that are named; `said`: the last attempt's own words;
+    now, `named` the part of the first listing about files that are named, `waits` what it says of changes that wait
+    for the person; `said`: the last attempt's own words;
     `circled`: one went round in circles; `small`: the model is.
     """
 
@@ -76,6 +77,7 @@ class _Work:
     note: str = ""
     said: str = ""
     stale: bool = False
+    waits: str = ""
     small: bool = False
 
     def result(
@@ -158,7 +160,7 @@ class Executor:
                 sight = (subtask.surroundings, subtask.named_files, subtask.guide)
                 small = self.asker.known.small
                 today = "" if small else f"Today: {envelope.at.date().isoformat()}"
-                self._work = _Work(subtask, *sight, record, stale=subtask.sequence > 1, today=today, small=small)
+                self._work = _Work(subtask, *sight, record, stale=subtask.begun, today=today, small=small)
             case CorrectionSignal() as correction if self._work is not None:
                 self._work.attempt = correction.attempt + 1
                 self._work.first = len(self._work.record.calls)
@@ -292,14 +294,19 @@ class Executor:
         if work.stale:
             work.stale = False
             seen = await self.surroundings.look(work.subtask.intent)
-            done = f"Done in this task so far:\n{seen.changed}" if seen.changed else ""
-            work.guide, work.named = seen.guide, ""
-            work.listing = "\n".join(filter(None, (seen.listing, done, prepared(seen.classes, self.apply))))
+            before = f"Done in this task before your subtask:\n{seen.earlier}" if seen.earlier else ""
+            done = (
+                f"Done in {'your subtask' if before else 'this task'} so far:\n{seen.changed}"
+                if seen.changed
+                else ""
+            )
+            work.guide, work.named, work.waits = seen.guide, "", prepared(seen.classes, self.apply)
+            work.listing = "\n".join(filter(None, (seen.listing, before, done, work.waits)))
         small = self.asker.known.small
         brief = small and self.heuristics.brief and work.attempt == 1
         told = (work.named if brief else "") or work.listing
         changed = any(call.changes or call.bookkeeping for call in work.record.calls)
-        return told if small or changed else "\n".join(filter(None, (told, beforehand(self.apply))))
+        return told if small or changed or work.waits else "\n".join(filter(None, (told, beforehand(self.apply))))
 
     def _closing(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
         note, work.note = work.note, ""
@@ -318,8 +325,8 @@ def _left_of(limit: asyncio.Timeout) -> float:
 
 
 def _assignment(subtask: SubTask) -> str:
-    """The intent, and what the intent itself does not say about the result."""
-    told = [criterion for criterion in subtask.success_criteria if criterion.text not in subtask.intent]
-    criteria = "\n".join(f"- {criterion.text}" for criterion in told)
+    """The intent, and all that the result is held to; only the intent itself is not said twice."""
+    told = (criterion.text for criterion in subtask.success_criteria if criterion.text != subtask.intent)
+    criteria = "\n".join(f"- {text}" for text in told)
     preferred = f"\nSuggested tool: {subtask.preferred_tool}" if subtask.preferred_tool else ""
     return f"{subtask.intent}{preferred}" + (f"\nIt is done when:\n{criteria}" if criteria else "")

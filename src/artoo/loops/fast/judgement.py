@@ -49,9 +49,13 @@ async def judge(
     result: ExecutionResult,
     difference: str,
     cause: Envelope,
+    earlier: str = "",
 ) -> Judged:
-    """The judge's verdicts on these criteria, as far as their quotes are in what it was shown."""
-    shown = "\n\n".join(filter(None, (_seen_at_first(subtask, result), facts_of(result, difference))))
+    """The judge's verdicts on these criteria, as far as their quotes are in what it was shown.
+
+    `earlier`: the paths that the task had changed before this subtask.
+    """
+    shown = "\n\n".join(filter(None, (_seen_at_first(subtask, result), facts_of(result, difference, earlier))))
     segments = {
         Segment.PROJECT_GUIDE: subtask.guide,
         Segment.TASK: subtask.intent,
@@ -89,8 +93,9 @@ def _seen_at_first(subtask: SubTask, result: ExecutionResult) -> str:
     return f"Shown before the first call:\n{subtask.heads}"
 
 
-def facts_of(result: ExecutionResult, difference: str) -> str:
-    """Calls with their numbers and ends, those that the answer rests on most fully, then what the task changed.
+def facts_of(result: ExecutionResult, difference: str, earlier: str = "") -> str:
+    """Calls with their numbers and ends, those that the answer rests on most fully, then what the task changed:
+    before this subtask (`earlier`) by its paths, in it line by line.
 
     Of an output that is the answer nobody has said which earlier calls it rests on: all are shown alike.
     """
@@ -103,7 +108,9 @@ def facts_of(result: ExecutionResult, difference: str) -> str:
         _call(number, call, share if (number, call) in cited else _SHORTEST_SHARE, seen)
         for number, call in calls[-FACTS_SHOWN // _SHORTEST_SHARE :]
     ]
-    parts.append(f"Changed by this task:\n{seen}" if seen else "Changed by this task: nothing")
+    parts += [f"Changed by this task before this subtask:\n{earlier}"] if earlier else []
+    here = f"Changed by this {'subtask' if earlier else 'task'}:"
+    parts.append(f"{here}\n{seen}" if seen else f"{here} nothing")
     return "\n\n".join(parts)
 
 

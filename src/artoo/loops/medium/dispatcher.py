@@ -32,6 +32,7 @@ class _Round:
     running: set[str] = field(default_factory=set[str])
     failed: bool = False
     deadline: datetime | None = None
+    started: bool = False
 
     def deadline_at(self, now: datetime) -> datetime | None:
         """When the group that starts now must have ended: its share of the time to the plan's deadline, less what
@@ -136,10 +137,12 @@ class Dispatcher:
         group = self._round.waiting.pop(0)
         self._round.group = tuple(subtask.subtask_id for subtask in group)
         self._round.running = set(self._round.group)
+        begun = self._round.number > 1 or self._round.started
+        self._round.started = True
         known, deadline = _known(self._finished.values()), self._round.deadline_at(cause.at)
         for subtask in group:
             context = "\n\n".join(part for part in (subtask.context, known) if part)
-            subtask = subtask.model_copy(update={"context": context, "deadline": deadline})
+            subtask = subtask.model_copy(update={"context": context, "deadline": deadline, "begun": begun})
             self.port.publish(subtask, cause=cause, subtask_id=subtask.subtask_id)
 
 
