@@ -60,6 +60,14 @@ def test_named_files_come_first_then_shallow_ones() -> None:
     assert listing[-1] == "... and more"
 
 
+def test_what_is_not_shown_of_a_file_is_said_by_its_name() -> None:
+    """Below the lines of a file "more" would be more of these; and a list that fits has all of it."""
+    heads = {name: Head(lines=tuple(["x" * 60] * 15), whole=True) for name in ("a.txt", "b.txt", "c.txt")}
+    seen = describe(Snapshot(files(*heads), heads=heads), "Sum them", 2_200).heads
+    assert seen.endswith("There is no room here for what is in: c.txt") and "... and more" not in seen
+    assert "no room" not in describe(Snapshot(files(*heads), heads=heads), "Sum them", 4_000).heads
+
+
 _NAME = st.text(st.characters(exclude_characters="/\0"), min_size=1, max_size=30).filter(
     lambda name: name not in (".", "..")
 )

@@ -12,8 +12,9 @@ import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import accumulate, islice
 
+from artoo.contracts.shortened import shortened
 from artoo.ports.surroundings import Surroundings
 from artoo.tools.nearby import nearby
 from artoo.tools.paths import printable, size_text
@@ -104,7 +105,7 @@ def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACT
     points_to = tuple((printable(name), printable(path)) for name, path in pointers(snapshot, named))
     third = characters // 3
     facts = _joined((*_broken(snapshot, named), *(f"{name} names {path}" for name, path in points_to)), third)
-    heads = _joined(_heads(snapshot.heads), characters)
+    heads = _whole_heads(snapshot.heads, characters)
     tree = _tree(snapshot, named, characters - len(facts) - 1)
     about = "\n".join(filter(None, (heads, facts)))
     enough = not snapshot.missing and all(snapshot.heads.get(path, Head()).lines for path in named)
@@ -172,15 +173,23 @@ def _broken(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
             yield f"BROKEN LINK: {printable(path)} points to {target}, which does not exist.{instead}"
 
 
-def _heads(heads: Mapping[str, Head]) -> Iterator[str]:
-    for path, head in heads.items():
-        if head.instead is not None:
-            yield f"{printable(path)}: {head.instead}"
-        else:
-            lines = "\n".join(map(_one_line, head.lines))
-            cut = not head.whole or any(len(line) > _LINE_CHARACTERS for line in head.lines)
-            shown = "First lines" if cut else "All"
-            yield f"{shown} of {printable(path)}{_columns(path, head)}:\n{lines}"
+def _whole_heads(heads: Mapping[str, Head], characters: int) -> str:
+    """As many whole heads as fit, then the files of the others: "more" would read as more of the last file."""
+    told = [_head(path, head) for path, head in heads.items()]
+    if sum(len(one) + 1 for one in told) <= characters:
+        return "\n".join(told)
+    ends = accumulate(len(one) + 1 for one in told)
+    fit = sum(end <= characters - _UNSHOWN for end in ends)
+    others = ", ".join(map(printable, list(heads)[fit:]))
+    return "\n".join((*told[:fit], shortened(f"There is no room here for what is in: {others}", _UNSHOWN)))
+
+
+def _head(path: str, head: Head) -> str:
+    if head.instead is not None:
+        return f"{printable(path)}: {head.instead}"
+    lines = "\n".join(map(_one_line, head.lines))
+    cut = not head.whole or any(len(line) > _LINE_CHARACTERS for line in head.lines)
+    return f"{'First lines' if cut else 'All'} of {printable(path)}{_columns(path, head)}:\n{lines}"
 
 
 def _columns(path: str, head: Head) -> str:
@@ -264,10 +273,11 @@ def _hidden(path: str) -> bool:
 
 
 def _joined(lines: Iterable[str], characters: int) -> str:
-    """As many whole lines as fit; when some do not, the last one says so."""
+    """As many whole lines as fit; when some do not, the last one says so. Only then it takes room."""
     kept: list[str] = []
-    room = characters - len(_MORE)
-    for line in lines:
+    whole = list(lines)
+    room = characters - (len(_MORE) if sum(len(line) + 1 for line in whole) > characters else 0)
+    for line in whole:
         if room < len(line) + 1:
             kept.append(_MORE)
             break
@@ -276,4 +286,6 @@ def _joined(lines: Iterable[str], characters: int) -> str:
     return "\n".join(kept)
 
 
+_UNSHOWN = 200
+"""Characters for the names of files that there is no room for."""
 _MORE = "... and more"
