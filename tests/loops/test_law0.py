@@ -326,7 +326,7 @@ async def test_a_failure_behind_a_later_call_is_told_where_nobody_read_the_answe
         "Plan": plan(subtask("write hi to a.txt", exists("a.txt"))),
         "ExecutorStep": [
             shell("test -e b.txt; echo hi > a.txt", final=False),
-            shell("ls gone", final=False),
+            shell("cd .\nls   gone", final=False),
             shell("grep -q hi a.txt && test -e c.txt", final=False),
             shell("touch c.txt", final=False),
             shell("grep -q hi a.txt && test -e c.txt", final=False),
@@ -335,7 +335,7 @@ async def test_a_failure_behind_a_later_call_is_told_where_nobody_read_the_answe
         ],
     }
     ended = await world.play("Write hi to a.txt and test it.", script)
-    assert [fact.command for fact in ended.result.facts if isinstance(fact, FailedLast)] == ["ls gone"]
+    assert [fact.command for fact in ended.result.facts if isinstance(fact, FailedLast)] == ["cd . \u21b5 ls gone"]
 
 
 async def test_an_executor_knows_what_day_it_is(world: World) -> None:

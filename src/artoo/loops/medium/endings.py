@@ -33,6 +33,7 @@ LAW1_MARK = "[LAW1]"
 _STOPPED, _UNMET, _KEPT_BACK = "\u25a0 ", "\u2717 ", "\u2298 "
 """Signs in a summary: before why it stopped, what is not met, what was withheld."""
 
+_LINE_END = " \u21b5 "
 _INPUT, _REASON = 80, 300
 _MOST_TRIED = 8
 """Characters of an input and of a reason that a person is shown, and lines of what was tried."""
@@ -248,7 +249,9 @@ def _how_it_ended(call: ToolCall, told: str) -> str:
 
 
 def _shown(text: str) -> str:
-    return shortened(" ".join(text.split()), _INPUT)
+    """In one line, in which the ends of the lines can be told: two commands are not one."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return shortened(_LINE_END.join(filter(None, lines)), _INPUT)
 
 
 def _failing(outcomes: Sequence[SubTaskOutcome], answer: str, *, read: bool) -> tuple[str, ...]:
