@@ -6,7 +6,21 @@ import itertools
 from typing import cast
 
 import pytest
-from scenario import Json, Script, World, gives_up, judged, matches, moves, plan, replan, says, shell, subtask
+from scenario import (
+    Json,
+    Script,
+    World,
+    exists,
+    gives_up,
+    judged,
+    matches,
+    moves,
+    plan,
+    replan,
+    says,
+    shell,
+    subtask,
+)
 
 from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.execution import CallStatus, CorrectionSignal, SubTaskOutcome, ToolCall
@@ -106,6 +120,25 @@ async def test_a_check_that_cannot_run_blames_nobody_and_is_replaced(world: Worl
     assert (directive.blocked_tools, directive.failure_class) == ((), "environmental")
     assert [verdict.blameless for verdict in ended.verdicts] == [True, False]
     assert [each.reason for each in ended.result.amended] == ["there is no such linter here"]
+
+
+async def test_a_worker_is_told_how_to_end_where_something_was_withheld(world: World) -> None:
+    """By the refusal itself, and by a correction: its report meets no check, and `cannot` needs none."""
+    script: Script = {
+        "Plan": plan(subtask("fetch it", exists("page.html"))),
+        "ExecutorStep": [
+            shell(f"{CURL} > page.html", final=False),
+            with_body({"tool": "answer", "sources": [1], "failures": [1]}, "Nobody allows it.", "text"),
+            gives_up("it was not fetched: nobody allows it"),
+        ],
+        "ValidationReport": judged(("pass", "nobody can be asked")),
+        "FailureReport": lambda _: moves(),
+    }
+    ended = await world.play("fetch example.com", script)
+    _, second, third = ended.asked("ExecutorStep")
+    assert "if it cannot be done without, end with cannot" in second.user
+    assert third.user.rstrip().endswith("If it cannot be done without what was withheld, end with cannot.")
+    assert ended.result.stopped_by is StoppedBy.REFUSED_BY_USER
 
 
 async def test_a_check_may_build_what_it_tests(world: World) -> None:

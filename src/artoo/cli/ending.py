@@ -22,6 +22,7 @@ from artoo.words.result import ResultWords, result_words
 
 LISTED = 20
 """Entries of a list that are shown; the rest are counted. Unmet criteria are always all shown."""
+_HTTPS = ":443"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,8 @@ class Ending:
         )
         known = (one_line(self.words.fact(fact)) for fact in self.result.facts)
         lines = [self._assurance(), *known, *settled.lines()]
-        lines += [self.text.allow.format(line=line) for line in allowing(self.view.not_allowed)]
+        said = f"{self.result.output}\n{self.result.detail}"
+        lines += [self.text.allow.format(line=line) for line in allowing(self.view.not_allowed, said)]
         if self.result.stopped_by is not None and self.result.stopped_by.is_infrastructure:
             lines.append(self.text.go_on.format(task=self.name))
         cost = cost_line(self.result.cost, self.marks, self.text, rounds=max(1, len(self.view.rounds)))
@@ -127,8 +129,10 @@ class Ending:
         return f"{line} {self.text.success_with_gaps}" if result.unmet else line
 
 
-def allowing(acts: Iterable[AskedAct]) -> list[str]:
-    """The options that would have allowed these acts, as they are typed. Acts that no policy covers have none."""
+def allowing(acts: Iterable[AskedAct], said: str = "") -> list[str]:
+    """The options that would have allowed these acts, as they are typed. Acts that no policy covers have none; what
+    the answer has `said`, perhaps with a host's name alone, as models are told it, is not said again.
+    """
     from artoo.runtime.options import check_policy_line
 
     lines: list[str] = []
@@ -138,5 +142,7 @@ def allowing(acts: Iterable[AskedAct]) -> list[str]:
             check_policy_line(line)
         except ConfigurationError:
             continue
-        lines.append(f"--allow {shlex.quote(line)}")
+        options = (f"--allow {shlex.quote(each)}" for each in (line, line.removesuffix(_HTTPS)))
+        if not any(option in said for option in options):
+            lines.append(f"--allow {shlex.quote(line)}")
     return list(dict.fromkeys(lines))[:LISTED]

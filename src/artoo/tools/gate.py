@@ -93,7 +93,7 @@ class Gate:
             return None
         what = _some(f"{act.verb} {act.target}" for act in request.acts) or request.title
         if answer.by == PERSON:
-            return Refusal(f"the person said no to: {what}; do not try it again, report it", "person")
+            return Refusal(f"the person said no to: {what}; do not try it again; {ADVICE}", "person")
         return Refusal(f"it needs a person's consent, and nobody can be asked here: {what}; {ADVICE}", "nobody")
 
     def _remembered(self, request: ConfirmationRequest) -> ConfirmationAnswer | None:
@@ -115,7 +115,7 @@ class Gate:
 AGAIN = "again"
 """The verb of a question about doing again what a crash cut off. No policy knows it."""
 
-ADVICE = "report it"
+ADVICE = "if it cannot be done without, end with cannot and report it"
 """What is left when consent is missing."""
 
 

@@ -33,6 +33,8 @@ from artoo.ports.surroundings import SurroundingsSource
 from artoo.verdicts import judging
 from artoo.verdicts.judging import Judged
 
+_WITHOUT = "If it cannot be done without what was withheld, end with cannot."
+"""An honest report of that meets no check: a worker that is not told mends what it cannot mend."""
 _TWO_WAYS = (Criterion(text=TWO_WAYS_AGREE, mode=Mode.VERIFIABLE),)
 """What agreement decides where every criterion is decided already."""
 
@@ -103,7 +105,9 @@ class AgentValidator:
         if any(verdict.verdict == "fail" for verdict in decided.values()):
             unusable = any(verdict.blameless for verdict in decided.values())  # R2 may replace such a check
             again = unusable and self._second_time("checks")
-            judged = replace(Judged.open(left, "not judged: a check failed"), final=again)
+            withheld = any(call.withheld_by is not None for call in result.tool_calls)
+            advice = _WITHOUT if withheld else ""
+            judged = replace(Judged.open(left, "not judged: a check failed"), final=again, advice=advice)
         else:
             judged = await self._looked_at_twice(subtask, result, left, cause)
             judged = judged or await self._asked_about(subtask, result, left, cause)
