@@ -432,6 +432,7 @@ async def test_what_earlier_rounds_did_is_told(world: World) -> None:
     assert "before your subtask" not in first.user and "If something is changed" in first.user
     assert "Done in this task before your subtask:\ncreated: b.txt\nchanged: a.txt\n" in third.user
     assert "Because something is changed" in third.user and "If something" not in third.user
+    assert "Done in this task so far:\ncreated: b.txt\nchanged: a.txt" in ended.asked("Plan")[1].user
     before, now = ended.asked("ValidationReport")
     assert "Changed by this task:\n--- a.txt before" in before.user
     assert "Changed by this task before this subtask:\ncreated: b.txt\nchanged: a.txt\n" in now.user

@@ -168,13 +168,16 @@ class Planner:
         spec, advice = task.spec, task.advice if self.heuristics.lessons else Advice()
         checks = "\n".join(f"- {each.text}" for each in spec.checks)
         standing = "\n".join(f"- {each.text}" for each in task.criteria)
+        done = f"Done in this task so far:\n{this.around.changed}" if this.around.changed else ""
         return {
             **tool_segments(specs),
             Segment.PROJECT_GUIDE: this.around.guide,
             **advice.segments(prohibitions(this.must_not)),
             Segment.ENVIRONMENT: f"Now: {task.asked_at.isoformat(timespec='minutes')}",
             Segment.SESSION: earlier(spec),
-            Segment.SURROUNDINGS: this.around.listing if self.heuristics.listing else "",
+            Segment.SURROUNDINGS: "\n".join(filter(None, (this.around.listing, done)))
+            if self.heuristics.listing
+            else "",
             Segment.TASK: spec.intent + (f"\nThe person's own checks:\n{checks}" if checks else ""),
             Segment.DIRECTIVE: directive_text(this.directive) if this.directive is not None else "",
             Segment.CONTEXT: f"Criteria that stand:\n{standing}" if standing else "",
