@@ -104,7 +104,9 @@ def test_what_came_back_and_what_went_is_told_apart(artoo: Run, project: Path) -
     assert undone.returncode == 0, undone.stderr
     back = [f"put back  {number:02}.txt" for number in range(12)]
     gone = ["removed   new", *(f"removed   new/{number:02}.txt" for number in range(11))]
-    assert undone.stdout.splitlines() == [*back, "put back  2 more", *gone, "removed   3 more"]
+    asked, *told = undone.stdout.splitlines()
+    assert asked == "asked for: artoo sandbox -- 'mkdir new && mv *.txt new/'"
+    assert told == [*back, "put back  2 more", *gone, "removed   3 more"]
     assert sorted(path.name for path in project.iterdir()) == [f"{number:02}.txt" for number in range(14)]
 
 
@@ -201,3 +203,13 @@ def test_what_can_be_undone_is_counted_in_words(artoo: Run) -> None:
     """One path is no `1 paths`, and one act goes without saying."""
     assert artoo("sandbox", "--", "echo x > a.txt").returncode == 0
     assert re.search(r"\n\s+1 path, until ", artoo("undo", "--list").stdout)
+
+
+def test_the_list_names_a_command(artoo: Run) -> None:
+    """What a command by itself changed at once is listed with the command, though it has no log; and a word that is
+    an id, and no file, is never taken for a path."""
+    assert artoo("sandbox", "--", "echo new > made.txt").returncode == 0
+    assert "artoo sandbox -- 'echo new > made.txt'" in artoo("undo", "--list").stdout
+    assert artoo("sandbox", "--", "echo newer > made.txt").returncode == 4
+    refused = artoo("diff", "01a21bcd-422f")
+    assert refused.returncode == 2 and "nothing waits of a task '01a21bcd-422f'" in refused.stderr

@@ -38,8 +38,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path.resolve()
 
 
-async def submit(place: Path) -> str:
-    """A task whose submission edits that file and waits for the operator."""
+async def submit(place: Path, *, hands_in: bool = True) -> str:
+    """A task whose submission edits that file and waits for the operator; or that is still being worked on."""
     home, project = place / "home", place / "project"
     config = Config.model_validate({"workspace": place / "out", "memory": {"enabled": False}}).at_home(home)
     async with (
@@ -54,6 +54,8 @@ async def submit(place: Path) -> str:
         attempt = await begin(artoo, office.submissions, task, places)
         await attempt.view.write(project / "a.txt", b"theirs\n")
         await attempt.trunk.close()
+        if not hands_in:
+            return task.id
         work = SubmittedWork(
             board_task=task.id, submission=1, agent="ada", run="run", request=task.text, summary="edited"
         )
@@ -103,4 +105,66 @@ def test_without_a_terminal(place: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["task", "review", task, "approve", "--digest", shown["digest"]]) == 0
     assert (place / "project" / "a.txt").read_text() == "theirs\n"
     assert main(["undo", task]) == 0
+    assert (place / "project" / "a.txt").read_text() == "mine\n"
+
+
+def test_what_the_team_made_is_named_as_such(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`artoo status` says what was asked of the team, and offers its review and no way around the board; `apply`
+    without a name never means it, and `discard` refuses while the board has use for it."""
+    task = asyncio.run(submit(place))
+    assert main(["status"]) == 0
+    told = capsys.readouterr().out
+    name = task[:13]
+    assert "no changes wait for your yes" in told and "a command that was cut off" not in told
+    assert f"  {name}  edit a.txt" in told and f"artoo task review {name} approve" in told
+    assert f"artoo apply {name}" not in told and f"artoo discard {name}" not in told
+    assert main(["diff", task]) == 0
+    assert "edit a.txt" in (shown := capsys.readouterr().out) and "artoo task review" in shown
+    assert main(["discard", task]) == 2
+    assert f"artoo task review {task} reject WHY" in capsys.readouterr().err
+
+
+def test_applying_by_hand_approves(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who applies all of it by hand has approved it: the board says so. `undo --list` says what was asked, and what
+    is put back stands in the task's own history."""
+    task = asyncio.run(submit(place))
+    assert main(["apply", task, "--yes"]) == 0
+    assert f"task {task[:13]}: completed" in capsys.readouterr().out
+    assert (place / "project" / "a.txt").read_text() == "theirs\n"
+    assert main(["task", "log", task]) == 0
+    assert "review -> completed (by operator): applied by hand" in capsys.readouterr().out
+    assert main(["task", "move", task, "archived"]) == 0
+    capsys.readouterr()
+    assert main(["undo", "--list"]) == 0
+    assert "edit a.txt" in capsys.readouterr().out
+    assert main(["undo", task]) == 0
+    capsys.readouterr()
+    assert main(["task", "log", task]) == 0
+    assert "files put back: 1 (by person)" in capsys.readouterr().out
+    assert main(["task", "show", task]) == 0
+    assert "files put back: 1" in capsys.readouterr().out
+
+
+def test_an_approval_keeps_what_was_asked(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What an approval applied says what was asked, when the task is off the board too."""
+    task = asyncio.run(submit(place))
+    assert main(["task", "show", task, "--json"]) == 0
+    digest = json.loads(capsys.readouterr().out)["digest"]
+    assert main(["task", "review", task, "approve", "--digest", digest]) == 0
+    assert main(["task", "move", task, "archived"]) == 0
+    capsys.readouterr()
+    assert main(["undo", "--list", "--json"]) == 0
+    assert [one["request"] for one in json.loads(capsys.readouterr().out)] == ["edit a.txt"]
+
+
+def test_what_was_not_handed_in_is_not_applied(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A process that died at work leaves half of something: it is shown as the team's, and never applied."""
+    task = asyncio.run(submit(place, hands_in=False))
+    assert main(["status"]) == 0
+    told = capsys.readouterr().out
+    assert "edit a.txt" in told and "artoo serve goes on with it" in told
+    assert f"artoo apply {task[:13]}" not in told and "artoo task review" not in told
+    assert main(["apply", task, "--yes"]) == 1
+    assert "it was not handed in" in capsys.readouterr().err
+    assert main(["discard", task, "--yes"]) == 2
     assert (place / "project" / "a.txt").read_text() == "mine\n"

@@ -106,7 +106,9 @@ async def _run(command: tuple[str, ...], options: RunOptions, asked: Wanted, sec
     used = Network()
     runner = CommandsInView(view, Gate(told, Origins(line)), used)
     argv = ("bash", "--noprofile", "--norc", "-c", command[0]) if len(command) == 1 else command
-    settler = Settler(view, config.home, f"artoo sandbox -- {line}", mode, keeping_of(config), used.went_out)
+    settler = Settler(
+        view, config.home, f"artoo sandbox -- {line}", mode, keeping_of(config), used.went_out, logged=False
+    )
     with Interrupts() as interrupts:
         running = asyncio.ensure_future(runner.run(Command(argv, seconds, env={}, network=asked)))
         try:

@@ -23,7 +23,7 @@ from artoo.cli.review.pager import page
 from artoo.cli.review.words import review_words
 from artoo.cli.screen import Screen
 from artoo.cli.task_names import local_time, name_at
-from artoo.cli.waiting import all_waiting, waiting_object, with_the_task
+from artoo.cli.waiting import all_waiting, settling_commands, waiting_object, with_the_task
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import (
     BY_NAME,
@@ -96,6 +96,8 @@ def apply(
     found = all_waiting(config)
     ask = is_asked() and not yes
 
+    teams: list[str] = []
+
     async def applied(pending: Pending, chosen: tuple[str, ...]) -> bool:
         name = name_at(config.home, pending.task_id)
         is_named = task is not None and pending.task_id.startswith(task)
@@ -104,10 +106,23 @@ def apply(
             show(_settled(pending, settled or Settled()))
         elif settled is not None:
             show_as_it_is("\n".join(_applied(pending, review, settled, name)))
+        if pending.on_board and settled is not None and settled.state == "applied":
+            teams.append(pending.task_id)
         return settled is not None and settled.state in ("applied", "partly")
 
     done = asyncio.run(with_the_task(config, task, paths, found, applied, only=not is_asked(), applying=True))
+    for board_task in teams:
+        _approved(config, board_task, quiet=as_json)
     context.exit(0 if done else REFUSED)
+
+
+def _approved(config: Config, board_task: str, *, quiet: bool) -> None:
+    """All that the team has handed in is applied: the board is told, as of an approval."""
+    from artoo.runtime.team.by_hand import complete_applied
+
+    state = asyncio.run(complete_applied(config, board_task))
+    if state is not None and not quiet:
+        show(f"task {name_at(config.home, board_task)}: {state.value}")
 
 
 @click.command(context_settings=HELP)
@@ -126,6 +141,10 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
     config = load_config()
     found = all_waiting(config)
     pending = asyncio.run(with_the_task(config, task, None, found, _itself, only=not is_asked(), applying=None))
+    if pending.on_board:
+        from artoo.runtime.team.by_hand import check_droppable
+
+        asyncio.run(check_droppable(config, pending.task_id))
     words = review_words(pending.language)
     if is_asked() and not yes:
         _ask_about(pending, name_at(config.home, pending.task_id))
@@ -233,11 +252,13 @@ def _told(pending: Pending, review: Review, name: str, *, folded: bool) -> list[
     until = words.until.format(date=local_time(pending.expires_at))
     about = [f"{name}  {one_line(pending.request)}" if pending.request else name]
     how = [words.resume_hint.format(command=f"artoo resume {name}")] if pending.resumable else []
-    if review.changes and not pending.resumable:
+    if pending.on_board:
+        how = [command for verb, command in settling_commands(pending, name).items() if verb != "diff"]
+    elif review.changes and not pending.resumable:
         how.append(words.apply_hint.format(command=f"artoo apply {name}"))
-    if review.conflicts and not review.changes and not pending.resumable:
+    if review.conflicts and not review.changes and not (pending.resumable or pending.on_board):
         how.append(conflict_hint(name, words))
-    else:
+    elif not pending.on_board:
         how.append(words.discard_hint.format(command=f"artoo discard {name}"))
     shown = layout.whole()[1:] if review.changes or review.conflicts else [words.is_empty]
     return [*about, *shown, "; ".join((*how, until))]

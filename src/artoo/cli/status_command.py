@@ -38,8 +38,12 @@ def status(context: click.Context, as_json: bool) -> None:
         return
     from artoo.cli.printable import show
 
-    waits = ["changes that wait for your yes:", *waiting_lines(waiting, config.home)]
-    show("\n".join(waits if waiting else [NOTHING_WAITS]))
+    own = tuple(one for one in waiting if not one.on_board)
+    teams = tuple(one for one in waiting if one.on_board)
+    waits = ["changes that wait for your yes:", *waiting_lines(own, config.home)] if own else [NOTHING_WAITS]
+    if teams:
+        waits += ["what the team made and nobody has approved yet:", *waiting_lines(teams, config.home)]
+    show("\n".join(waits))
     from artoo.cli.team_view import show_lines
 
     show_lines(status_lines(found))

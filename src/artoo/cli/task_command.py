@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from artoo.contracts.settling import Review
     from artoo.runtime.team.office import Office
     from artoo.runtime.team.proposal import Proposal
+    from artoo.world.pending import SettledRecord
 
 UNSET = "unset"
 WIDE = 120
@@ -134,16 +135,20 @@ def show_(context: click.Context, identifier: str, as_json: bool) -> None:
 def log(context: click.Context, identifier: str, as_json: bool) -> None:
     """Show everything that was done with a task, who did it, and why."""
 
-    async def work(office: Office) -> tuple[TaskMoved | TaskChanged, ...]:
-        return await office.board.log(await _id(office, identifier))
+    async def work(office: Office) -> tuple[tuple[TaskMoved | TaskChanged, ...], tuple[SettledRecord, ...]]:
+        task_id = await _id(office, identifier)
+        return await office.board.log(task_id), _put_back(office.home, task_id)
 
-    records = in_office(context, work)
+    records, put_back = in_office(context, work)
     if as_json:
-        print_json([{"kind": record.kind(), **plain_object(record)} for record in records])
+        objects: list[JsonObject] = [{"kind": record.kind(), **plain_object(record)} for record in records]
+        print_json([*objects, *({"kind": "PutBack", **one.model_dump(mode="json")} for one in put_back)])
         return
     from artoo.cli.team_view import record_line, show_lines
 
-    show_lines(map(record_line, records))
+    told = [(record.at.timestamp(), record_line(record)) for record in records]
+    told += [(one.at, _put_back_line(one)) for one in put_back]
+    show_lines(line for _, line in sorted(told, key=lambda one: one[0]))
 
 
 @task.command("move")
@@ -286,13 +291,30 @@ class _Shown:
     proposal: Proposal | None = None
     review: Review | None = None
     why: str = ""
+    put_back: tuple[SettledRecord, ...] = ()
+
+
+def _put_back(home: Path, task_id: str) -> tuple[SettledRecord, ...]:
+    """What `artoo undo` took back of a task's files here: the board stands as it stood."""
+    from artoo.world.pending import settled_records
+
+    return tuple(one for one in settled_records(home / "views") if one.task_id == task_id and one.what == "undone")
+
+
+def _put_back_line(one: SettledRecord) -> str:
+    from datetime import UTC, datetime
+
+    from artoo.cli.team_view import when
+
+    left = f", {one.left} left as they are" if one.left else ""
+    return f"{when(datetime.fromtimestamp(one.at, UTC))}  files put back: {one.count}{left} (by {one.by})"
 
 
 async def _shown(office: Office, beginning: str) -> _Shown:
     found = await office.board.get(await _id(office, beginning))
     work = await office.approvals.work(found)
     if found.state is not BoardState.REVIEW:
-        return _Shown(found, work)
+        return _Shown(found, work, put_back=_put_back(office.home, found.id))
     try:
         proposal = await office.approvals.look(found)
     except SandboxError as error:
@@ -312,6 +334,7 @@ def _shown_object(shown: _Shown) -> JsonObject:
         "conflicts": [] if review is None else [plain_object(one) for one in review.conflicts],
         "digest": None if proposal is None else proposal.digest,
         "why": shown.why,
+        "put_back": [one.model_dump(mode="json") for one in shown.put_back],
     }
 
 
@@ -335,6 +358,8 @@ def _shown_lines(shown: _Shown) -> list[str]:
         lines += [f"{one.verdict}: {one.criterion} ({one.evidence})" for one in work.verdicts]
         lines += [f"not met: {one}" for one in work.unmet]
         lines += list(work.calls)
+    if shown.put_back:
+        lines += ["", *map(_put_back_line, shown.put_back)]
     if shown.why:
         lines += ["", shown.why]
     if shown.review is not None:

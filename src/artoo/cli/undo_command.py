@@ -21,8 +21,8 @@ from artoo.contracts.changes import UndoableTask, UndoReport, path_bytes
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import is_gits
 from artoo.contracts.shortened import shortened
+from artoo.runtime.asked import what_was_asked
 from artoo.runtime.config_file import load_config
-from artoo.tasklog.reader import request_of
 from artoo.words.language import language_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ NAMED = 12
 _ASKED = 80
 """Characters of a request in an error."""
 
-_NO_LOG = "(there is no log of it)"
+_NO_LOG = "(what was asked is not on record)"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -62,14 +62,14 @@ def undo(context: click.Context, task: str | None, list_: bool, yes: bool, as_js
     for cause in damaged(config.home):
         click.echo(f"artoo: {outward(one_line(cause))}", err=True)
     if list_:
-        asked = {one.task_id: request_of(config.home, one.task_id) for one in known}
+        asked = {one.task_id: what_was_asked(config.home, one.task_id) for one in known}
         _print_list(config.home, known, asked, as_json)
         return
     task_id = _latest(config, known, yes=yes) if task is None else undoable_task(known, task)
     if task_id is None:
         context.exit(REFUSED)
     report = put_back(config, task_id, by=PERSON)
-    _print_report(report, request_of(config.home, task_id), as_json)
+    _print_report(report, what_was_asked(config.home, task_id), as_json)
     context.exit(REFUSED if report.refused else 0)
 
 
@@ -83,7 +83,7 @@ def _latest(config: Config, known: tuple[UndoableTask, ...], *, yes: bool) -> st
         raise ConfigurationError("nothing that can be undone was done here; artoo undo --list shows what can be")
     if yes:
         return latest.task_id
-    asked, name = request_of(config.home, latest.task_id), name_at(config.home, latest.task_id)
+    asked, name = what_was_asked(config.home, latest.task_id), name_at(config.home, latest.task_id)
     if not is_asked():
         what = ", ".join(part for part in (local_time(latest.last_at), shortened(one_line(asked), _ASKED)) if part)
         raise ConfigurationError(f"say which task; the latest here ({what}): artoo undo {name}")

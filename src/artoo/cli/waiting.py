@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -23,14 +25,29 @@ T = TypeVar("T")
 JsonObject = dict[str, object]
 
 CUT_OFF = "cut off before its end"
+NOT_HANDED_IN = "not handed in: artoo serve goes on with it"
+_AN_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}(-[0-9a-f-]*)?")
 _WHERE = "artoo status lists what waits"
 
 
-def settling_commands(one: Pending) -> tuple[str, ...]:
-    """The commands that make sense of it."""
+def settling_commands(one: Pending, name: str) -> dict[str, str]:
+    """The commands that make sense of it, by what they do. `name` names it."""
+    if one.on_board:
+        return _on_the_board(one, name)
     if one.only_conflicts:
-        return ("diff", "discard")
-    return ("diff", "resume", "discard") if one.resumable else ("diff", "apply", "discard")
+        verbs = ("diff", "discard")
+    else:
+        verbs = ("diff", "resume", "discard") if one.resumable else ("diff", "apply", "discard")
+    return {verb: f"artoo {verb} {name}" for verb in verbs}
+
+
+def _on_the_board(one: Pending, name: str) -> dict[str, str]:
+    """The team's work is settled by its review, so that the board knows of it."""
+    looks = {"diff": f"artoo diff {name}", "show": f"artoo task show {name}"}
+    if one.cut_off:
+        return looks
+    review = f"artoo task review {name}"
+    return {**looks, "approve": f"{review} approve", "reject": f"{review} reject WHY"}
 
 
 def all_waiting(config: Config) -> tuple[Pending, ...]:
@@ -50,6 +67,7 @@ def the_task(task: str | None, found: tuple[Pending, ...], *, only: bool = False
     if task is None:
         if not found:
             raise ConfigurationError(f"{ENGLISH.nothing_waits} {_WHERE}")
+        found = tuple(one for one in found if not one.on_board) or found
         ended = tuple(one for one in found if not one.cut_off) or found
         if only and len(ended) > 1:
             raise ConfigurationError(f"{len(ended)} tasks wait; name one: {_WHERE}")
@@ -61,8 +79,13 @@ def the_task(task: str | None, found: tuple[Pending, ...], *, only: bool = False
 def task_and_paths(
     task: str | None, paths: tuple[str, ...], found: tuple[Pending, ...]
 ) -> tuple[str | None, tuple[str, ...]]:
-    """What was typed: a first word that begins no id of what waits is a path, and the task was left out."""
+    """What was typed: a first word that begins no id of what waits is a path, and the task was left out.
+
+    One that looks like an id of artoo's, and is no file here, names a task of which nothing waits.
+    """
     if task is None or not found or any(one.task_id.startswith(task) for one in found):
+        return task, paths
+    if _AN_ID.fullmatch(task) and not os.path.lexists(task):
         return task, paths
     return None, (task, *paths)
 
@@ -117,11 +140,12 @@ def waiting_lines(found: tuple[Pending, ...], home: Path) -> list[str]:
     for one in found:
         name = name_at(home, one.task_id)
         asked = one_line(one.request) or "(a command that was cut off)"
-        what = CUT_OFF if one.cut_off else waiting_line(one.counts, one.conflicts, ENGLISH)
+        cut_off = NOT_HANDED_IN if one.on_board else CUT_OFF
+        what = cut_off if one.cut_off else waiting_line(one.counts, one.conflicts, ENGLISH)
         until = f"{'expires soon: ' if one.warned else ''}until {local_time(one.expires_at)}"
         since = f"since {local_time(one.since)}, {until}"
         lines += [f"  {name}  {asked}", f"      {', '.join(part for part in (what, since) if part)}"]
-        lines.append("      " + ", ".join(f"artoo {verb} {name}" for verb in settling_commands(one)))
+        lines.append("      " + ", ".join(settling_commands(one, name).values()))
     return lines
 
 
@@ -136,9 +160,10 @@ def waiting_object(one: Pending) -> JsonObject:
         "expires_at": iso(one.expires_at),
         "expires_soon": one.warned,
         "cut_off": one.cut_off,
+        "on_board": one.on_board,
         "reason": one.reason,
         "counts": {each.change_class.value: each.count for each in one.counts},
         "conflicts": one.conflicts,
         "went_out": list(one.went_out),
-        "commands": {name: f"artoo {name} {one.task_id}" for name in settling_commands(one)},
+        "commands": settling_commands(one, one.task_id),
     }

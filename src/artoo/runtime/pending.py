@@ -29,6 +29,7 @@ from artoo.contracts.settling import (
     counts_of,
     in_order_of_danger,
 )
+from artoo.runtime.asked import asked_on_the_board
 from artoo.runtime.config import Config
 from artoo.tasklog.reader import TaskSummary, summary_of
 from artoo.tools.review import content_of, review_of
@@ -68,8 +69,9 @@ class Versions:
 class Pending:
     """One task's changes that wait. Times are seconds since the epoch (UTC).
 
-    `reason` says why they wait. `cut_off`: the task did not end. `counts`, and the paths in conflict that these do
-    not hold (`conflicts`), are those of the moment when it began to wait; `diff` says how it is now.
+    `reason` says why they wait. `cut_off`: the task did not end. `on_board`: it is the team's, and settled by its
+    review; cut off, it is not handed in. `counts`, and the paths in conflict that these do not hold (`conflicts`),
+    are those of the moment when it began to wait; `diff` says how it is now.
     """
 
     task_id: str
@@ -83,6 +85,7 @@ class Pending:
     went_out: tuple[str, ...] = ()
     warned: bool = False
     cut_off: bool = False
+    on_board: bool = False
     _home: Path = field(default=Path(), repr=False)
 
     @property
@@ -90,7 +93,7 @@ class Pending:
         """Whether a cut-off task can go on: it is to be resumed or discarded. A command by itself has no log to go
         on from, and what is whole of it is settled as anything else.
         """
-        return self.cut_off and bool(self.request)
+        return self.cut_off and bool(self.request) and not self.on_board
 
     @property
     def only_conflicts(self) -> bool:
@@ -182,6 +185,11 @@ class Pending:
             return Versions(path, content_of(RealFiles(), path), content_of(after, path))
 
     def _apply(self, paths: Collection[str] | None, digest: str | None, rest: bool, by: str) -> Settled:
+        if self.cut_off and self.on_board:
+            raise SandboxError(
+                f"task {self.task_id} is the team's, and it was not handed in: artoo serve goes on with it,"
+                f" artoo task show {self.task_id} says how it stands"
+            )
         if self.resumable:
             raise SandboxError(
                 f"task {self.task_id} was cut off in the middle: artoo resume {self.task_id} goes on with it,"
@@ -318,24 +326,26 @@ def find_pending(config: Config, task_id: str) -> Pending:
 
 def _pending(place: ViewPlace, config: Config) -> Pending:
     record = read_pending(place)
+    board = asked_on_the_board(config.home, place.task_id)
     if record is None or record.cut_off:
-        return _without_record(place, config, record)
+        return _without_record(place, config, record, board)
     return Pending(
         task_id=record.task_id,
         since=record.since,
         expires_at=record.due,
-        request=record.request,
+        request=record.request or board,
         language=record.language,
         reason=record.reason,
         counts=record.counts,
         conflicts=record.conflicts,
         went_out=record.went_out,
         warned=record.warned_at is not None,
+        on_board=bool(board),
         _home=config.home,
     )
 
 
-def _without_record(place: ViewPlace, config: Config, warning: PendingRecord | None) -> Pending:
+def _without_record(place: ViewPlace, config: Config, warning: PendingRecord | None, board: str) -> Pending:
     """A task that was cut off, or one for whose record there was no room: then its log knows how it ended."""
     since = place.record().created_at
     told = summary_of(config.home, place.task_id)
@@ -346,13 +356,14 @@ def _without_record(place: ViewPlace, config: Config, warning: PendingRecord | N
         task_id=place.task_id,
         since=since,
         expires_at=expires_at if warning is None else warning.due,
-        request="" if told is None else told.request,
+        request=board if told is None else told.request,
         reason=changes.reason,
         counts=changes.counts,
         conflicts=len(changes.conflicts),
         went_out=changes.went_out,
         warned=warning is not None and warning.warned_at is not None,
         cut_off=not changes.waits and not _has_ended(told),
+        on_board=bool(board),
         _home=config.home,
     )
 

@@ -8,11 +8,12 @@ import time
 from collections.abc import Sequence
 
 from artoo.contracts.changes import UndoableTask, UndoReport, printable_path
+from artoo.runtime.asked import what_was_asked
 from artoo.runtime.config import Config
 from artoo.runtime.naming import named
 from artoo.runtime.settling import keep_of
 from artoo.tasklog.lock import not_running
-from artoo.tasklog.reader import asked_of, request_of
+from artoo.tasklog.reader import asked_of
 from artoo.world.git_keep import is_kept_name
 from artoo.world.journal import records_of
 from artoo.world.pending import SettledRecord, note_settled
@@ -75,7 +76,7 @@ def _note(config: Config, report: UndoReport, by: str) -> None:
         task_id=report.task_id,
         what="undone",
         by=by,
-        request=request_of(config.home, report.task_id),
+        request=what_was_asked(config.home, report.task_id),
         count=len(report.restored),
         paths=report.restored[:_LISTED],
         left=len(report.refused),

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from artoo.contracts.changes import path_bytes
-from artoo.contracts.confirmation import ConfirmationAnswer, Consent
+from artoo.contracts.changes import path_bytes, printable_path
+from artoo.contracts.confirmation import PERSON, ConfirmationAnswer, Consent
 from artoo.contracts.errors import NotLogged, SandboxError
 from artoo.contracts.settling import (
     ApplyMode,
@@ -42,8 +42,8 @@ from artoo.tools.settling_words import (
 from artoo.tools.under_way import Durable, nothing_to_keep
 from artoo.world.closing import ClosingView, opened
 from artoo.world.difference import Difference
-from artoo.world.pending import DAY, Keeping, PendingRecord
-from artoo.world.settle import part_of, told_of
+from artoo.world.pending import DAY, Keeping, PendingRecord, SettledRecord
+from artoo.world.settle import Told, part_of, told_of
 from artoo.world.union import RealFiles, Union
 from artoo.world.view_place import Views
 
@@ -64,6 +64,7 @@ class Settler:
 
     `mode`: what may take effect unasked. `went_out` tells what left the machine. `durable` waits for the task log,
     so that whatever led to an effect is written down before it. `again`: the task goes on in another process.
+    `logged`: there is a log of it; without one a line in `settled.jsonl` tells what was asked and took effect.
     """
 
     view: View
@@ -74,6 +75,7 @@ class Settler:
     went_out: Callable[[], tuple[str, ...]] = nothing_went_out
     durable: Durable = nothing_to_keep
     again: bool = False
+    logged: bool = True
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
         """See Settling."""
@@ -138,7 +140,10 @@ class Settler:
             return await asyncio.to_thread(self._keep, closing, ending, found, str(error))
         try:
             note = self._note(found, paths)
-            done = await asyncio.to_thread(closing.apply, found, digest=found.digest, paths=paths, note=note)
+            told = None if self.logged else self._told(closing.place.task_id, found, paths)
+            done = await asyncio.to_thread(
+                closing.apply, found, digest=found.digest, paths=paths, note=note, told=told
+            )
         except SandboxError as error:
             return await asyncio.to_thread(self._keep, closing, ending, found, str(error))
         if not done.report.applied:
@@ -214,6 +219,21 @@ class Settler:
         part = self._settled(replace(found, classes=classes), "partly" if rest else "applied", most=_NOTED)
         applied = tuple(one.path for one in classes[:_LISTED]) if rest else ()
         return part.model_copy(update={"applied": applied}).model_dump_json()
+
+    def _told(self, task_id: str, found: Difference, paths: Collection[str] | None) -> Told:
+        """Raises SandboxError for a path that is not in the difference."""
+        chosen = found.effects if paths is None else part_of(found, paths)
+        line = SettledRecord(
+            at=time.time(),
+            task_id=task_id,
+            what="applied",
+            by=PERSON,
+            request=self.request,
+            digest=found.digest,
+            count=len(chosen),
+            paths=tuple(printable_path(effect.path) for effect in chosen[:_LISTED]),
+        )
+        return Told(settled=line)
 
     def _by_hand(self, before: Settled | None, ending: Ending) -> Settled | None:
         """What to say when the view is gone: of a part that was chosen, that this part was applied, and no more."""

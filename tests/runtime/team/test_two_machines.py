@@ -318,7 +318,7 @@ async def test_discarded_where_it_was_made(place: Path, store: StoreAddress) -> 
 @pytest.mark.usefixtures("site")
 async def test_commands_settle_it_by_hand(place: Path, store: StoreAddress) -> None:
     """`artoo diff` and `artoo apply`, in parts, work on what another machine handed in, on this machine alone from
-    then on; the approval then completes it. To drop it is to reject it."""
+    then on; when all of it is applied it is complete. To drop it is to reject it."""
     task, laptop = await handed_in(place, store, doing(SCRIPT))
     clone = place / "laptop" / "site"
     settings = {
@@ -354,7 +354,7 @@ async def test_commands_settle_it_by_hand(place: Path, store: StoreAddress) -> N
     assert rest.exit_code == 0 and json.loads(rest.stdout)["state"] == "applied"
     assert (clone / "a.txt").read_text() == "edited\n"
     async with open_office(laptop) as office:
-        assert (await office.approvals.approve(task.id, OPERATOR, "", submission=1)).completed
+        assert (await office.board.get(task.id)).state is COMPLETED
         assert await pieces(office) == (0, 0)
     undo(laptop.home, task.id)
     assert (clone / "a.txt").read_text() == "one\n" and not (clone / "new.txt").exists()

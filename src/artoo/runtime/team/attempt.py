@@ -54,7 +54,7 @@ async def begin(
     attempt = await reopened(artoo, submissions, task, places)
     if exchange is not None:
         await exchange.take_over(task, attempt.trunk)
-    standing = await asyncio.to_thread(_taken_up, submissions, task.id)
+    standing = await asyncio.to_thread(_taken_up, submissions, task)
     await attempt.trunk.drop(attempt.name)
     return replace(attempt, view=attempt.trunk.fork(attempt.name), standing=standing, kept=False)
 
@@ -68,13 +68,13 @@ async def reopened(artoo: Artoo, submissions: Submissions, task: BoardTask, plac
     return Attempt(trunk, trunk.fork(name), name, kept=kept)
 
 
-def _taken_up(submissions: Submissions, board_task: str) -> tuple[str, ...]:
+def _taken_up(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
     """What stands in the view already. A view that the person's files have left behind is forgotten."""
     try:
-        submissions.enter(board_task)
+        submissions.enter(task.id, task.text)
     except OSError as error:
         raise SandboxError(f"{submissions.folder} cannot be written ({error.strerror}); free space") from error
-    place = submissions.view(board_task)
+    place = submissions.view(task.id)
     if not place.exists:
         return ()
     with opened(place, submissions.home) as view:
@@ -117,6 +117,7 @@ def _kept(submissions: Submissions, board_task: str, since: float, days: float) 
             return ""
         record = PendingRecord(
             task_id=board_task,
+            request=submissions.asked(board_task),
             since=since,
             digest=found.digest,
             counts=counts_of(found.classes),

@@ -9,7 +9,7 @@ from artoo.agents.additions import MOST_TASKS
 from artoo.agents.governance import TRANSITIONS
 from artoo.agents.mail_rows import Kept
 from artoo.contracts.agents import OPERATOR, BoardState
-from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.errors import ConfigurationError, MoveRefused
 from artoo.runtime.config import Config
 from artoo.runtime.naming import named
 from artoo.runtime.pending import Pending
@@ -79,8 +79,42 @@ async def brought(config: Config, beginning: str, *, applying: bool) -> AsyncGen
                 since=since,
                 expires_at=since + config.pending.days * DAY,
                 request=task.text,
+                on_board=True,
                 _home=config.home,
             )
+
+
+async def complete_applied(config: Config, task_id: str) -> BoardState | None:
+    """The operator has applied all of a submission by hand: that approves it. Its state; None: it is not there.
+
+    Raises GovernanceRefused, ActivityStoreError, SandboxError.
+    """
+    async with open_office(config) as office:
+        try:
+            task = await office.board.get(task_id)
+        except MoveRefused:
+            return None
+        if task.state is not BoardState.REVIEW:
+            return task.state
+        why = "applied by hand (artoo apply)"
+        ruling = await office.approvals.approve(task_id, OPERATOR, why, submission=task.submission)
+        return ruling.task.state
+
+
+async def check_droppable(config: Config, task_id: str) -> None:
+    """Raises ConfigurationError, with what to do instead, while the board still has use for the task's work."""
+    async with open_office(config) as office:
+        try:
+            state = (await office.board.get(task_id)).state
+        except MoveRefused:
+            return
+    if state in (BoardState.CANCELLED, BoardState.ARCHIVED, BoardState.COMPLETED):
+        return
+    if state is BoardState.REVIEW:
+        instead = f"to have it done otherwise: artoo task review {task_id} reject WHY"
+    else:
+        instead = f"to give it up, once nobody works on it: artoo task move {task_id} cancelled"
+    raise ConfigurationError(f"task {task_id} is the team's ({state.value}); {instead}")
 
 
 async def read_letter(office: Office, mail_id: str) -> Kept:

@@ -215,7 +215,7 @@ class Exchange:
 
         place = self._submissions.view(task.id)
         try:
-            self._submissions.enter(task.id)
+            self._submissions.enter(task.id, task.text)
             with tempfile.TemporaryFile(dir=self._submissions.folder) as parcel:
                 with opened(self._address, "read", ActivityStoreError) as connection:
                     receive(connection, task.id, task.submission, kept.sha256, parcel)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from artoo.contracts.changes import Conflict
+from artoo.contracts.changes import Conflict, printable_path
 from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ApplyMode, ChangeClass, Review
@@ -16,7 +17,12 @@ from artoo.tools.review import question_of, review_of
 from artoo.world.closing import ClosingView, opened
 from artoo.world.difference import Difference
 from artoo.world.journal import notes_of, records_of
+from artoo.world.pending import SettledRecord
+from artoo.world.settle import Told
 from artoo.world.union import RealFiles, Union
+
+_LISTED = 1_000
+"""Paths that stand on record of one approval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +82,26 @@ def carry_out(submissions: Submissions, board_task: str, approved: Intent) -> tu
                 return found.conflicts
             view.drop_forks()
             note = f"approved by {approved.actor}"
-            return view.apply(found, digest=approved.digest, note=note).report.conflicts
+            told = _told(submissions, board_task, approved, found)
+            return view.apply(found, digest=approved.digest, note=note, told=told).report.conflicts
     if not took_effect(submissions, board_task, approved.digest):
         raise SandboxError(f"what task {board_task} handed in is not there any more: reject it")
     return ()
+
+
+def _told(submissions: Submissions, board_task: str, approved: Intent, found: Difference) -> Told:
+    """On record with what else was settled: it is known when the task is off the board, too."""
+    line = SettledRecord(
+        at=time.time(),
+        task_id=board_task,
+        what="applied",
+        by=approved.actor,
+        request=submissions.asked(board_task),
+        digest=found.digest,
+        count=len(found.effects),
+        paths=tuple(printable_path(effect.path) for effect in found.effects[:_LISTED]),
+    )
+    return Told(settled=line)
 
 
 def took_effect(submissions: Submissions, board_task: str, digest: str | None = None) -> bool:

@@ -1,6 +1,7 @@
 """What was handed in, beside the view that holds its files.
 
 <home>/views/<board task>/                   the work: what the submission changes (`world`)
+<home>/submissions/<board task>/asked        the task's text: it is known without the books
 <home>/submissions/<board task>/<number>/
     dossier.json     the evidence, and the digest of what it changes
     approval.json    who approved it: from then on it is finished, after a crash too
@@ -23,6 +24,8 @@ from artoo.world.remove import remove_tree
 from artoo.world.view_place import PATIENCE_SECONDS, ViewPlace, Views
 
 _M = TypeVar("_M", bound=BaseModel)
+
+_ASKED = "asked"
 
 
 class Intent(Contract):
@@ -95,9 +98,18 @@ class Submissions:
         """Where the work on a task lies, or would."""
         return Views(self.home).place(board_task)
 
-    def enter(self, board_task: str) -> None:
+    def enter(self, board_task: str, text: str) -> None:
         """Notes that a task has a view from now on, so that it is found when the task is gone. Raises OSError."""
-        self._papers(board_task).mkdir(mode=0o700, parents=True, exist_ok=True)
+        papers = self._papers(board_task)
+        papers.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_durably(papers / _ASKED, text.encode("utf-8", "replace"))
+
+    def asked(self, board_task: str) -> str:
+        """The text of a task that has papers here; empty when there are none. Blocks, and raises nothing."""
+        try:
+            return (self._papers(board_task) / _ASKED).read_text("utf-8", "replace")
+        except OSError:
+            return ""
 
     def discard(self, board_task: str) -> None:
         """Forgets all papers of a task, and what is left of its view.
