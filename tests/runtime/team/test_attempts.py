@@ -54,7 +54,7 @@ async def test_what_was_sent_back_is_gone_on_with(place: Path) -> None:
         await team.until(task, REVIEW)
         await team.office.approvals.reject(task.id, OPERATOR, "two lines, please")
         waiting = await second_submission(team, task)
-        assert "sent back: operator: two lines, please" in asked[1] and "in place already (log.txt)" in asked[1]
+        assert "- operator: two lines, please" in asked[1] and "in place already (log.txt)" in asked[1]
         assert await changes_of(team, waiting) == [("log.txt", ChangeClass.SILENT)]
         await team.office.approvals.approve(task.id, OPERATOR, "", submission=2)
     assert (place / "project" / "log.txt").read_text() == "line\nline\n"

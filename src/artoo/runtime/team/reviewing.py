@@ -15,6 +15,7 @@ from artoo.ports.clock import Clock
 from artoo.ports.model import Model, Tier
 from artoo.prompts.segments import Segment
 from artoo.runtime.team.approval import Approvals, Ruling
+from artoo.runtime.team.demands import with_demands
 from artoo.tools.review import line_of
 
 LONGEST_RESULT, LONGEST_EVIDENCE, LONGEST_CHANGES = 1_500, 2_500, 3_500
@@ -71,7 +72,7 @@ class Reviewer:
         digest = None if proposal is None else proposal.digest
         if proposal is not None and proposal.conflicts:
             return await self._approve(claim, "", digest), 0
-        report = await self._ask(task.text, work, () if proposal is None else proposal.review.changes)
+        report = await self._ask(with_demands(task), work, () if proposal is None else proposal.review.changes)
         if report.verdict == "reject":
             await self._reject(claim, report.reasons or ("no reason given",))
             return None, 1

@@ -31,6 +31,7 @@ from artoo.runtime.caller import Caller
 from artoo.runtime.options import Budgets
 from artoo.runtime.team.attempt import Attempt, LeftToReview, begin, hand_in, reopened
 from artoo.runtime.team.bench import Bench
+from artoo.runtime.team.demands import earlier_reviews, sent_back, with_demands
 from artoo.runtime.team.dossier import Gathering
 from artoo.runtime.team.holding import held
 from artoo.runtime.team.member import Member
@@ -160,11 +161,13 @@ async def _allowed(bench: Bench, task: BoardTask) -> Budgets:
 
 
 def asked_for(task: BoardTask, standing: Sequence[str] = ()) -> str:
-    """The request with what the last reviewer wants besides: criteria follow from both.
+    """The request with what the operator and the last reviewer want besides: criteria follow from all of it.
 
     `standing`: paths that the last version changed, and that are still as it left them.
     """
-    asked = f"{task.text}\nThe last version was sent back: {task.notes[-1]}" if task.notes else task.text
+    asked, why = with_demands(task), sent_back(task.notes)
+    if why:
+        asked += f"\nThe last version was sent back: {why}"
     if not standing:
         return asked
     inside = printable_path(os.fsencode(task.project)) + "/"
@@ -177,16 +180,9 @@ async def _context(bench: Bench, member: Member, task: BoardTask) -> dict[Segmen
     """What the agent knows, and what reviewers said about its earlier work on this task."""
     return {
         Segment.CURATED_KNOWLEDGE: await bench.knowledge(member.name, task.text),
-        Segment.SESSION: _reviews(task.notes[:-1]),
+        Segment.SESSION: earlier_reviews(task.notes),
         Segment.MAIL: _FROM_OUTSIDE.format(task.creator) if task.creator.startswith(FOREIGN) else "",
     }
-
-
-def _reviews(notes: Sequence[str]) -> str:
-    if not notes:
-        return ""
-    lines = "\n".join(f"- {note}" for note in notes)
-    return f"Earlier versions of this were sent back too:\n{lines}"
 
 
 async def _settle(
