@@ -114,7 +114,7 @@ class Conversation:
                 aside=self._aside,
                 options=RunOptions(images=self._images(request)),
                 history=self._session.turns,
-                on_message=self._tally.count,
+                on_message=self._session.noting(request, self._tally.count),
                 dialogue=self._asking,
             )
         except ArtooError as error:

@@ -11,6 +11,8 @@ from artoo.cli.display import Progress
 from artoo.cli.run_command import Output, Terminal, on_terminal
 from artoo.cli.view import TaskView
 from artoo.contracts.solution import FinalResult
+from artoo.runtime.config_file import load_config
+from artoo.runtime.sessions import tell_resumed
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -35,7 +37,7 @@ def resume(context: click.Context, task_id: str | None, as_json_: bool, events: 
 
 async def _resume(task_id: str | None, output: Output, progress: Progress) -> int:
     async def play(terminal: Terminal) -> tuple[FinalResult, TaskView]:
-        return await running.follow_task(
+        result, view = await running.follow_task(
             terminal.runtime,
             terminal.runtime.stream_resumed(task_id),
             f"resume {task_id or ''}".strip(),
@@ -45,5 +47,7 @@ async def _resume(task_id: str | None, output: Output, progress: Progress) -> in
             dialogue=terminal.dialogue,
             on_message=terminal.on_message,
         )
+        await asyncio.to_thread(tell_resumed, load_config().home, result)
+        return result, view
 
     return await on_terminal(play, output)

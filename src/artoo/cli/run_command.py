@@ -183,7 +183,7 @@ async def _run(request: str, options: RunOptions, output: Output, progress: Prog
             options=options,
             progress=progress,
             dialogue=terminal.dialogue,
-            on_message=terminal.on_message,
+            on_message=talk.noting(request, terminal.on_message),
             numbers=output.verbose,
         )
         talk.add_result(request, result)

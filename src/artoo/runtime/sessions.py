@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import secrets
 from collections import deque
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.request import Turn
+from artoo.contracts.request import Turn, UserRequest
 from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import FinalResult
 from artoo.disk.whole import write_whole
@@ -47,20 +49,43 @@ class Session:
     @property
     def turns(self) -> tuple[Turn, ...]:
         """The last exchanges, oldest first: what the perceiver is told."""
-        return tuple(self._exchanges)[-TURNS:]
+        return self.exchanges[-TURNS:]
 
     @property
     def exchanges(self) -> tuple[Turn, ...]:
-        """All that is kept, oldest first."""
-        return tuple(self._exchanges)
+        """All that is kept, oldest first. A request that has no answer yet is none."""
+        return tuple(turn for turn in self._exchanges if turn.summary)
+
+    def noting(self, request: str, also: Callable[[Envelope], None] | None = None) -> Callable[[Envelope], None]:
+        """Hears the messages of a task, for `also` too: its place here is on disk when it begins. So whoever resumes
+        it, after a kill too, finds the conversation that it belongs to."""
+
+        def hear(envelope: Envelope) -> None:
+            if isinstance(envelope.payload, UserRequest):
+                self._put(Turn(input=request, summary="", task_id=envelope.task_id))
+            if also is not None:
+                also(envelope)
+
+        return hear
+
+    def holds(self, task_id: str) -> Turn | None:
+        """The exchange of a task, answered or not."""
+        return next((turn for turn in self._exchanges if turn.task_id == task_id), None)
 
     def add_result(self, request: str, result: FinalResult) -> None:
         """One exchange more, in the words that the person was told: a summary's signs mean nothing to a reader."""
         self.add(request, result_words(result.language).plain(result), result.task_id)
 
     def add(self, request: str, summary: str, task_id: str) -> None:
-        """One exchange more."""
-        self._exchanges.append(Turn(input=request, summary=shortened(summary, LONGEST_SUMMARY), task_id=task_id))
+        """One exchange more, or another answer of a task that has one."""
+        self._put(Turn(input=request, summary=shortened(summary, LONGEST_SUMMARY), task_id=task_id))
+
+    def _put(self, turn: Turn) -> None:
+        known = self.holds(turn.task_id) if turn.task_id else None
+        if known is None:
+            self._exchanges.append(turn)
+        else:
+            self._exchanges[self._exchanges.index(known)] = turn
         self._write()
 
     def clear(self) -> None:
@@ -112,6 +137,22 @@ def find_session(home: Path, name: str) -> Session | None:
     """The session of that name; None when there is none with an exchange in it."""
     path = home / _FOLDER / f"{name}{_ENDING}"
     return Session(path) if _NAME.fullmatch(name) and path.is_file() else None
+
+
+def tell_resumed(home: Path, result: FinalResult) -> None:
+    """The conversation that a resumed task belongs to has its answer; nothing, when it belongs to none. Blocking."""
+    name = result.task_id.encode()
+    for path in reversed(_by_age(home / _FOLDER)):
+        try:
+            if name not in path.read_bytes():
+                continue
+        except OSError:
+            continue
+        session = Session(path)
+        turn = session.holds(result.task_id)
+        if turn is not None:
+            session.add_result(turn.input, result)
+            return
 
 
 def _read(path: Path) -> list[Turn]:
