@@ -17,6 +17,7 @@ from artoo.contracts.plan import Plan
 from artoo.contracts.recording import TaskResumed
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
+from artoo.contracts.settling import Ending
 from artoo.contracts.solution import FinalResult, Halt, ReplanRequest, StoppedBy
 from artoo.ports.spool import Gap
 
@@ -144,6 +145,20 @@ def test_an_end_that_was_taken_back_by_a_resume_is_no_end(tapes: dict[str, Tape]
     watch = Watch(recall={tape.messages[0].task_id: before}.__getitem__)
     observed(watch, before)
     assert observed(watch, [resumed, *tape.messages[place:]]) == []
+
+
+def test_what_an_earlier_resume_took_back_does_not_stand(tapes: dict[str, Tape]) -> None:
+    """A task that was interrupted and resumed twice ends once: no ending that was taken back counts."""
+    tape = tapes["plain"]
+    place = tape.where(ToolCalled) + 1
+    begun, last = tape.messages[:place], tape.messages[place - 1]
+    first, second = (
+        tape.envelope(Ending)._replace(id=f"ending {life}", cause_id=last.id) for life in ("one", "two")
+    )
+    again = _resumed(begun, dropped=(first.id,))._replace(id="resumed before")
+    before = (*begun, first, again, second)
+    watch = Watch(recall={last.task_id: before}.__getitem__)
+    assert observed(watch, [_resumed(begun, dropped=(second.id,)), *tape.messages[place:]]) == []
 
 
 def test_a_task_that_goes_on_from_nowhere_is_named(tapes: dict[str, Tape]) -> None:

@@ -270,6 +270,9 @@ class Watch:
             task.partial, task.seen = True, 1
             return task
         dropped = set(resumed.dropped)
+        for message in earlier:  # a task may be resumed often: what an earlier life took back does not stand either
+            if isinstance(message.payload, TaskResumed):
+                dropped.update(message.payload.dropped)
         for message in earlier:
             if message.id == envelope.id:
                 break

@@ -57,7 +57,7 @@ class Session:
         return tuple(turn for turn in self._exchanges if turn.summary)
 
     def noting(self, request: str, also: Callable[[Envelope], None] | None = None) -> Callable[[Envelope], None]:
-        """Hears the messages of a task, for `also` too: its place here is on disk when it begins. So whoever resumes
+        """Hears the messages of a task, for `also` too: its place here is on disk when it begins. So who resumes
         it, after a kill too, finds the conversation that it belongs to."""
 
         def hear(envelope: Envelope) -> None:
@@ -140,7 +140,7 @@ def find_session(home: Path, name: str) -> Session | None:
 
 
 def tell_resumed(home: Path, result: FinalResult) -> None:
-    """The conversation that a resumed task belongs to has its answer; nothing, when it belongs to none. Blocking."""
+    """The conversation that a resumed task belongs to has its answer; nothing, where there is none. Blocking."""
     name = result.task_id.encode()
     for path in reversed(_by_age(home / _FOLDER)):
         try:
