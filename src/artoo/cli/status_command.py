@@ -13,9 +13,16 @@ from artoo.contracts.agents import OPERATOR, BoardState
 from artoo.contracts.solution import Cost
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from artoo.runtime.team.office import Office
+    from artoo.tasklog.reader import TaskSummary
 
 NOTHING_WAITS = "no changes wait for your yes"
+
+LATEST = 20
+"""Of so many tasks those are named that stopped before their end."""
 
 MOST_WAITING = 20
 """Tasks that are named of those that wait for the operator."""
@@ -28,13 +35,20 @@ def status(context: click.Context, as_json: bool) -> None:
     """Show what waits for your yes, whether the team works, and what it is at."""
     from artoo.cli.waiting import all_waiting, waiting_lines, waiting_object
     from artoo.runtime.expiring import drop_expired
+    from artoo.runtime.stopped import left_undone
 
     config = config_of(context)
     drop_expired(config)
     waiting = all_waiting(config)
     found = in_office(context, _status)
+    known = {one.task_id for one in waiting}
+    stopped = tuple(one for one in left_undone(config.home, LATEST) if one.task_id not in known)
     if as_json:
-        print_json({**found, "changes_waiting": [waiting_object(one) for one in waiting]})
+        more = {
+            "changes_waiting": [waiting_object(one) for one in waiting],
+            "stopped": [{"task_id": one.task_id, "request": one.request} for one in stopped],
+        }
+        print_json({**found, **more})
         return
     from artoo.cli.printable import show
 
@@ -43,10 +57,22 @@ def status(context: click.Context, as_json: bool) -> None:
     waits = ["changes that wait for your yes:", *waiting_lines(own, config.home)] if own else [NOTHING_WAITS]
     if teams:
         waits += ["what the team made and nobody has approved yet:", *waiting_lines(teams, config.home)]
-    show("\n".join(waits))
+    show("\n".join([*waits, *_stopped_lines(stopped, config.home)]))
     from artoo.cli.team_view import show_lines
 
     show_lines(status_lines(found))
+
+
+def _stopped_lines(stopped: Sequence[TaskSummary], home: Path) -> list[str]:
+    """Tasks that were cut off before they had changed anything: nothing of them waits, but they can go on."""
+    from artoo.cli.printable import one_line
+    from artoo.cli.task_names import name_at
+
+    lines = ["stopped before their end:"] if stopped else []
+    for one in stopped:
+        name = name_at(home, one.task_id)
+        lines += [f"  {name}  {one_line(one.request)}", f"      artoo resume {name}"]
+    return lines
 
 
 async def _status(office: Office) -> JsonObject:

@@ -15,7 +15,7 @@ from typing import TypeVar
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.recording import TaskOpened, TaskResumed
+from artoo.contracts.recording import TaskResumed
 from artoo.contracts.solution import Directive, FinalResult
 from artoo.llm.budget import BudgetedModel, cost_of
 from artoo.loops.asking import Standing
@@ -35,10 +35,11 @@ from artoo.runtime.replaying.recording import Recording, read_recording
 from artoo.runtime.replaying.standing import RESUMABLE, standing, to_drop
 from artoo.runtime.replaying.taking_up import Beyond, taken_up
 from artoo.runtime.settling import settle_earlier
+from artoo.runtime.stopped import only_agents_stopped, stopped_tasks
 from artoo.runtime.task import TaskRun
 from artoo.runtime.workshop import Workshop
 from artoo.tasklog.lock import TaskLock
-from artoo.tasklog.reader import TaskLogReader, find_log, list_tasks
+from artoo.tasklog.reader import TaskLogReader, find_log
 from artoo.tools.past import Past
 from artoo.world.settle import told_of
 from artoo.world.view_place import Views
@@ -162,17 +163,11 @@ def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
     """
     if task_id is not None:
         return find_log(home, task_id)
-    for summary in list_tasks(home):
-        stopped = summary.result is None or summary.result.stopped_by in RESUMABLE
-        if stopped and not summary.running and not _of_an_agent(reader := TaskLogReader(summary.directory)):
-            return reader
+    for summary in stopped_tasks(home):
+        return TaskLogReader(summary.directory)
+    if only_agents_stopped(home):
+        raise ConfigurationError("only work of agents has stopped before its end: artoo serve goes on with that")
     raise ConfigurationError(f"no task in {home} has stopped before its end (`artoo log list` shows all tasks)")
-
-
-def _of_an_agent(reader: TaskLogReader) -> bool:
-    first = next(iter(reader), None)
-    opened = first.payload if isinstance(first, Envelope) else None
-    return isinstance(opened, TaskOpened) and bool(opened.standing)
 
 
 def resumption_of(log: Sequence[Envelope | Gap], agent: Standing | None = None) -> Resumption:
