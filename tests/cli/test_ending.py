@@ -139,6 +139,13 @@ def test_conflicts_and_what_went_out_are_told() -> None:
     assert "  pypi.org:443, 812 B" in lines
 
 
+def test_with_a_conflict_the_rest_is_offered() -> None:
+    """What is offered takes effect: without `--rest` nothing at all would be applied."""
+    clash = (Conflict(path="/a.txt", reason="changed"),)
+    lines = told(ended(settled("pending", EDIT, conflicts=clash)))
+    assert any("apply it: artoo apply 0198 --rest" in line for line in lines)
+
+
 def test_where_all_is_in_conflict_nothing_is_offered_that_can_only_refuse() -> None:
     """The person's version stays; the task's can be looked at and dropped. The same for programs."""
     clash = (Conflict(path="/a.txt", reason="changed"),)

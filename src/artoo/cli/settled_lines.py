@@ -117,7 +117,9 @@ class SettledLines:
             others = [conflict_hint(self.name, self.words)]
         else:
             yield self.paint(sentence.format(what=what), Tone.WAITS)
-            yield "  " + self.words.apply_hint.format(command=self.paint(f"artoo apply {self.name}", Tone.HEAD))
+            rest = " --rest" if changes.conflicts else ""  # without it nothing at all would be applied
+            command = self.paint(f"artoo apply {self.name}{rest}", Tone.HEAD)
+            yield "  " + self.words.apply_hint.format(command=command)
             others = [
                 self.words.diff_hint.format(command=f"artoo diff {self.name}"),
                 self.words.discard_hint.format(command=f"artoo discard {self.name}"),
