@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 
 from artoo.agents.asking import Asking
 from artoo.agents.mailbox import Mailbox
 from artoo.agents.standins import StandIns
+from artoo.contracts.agents import OPERATOR
 from artoo.contracts.errors import MailRefused
+
+_HOW_TO_ANSWER = (
+    "\n\nIt is asked at task {task}, which goes on meanwhile. Your answer reaches it when it has been handed in:"
+    " artoo task review {task} reject ANSWER"
+)
+
+_AN_ATTEMPT = re.compile(r"(?P<task>[0-9a-f-]{36})#\d+")
+"""Work on a task of the board, as it is named here; not a letter's, nor a patrol's."""
+
+_GO_ON = (
+    "who is a person and answers later: go on with what is most careful, and say in the result what was asked and"
+    " what you assumed"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +57,8 @@ class Letters:
     async def ask(self, recipient: str, text: str) -> str:
         """See Post."""
         self._check(recipient)
+        if recipient == OPERATOR:
+            return await self._left_with_the_operator(text)
         silent: list[str] = []
         for asked in self.standins.ways(self.name, recipient):
             reply = await self.asking.ask(self.name, asked, text, seconds=self.wait)
@@ -54,6 +71,15 @@ class Letters:
                 return f"{asked}{instead} answers: {reply.text}"
             silent.append(asked)
         return f"no answer from {' or '.join(silent)} within {self.wait:g} s; go on without it"
+
+    async def _left_with_the_operator(self, text: str) -> str:
+        """A person answers when they come: nobody waits, and the letter says how the answer reaches the task."""
+        attempt = _AN_ATTEMPT.fullmatch(self.work)
+        how = _HOW_TO_ANSWER.format(task=attempt["task"]) if attempt else ""
+        mail = await self.mailbox.send(
+            self.name, OPERATOR, f"{text}{how}", mail_id=self._key(OPERATOR, f"ask\0{text}")
+        )
+        return f"the question is left with the operator (letter {mail.id}), {_GO_ON}"
 
     def _check(self, recipient: str) -> None:
         if recipient == self.name:

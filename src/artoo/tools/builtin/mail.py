@@ -68,7 +68,7 @@ class AskAgent:
         """See Tool."""
         return ToolSpec(
             name="ask_agent",
-            description=f"ask a colleague and wait for the answer ({_names(self.post)})",
+            description=f"ask a colleague and wait for the answer ({_names(self.post)}; a person answers later)",
             parameters=(Parameter("to", "whom"), Parameter("text", "the question")),
             body="text",
             priority=91,
