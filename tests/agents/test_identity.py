@@ -55,6 +55,12 @@ def test_an_identity_is_read_whole(tmp_path: Path) -> None:
     )
 
 
+def test_a_role_is_not_said_twice(tmp_path: Path) -> None:
+    """Without a persona of its own the role stands for it; the prompt says it once."""
+    texts = segments(read_identity(written(tmp_path, "role: programmer\npersona: programmer\n").identity, "bob"))
+    assert texts[Segment.AGENT_PERSONA] == "You are bob, programmer."
+
+
 def test_what_is_not_said_costs_nothing(tmp_path: Path) -> None:
     """Without skills and limits their segments are empty."""
     texts = segments(read_identity(written(tmp_path, "role: r\npersona: p\n").identity, "zoe"))

@@ -121,9 +121,10 @@ def digest(path: Path) -> str | None:
 
 def segments(identity: Identity) -> Mapping[Segment, str]:
     """The agent's own segments of every prompt. An empty one costs nothing."""
+    persona = "" if identity.persona.strip() == identity.role.strip() else identity.persona
     skills = "\n".join(f"- {skill}" for skill in identity.skills)
     return {
-        Segment.AGENT_PERSONA: f"You are {identity.name}, {identity.role}.\n{identity.persona}",
+        Segment.AGENT_PERSONA: f"You are {identity.name}, {identity.role}.\n{persona}".strip(),
         Segment.AGENT_SKILLS: f"What you are good at:\n{skills}" if skills else "",
         Segment.AGENT_LIMITS: _limits_text(identity.limits),
     }

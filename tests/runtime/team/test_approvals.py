@@ -10,8 +10,11 @@ from team_world import crew, plan, shell, writing
 
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TaskChanged, TrustLevel
 from artoo.contracts.errors import ActorRefused, ClaimLost, GovernanceRefused, SandboxError
+from artoo.contracts.execution import CriterionVerdict
+from artoo.contracts.solution import Directive, FinalResult
 from artoo.runtime.pending import find_pending
 from artoo.runtime.team import approval
+from artoo.runtime.team.dossier import Gathering
 from artoo.runtime.team.reviewing import problems_of
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
@@ -213,6 +216,15 @@ async def test_dossier_holds_the_evidence(place: Path) -> None:
         assert work is not None and work.digest
         assert work.run and work.ending == "accept" and problems_of(work) == ()
         assert any("new.txt exists" in verdict.criterion for verdict in work.verdicts)
+
+
+def test_a_criterion_is_told_once() -> None:
+    """What the only subtask and the task both ask for stands once in what is reviewed; other evidence stays."""
+    same = CriterionVerdict(criterion="new.txt exists", verdict="pass", evidence="it is there")
+    other = same.model_copy(update={"evidence": "it was listed"})
+    gathering = Gathering("run", verdicts=(same, same, other))
+    result = FinalResult(task_id="t", summary="s", output="", directive=Directive.ACCEPT)
+    assert gathering.dossier(result, "t", 1, "ada").verdicts == (same, other)
 
 
 def test_code_rejects_first() -> None:

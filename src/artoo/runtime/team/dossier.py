@@ -47,6 +47,8 @@ class Gathering:
         """What is handed in."""
         stood = [outcome for outcome in self.outcomes.values() if outcome.status == "matched"]
         verdicts = [*self.verdicts, *(verdict for outcome in stood for verdict in outcome.criteria_verdicts)]
+        # A criterion of the only subtask may be the task's as well: it is told once.
+        said = {(each.criterion, each.verdict, each.evidence): each for each in verdicts}
         return SubmittedWork(
             board_task=task,
             submission=number,
@@ -58,7 +60,7 @@ class Gathering:
             ending=result.directive.value,
             unmet=tuple(unmet.criterion for unmet in result.unmet),
             withheld=result.withheld,
-            verdicts=tuple(_clipped(verdict) for verdict in verdicts[:MOST_VERDICTS]),
+            verdicts=tuple(_clipped(verdict) for verdict in [*said.values()][:MOST_VERDICTS]),
             calls=tuple(self._calls())[-MOST_CALLS:],
             guide=self.guide,
         )
