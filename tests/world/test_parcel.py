@@ -335,6 +335,6 @@ def test_a_link_of_this_machine_is_not_followed(world: World, other: World) -> N
         (home / "project" / "src" / "p.py").write_text("new\n")
 
     found = difference(brought(packed(view_of(world, change), world), other), other)
-    assert [Path(one.path).name for one in found.conflicts] == ["src"]
+    assert [Path(one.path).name for one in found.conflicts] == ["src", "p.py"]
     assert isinstance(found.conflicts[0], Conflict)
     assert not (away / "p.py").exists()
