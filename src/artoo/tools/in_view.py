@@ -140,7 +140,7 @@ class FilesInView:
     view: View
     places: Places
 
-    async def write(self, path: Path, content: bytes, shows: str = "") -> Outcome:
+    async def write(self, path: Path, content: bytes, shows: str = "", remark: str = "") -> Outcome:
         """See FileWriter. Raises ToolError when nothing can be written there."""
         roots, name = self.view.roots, shown(path, self.view.roots)
         refusal = await in_thread(out_of_reach, self.view.files, path, roots, self.places)
@@ -154,7 +154,7 @@ class FilesInView:
                 return Outcome(
                     output=f"{name} is already there with exactly this content", ran="nothing was written"
                 )
-            output = shows or f"{_verb(changes)} {name} ({_measure(content)})"
+            output = shows or f"{_verb(changes)} {name} ({_measure(content)}{remark and f'; {remark}'})"
             return Outcome(output=output, changes=meant_changes(changes))
 
         try:

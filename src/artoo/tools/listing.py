@@ -44,12 +44,14 @@ class Head:
     """The first lines of a file, more than three only if they are all, or in words why there are none.
 
     `whole`: the file has no other lines. `unreadable`: it is empty or no text: another file may stand for it.
+    `form`: its encoding and line ends, where they are not UTF-8 and LF.
     """
 
     lines: tuple[str, ...] = ()
     instead: str | None = None
     whole: bool = False
     unreadable: bool = False
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,8 @@ def _head(path: str, head: Head) -> str:
         return f"{printable(path)}: {head.instead}"
     lines = "\n".join(map(_one_line, head.lines))
     cut = not head.whole or any(len(line) > _LINE_CHARACTERS for line in head.lines)
-    return f"{'First lines' if cut else 'All'} of {printable(path)}{_columns(path, head)}:\n{lines}"
+    form = f" ({head.form})" if head.form else ""
+    return f"{'First lines' if cut else 'All'} of {printable(path)}{form}{_columns(path, head)}:\n{lines}"
 
 
 def _columns(path: str, head: Head) -> str:

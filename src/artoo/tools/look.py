@@ -193,7 +193,7 @@ class ProjectLook:
         lines = text.text.splitlines()
         most = _WHOLE_LINES if self.whole_files and size <= _WHOLE_BYTES else _HEAD_LINES
         whole = size <= _HEAD_BYTES and len(lines) <= most
-        return Head(lines=tuple(lines if whole else lines[:_HEAD_LINES]), whole=whole)
+        return Head(lines=tuple(lines if whole else lines[:_HEAD_LINES]), whole=whole, form=text.form)
 
 
 async def _classes(view: View) -> tuple[ChangeClass, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import re
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -37,12 +38,57 @@ class NotPlainFile(ToolError):
     """The path leads to something that cannot be read like a file."""
 
 
+_UTF8_SEQUENCE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
+_LETTERS_IN_A_ROW = re.compile(rb"[\xc0-\xff]{3,}")
+_CYRILLIC = (("cp1251", b"\xee\xe5\xe0\xe8"), ("koi8-r", b"\xcf\xc5\xc1\xc9"))
+"""Encodings of Cyrillic, each with its bytes for o, e, a and i: a third of the letters of a Russian text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Decoded text and the encoding that it is in (`utf-8` unless something else fits better)."""
+    """Decoded text and how its file writes it down: the encoding (`utf-8` unless something else fits better), the
+    byte order mark before it, and the line ends, which are in `text` as they are in the file. `broken`: there are
+    bytes that are no character in it.
+    """
 
     text: str
-    encoding: str
+    encoding: str = "utf-8"
+    mark: bytes = b""
+    broken: bool = False
+
+    @property
+    def crlf(self) -> bool:
+        """Whether most lines end with CRLF."""
+        return 2 * self.text.count("\r\n") > self.text.count("\n")
+
+    @property
+    def mixed(self) -> bool:
+        """Whether some lines end with CRLF and others do not."""
+        return 0 < self.text.count("\r\n") < self.text.count("\n")
+
+    @property
+    def form(self) -> str:
+        """Encoding and line ends in a few words; nothing where they are what everybody expects: UTF-8 and LF."""
+        return ", ".join(filter(None, (self._encoding(), self._line_ends())))
+
+    def with_ends(self, text: str) -> str:
+        """`text` with the line ends of the file. Where it has CRLF itself, that is meant."""
+        return text.replace("\n", "\r\n") if self.crlf and "\r\n" not in text else text
+
+    def bytes_of(self, text: str) -> bytes:
+        """`text` as this file holds it, after its byte order mark. Raises UnicodeEncodeError: it cannot hold it."""
+        return self.mark + text.removeprefix("\ufeff" if self.mark else "").encode(self.encoding, "surrogateescape")
+
+    def _encoding(self) -> str:
+        if self.encoding.startswith("utf-16"):
+            return self.encoding.upper()
+        if self.encoding != "utf-8":
+            return f"not UTF-8, read as {self.encoding}"
+        return "UTF-8 with broken bytes" if self.broken else "UTF-8 with a byte order mark" if self.mark else ""
+
+    def _line_ends(self) -> str:
+        return "line ends LF and CRLF" if self.mixed else "line ends CRLF" if self.crlf else ""
 
 
 @contextmanager
@@ -78,28 +124,65 @@ def kind_of_bytes(sample: bytes) -> str:
     return next((name for start, name in _SIGNATURES if sample.startswith(start)), "binary data")
 
 
-def decode(data: bytes, *, whole: bool = True) -> Text | None:
-    """Text in whatever encoding it is, None when it is not text. `whole` false: the last character may be cut."""
+def decode(data: bytes, *, whole: bool = True, errors: str = "replace") -> Text | None:
+    """Text in whatever encoding it is, None when it is not text. `whole` false: the last character may be cut.
+
+    `errors` is for bytes that are no character in it; with `surrogateescape` they can be written back.
+    """
     for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if data.startswith(mark):
-            return Text(data[2:].decode(encoding, "replace"), encoding)
+            return Text(data[2:].decode(encoding, "replace"), encoding, mark)
     if b"\0" in data:
         return None
-    data = data.removeprefix(codecs.BOM_UTF8)
+    mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    data = data.removeprefix(mark)
     for encoding in ("utf-8", "gb18030"):
         if encoding == "gb18030" and not _like_chinese(data):
             continue
         try:
-            return Text(codecs.getincrementaldecoder(encoding)().decode(data, final=whole), encoding)
+            return Text(codecs.getincrementaldecoder(encoding)().decode(data, final=whole), encoding, mark)
         except UnicodeDecodeError:
             continue
-    text = data.decode("cp1252", "replace")
-    odd = sum(1 for one in text if one == "\ufffd" or (ord(one) < 32 and one not in "\t\n\r\f\x1b"))
-    return None if odd > len(text) // 20 else Text(text, "cp1252")
+    if mark or _mostly_utf8(data):
+        utf8 = codecs.getincrementaldecoder("utf-8")(errors)
+        return Text(utf8.decode(data, final=whole), "utf-8", mark, broken=True)
+    encoding = _cyrillic(data) or "cp1252"
+    text = data.decode(encoding, errors)
+    odd = sum(map(_is_odd, text))
+    return None if odd > len(text) // 20 else Text(text, encoding)
+
+
+def exact_text(data: bytes) -> Text | None:
+    """Text of which `bytes_of` makes these very bytes again; None when it is not text."""
+    text = decode(data, errors="surrogateescape")
+    try:
+        return text if text is not None and text.bytes_of(text.text) == data else None
+    except UnicodeEncodeError:
+        return None
+
+
+def _is_odd(one: str) -> bool:
+    return one == "\ufffd" or "\udc80" <= one <= "\udcff" or (ord(one) < 32 and one not in "\t\n\r\f\x1b")
+
+
+def _mostly_utf8(data: bytes) -> bool:
+    """Whether more characters than broken bytes are there: for one bad byte the rest is not another encoding."""
+    rest, characters = _UTF8_SEQUENCE.subn(b"", data)
+    return characters > len(_NOT_ASCII.findall(rest))
+
+
+def _cyrillic(data: bytes) -> str | None:
+    """The encoding of text whose words are written in Cyrillic: accents of other languages stand between ASCII."""
+    words = b"".join(_LETTERS_IN_A_ROW.findall(data))
+    if 2 * len(words) < len(_NOT_ASCII.findall(data)):
+        return None
+    return next(
+        (name for name, common in _CYRILLIC if words and 4 * sum(map(words.count, common)) > len(words)), None
+    )
 
 
 def _like_chinese(data: bytes) -> bool:
-    """Whether most lead bytes are those of common Chinese characters and punctuation; accents are elsewhere."""
+    """Whether most pairs are those of common Chinese characters and punctuation; after an accent stands ASCII."""
     leads = 0
     common = 0
     position = 0
@@ -108,6 +191,7 @@ def _like_chinese(data: bytes) -> bool:
             position += 1
             continue
         leads += 1
-        common += 0xA1 <= data[position] <= 0xA3 or 0xB0 <= data[position] <= 0xD7
+        lead, trail = data[position], data[position + 1 : position + 2]
+        common += (0xA1 <= lead <= 0xA3 or 0xB0 <= lead <= 0xD7) and trail >= b"\xa1"
         position += 2
     return leads > 0 and common >= 0.8 * leads

@@ -11,8 +11,9 @@ from artoo.tools.tool import Outcome
 class FileWriter(Protocol):
     """Whole files in the task's view."""
 
-    async def write(self, path: Path, content: bytes, shows: str = "") -> Outcome:
-        """`changes` names what was made or replaced; `shows` is the output when it was.
+    async def write(self, path: Path, content: bytes, shows: str = "", remark: str = "") -> Outcome:
+        """`changes` names what was made or replaced; `shows` is the output when it was, or else a line of what was
+        done that ends with `remark`.
 
         Raises ToolError when it cannot be written.
         """

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
@@ -12,9 +12,9 @@ from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.read_file import path_target
 from artoo.tools.nearby import explain_missing
-from artoo.tools.output import looks_binary
 from artoo.tools.paths import existing, shown
 from artoo.tools.seeing import Look
+from artoo.tools.text_file import Text, exact_text
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
 from artoo.tools.under_way import Announcing
@@ -28,6 +28,8 @@ _NO = frozenset({"", "false", "no", "0", "one"})
 _MOST_LINES = 20_000
 _SHOWN_PLACES = 3
 _SHOWN_LINES = 6
+_MOST_NUMBERS = 10
+_SAY_WHICH = "give more of the text around it, or all"
 
 _SPEC = ToolSpec(
     name="edit_file",
@@ -46,7 +48,10 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class EditFile(Announcing):
-    """Replaces text byte for byte. What is not there, or stands there more than once, is refused and shown."""
+    """Replaces text; every other byte, the encoding and the line ends stay.
+
+    What is not there, or stands there more than once, is refused and shown.
+    """
 
     writer: FileWriter
     roots: Roots
@@ -66,21 +71,19 @@ class EditFile(Announcing):
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises ToolError when there is no such file, or it cannot be read or written."""
         files = self.files()
-        path = await in_thread(existing, argument(arguments, "path"), self.roots, files)
         every = _every(argument(arguments, "all"))
+        path = await in_thread(existing, argument(arguments, "path"), self.roots, files)
         before = await self.writer.read(path)
         if before is None:
             raise ToolError(await in_thread(explain_missing, path, self.roots, files))
-        old, new = _as_in(before, arguments["old"]), _as_in(before, arguments["new"])
+        edit = _Edit(_text_of(before), arguments["old"], arguments["new"], every=every)
         name = shown(path, self.roots)
-        problem = _wrong(before, old, new, every=every, name=name)
-        if problem is not None:
-            return Outcome(status=CallStatus.REFUSED, reason=problem)
-        return await self._edit(path, name, before, before.replace(old, new))
-
-    async def _edit(self, path: Path, name: str, before: bytes, after: bytes) -> Outcome:
-        lines = unified(before, after) or (f"({len(before)} bytes before, {len(after)} bytes now)",)
-        return await self.writer.write(path, after, "\n".join((f"--- {name} before", f"+++ {name} now", *lines)))
+        done = await in_thread(edit.made, name)
+        if isinstance(done, str):
+            return Outcome(status=CallStatus.REFUSED, reason=done)
+        lines = await in_thread(unified, before, done)
+        lines = lines or (f"({len(before)} bytes before, {len(done)} bytes now)",)
+        return await self.writer.write(path, done, "\n".join((f"--- {name} before", f"+++ {name} now", *lines)))
 
 
 def _every(text: str) -> bool:
@@ -91,44 +94,59 @@ def _every(text: str) -> bool:
     raise ToolError(f"all is yes or no, not {text!r}")
 
 
-def _as_in(content: bytes, text: str) -> bytes:
-    """The text in the bytes of the file: with its line ends."""
-    data = text.encode("utf-8", "surrogateescape")
-    if b"\r\n" in content and b"\r\n" not in data:
-        return data.replace(b"\n", b"\r\n")
-    return data
+def _text_of(content: bytes) -> Text:
+    """The text of the file; what is no text is taken byte for byte, with ASCII and UTF-8 as themselves."""
+    return exact_text(content) or Text(content.decode("utf-8", "surrogateescape"), broken=True)
 
 
-def _wrong(content: bytes, old: bytes, new: bytes, *, every: bool, name: str) -> str | None:
-    """Why this edit is not made, with what would help; None when it can be."""
-    if not old:
-        return "old is empty: give the exact text that is to be replaced"
-    if old == new:
-        return "old and new are the same: nothing would change"
-    count = content.count(old)
-    if count == 0:
-        return f"that text does not stand in {name}. {_nearest(content, old)}"
-    if count > 1 and not every:
-        lines = ", ".join(map(str, _line_numbers(content, old)))
-        return f"that text stands in {name} {count} times (line {lines}): give more of the text around it, or all"
-    return None
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """One replacement in a text. Its arguments have LF or CRLF, the file has its own: a line end is a line end."""
+
+    file: Text
+    old: str
+    new: str
+    every: bool
+
+    def made(self, name: str) -> bytes | str:
+        """The new content of the file; or in words why it is left as it is, with what would help."""
+        if not self.old:
+            return "old is empty: give the exact text that is to be replaced"
+        if self.old == self.new:
+            return "old and new are the same: nothing would change"
+        lines = self.old.replace("\r\n", "\n").split("\n")
+        pattern = re.compile(r"\r?\n".join(map(re.escape, lines)))
+        starts = [match.start() for match in pattern.finditer(self.file.text)]
+        if not starts:
+            form = f" ({self.file.form})" if self.file.form else ""
+            return f"that text does not stand in {name}{form}. {_nearest(self.file.text, self.old)}"
+        if len(starts) > 1 and not self.every:
+            where = ", ".join(str(self.file.text.count("\n", 0, start) + 1) for start in starts[:_MOST_NUMBERS])
+            return f"that text stands in {name} {len(starts)} times (line {where}): {_SAY_WHICH}"
+        after = pattern.sub(self._instead, self.file.text)
+        if after == self.file.text:
+            return "old and new are the same but for the line ends, which the file keeps: nothing would change"
+        try:
+            return self.file.bytes_of(after)
+        except UnicodeEncodeError as error:
+            return (
+                f"{name} is {self.file.form}, which has no {after[error.start]!r}: write it without that, or"
+                " convert the whole file to UTF-8 first, if that is wanted"
+            )
+
+    def _instead(self, place: re.Match[str]) -> str:
+        """The new text with the line ends of its place, or of the file where there are none."""
+        if "\n" not in place.group():
+            return self.file.with_ends(self.new)
+        return Text(place.group()).with_ends(self.new)
 
 
-def _line_numbers(content: bytes, old: bytes) -> list[int]:
-    numbers: list[int] = []
-    place = content.find(old)
-    while place >= 0 and len(numbers) < 10:
-        numbers.append(content.count(b"\n", 0, place) + 1)
-        place = content.find(old, place + len(old))
-    return numbers
-
-
-def _nearest(content: bytes, old: bytes) -> str:
+def _nearest(content: str, old: str) -> str:
     """The lines that are most like the first line of `old`, with as many after them as it has."""
-    if looks_binary(content[:4096]):
+    if "\0" in content:
         return "It is no text file."
-    lines = content.decode("utf-8", "replace").splitlines()[:_MOST_LINES]
-    wanted = [line for line in old.decode("utf-8", "replace").splitlines() if line.strip()]
+    lines = content.splitlines()[:_MOST_LINES]
+    wanted = [line for line in old.splitlines() if line.strip()]
     if not wanted or not lines:
         return "The file is empty." if not lines else "It is blank."
     stripped: dict[str, int] = {}

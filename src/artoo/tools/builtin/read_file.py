@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from artoo.world.union import RealFiles
 
 READ_SECONDS = 20.0
 _PIECE = 256 * 1024
-_MOST_LINE_BYTES = 8 << 20
+_MOST_LINE_CHARACTERS = 8 << 20
 _RANGE = re.compile(r"(\d{1,9})(?:\s*[-:,]\s*(\d{1,9}))?")
 _NO_FILES_THERE = ("/proc", "/sys", "/dev")
 
@@ -121,26 +122,30 @@ def _read(path: Path, kept: int) -> Outcome:
         kept=kept,
         total_bytes=size,
         truncated=output != text.text,
-        ran=None if text.encoding == "utf-8" else f"read as {text.encoding}",
+        ran=text.form or None,
     )
 
 
 def _read_lines(path: Path, first: int, last: int, kept: int) -> Outcome:
     """These lines, or the first of them when they are more than is kept: what follows is asked for next."""
     with open_plain(path) as (file, size):
-        budget = _MOST_LINE_BYTES
-        chosen: list[bytes] = []
-        for line in islice(file, first - 1, last):
-            budget -= len(line)
-            if budget < 0:
-                break
-            chosen.append(line)
+        whole = _text(file.read(_PIECE), whole=size <= _PIECE)  # the beginning says how all of it is written down
+        file.seek(len(whole.mark))
+        budget = _MOST_LINE_CHARACTERS
+        chosen: list[str] = []
+        with TextIOWrapper(file, whole.encoding, "replace", newline="\n") as lines:
+            for line in islice(lines, first - 1, last):
+                budget -= len(line)
+                if budget < 0:
+                    break
+                chosen.append(line)
     if not chosen:
         raise ToolError(f"{printable(path.name)} has fewer than {first} lines")
-    text = _text(b"".join(chosen), whole=True).text
+    text = "".join(chosen)
     output = beginning(text, first, kept)
     cut = budget < 0 or output != text
-    return Outcome(output=output, kept=kept, total_bytes=size, truncated=cut, ran=f"lines {first} to {last}")
+    ran = f"lines {first} to {last}" + (f" ({whole.form})" if whole.form else "")
+    return Outcome(output=output, kept=kept, total_bytes=size, truncated=cut, ran=ran)
 
 
 def _text(data: bytes, *, whole: bool) -> Text:

@@ -10,6 +10,8 @@ from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.paths import absolute, in_home, shown
+from artoo.tools.text_file import Text, exact_text
+from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
 from artoo.tools.under_way import Announcing
 from artoo.tools.writing import FileWriter
@@ -40,7 +42,9 @@ def _spec(roots: Roots) -> ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class WriteFile(Announcing):
-    """Writes a text file as UTF-8. A relative path is one of the project, where the person stands."""
+    """Writes a text file: a new one as UTF-8, one that is there as it is written down already, where that holds the
+    text. A relative path is one of the project, where the person stands.
+    """
 
     writer: FileWriter
     roots: Roots
@@ -65,7 +69,27 @@ class WriteFile(Announcing):
         text = argument(arguments, "path")
         if text.endswith("/"):
             raise ToolError(f"{text!r} is a directory; give the path of a file in it")
-        return await self.writer.write(self._place(text), arguments["content"].encode("utf-8", "surrogateescape"))
+        path = self._place(text)
+        content, remark = _as_in(await self._there(path), arguments["content"])
+        return await self.writer.write(path, content, remark=remark)
+
+    async def _there(self, path: Path) -> Text:
+        """The text that is to be replaced; an empty one where none can be read: writing says what is there."""
+        try:
+            before = await self.writer.read(path)
+        except ToolError:
+            before = None
+        return (None if before is None else await in_thread(exact_text, before)) or Text("")
 
     def _place(self, text: str) -> Path:
         return absolute(text, self.roots)
+
+
+def _as_in(before: Text, content: str) -> tuple[bytes, str]:
+    """The bytes for a text in a file, and what is to be said of them where they are not UTF-8 with LF."""
+    text = before.with_ends(content)
+    try:
+        return before.bytes_of(text), before.form and f"as before: {before.form}"
+    except UnicodeEncodeError as error:
+        said = f"now UTF-8: {before.encoding}, in which it was, has no {text[error.start]!r}"
+        return text.encode("utf-8", "surrogateescape"), said

@@ -1,0 +1,178 @@
+"""Files that are not UTF-8 with LF: how they are written down stays, is told, and is no reason to show nothing."""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+from tool_doubles import said
+
+from artoo.contracts.execution import CallStatus, ToolCall
+from artoo.ports.sandbox import Roots
+from artoo.tools.look import ProjectLook
+from artoo.tools.registry import SubTaskToolbox
+from artoo.tools.text_file import decode, exact_text
+from artoo.tools.unified import unified
+from artoo.world.classify import Places
+
+GERMAN = "Grüße aus Köln\nzwei Häuser\nEnde\n"
+RUSSIAN = "Привет, как дела\nпроверка файла\n"
+MARK = codecs.BOM_UTF16_LE
+
+
+def crlf(text: str) -> str:
+    return text.replace("\n", "\r\n")
+
+
+async def edit(toolbox: SubTaskToolbox, old: str, new: str) -> ToolCall:
+    return await toolbox.call("edit_file", {"path": "b.txt", "old": old, "new": new})
+
+
+async def write(toolbox: SubTaskToolbox, content: str) -> ToolCall:
+    return await toolbox.call("write_file", {"path": "b.txt", "content": content})
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after"),
+    [
+        (crlf(GERMAN).encode("cp1252"), "aus Köln\nzwei", "aus Düren\ndrei", ("Köln\r\nzwei", "Düren\r\ndrei")),
+        (crlf(GERMAN).encode("cp1252"), "Ende", "Schluß\nEnde", ("Ende", "Schluß\r\nEnde")),
+        (GERMAN.encode("cp1252"), "Häuser\r\nEnde", "Hüte\nEnde", ("Häuser", "Hüte")),
+        (MARK + GERMAN.encode("utf-16-le"), "zwei Häuser", "drei Hüte", ("zwei Häuser", "drei Hüte")),
+        (codecs.BOM_UTF8 + GERMAN.encode(), "Grüße", "Gruß", ("Grüße", "Gruß")),
+        (RUSSIAN.encode("cp1251"), "проверка", "правка", ("проверка", "правка")),
+        (RUSSIAN.encode("koi8-r"), "проверка", "правка", ("проверка", "правка")),
+        ("中文文件，测试\n".encode("gb18030"), "测试", "编码", ("测试", "编码")),
+    ],
+)
+async def test_an_edit_keeps_encoding_and_line_ends(
+    toolbox: SubTaskToolbox, roots: Roots, before: bytes, old: str, new: str, after: tuple[str, str]
+) -> None:
+    """The text that is looked for and the text that is put there are both in the file's own bytes."""
+    found = exact_text(before)
+    assert found is not None
+    (roots.project / "b.txt").write_bytes(before)
+    call = await edit(toolbox, old, new)
+    assert call.status is CallStatus.OK, said(call)
+    assert (roots.project / "b.txt").read_bytes() == found.bytes_of(found.text.replace(*after))
+    lines = call.output.splitlines()
+    assert lines[2] == f"({found.form})" if found.form else lines[2].startswith("@@")
+    assert any(line.startswith("+") and new.split("\n")[0].split()[-1] in line for line in lines[3:])
+
+
+async def test_line_ends_of_the_place_go_before_those_of_the_file(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """Of a file with both, the lines that are replaced say which ones the new lines have."""
+    (roots.project / "b.txt").write_bytes(b"a\r\nb\r\nc\r\nd\ne\nf\n")
+    await edit(toolbox, "d\ne\n", "D\nE\n")
+    await edit(toolbox, "a\nb\n", "A\nB\n")
+    assert (roots.project / "b.txt").read_bytes() == b"A\r\nB\r\nc\r\nD\nE\nf\n"
+    assert "nothing would change" in said(await edit(toolbox, "A\r\n", "A\n"))
+
+
+async def test_text_that_the_encoding_cannot_hold_is_no_edit(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """The error names the character and the encoding; the file is as it was."""
+    before = crlf(GERMAN).encode("cp1252")
+    (roots.project / "b.txt").write_bytes(before)
+    call = await edit(toolbox, "Ende", "Конец")
+    assert call.status is CallStatus.REFUSED
+    assert "b.txt is not UTF-8, read as cp1252, line ends CRLF, which has no 'К'" in said(call)
+    assert (roots.project / "b.txt").read_bytes() == before
+
+
+async def test_bytes_that_are_no_text_stay_in_an_edit(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """One broken byte does not make a UTF-8 file another encoding; what is no text is taken byte for byte."""
+    for rest in (b"\xff\n", b"\x00\x01\xff"):
+        (roots.project / "b.txt").write_bytes("Grüße\n".encode() + rest)
+        call = await edit(toolbox, "Grüße", "Häuser")
+        assert call.status is CallStatus.OK, said(call)
+        assert (roots.project / "b.txt").read_bytes() == "Häuser\n".encode() + rest
+
+
+@pytest.mark.parametrize(
+    ("mark", "encoding"), [(b"", "cp1252"), (MARK, "utf-16-le"), (codecs.BOM_UTF8, "utf-8"), (b"", "utf-8")]
+)
+async def test_a_file_that_is_replaced_keeps_how_it_is_written(
+    toolbox: SubTaskToolbox, roots: Roots, mark: bytes, encoding: str
+) -> None:
+    """Encoding, byte order mark and line ends, with a word on it: what a model saw was text without them."""
+    (roots.project / "b.txt").write_bytes(mark + crlf(GERMAN).encode(encoding))
+    call = await write(toolbox, GERMAN.replace("zwei", "drei"))
+    assert (roots.project / "b.txt").read_bytes() == mark + crlf(GERMAN.replace("zwei", "drei")).encode(encoding)
+    assert "as before: " in call.output
+    assert "line ends CRLF" in call.output
+
+
+async def test_a_file_that_cannot_hold_the_text_becomes_utf8_and_it_is_said(
+    toolbox: SubTaskToolbox, roots: Roots
+) -> None:
+    """Line ends stay all the same."""
+    (roots.project / "b.txt").write_bytes(crlf(GERMAN).encode("cp1252"))
+    call = await write(toolbox, RUSSIAN)
+    assert (roots.project / "b.txt").read_bytes() == crlf(RUSSIAN).encode()
+    assert "now UTF-8: cp1252, in which it was, has no 'П'" in call.output
+
+
+async def test_a_new_file_and_an_ordinary_one_are_utf8_with_lf(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """Nothing is said of it then; what has CRLF itself has it because that is meant."""
+    for content in (GERMAN, RUSSIAN, crlf(GERMAN)):
+        call = await write(toolbox, content)
+        assert (roots.project / "b.txt").read_bytes() == content.encode()
+        assert ";" not in call.output
+
+
+async def test_who_is_shown_a_file_is_told_how_it_is_written(
+    toolbox: SubTaskToolbox, roots: Roots, places: Places
+) -> None:
+    """In the listing and in what reading says; of an ordinary file, nothing."""
+    (roots.project / "b.txt").write_bytes(crlf(GERMAN).encode("cp1252"))
+    (roots.project / "c.txt").write_text(GERMAN)
+    listing = (await ProjectLook(roots, places).look("compare b.txt with c.txt")).listing
+    assert "All of b.txt (not UTF-8, read as cp1252, line ends CRLF):\nGrüße aus Köln\n" in listing
+    assert "All of c.txt:\nGrüße" in listing
+    whole = await toolbox.call("read_file", {"path": "b.txt"})
+    some = await toolbox.call("read_file", {"path": "b.txt", "lines": "2-3"})
+    assert (whole.ran, some.ran) == (
+        "not UTF-8, read as cp1252, line ends CRLF",
+        "lines 2 to 3 (not UTF-8, read as cp1252, line ends CRLF)",
+    )
+    assert (await toolbox.call("read_file", {"path": "c.txt"})).ran is None
+
+
+async def test_lines_of_a_utf16_file_are_lines_of_its_text(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """A byte of another character is no line feed."""
+    (roots.project / "b.txt").write_bytes(MARK + "eins \u0a0a\nzwei\ndrei\n".encode("utf-16-le"))
+    call = await toolbox.call("read_file", {"path": "b.txt", "lines": "2-2"})
+    assert (call.output, call.ran) == ("zwei\n", "lines 2 to 2 (UTF-16-LE)")
+
+
+@pytest.mark.parametrize("word", ["École", "Österreich", "Ärger", "naïve", "¿Qué?", "SEÑOR"])
+def test_an_accent_before_ascii_is_not_half_of_a_chinese_character(word: str) -> None:
+    """Nor do accents make a text Cyrillic."""
+    text = decode(f"{word} and so on\n".encode("cp1252"))
+    assert text is not None
+    assert (text.text.split()[0], text.encoding) == (word, "cp1252")
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_a_difference_is_text_in_any_encoding(encoding: str) -> None:
+    """What changed is a line of it, and everything around it is as it was."""
+    old, new = crlf(GERMAN), crlf(GERMAN).replace("zwei", "drei")
+    lines = unified(old.encode(encoding), new.encode(encoding))
+    assert lines[1:] == ("@@ -1,3 +1,3 @@", " Grüße aus Köln", "-zwei Häuser", "+drei Häuser", " Ende")
+    assert "line ends CRLF" in lines[0]
+
+
+def test_a_difference_says_when_only_the_writing_changed() -> None:
+    """Another encoding, other line ends: the lines are the same, and that is no reason to show nothing."""
+    assert unified(crlf(GERMAN).encode("cp1252"), GERMAN.encode()) == (
+        "(not UTF-8, read as cp1252, line ends CRLF before, UTF-8 with line ends LF now)",
+    )
+    assert unified(b"a\nb\n", b"a\r\nb\r\n") == ("(ASCII with line ends LF before, line ends CRLF now)",)
+    assert unified(b"", b"a\r\n") == ("(line ends CRLF)", "@@ -0,0 +1 @@", "+a")
+
+
+def test_a_difference_of_mixed_line_ends_shows_each() -> None:
+    """A line that alone lost its CR is a line that changed."""
+    lines = unified(b"a\r\nb\r\nc\r\n", b"a\r\nb\nc\r\n")
+    assert lines[0] == "(line ends CRLF before, line ends LF and CRLF now)"
+    assert lines[2:] == (" a\\x0d", "-b\\x0d", "+b", " c\\x0d")
