@@ -294,3 +294,16 @@ def test_only_signals_that_a_limit_sends_are_read_in_exit_codes(code: int, said:
     """Git ends with 129 by itself: that is no signal."""
     told = signalled(code, Limits())
     assert told is None if said is None else told is not None and said in told
+
+
+@pytest.mark.parametrize(
+    ("name", "hinted"), [("refs/bisect/bad", False), ("origin/topic", False), ("src/a.py", True), ("v1/2.0", False)]
+)
+async def test_a_name_of_git_is_no_missing_file(
+    toolbox: SubTaskToolbox, roots: Roots, name: str, hinted: bool
+) -> None:
+    """A branch has slashes as a path has: that there is no such file would send whoever reads it astray."""
+    complaint = f"fatal: ambiguous argument '{name}': unknown revision or path not in the working tree."
+    call = await toolbox.call("shell", {"command": f'echo "{complaint}" >&2; test -e {name}'})
+    assert (call.status, call.exit_code) == (CallStatus.ERROR, 1)
+    assert (f"there is no {name}" in (call.reason or "")) is hinted

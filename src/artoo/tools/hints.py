@@ -21,6 +21,9 @@ _MOST_ACCUSED = 20
 _LIKE_A_PATH = re.compile(r"/|[^.]\.\w+\Z")
 _OF_A_PROGRAM = re.compile(r"[\n;()\"'`$|<>]")
 """What stands in the text of a program, and in a name of a file only by a quirk."""
+_OF_REVISIONS = re.compile(r"\b(revision|pathspec|refspec|ref|reference|object name|commit-ish|tree-ish)\b")
+"""Where git speaks of its own names; commands run in a plain locale."""
+_OF_A_FILE = re.compile(r"[^./]\.[A-Za-z]\w*\Z")
 
 
 async def with_hints(outcome: Outcome, words: Iterable[str], roots: Roots, files: Files) -> Outcome:
@@ -28,7 +31,8 @@ async def with_hints(outcome: Outcome, words: Iterable[str], roots: Roots, files
     complaint = outcome.error_output
     if outcome.status is not CallStatus.ERROR or not complaint or outcome.exit_code in (0, None):
         return outcome
-    accused = tuple(word for word in dict.fromkeys(words) if _names_a_path(word) and word in complaint)
+    named = (word for word in dict.fromkeys(words) if _names_a_path(word) and word in complaint)
+    accused = tuple(word for word in named if not _is_revision(word, complaint))
     hints = await in_thread(_hints, accused, roots, files)
     reason = "; ".join(filter(None, (outcome.reason, *hints)))
     return replace(outcome, reason=reason or last_line(complaint))
@@ -36,6 +40,13 @@ async def with_hints(outcome: Outcome, words: Iterable[str], roots: Roots, files
 
 def _names_a_path(word: str) -> bool:
     return _LIKE_A_PATH.search(word) is not None and _OF_A_PROGRAM.search(word) is None
+
+
+def _is_revision(word: str, complaint: str) -> bool:
+    """Whether git misses a name of its own: a branch has slashes as a path has, but not the ending of a file."""
+    lines = [line for line in complaint.splitlines() if word in line]
+    told = all(_OF_REVISIONS.search(line.replace(word, "")) for line in lines)
+    return told and (word.startswith("refs/") or _OF_A_FILE.search(word) is None)
 
 
 def last_line(text: str) -> str | None:
