@@ -235,6 +235,17 @@ def test_variables_pass_by_an_allow_list(name: str, value: str, passed: bool, wo
     assert cleaned({name: value}, replace(request, keep_env=frozenset({name})))[name] == value
 
 
+@pytest.mark.skipif(not Path("/proc/sys").is_dir(), reason="a place where a file system begins")
+def test_git_looks_as_far_up_as_it_does_outside(world: World) -> None:
+    """Across what a view makes, and not above the file system of the project; the person's own word holds."""
+    across, ceilings = "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CEILING_DIRECTORIES"
+    request = replace(world.request(), roots=replace(world.roots, project=Path("/proc/sys")))
+    seen = cleaned({ceilings: "/own"}, request)
+    assert (seen[across], seen[ceilings]) == ("1", "/own:/")
+    kept = cleaned({across: "0"}, request)
+    assert (kept[across], ceilings in kept) == ("0", False)
+
+
 def test_doctor_names_cause_and_remedy(tmp_path: Path) -> None:
     """A sysctl that forbids user namespaces is named with its remedy; an old bubblewrap as well."""
     (tmp_path / "kernel").mkdir()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -36,6 +37,7 @@ from artoo.world.classify import Places
 MAX_EDITED_BYTES = 4 << 20
 """A file that is larger is not edited."""
 _READ_ONLY = os.strerror(errno.EROFS)
+_IN_REPOSITORY = re.compile(r"(/[^'\"]*?/\.git)(?![\w.-])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +87,19 @@ class CommandsInView:
 
     def _ended(self, run: ViewRun, program: Program) -> Outcome:
         ended = _ended(run, program)
-        if ended.status is CallStatus.OK or _READ_ONLY not in ended.error_output + ended.output:
-            return ended
+        complaints = [
+            line for line in (ended.error_output + "\n" + ended.output).splitlines() if _READ_ONLY in line
+        ]
         roots = (self.view.roots.home, self.view.roots.project, self.view.roots.workspace)
-        outermost = dict.fromkeys(root for root in roots if not any(other in root.parents for other in roots))
+        outermost = tuple(
+            dict.fromkeys(root for root in roots if not any(other in root.parents for other in roots))
+        )
+        repository = _repository_outside(complaints, outermost)
+        if not complaints or (ended.status is CallStatus.OK and repository is None):
+            return ended
         reason = f"commands write in {', '.join(map(str, outermost))} and /tmp, and nowhere else"
+        if repository is not None:
+            reason += f"; git keeps what is staged and committed here in {repository}, so it can only be read"
         return replace(ended, reason="; ".join(filter(None, (ended.reason, reason))))
 
     async def _for_real(self, program: Program, tried: ViewRun) -> Outcome:
@@ -118,6 +128,14 @@ class CommandsInView:
             acts=(AskedAct(verb="unconfined", target=program.argv[-1]),),
             language=language,
         )
+
+
+def _repository_outside(complaints: Sequence[str], roots: Sequence[Path]) -> Path | None:
+    """git's own directory, where it lies elsewhere than a view's roots (a subdirectory of a repository, a linked
+    worktree, a submodule) and git could not write there: in the middle of a script that may go on all the same.
+    """
+    found = (Path(match.group(1)) for line in complaints if (match := _IN_REPOSITORY.search(line)))
+    return next((each for each in found if not any(each.is_relative_to(root) for root in roots)), None)
 
 
 def _ended(run: ViewRun, program: Program) -> Outcome:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 
 from artoo.ports.sandbox import SandboxRequest
 from artoo.redaction import holds_secret
@@ -37,9 +38,11 @@ _PASSED = re.compile(
     r"|CONFIG_FILE|ROOT_USER_ACTION|BREAK_SYSTEM_PACKAGES)|UV_(INDEX_URL|EXTRA_INDEX_URL|DEFAULT_INDEX|INDEX|NATIVE_TLS"
     r"|LINK_MODE)|npm_config_(registry|cafile|strict_ssl)|NPM_CONFIG_(REGISTRY|CAFILE|STRICT_SSL)|GO(PROXY|SUMDB|NOSUMDB)"
     r"|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|NODE_EXTRA_CA_CERTS|GIT_SSL_CAINFO"
-    # a name for commits
+    # a name for commits, and where repositories are looked for
     r"|GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|GIT_CONFIG_NOSYSTEM|EMAIL"
+    r"|GIT_(CEILING_DIRECTORIES|DISCOVERY_ACROSS_FILESYSTEM)"
 )
+_ACROSS, _CEILINGS = "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CEILING_DIRECTORIES"
 _WITH_CREDENTIALS = re.compile(r"://[^/\s]*@")
 
 QUIET: Mapping[str, str] = {
@@ -69,10 +72,34 @@ def passes(name: str, value: str) -> bool:
 
 
 def cleaned(outer: Mapping[str, str], request: SandboxRequest) -> dict[str, str]:
-    """The environment for a request: what passes of `outer`, quiet settings, then the request's own.
+    """The environment for a request: what passes of `outer`, quiet settings, then the request's own. Looks at the
+    project's place.
 
     What a policy line opens, or a person agreed to for this command, passes whatever it holds.
     """
     named = request.keep_env | request.roots.opened.variables
     merged = {name: value for name, value in outer.items() if name in named or passes(name, value)}
-    return {**merged, **QUIET, "HOME": str(request.roots.home), **request.env}
+    found = _where_git_looks(merged, request.roots.project)
+    return {**merged, **found, **QUIET, "HOME": str(request.roots.home), **request.env}
+
+
+def _where_git_looks(person: Mapping[str, str], project: Path) -> dict[str, str]:
+    """Settings by which git finds the repository of a project where it does outside: also above it.
+
+    git looks no higher than the top of a file system, and a view makes each root one of its own. It may go on; what
+    holds it is the top that it meets outside.
+    """
+    if _ACROSS in person:
+        return {}
+    above = _above_its_file_system(project)
+    ceilings = ":".join(filter(None, (person.get(_CEILINGS), None if above is None else str(above))))
+    return {_ACROSS: "1", **({_CEILINGS: ceilings} if ceilings else {})}
+
+
+def _above_its_file_system(path: Path) -> Path | None:
+    """The lowest directory above `path` that is on another file system; None when there is none."""
+    try:
+        device = path.stat().st_dev
+        return next((above for above in path.parents if above.stat().st_dev != device), None)
+    except OSError:
+        return None
