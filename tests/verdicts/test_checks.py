@@ -133,6 +133,13 @@ async def test_files(view: FileView, exists: bool, matches: bool, why: FailureCl
     assert (result.passed, result.failure_class) == (matches, why)
 
 
+@pytest.mark.parametrize(("regex", "passed"), [("(?m)^a$", True), ("a\nb", True), ("a\r\nb", True), ("a.b", False)])
+async def test_the_end_of_a_line_is_one_in_a_file_with_crlf_too(regex: str, passed: bool) -> None:
+    """A file keeps its line ends, and a pattern is written without knowing them."""
+    source = Source({"f": FileView(exists=True, text="a\r\nb\r\n")})
+    assert (await check(FileMatches(path="f", regex=regex), source=source)).passed is passed
+
+
 @pytest.mark.parametrize(
     ("view", "passed", "why"),
     [

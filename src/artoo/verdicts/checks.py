@@ -216,7 +216,10 @@ async def _file_matches(path: str, pattern: str, source: EvidenceSource) -> Chec
         return _failed(Found.IS_DIRECTORY, path)
     if view.text is None:
         return _failed(Found.NO_TEXT, path, str(view.size))
-    return await _matches(pattern, view.text, path)
+    found = await _matches(pattern, view.text, path)
+    if found.passed or "\r\n" not in view.text:
+        return found
+    return await _matches(pattern, view.text.replace("\r\n", "\n"), path)  # `$` stands before LF alone
 
 
 async def _command_succeeds(command: str, source: EvidenceSource, asked: str) -> CheckResult:

@@ -89,7 +89,7 @@ def _as_in(before: Text, content: str) -> tuple[bytes, str]:
     """The bytes for a text in a file, and what is to be said of them where they are not UTF-8 with LF."""
     text = before.with_ends(content)
     try:
-        return before.bytes_of(text), before.form and f"as before: {before.form}"
+        return before.bytes_of(text), before.form and f"as before: {before.form}; python or shell converts it"
     except UnicodeEncodeError as error:
         said = f"now UTF-8: {before.encoding}, in which it was, has no {text[error.start]!r}"
         return text.encode("utf-8", "surrogateescape"), said
