@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from artoo.runtime.artoo import Artoo
     from artoo.runtime.changes import Changes
     from artoo.runtime.config import Config
+    from artoo.runtime.config_file import load_config
     from artoo.runtime.options import Budgets, RunOptions
     from artoo.runtime.pending import Pending
     from artoo.runtime.returning import Returned
@@ -47,6 +48,7 @@ _HOMES = {
     "tool": "artoo.tools.user_tools",
     "Changes": "artoo.runtime.changes",
     "Config": "artoo.runtime.config",
+    "load_config": "artoo.runtime.config_file",
     "RunOptions": "artoo.runtime.options",
     "ApplyMode": "artoo.contracts.settling",
     "Pending": "artoo.runtime.pending",
@@ -98,6 +100,7 @@ __all__ = [
     "SandboxError",
     "ToolError",
     "Turn",
+    "load_config",
     "run_sync",
     "tool",
 ]

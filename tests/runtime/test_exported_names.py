@@ -35,6 +35,7 @@ NAMES = [
     "SandboxError",
     "ToolError",
     "Turn",
+    "load_config",
     "run_sync",
     "tool",
 ]

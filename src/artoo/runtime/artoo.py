@@ -21,6 +21,7 @@ from artoo.redaction import Redactor, secret_values
 from artoo.runtime.auditing import Auditing, audited
 from artoo.runtime.config import Config
 from artoo.runtime.config_endpoints import key_variables
+from artoo.runtime.home import HOME_VARIABLE
 from artoo.runtime.models import open_models
 from artoo.runtime.noting import shared_logs, told
 from artoo.runtime.options import RunOptions
@@ -59,11 +60,15 @@ T = TypeVar("T")
 class Artoo:
     """Runs requests. Use it as an async context manager; several tasks may run at the same time.
 
-    `tools` are the user's own functions (see `artoo.tool`). `environ` overrides the process environment for
-    model settings. `model`, `clock` and `ids` replace the real ones (tests, replay). `on_fetch` is told how far
+    `config` None: the home's `config.yaml` with the `ARTOO_*` variables over it, as the command line has it; a
+    configuration that is given is taken as it is, and nothing is read. `tools` are the user's own functions (see
+    `artoo.tool`). `environ` stands for the process environment, except that a home it does not name is the
+    process's. `model`, `clock` and `ids` replace the real ones (tests, replay). `on_fetch` is told how far
     the download of the embedded model is, the first time. `confirm` asks a person about acts that need consent;
     None: the answer is no, except where a policy says yes. `on_output` is told the last lines of each command that
     runs, a few times a second, without secrets. Roles and tools are loaded by the first task.
+
+    Raises ConfigurationError for a configuration that cannot be read, and a function that cannot be a tool.
     """
 
     def __init__(
@@ -79,8 +84,8 @@ class Artoo:
         confirm: Confirm | None = None,
         on_output: OnOutput | None = None,
     ) -> None:
-        self._config = config if config is not None else Config.model_construct()
         self._environ = os.environ if environ is None else environ
+        self._config = config if config is not None else _config_of_home(self._environ)
         self._own_tools = _made_tools(tools)
         self._clock = clock or SystemClock()
         self._ids = ids or UuidIds()
@@ -353,6 +358,13 @@ class Artoo:
         if self._shop is None:
             raise ConfigurationError("Artoo is not open; use it as `async with Artoo() as artoo:`")
         return self._shop
+
+
+def _config_of_home(environ: Mapping[str, str]) -> Config:
+    """What the home and these variables say. Raises ConfigurationError."""
+    from artoo.runtime.config_file import load_config
+
+    return load_config({HOME_VARIABLE: os.environ.get(HOME_VARIABLE, ""), **environ})
 
 
 def _with(options: RunOptions, checks: Sequence[str], images: Sequence[Path | bytes]) -> RunOptions:
