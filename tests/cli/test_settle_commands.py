@@ -259,3 +259,16 @@ def test_json_of_a_diff(artoo: Run, wait: Wait, project: Path) -> None:
     [change] = read["review"]["changes"]
     assert (change["path"], change["change_class"]) == (f"{project}/a.txt", "edit")
     assert change["diff"][-2:] == ["-old", "+new"]
+
+
+@pytest.mark.parametrize("typed", [("apply", FIRST, ""), ("apply", FIRST, "/"), ("apply", ""), ("discard", "")])
+def test_an_empty_word_names_neither_a_task_nor_everything(
+    artoo: Run, wait: Wait, project: Path, typed: tuple[str, ...]
+) -> None:
+    """A script whose variable was not set has agreed to nothing: exit 2, and all of it still waits."""
+    wait()
+    ended = artoo(*typed)
+    assert (ended.returncode, ended.stdout) == (2, ""), ended.stderr
+    assert (project / "gone.txt").exists()
+    assert (project / "a.txt").read_text() == "old\n"
+    assert FIRST[:13] in artoo("status").stdout

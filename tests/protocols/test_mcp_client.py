@@ -115,6 +115,24 @@ async def test_a_deletion_is_asked_about_once_more_before_it_is_applied(place: P
         assert not (place.project / "gone.txt").exists()
 
 
+async def test_paths_are_named_from_the_project_and_never_empty(place: Place) -> None:
+    """A relative path is what the person would write; an empty one, or none, is an error and applies nothing."""
+    person = Person("keep")
+    async with connected(place, "2026-07-28", person) as client:
+        task = (await called(client, "run", request=f"run: {EDIT}; {DELETE}"))["task_id"]
+        digest = (await called(client, "diff", task_id=task))["digest"]
+        for paths in ([], [""], ["/"], ["a.txt", ""]):
+            refused = await client.call_tool("apply", {"task_id": task, "digest": digest, "paths": paths})
+            assert refused.is_error, paths
+        assert (place.text("a.txt"), (place.project / "gone.txt").exists()) == ("old\n", True)
+        asked = len(person.asked)
+        named = {"task_id": task, "digest": digest}
+        assert (await called(client, "apply", **named, paths=["gone.txt"]))["state"] == "pending"
+        assert len(person.asked) == asked + 1
+        assert (await called(client, "apply", **named, paths=["a.txt"]))["state"] == "partly"
+        assert (place.text("a.txt"), (place.project / "gone.txt").exists()) == ("new\n", True)
+
+
 async def test_a_long_task_is_kept_by_its_handle_and_cancelled(place: Place) -> None:
     """A call that waits no longer leaves the task at work; `cancel` ends it honestly, `discard` forgets it."""
     async with connected(place, "2026-07-28") as client:

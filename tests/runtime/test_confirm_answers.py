@@ -53,3 +53,9 @@ async def test_a_bool_reaches_the_gate() -> None:
 
     assert (await Answers(confirm=confirm).answer(ACT)).consent is Consent.ONCE
     assert (await Answers(confirm=confirm).answer(REVIEW)).consent is Consent.NO
+
+
+def test_a_text_is_no_answer_and_it_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    """A path without a list around it is taken for no: whoever wrote that learns why nothing was applied."""
+    answer_of(REVIEW, "notes.txt", "person")
+    assert "'notes.txt', which is no answer" in caplog.text

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from artoo import Artoo, Changes, Config, ConfigurationError, ConfirmationRequest, RunOptions
+from artoo import Artoo, Changes, Config, ConfigurationError, ConfirmationRequest, RunOptions, SandboxError
 from artoo.contracts.settling import ChangeClass
 from artoo.ports.confirm import Confirm, Said
 from artoo.testing import ScriptedModel, with_body
@@ -64,6 +64,34 @@ async def test_what_waits_is_looked_at_and_applied_in_parts(project: Path) -> No
                 await result.changes.discard()
 
 
+@pytest.mark.parametrize("named", ["a.txt", "./a.txt", Path("a.txt"), "sub/../a.txt"])
+async def test_a_relative_path_starts_in_the_tasks_project(project: Path, named: str | Path) -> None:
+    """What the page of the library writes works, wherever the process stands."""
+    with ScriptedModel(script()) as model:
+        async with opened(project, model) as artoo:
+            result = await artoo.run("tidy up", options=RunOptions(project=project))
+            assert isinstance(result.changes, Changes)
+            assert (await result.changes.apply(named)).state == "partly"
+    assert ((project / "a.txt").read_text(), (project / "gone.txt").exists()) == ("new\n", True)
+
+
+@pytest.mark.parametrize("named", ["", "/", "//", "a.txt/" + "../" * 40])
+async def test_an_empty_path_chooses_nothing(project: Path, named: str) -> None:
+    """A variable that was not set has not agreed to everything: it is refused, and every byte stays."""
+    with ScriptedModel(script()) as model:
+        async with opened(project, model) as artoo:
+            result = await artoo.run("tidy up", options=RunOptions(project=project))
+            assert isinstance(result.changes, Changes)
+            for chosen in ((named,), (project / "a.txt", named)):
+                with pytest.raises(SandboxError, match="is no path of what the task would change"):
+                    await result.changes.apply(*chosen)
+            with pytest.raises(SandboxError, match="no path is chosen"):
+                await (await artoo.changes(result)).apply([])
+            with pytest.raises(ConfigurationError, match="nothing of a task ''"):
+                await artoo.changes("")
+    assert is_whole(project)
+
+
 async def test_a_later_process_finds_what_waits(project: Path) -> None:
     """`Artoo.pending` has the request and discards; every byte stays."""
     with ScriptedModel(script()) as model:
@@ -80,7 +108,14 @@ async def test_a_later_process_finds_what_waits(project: Path) -> None:
 
 @pytest.mark.parametrize(
     ("said", "state", "gone"),
-    [(True, "applied", True), (False, "pending", False), (["a.txt"], "partly", False)],
+    [
+        (True, "applied", True),
+        (False, "pending", False),
+        (["/a.txt"], "partly", False),
+        (["a.txt"], "partly", False),
+        ([""], "pending", False),
+        (["/"], "pending", False),
+    ],
 )
 async def test_confirm_is_asked_once_about_the_whole(project: Path, said: Said, state: str, gone: bool) -> None:
     """A bool answers the review of the task, and so do paths of it."""
@@ -88,7 +123,7 @@ async def test_confirm_is_asked_once_about_the_whole(project: Path, said: Said, 
 
     async def confirm(request: ConfirmationRequest) -> Said:
         asked.append(request)
-        return [f"{project}/a.txt"] if said == ["a.txt"] else said
+        return [f"{project}/a.txt"] if said == ["/a.txt"] else said
 
     with ScriptedModel(script()) as model:
         async with opened(project, model, confirm) as artoo:

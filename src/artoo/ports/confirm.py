@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
 from artoo.contracts.confirmation import Choice, ConfirmationAnswer, ConfirmationRequest, Consent
+
+logger = logging.getLogger(__name__)
 
 Said = Consent | Choice | bool | Iterable[str]
 """What may be said: a consent; True for once, False for no; some paths of a review as a Choice or by themselves."""
@@ -24,6 +27,8 @@ def consent_of(said: Said) -> Consent | Choice:
         return said
     if isinstance(said, bool):
         return Consent.ONCE if said else Consent.NO
+    if isinstance(said, str):
+        logger.warning("confirm said %r, which is no answer and counts as no; paths are said in a list", said)
     paths = () if isinstance(said, str) else tuple(said)
     return Choice(paths=paths) if paths else Consent.NO
 

@@ -44,11 +44,12 @@ class Changes(Settled):
     async def apply(self, *paths: str | Path, rest: bool = False) -> Settled:
         """Applies all of it, or only these paths (a directory stands for all in it) and what they need.
 
-        A str is a path as `diff` names it. In conflict with what the person changed meanwhile nothing is applied,
-        unless paths are named, or `rest`: all that is not in conflict. Raises as `diff`, and SandboxError when the
-        system refuses or a path is not part of it; then nothing is applied.
+        A str is a path as `diff` names it, or from the task's project, as a relative Path is too. In conflict with
+        what the person changed meanwhile nothing is applied, unless paths are named, or `rest`: all that is not in
+        conflict. Raises as `diff`, and SandboxError when the system refuses or a path is empty or not part of it;
+        then nothing is applied.
         """
-        chosen = [path if isinstance(path, str) else printable_path(os.fsencode(path.absolute())) for path in paths]
+        chosen = [path if isinstance(path, str) else printable_path(os.fsencode(path)) for path in paths]
         return await (await self._pending()).apply(chosen or None, rest=rest)
 
     async def discard(self) -> Settled:

@@ -35,7 +35,7 @@ from artoo.tasklog.reader import TaskSummary, summary_of
 from artoo.tools.review import content_of, review_of
 from artoo.tools.settling_words import met, why_it_waits
 from artoo.words.outcome import resumable
-from artoo.world.closing import ClosingView, opened
+from artoo.world.closing import ClosingView, named_paths, opened
 from artoo.world.difference import Difference
 from artoo.world.pending import (
     DAY,
@@ -121,7 +121,8 @@ class Pending:
         rest: bool = False,
         by: str = PERSON,
     ) -> Settled:
-        """Applies all of it, or only `paths` (absolute and printable; a directory stands for all in it).
+        """Applies all of it, or only `paths` (printable; a directory stands for all in it). Relative ones start in
+        the task's project.
 
         `by` goes on record: who says so (a person, or a person through a program).
 
@@ -129,13 +130,18 @@ class Pending:
         conflicts nothing is applied unless paths are named or `rest` is set: all that is not in conflict. The state
         of what is returned is `applied`, `partly` (the rest still waits) or `pending` (with `reason` and
         `conflicts`: nothing was applied). Raises SandboxError as `diff`, when the system refuses (nothing is
-        applied then), for a path that is not part of it, and of a task that can be resumed.
+        applied then), for a path that is not part of it or none, and of a task that can be resumed.
         """
         return await _to_its_end(lambda: self._apply(paths, digest, rest, by))
 
     async def discard(self, *, by: str = PERSON) -> Settled:
         """Forgets it: every byte stays as it was. What went out does not come back. Raises SandboxError."""
         return await _to_its_end(lambda: self._discard(by))
+
+    async def named(self, paths: Collection[str]) -> tuple[str, ...]:
+        """Paths as `diff` names them; relative ones start in the task's project. Raises SandboxError for an empty
+        one, for the root, and where there is none."""
+        return await asyncio.to_thread(lambda: named_paths(self._place(), paths))
 
     async def digest(self) -> str:
         """That of the difference as it is now."""
@@ -196,6 +202,7 @@ class Pending:
                 f" artoo discard {self.task_id} drops what it did"
             )
         with self._opened() as closing:
+            paths = None if paths is None else closing.named(paths)
             found = closing.difference()
             if digest is not None and digest != found.digest:
                 raise SandboxError("it is not any more what was shown: look at it again (artoo diff)")
@@ -312,7 +319,7 @@ def find_pending(config: Config, task_id: str) -> Pending:
 
     Raises ConfigurationError when there is none or several, SandboxError when the task is at work.
     """
-    found = [place for place in Views(config.home).listed() if place.task_id.startswith(task_id)]
+    found = [place for place in Views(config.home).listed() if task_id and place.task_id.startswith(task_id)]
     exact = [place for place in found if place.task_id == task_id]
     if len(exact or found) > 1:
         listed = ", ".join(place.task_id for place in found[:5])

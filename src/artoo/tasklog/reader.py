@@ -120,7 +120,7 @@ def find_log(home: Path, task_id: str) -> TaskLogReader:
     directory = task_directory(home, task_id)
     if part_path(directory, 0).exists():
         return TaskLogReader(directory)
-    matching = sorted(path for path in _task_directories(home) if path.name.startswith(task_id))
+    matching = sorted(path for path in _task_directories(home) if task_id and path.name.startswith(task_id))
     if len(matching) == 1:
         return TaskLogReader(matching[0])
     if not matching:

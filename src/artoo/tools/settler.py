@@ -139,6 +139,7 @@ class Settler:
         except NotLogged as error:
             return await asyncio.to_thread(self._keep, closing, ending, found, str(error))
         try:
+            paths = None if paths is None else await asyncio.to_thread(closing.named, paths)
             note = self._note(found, paths)
             told = None if self.logged else self._told(closing.place.task_id, found, paths)
             done = await asyncio.to_thread(

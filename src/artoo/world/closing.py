@@ -45,6 +45,10 @@ class ClosingView:
         """All that it changes against the real files now. Raises SandboxError."""
         return difference_of(self.place, self.artoo_home)
 
+    def named(self, paths: Collection[str]) -> tuple[str, ...]:
+        """See `named_paths`."""
+        return named_paths(self.place, paths)
+
     def apply(
         self,
         difference: Difference,
@@ -107,6 +111,23 @@ class ClosingView:
             forget_pending(self.place)
         else:
             self.place.remove()
+
+
+def named_paths(place: ViewPlace, paths: Collection[str]) -> tuple[str, ...]:
+    """Printable paths as a difference names them; relative ones start in the task's project.
+
+    Raises SandboxError for an empty one, for the root, and where there is none: somebody who chose a part has not
+    said yes to everything.
+    """
+    if not paths:
+        raise SandboxError("no path is chosen; name some, or none at all for everything")
+    project, named = place.record().project, list[str]()
+    for path in paths:
+        absolute = path if path.startswith("/") else f"{project}/{path}"
+        named.append(os.path.normpath(f"/{absolute.lstrip('/')}"))
+        if not path or named[-1] == "/":
+            raise SandboxError(f"{path!r} is no path of what the task would change; `artoo diff` lists them")
+    return tuple(named)
 
 
 @contextmanager

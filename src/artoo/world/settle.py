@@ -187,7 +187,7 @@ def part_of(difference: Difference, paths: Collection[str]) -> list[Effect]:
     wanted: set[bytes] = set()
     for printable in paths:
         raw = path_bytes(printable).rstrip(b"/")
-        found = [path for path in by_path if path == raw or path.startswith(raw + b"/")]
+        found = [path for path in by_path if raw and (path == raw or path.startswith(raw + b"/"))]
         if not found:
             raise SandboxError(f"{printable} is not among what the task would change; `artoo diff` lists it")
         wanted.update(found)

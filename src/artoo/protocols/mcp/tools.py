@@ -51,7 +51,12 @@ Wait = Annotated[
     float,
     Field(ge=0, le=3_600, description="seconds to wait for the end; then the task goes on, and `result` has it"),
 ]
-Paths = Annotated[list[str] | None, Field(max_length=1_000, description="only these paths, as `diff` names them")]
+Paths = Annotated[
+    list[str] | None,
+    Field(
+        min_length=1, max_length=1_000, description="only these paths: as `diff` names them, or from the project"
+    ),
+]
 
 
 def said_plainly(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
@@ -159,8 +164,8 @@ class Tools:
         """Apply what a task changed, or some paths of it. Where the person has changed the same paths meanwhile,
         nothing is applied. `undo` puts it back."""
         pending = await asyncio.to_thread(self.looking.pending, task_id)
-        review = await pending.diff()
-        chosen = _chosen(review, paths)
+        named = None if paths is None else await pending.named(paths)  # before anybody is asked about them
+        chosen = _chosen(await pending.diff(), named)
         if can_ask(call) and any(one.change_class in BY_NAME for one in chosen.changes):
             question = ConfirmationRequest(digest=digest, title=f"Apply what task {task_id} did?", review=chosen)
             if is_modern(call) and call.request_state is None:
@@ -169,7 +174,7 @@ class Tools:
             if said is None or not said.is_yes:
                 return SettledReport(task_id=pending.task_id, state="pending", reason="the person has not said yes")
         by = f"{PERSON} through {caller_of(call).label}"
-        settled = await pending.apply(paths, digest=digest, rest=rest, by=by)
+        settled = await pending.apply(named, digest=digest, rest=rest, by=by)
         return settled_report(pending.task_id, settled, self.looking.clean)
 
     @said_plainly
