@@ -115,6 +115,35 @@ async def test_a_deletion_is_asked_about_once_more_before_it_is_applied(place: P
         assert not (place.project / "gone.txt").exists()
 
 
+async def test_a_result_says_what_became_of_its_changes_since(place: Place) -> None:
+    """Asked again after apply and undo, or after discard, `result` and `status` do not offer what is done."""
+    async with connected(place, "legacy") as client:
+
+        async def stands(task: str) -> list[tuple[str, str]]:
+            latest = next(one for one in (await called(client, "status"))["latest"] if one["task_id"] == task)
+            return [
+                (one["status"], one["changes"]) for one in (await called(client, "result", task_id=task), latest)
+            ]
+
+        ran = await called(client, "run", request=f"run: {EDIT}; {DELETE}")
+        task, digest = ran["task_id"], (await called(client, "diff", task_id=ran["task_id"]))["digest"]
+        assert await stands(task) == [("pending", "pending")] * 2
+        assert f"artoo apply {task}" in ran["answer"]
+        await called(client, "apply", task_id=task, digest=digest, paths=["a.txt"])
+        assert await stands(task) == [("pending", "partly")] * 2
+        digest = (await called(client, "diff", task_id=task))["digest"]
+        await called(client, "apply", task_id=task, digest=digest)
+        assert await stands(task) == [("success", "applied")] * 2
+        assert "artoo apply" not in (await called(client, "result", task_id=task))["answer"]
+        await called(client, "undo", task_id=task)
+        assert await stands(task) == [("success", "put back")] * 2
+        dropped = (await called(client, "run", request=f"run: {EDIT}"))["task_id"]
+        await called(client, "discard", task_id=dropped)
+        assert await stands(dropped) == [("success", "discarded")] * 2
+    async with connected(place, "legacy") as later:
+        assert (await called(later, "result", task_id=dropped))["changes"] == "discarded"
+
+
 async def test_paths_are_named_from_the_project_and_never_empty(place: Place) -> None:
     """A relative path is what the person would write; an empty one, or none, is an error and applies nothing."""
     person = Person("keep")

@@ -7,15 +7,19 @@ from dataclasses import dataclass
 
 from artoo.contracts import codec
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.solution import FinalResult
+from artoo.protocols.handed import HandedTask
 from artoo.protocols.reports import (
     DifferenceReport,
     TaskReport,
     Waiting,
     difference_report,
     result_report,
+    running_report,
     waiting_report,
 )
 from artoo.redaction import Redactor, secret_values
+from artoo.runtime.afterwards import SettledBooks
 from artoo.runtime.config import Config
 from artoo.runtime.config_endpoints import key_variables
 from artoo.runtime.pending import Pending, find_pending, pendings, settle_cut_applies
@@ -64,11 +68,18 @@ class Looking:
         summary = summary_of(self.config.home, whole)
         if summary is None:
             raise ConfigurationError(f"the log of task {whole} cannot be read; artoo log show {whole} says why")
-        return self._summed(summary)
+        return self._summed(summary, SettledBooks.of(self.config.home))
+
+    def handed(self, task: HandedTask) -> TaskReport:
+        """A task of this process, as it stands."""
+        if task.result is None:
+            return running_report(task, self.clean)
+        return self._told(task.result, task.request, SettledBooks.of(self.config.home))
 
     def latest(self, most: int) -> tuple[TaskReport, ...]:
         """The latest tasks of this home, latest first."""
-        return tuple(map(self._summed, list_tasks(self.config.home, most)))
+        books = SettledBooks.of(self.config.home)
+        return tuple(self._summed(one, books) for one in list_tasks(self.config.home, most))
 
     def log(self, task_id: str) -> str:
         """A task's log as JSON lines. Raises ConfigurationError, MessageUnreadable."""
@@ -81,13 +92,17 @@ class Looking:
                 break
         return _bounded(self.clean.text("\n".join(lines)))
 
-    def _summed(self, summary: TaskSummary) -> TaskReport:
+    def _summed(self, summary: TaskSummary, books: SettledBooks) -> TaskReport:
         if summary.result is not None:
-            return result_report(summary.result, summary.request, self.clean)
+            return self._told(summary.result, summary.request, books)
         status = "elsewhere" if summary.running else "stopped"
         return TaskReport(
             task_id=summary.task_id, status=status, request=summary.request, resumable=not summary.running
         )
+
+    def _told(self, result: FinalResult, request: str, books: SettledBooks) -> TaskReport:
+        after = books.afterwards(result.task_id, result.changes)
+        return result_report(result, request, after, self.clean)
 
 
 def looking_at(config: Config) -> Looking:

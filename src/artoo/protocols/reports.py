@@ -11,6 +11,7 @@ from artoo.contracts.settling import Review, Settled
 from artoo.contracts.solution import FinalResult
 from artoo.protocols.handed import HandedTask
 from artoo.redaction import Redactor
+from artoo.runtime.afterwards import Afterwards
 from artoo.runtime.pending import Pending
 from artoo.words.outcome import resumable, status_of, told
 from artoo.words.result import result_words
@@ -23,6 +24,13 @@ MOST_DIFF = 60_000
 TaskStatus = Literal["working", "asks", "success", "pending", "failed", "stopped", "elsewhere"]
 """working: it runs. asks: it runs, and waits for an answer. pending: done, and its changes wait for a yes. stopped:
 its process died, and it can be resumed. elsewhere: another process runs it."""
+
+
+_CHANGES = (
+    "what has become of them since: none, pending (they wait for a yes), applied, partly (a part is applied, the"
+    " rest waits), part applied (the rest was dropped), discarded, expired, put back, or waited (they did at the"
+    " end; what came then is not on record here)"
+)
 
 
 class Report(BaseModel):
@@ -58,7 +66,7 @@ class TaskReport(Report):
     open: tuple[str, ...] = Field(default=(), description="criteria that nothing decided")
     unmet: tuple[str, ...] = Field(default=(), description="criteria that the result does not satisfy")
     facts: tuple[str, ...] = Field(default=(), description="what code knows, whatever the answer says")
-    changes: str = Field(default="none", description="none, applied, pending, discarded or partly")
+    changes: str = Field(default="none", description=_CHANGES)
     changed: tuple[str, ...] = Field(default=(), description="paths that it has changed or would change")
     counts: dict[str, int] = Field(default_factory=dict[str, int], description="how many changes of each class")
     went_out: tuple[str, ...] = Field(default=(), description="what left the machine and does not come back")
@@ -107,9 +115,7 @@ class SettledReport(Report):
 
 
 def running_report(task: HandedTask, clean: Redactor) -> TaskReport:
-    """A task of this process."""
-    if task.result is not None:
-        return result_report(task.result, task.request, clean)
+    """A task of this process that has no result yet, or never will."""
     if task.error is not None:
         why = clean.text(str(task.error))
         return TaskReport(task_id=task.task_id, status="stopped", request=task.request, answer=why)
@@ -124,19 +130,22 @@ def running_report(task: HandedTask, clean: Redactor) -> TaskReport:
     )
 
 
-def result_report(result: FinalResult, request: str, clean: Redactor) -> TaskReport:
-    """A task that has ended."""
+def result_report(result: FinalResult, request: str, after: Afterwards, clean: Redactor) -> TaskReport:
+    """A task that has ended, with what became of its changes since."""
     cost, changes = result.cost, result.changes
+    unknown = after.waited is not None  # nothing says that it waits no more: then as its end said
+    waits = None if unknown else after.waits is not None
+    why = None if unknown else "" if after.waits is None else after.waits.reason
     return TaskReport(
         task_id=result.task_id,
-        status=status_of(result),
+        status=status_of(result, waits=waits),
         request=request,
-        answer=clean.text(told(result)),
+        answer=clean.text(told(result, why)),
         assurance=result.assurance.value,
         open=_texts(result.open, clean),
         unmet=_texts([one.criterion for one in result.unmet], clean),
         facts=_texts(tuple(map(result_words(result.language).fact, result.facts)), clean),
-        changes=changes.state,
+        changes=_standing(after),
         changed=tuple(one.path for one in changes.changes[:MOST_LISTED]),
         counts={one.change_class.value: one.count for one in changes.counts},
         went_out=_texts(changes.went_out, clean),
@@ -146,6 +155,13 @@ def result_report(result: FinalResult, request: str, clean: Redactor) -> TaskRep
         tokens=cost.prompt_tokens + cost.completion_tokens,
         seconds=cost.elapsed_ms / 1_000,
     )
+
+
+def _standing(after: Afterwards) -> str:
+    """In the words of a result where these say it."""
+    if after.waits is not None:
+        return "partly" if any(one.act == "applied" for one in after.became) else "pending"
+    return after.state or "none"
 
 
 def waiting_report(one: Pending, clean: Redactor) -> Waiting:

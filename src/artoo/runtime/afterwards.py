@@ -38,13 +38,14 @@ class Became:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """It waits for a yes: since and until when (None: as long as nobody says), what it would change, and
-    how many paths are in conflict besides."""
+    """It waits for a yes: since and until when (None: as long as nobody says), what it would change, how many paths
+    are in conflict besides, and why it waits in the language of its request."""
 
     counts: tuple[ClassCount, ...] = ()
     since: float | None = None
     until: float | None = None
     conflicts: int = 0
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +106,12 @@ class SettledBooks:
         if task_id in self.waiting:
             record = self.waiting[task_id]
             if record is not None and not record.cut_off:
-                return Afterwards(tuple(became), Waiting(record.counts, record.since, record.due, record.conflicts))
+                now = Waiting(record.counts, record.since, record.due, record.conflicts, record.reason)
+                return Afterwards(tuple(became), now)
             if settled.waits:
-                return Afterwards(
-                    tuple(became), Waiting(settled.counts, None, settled.expires_at, len(settled.conflicts))
-                )
+                clashes = len(settled.conflicts)
+                now = Waiting(settled.counts, None, settled.expires_at, clashes, settled.reason)
+                return Afterwards(tuple(became), now)
         elif settled.waits and not self.acts.get(task_id):
             return Afterwards(tuple(became), waited=Waiting(settled.counts))
         return Afterwards(tuple(became))

@@ -21,7 +21,7 @@ from artoo.protocols.acp.telling import Teller
 from artoo.protocols.handed import UNANSWERED_SECONDS, OpenQuestion
 from artoo.protocols.intake import Intake
 from artoo.protocols.looking import Looking, id_of
-from artoo.protocols.reports import running_report, settled_report
+from artoo.protocols.reports import settled_report
 from artoo.runtime.pending import Pending
 from artoo.runtime.system import SystemClock
 from artoo.runtime.undoing import can_be_undone, put_back, undoable_task
@@ -95,7 +95,7 @@ class Commands:
         return await asyncio.to_thread(self.looking.pending, given)
 
     async def _status(self) -> str:
-        running = [running_report(task, self.looking.clean) for task in self.intake.running()]
+        running = list(map(self.looking.handed, self.intake.running()))
         waiting = await asyncio.to_thread(self.looking.waiting)
         latest = await asyncio.to_thread(self.looking.latest, 5)
         parts = (

@@ -34,7 +34,7 @@ from artoo.protocols.mcp.attending import (
     is_modern,
 )
 from artoo.protocols.mcp.replies import Advised, Audited, PutBack, Standing
-from artoo.protocols.reports import DifferenceReport, SettledReport, TaskReport, running_report, settled_report
+from artoo.protocols.reports import DifferenceReport, SettledReport, TaskReport, settled_report
 from artoo.runtime.options import Budgets, RunOptions
 from artoo.runtime.recalling import advice_about
 from artoo.runtime.system import SystemClock
@@ -131,7 +131,7 @@ class Tools:
     @said_plainly
     async def status(self) -> Standing:
         """What runs, what waits for a yes, and the latest tasks."""
-        running = tuple(running_report(task, self.looking.clean) for task in self.intake.running())
+        running = tuple(map(self.looking.handed, self.intake.running()))
         waiting = await asyncio.to_thread(self.looking.waiting)
         return Standing(running=running, waiting=waiting, latest=await asyncio.to_thread(self.looking.latest, 10))
 
@@ -144,7 +144,7 @@ class Tools:
         self.intake.interrupt(task)
         while not task.ended:
             await task.changed(task.told)
-        return running_report(task, self.looking.clean)
+        return await asyncio.to_thread(self.looking.handed, task)
 
     @said_plainly
     async def diff(self, task_id: TaskId) -> DifferenceReport:
@@ -237,7 +237,7 @@ class Tools:
             if ends_it:
                 self.intake.interrupt(task)
             raise
-        return question or running_report(task, self.looking.clean)
+        return question or await asyncio.to_thread(self.looking.handed, task)
 
 
 def _chosen(review: Review, paths: Sequence[str] | None) -> Review:
