@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -262,6 +263,43 @@ async def test_a_function_that_never_returns_is_left_behind() -> None:
     call = await toolbox_of(stuck).call("stuck", {})
     release.set()
     assert call.status is CallStatus.TIMEOUT
+
+
+async def test_a_function_that_exits_or_is_cancelled_is_a_failed_call() -> None:
+    """Neither ends the loop nor the call that waits, in a thread as in the loop."""
+
+    @tool
+    def leaves() -> None:
+        """Exits."""
+        sys.exit(3)
+
+    @tool
+    def gives_up() -> None:
+        """Says that it was cancelled."""
+        raise asyncio.CancelledError
+
+    @tool
+    async def leaves_here() -> None:
+        """Exits in the loop."""
+        sys.exit(4)
+
+    @tool
+    async def waits_for_nothing() -> None:
+        """Awaits a task of its own that it has cancelled."""
+        other = asyncio.ensure_future(asyncio.sleep(60))
+        other.cancel()
+        await other
+
+    box = toolbox_of(leaves, gives_up, leaves_here, waits_for_nothing)
+    for name, reason in (
+        ("leaves", "RuntimeError: the function raised SystemExit: 3"),
+        ("gives_up", "RuntimeError: the function raised CancelledError"),
+        ("leaves_here", "SystemExit: 4"),
+        ("waits_for_nothing", "CancelledError: it waited for what was cancelled"),
+    ):
+        call = await box.call(name, {})
+        assert (call.status, call.reason) == (CallStatus.ERROR, reason)
+    assert box.interrupted == ()
 
 
 async def test_what_a_function_raises_is_an_error_record() -> None:

@@ -264,7 +264,9 @@ def spread(spec: ToolSpec, arguments: Arguments) -> Arguments:
 
 
 async def _bounded(tool: Tool, arguments: Arguments) -> Outcome:
-    """Runs a tool within its wall limit; what it raises becomes the outcome."""
+    """Runs a tool within its wall limit; what it raises becomes the outcome. Only the cancellation of this very call
+    and a person's Ctrl-C pass: a tool that exits, or awaits what somebody has cancelled, has failed.
+    """
     limit = asyncio.timeout(tool.wall_seconds)
     try:
         async with limit:
@@ -277,7 +279,14 @@ async def _bounded(tool: Tool, arguments: Arguments) -> Outcome:
         return Outcome(status=CallStatus.ERROR, reason=f"TimeoutError: {error}")
     except ArtooError as error:
         return Outcome(status=CallStatus.ERROR, reason=str(error))
-    except Exception as error:  # noqa: BLE001  # a tool is foreign code: its failure is evidence, and is recorded
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return Outcome(status=CallStatus.ERROR, reason="CancelledError: it waited for what was cancelled")
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001  # a tool is foreign code: its failure is evidence, and is recorded
         return Outcome(status=CallStatus.ERROR, reason=f"{type(error).__name__}: {error}")
 
 

@@ -25,7 +25,8 @@ _slots = threading.BoundedSemaphore(MAX_THREADS)
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Runs `function` in a daemon thread and returns its value or raises its exception.
+    """Runs `function` in a daemon thread and returns its value or raises its exception; one that is no Exception
+    (`sys.exit`) as a RuntimeError that names it.
 
     When the waiting task is cancelled the thread goes on, unheard. Raises ToolError when too many are stuck.
     """
@@ -66,8 +67,11 @@ def _tell(
     error: BaseException | None,
 ) -> None:
     """Hands a result to its loop, if that still runs: nobody is left to hear it otherwise."""
-    if isinstance(error, StopIteration):
-        error = RuntimeError("the function raised StopIteration")
+    if error is not None and (isinstance(error, StopIteration) or not isinstance(error, Exception)):
+        # What would end a coroutine, the loop or the waiting task means nothing of the kind in a thread.
+        raised = RuntimeError(f"the function raised {type(error).__name__}: {error}".removesuffix(": "))
+        raised.__cause__ = error
+        error = raised
     try:
         loop.call_soon_threadsafe(settle, value, error)
     except RuntimeError:
