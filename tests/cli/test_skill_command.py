@@ -44,3 +44,24 @@ def test_answers_are_given_and_taken_back(
     assert Agreed(home).kept() == ()
     assert said(capsys, "forget", "greeting")[0] == 2
     assert said(capsys, "accept", "nothing")[0] == 2
+
+
+def test_a_fresh_home_is_made_and_what_cannot_be_kept_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first answer of all is kept; where the disk refuses it, nothing is claimed."""
+    place = tmp_path / "project" / ".artoo" / "skills" / "greeting"
+    place.mkdir(parents=True)
+    (place / "SKILL.md").write_text(TEXT)
+    home = tmp_path / "fresh" / "home"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ARTOO_HOME", str(home))
+    monkeypatch.chdir(tmp_path / "project")
+    assert said(capsys, "accept", "greeting")[0] == 0
+    assert "agreed greeting" in said(capsys, "list")[1]
+    (home / "skills-agreed.json").unlink()
+    (home / "skills-agreed.json").mkdir()
+    code, told = said(capsys, "accept", "greeting")
+    assert code == 2
+    assert "cannot be kept" in told
+    assert "is agreed to" not in told

@@ -69,7 +69,7 @@ class Agreed:
         return None if said is None else said.answer == "yes"
 
     def note(self, skills: Iterable[Skill], *, yes: bool) -> None:
-        """Keeps an answer. What the disk refuses is asked again."""
+        """Keeps an answer. Raises ConfigurationError when the disk refuses it."""
         known = dict(self._read().skills)
         for one in skills:
             known.pop(one.digest, None)
@@ -81,7 +81,7 @@ class Agreed:
         return tuple((digest, said.answer == "yes", said.folder) for digest, said in self._read().skills.items())
 
     def forget(self, wanted: Callable[[str], bool]) -> int:
-        """Forgets answers, by their hashes; how many."""
+        """Forgets answers, by their hashes; how many. Raises ConfigurationError when the disk refuses it."""
         known = self._read().skills
         left = {digest: said for digest, said in known.items() if not wanted(digest)}
         if len(left) < len(known):
@@ -90,10 +90,12 @@ class Agreed:
 
     def _keep(self, known: dict[str, _Said]) -> None:
         kept = _Answers(skills=dict(list(known.items())[-MOST_AGREED:]))
+        file = self.home / AGREED_FILE
         try:
-            write_whole(self.home / AGREED_FILE, kept.model_dump_json(indent=1).encode())
+            self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_whole(file, kept.model_dump_json(indent=1).encode())
         except OSError as error:
-            logger.warning("what was said to skills could not be kept, and is asked again: %s", error)
+            raise ConfigurationError(f"what was said to skills cannot be kept in {file}: {error}") from error
 
     def _read(self) -> _Answers:
         try:
@@ -159,7 +161,10 @@ async def _agreed(skills: tuple[Skill, ...], answers: Agreed, roots: Roots, gate
     if fresh:
         refusal = await gate.refusal(_question(fresh, roots, gate.origins.language))
         if refusal is None or refusal.by == "person":
-            await in_thread(lambda: answers.note(fresh, yes=refusal is None))
+            try:
+                await in_thread(lambda: answers.note(fresh, yes=refusal is None))
+            except ConfigurationError as error:
+                logger.warning("%s; it is asked again", error)
         known |= {one.digest: refusal is None for one in fresh}
     return tuple(one for one in skills if known[one.digest])
 
