@@ -264,8 +264,10 @@ def spread(spec: ToolSpec, arguments: Arguments) -> Arguments:
 
 
 async def _bounded(tool: Tool, arguments: Arguments) -> Outcome:
-    """Runs a tool within its wall limit; what it raises becomes the outcome. Only the cancellation of this very call
-    and a person's Ctrl-C pass: a tool that exits, or awaits what somebody has cancelled, has failed.
+    """Runs a tool within its wall limit; what it raises becomes the outcome.
+
+    Only the cancellation of this very call and a person's Ctrl-C pass: a tool that exits, or awaits what somebody
+    has cancelled, has failed.
     """
     limit = asyncio.timeout(tool.wall_seconds)
     try:
