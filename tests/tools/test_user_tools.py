@@ -66,6 +66,17 @@ async def test_a_plain_function_becomes_a_tool() -> None:
     assert weather("Rome") == "Rome 4"
 
 
+def test_a_long_first_paragraph_is_read_whole() -> None:
+    """What tells a model how to use a tool is not cut in its middle without a sign."""
+
+    def long(text: str) -> str:
+        return text
+
+    words = "Use it so. " * 40
+    assert user_tool(tool(description=words)(long)).spec.description == words.strip()
+    assert len(user_tool(tool(description=words * 9)(long)).spec.description) <= 1_000
+
+
 async def test_an_async_function_runs_in_the_loop_and_a_plain_one_in_a_thread() -> None:
     """Neither blocks the event loop."""
     places: list[threading.Thread] = []

@@ -16,6 +16,7 @@ from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from artoo.contracts.errors import ConfigurationError, ToolError
+from artoo.contracts.shortened import shortened
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome
@@ -27,6 +28,9 @@ USER_SECONDS = 120.0
 """The longest that a call of a user's function may take, unless it says otherwise."""
 
 USER_PRIORITY = 80
+MOST_DOCUMENTATION = 1_000
+"""Characters of a tool's description that a model reads."""
+
 _MOST_DESCRIPTION = 200
 _ATTRIBUTE = "__artoo_tool__"
 
@@ -112,7 +116,8 @@ def tool(
 ) -> F | Callable[[F], F]:
     """Makes a function usable as a tool; it stays the function that it was.
 
-    The name and the first line of the documentation are what a model sees; parameters come from the signature.
+    The name and the first paragraph of the documentation (all of `description`) are what a model sees; parameters
+    come from the signature.
     `writes`: it changes something, so a person is asked before each call unless `asks=False` says otherwise. False
     is a promise that it changes nothing: a call that a crash cut off is then made again. Without either, nobody is
     asked before a call, but somebody is before one is repeated.
@@ -155,7 +160,7 @@ def _made(
     called = name or getattr(function, "__name__", "")
     if not called.isidentifier():
         raise ConfigurationError(f"tool {called!r}: a tool's name is letters, digits and _; give one with name=")
-    said = (description or inspect.getdoc(function) or "").strip().split("\n\n")[0]
+    said = (description or (inspect.getdoc(function) or "").strip().split("\n\n")[0]).strip()
     if not said:
         raise ConfigurationError(f"tool {called}: say what it does in a docstring or with description=")
     if not seconds > 0:
@@ -163,7 +168,7 @@ def _made(
     parameters, readers = _signature(function, called)
     spec = ToolSpec(
         name=called,
-        description=" ".join(said.split())[:_MOST_DESCRIPTION],
+        description=shortened(" ".join(said.split()), MOST_DOCUMENTATION),
         parameters=_described(parameters),
         priority=USER_PRIORITY,
         reads=effects.reads,

@@ -38,6 +38,17 @@ SPECS = (SHELL, READ, WRITE)
 # --- steps ------------------------------------------------------------------------------------------------------
 
 
+def test_an_input_may_be_the_object_that_it_is_described_as() -> None:
+    """`input: JSON object {…}` is taken as the object too, and further values as what they are."""
+    contract = step_contract(SPECS)
+    given = {"tool": "read_file", "input": {"a": 3, "b": "ä"}, "more": {"n": 2, "yes": True, "t": "x", "l": [1]}}
+    step = contract.model_validate(given)
+    assert step.input == '{"a": 3, "b": "ä"}'
+    assert step.more == {"n": "2", "yes": "true", "t": "x", "l": "[1]"}
+    assert contract.model_validate({"tool": "read_file", "input": 21}).input == "21"
+    assert contract.model_json_schema()["properties"]["input"]["type"] == "string"
+
+
 def test_a_step_names_an_open_tool_or_ends() -> None:
     """Only the tools that are open, `answer` and `cannot`."""
     schema = step_contract(SPECS)

@@ -11,11 +11,12 @@ Nothing holds this form but the prompt; what comes back is read leniently (`arto
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
-from pydantic import Field, create_model
+from pydantic import Field, create_model, field_validator
 
 from artoo.contracts.base import Contract
 from artoo.ports.tools import ToolSpec
@@ -43,6 +44,18 @@ class ExecutorStep(Contract):
     failures: tuple[int, ...] = Field(default=(), max_length=64)
     body: str = ""
 
+    @field_validator("input", mode="before")
+    @classmethod
+    def _input_as_text(cls, given: object) -> object:
+        return _as_text(given)
+
+    @field_validator("more", mode="before")
+    @classmethod
+    def _more_as_text(cls, given: object) -> object:
+        if not isinstance(given, dict):
+            return given
+        return {name: _as_text(value) for name, value in cast("dict[object, object]", given).items()}
+
     @property
     def words(self) -> str:
         """The text of a step that ends an attempt."""
@@ -66,6 +79,11 @@ class ExecutorStep(Contract):
     def from_words(cls, text: str) -> ExecutorStep | None:
         """Words without any form are an answer that names no source."""
         return cls(tool=ANSWER, body=text) if text else None
+
+
+def _as_text(given: object) -> object:
+    """A tool that is described as taking a JSON object gets one as well as its text: what was meant is the same."""
+    return json.dumps(given, ensure_ascii=False) if isinstance(given, (dict, list, bool, int, float)) else given
 
 
 @lru_cache(maxsize=64)
