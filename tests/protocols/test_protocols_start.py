@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -28,3 +30,20 @@ def test_no_command_loads_a_protocol_before_it_serves(started: str) -> None:
     code = f"import sys, {started}; print({loaded})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("command", ["mcp", "acp"])
+def test_standard_input_that_nobody_writes_to_is_refused_in_a_sentence(command: str, tmp_path: Path) -> None:
+    """The null device is no client: no traceback of the event loop's stands before that."""
+    done = subprocess.run(
+        [sys.executable, "-m", "artoo", command],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "ARTOO_HOME": str(tmp_path / "home")},
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "standard input and output must be pipes or a terminal" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ LONGEST_LINE = 4 << 20
 
 TOO_LONG = b""
 """What `Wire.line` gives for a line over the limit: it was read and thrown away."""
+
+_WANTED = "standard input and output must be pipes or a terminal"
 
 
 @dataclass(slots=True)
@@ -69,6 +72,8 @@ async def standard_wire() -> AsyncGenerator[Wire]:
 
     Raises ConfigurationError when they are files: a protocol needs somebody at the other end.
     """
+    for descriptor in (0, 1):  # asyncio takes a device, and finds out later, in a callback of its own
+        _require_somebody(descriptor)
     wire_in, wire_out = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -86,6 +91,12 @@ async def standard_wire() -> AsyncGenerator[Wire]:
         os.close(wire_out)
 
 
+def _require_somebody(descriptor: int) -> None:
+    mode = os.fstat(descriptor).st_mode
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)):
+        raise ConfigurationError(f"{_WANTED}; one of them is a file or a device")
+
+
 @asynccontextmanager
 async def _wire(wire_in: int, wire_out: int) -> AsyncGenerator[Wire]:
     loop = asyncio.get_running_loop()
@@ -99,7 +110,7 @@ async def _wire(wire_in: int, wire_out: int) -> AsyncGenerator[Wire]:
         for end in (source, *ends):
             if end is not None:
                 end.close()
-        raise ConfigurationError(f"standard input and output must be pipes or a terminal: {error}") from error
+        raise ConfigurationError(f"{_WANTED}: {error}") from error
     writer = asyncio.StreamWriter(sink, protocol, None, loop)
     try:
         yield Wire(reader, writer)
