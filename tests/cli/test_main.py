@@ -194,6 +194,17 @@ def test_configuration_errors_are_shown_with_their_line(
     assert f"{home}/config.yaml:2:3: control.delat is not a setting; did you mean delta?" in capsys.readouterr().err
 
 
+def test_a_broken_file_is_named_and_not_set(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`artoo config set` says where it is broken, as every command does, and leaves it."""
+    home.mkdir()
+    (home / "config.yaml").write_text("control: [\n")
+    assert main(["config", "set", "control.delta", "0.2"]) == 2
+    said = capsys.readouterr().err
+    assert f"{home}/config.yaml:2:1: not valid YAML" in said
+    assert "defect" not in said
+    assert (home / "config.yaml").read_text() == "control: [\n"
+
+
 def test_every_mounted_command_can_be_loaded() -> None:
     """The table names modules and attributes that exist, and its summaries are those of the commands."""
     assert isinstance(artoo, LazyGroup)

@@ -55,13 +55,16 @@ def set_(key: str, value: str) -> None:
     from artoo.runtime.home import CONFIG_NAME, default_home
     from artoo.settings.text_file import bytes_of, decoded, put
     from artoo.settings.yaml_edit import with_value
+    from artoo.settings.yaml_file import parse
 
     file = default_home(os.environ) / CONFIG_NAME
     try:
         meant = cast(Value, yaml.safe_load(value))
     except yaml.YAMLError as error:
         raise ConfigurationError(f"{value!r} cannot be read as a value; put quotes around it") from error
-    changed = with_value(decoded(bytes_of(file) or b"", file), key.split("."), meant)
+    text = decoded(bytes_of(file) or b"", file)
+    parse(text, file)  # a file that is broken already is named as such, with the place
+    changed = with_value(text, key.split("."), meant)
     checked(changed, file, {})
     put(file, changed)
     show(f"{key} is {value} now, in {file}")
