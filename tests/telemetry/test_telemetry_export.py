@@ -326,3 +326,18 @@ def test_measurements_of_a_task() -> None:
     )
     assert found["artoo.task.money"] == [({"artoo.currency": "EUR"}, 0.25)]
     provider.shutdown()
+
+
+def test_the_console_is_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """Standard output is what the command says, to programs too: `--json` stays alone there."""
+    environ = {"OTEL_TRACES_EXPORTER": "console", "OTEL_METRICS_EXPORTER": "console"}
+    opened = providers.open_providers(telemetry_settings(environ))
+    assert opened.tracer is not None
+    assert opened.meter is not None
+    opened.tracer.start_span("a span").end()
+    opened.meter.create_counter("a_counter").add(1)
+    assert opened.close_within(20.0)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "a span" in said.err
+    assert "a_counter" in said.err

@@ -5,6 +5,7 @@ The SDK reads the rest of its variables itself, from the process (headers, sampl
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ def _tracing(settings: TelemetrySettings, resource: Resource) -> TracerProvider:
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     for name in settings.traces.names:
         if name == "console":
-            provider.add_span_processor(BatchSpanProcessor(ConsoleSpanExporter()))
+            provider.add_span_processor(BatchSpanProcessor(ConsoleSpanExporter(out=sys.stderr)))
         else:
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
@@ -84,7 +85,7 @@ def _metering(settings: TelemetrySettings, resource: Resource) -> MeterProvider:
     readers: list[MetricReader] = []
     for name in settings.metrics.names:
         if name == "console":
-            readers.append(PeriodicExportingMetricReader(ConsoleMetricExporter()))
+            readers.append(PeriodicExportingMetricReader(ConsoleMetricExporter(out=sys.stderr)))
         else:
             from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 
