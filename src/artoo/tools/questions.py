@@ -31,14 +31,16 @@ class AskNobody:
 class AskOnStream:
     """The gate's role in one task: publishes questions, hears the answers, and settles when R7 says Ending.
 
-    `run` must be running for `ask` to return. Answers to what was not asked, or is answered already, change
-    nothing and are logged. A second Ending that may not ask ends the open question with a no.
+    `run` must be running for `ask` to return. Answers to what was not asked change nothing and are warned of. Those
+    to what is answered or ended already change nothing either and are no surprise: an interrupt ends a question while
+    a person is answering it. A second Ending that may not ask ends the open question with a no.
     """
 
     def __init__(self, port: Port, settling: Settling | None = None) -> None:
         self._port = port
         self._settling = settling or NothingToSettle()
         self._open: dict[str, tuple[ConfirmationRequest, asyncio.Future[ConfirmationAnswer]]] = {}
+        self._asked: set[str] = set()
         self._ended = False
 
     async def run(self) -> None:
@@ -61,6 +63,7 @@ class AskOnStream:
         """The answer with this digest. One question for one act at a time: the caller sees to that."""
         waiting = asyncio.get_running_loop().create_future()
         self._open[request.digest] = request, waiting
+        self._asked.add(request.digest)
         try:
             self._port.publish(request)
             return await waiting
@@ -70,7 +73,8 @@ class AskOnStream:
     def _hear(self, answer: ConfirmationAnswer) -> None:
         _, waiting = self._open.get(answer.digest, (None, None))
         if waiting is None or waiting.done():
-            logger.warning("an answer to no open question was ignored (digest %s)", answer.digest)
+            level = logging.DEBUG if answer.digest in self._asked else logging.WARNING
+            logger.log(level, "an answer to no open question was ignored (digest %s)", answer.digest)
         else:
             waiting.set_result(answer)
 
