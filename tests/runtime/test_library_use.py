@@ -280,7 +280,7 @@ async def test_two_tools_of_one_name_are_refused_plainly(config: Config, tmp_pat
 
     with ScriptedModel({}) as model:
         async with Artoo(config, environ={}, model=model, tools=[one, other]) as artoo:
-            with pytest.raises(ValueError, match="two tools have the same name: double"):
+            with pytest.raises(ConfigurationError, match="two tools have the same name: double"):
                 await artoo.run("How much is twice 21?", options=options(tmp_path))
 
 
@@ -303,3 +303,45 @@ async def test_tool_seconds_bounds_a_command(config: Config, tmp_path: Path) -> 
     (call,) = [each.payload.call for each in told if isinstance(each.payload, ToolCalled)]
     assert (call.status, call.output.strip()) == (CallStatus.TIMEOUT, "begun")
     assert call.duration_ms < 20_000
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"checks": "sort x"}, r"checks='sort x' must be a list of str: checks=\['sort x'\]"),
+        ({"allow": "network x.org"}, "allow='network x.org' must be a list of str"),
+        ({"allow": (5,)}, "allow: 5 is no str"),
+        ({"images": "shot.png"}, "images='shot.png' must be a list of Path or bytes"),
+        ({"budgets": "x"}, "budgets='x' must be Budgets"),
+    ],
+)
+def test_options_of_another_kind_are_refused_in_words(more: dict[str, object], says: str) -> None:
+    """A text is no list of its letters; callers without a type checker learn it before anything begins."""
+    with pytest.raises(ConfigurationError, match=says):
+        RunOptions(**more)  # pyright: ignore[reportArgumentType]
+
+
+async def test_arguments_of_another_kind_are_refused_in_words(config: Config, tmp_path: Path) -> None:
+    """A request that is no text, checks that are one, and a tool that has the name of another."""
+
+    @tool(name="shell", description="mine")
+    def mine(text: str) -> str:
+        return text
+
+    with ScriptedModel({}) as model:
+        async with Artoo(config, environ={}, model=model, tools=[mine]) as artoo:
+            with pytest.raises(ConfigurationError, match="must be a text, and is None"):
+                await artoo.run(None, options=options(tmp_path))  # pyright: ignore[reportCallIssue, reportArgumentType]
+            with pytest.raises(ConfigurationError, match="checks='sort x' must be a list"):
+                await artoo.run("hello", checks="sort x", options=options(tmp_path))
+            with pytest.raises(ConfigurationError, match="two tools have the same name: shell"):
+                await artoo.run("hello", options=options(tmp_path))
+
+
+async def test_after_the_block_nothing_runs(config: Config, tmp_path: Path) -> None:
+    """What was closed is not used again in silence."""
+    with ScriptedModel({}) as model:
+        async with Artoo(config, environ={}, model=model) as artoo:
+            pass
+        with pytest.raises(ConfigurationError, match="not open"):
+            await artoo.run("hello", options=options(tmp_path))

@@ -15,7 +15,7 @@ from tool_doubles import MakeToolbox, PlainView, StillClock, roots_in
 
 from artoo.contracts.changes import Change
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
-from artoo.contracts.errors import SandboxError, ToolError
+from artoo.contracts.errors import ConfigurationError, SandboxError, ToolError
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import ActNote
@@ -230,7 +230,7 @@ async def test_several_arguments_may_come_as_one_json_object() -> None:
 
 def test_two_tools_of_one_name_are_a_mistake() -> None:
     """A name says which tool is meant."""
-    with pytest.raises(ValueError, match="same name: does"):
+    with pytest.raises(ConfigurationError, match="same name: does"):
         Registry([Does(_well), Does(_well)], StillClock())
 
 

@@ -24,7 +24,7 @@ from artoo.runtime.config_endpoints import key_variables
 from artoo.runtime.home import HOME_VARIABLE
 from artoo.runtime.models import open_models
 from artoo.runtime.noting import shared_logs, told
-from artoo.runtime.options import RunOptions
+from artoo.runtime.options import RunOptions, listed
 from artoo.runtime.plain_errors import plain
 from artoo.runtime.recording import recorded
 from artoo.runtime.streaming import Streams
@@ -161,6 +161,8 @@ class Artoo:
             found = plain(group, error)
             if found is not error:
                 raise found from None
+        finally:
+            self._shop = None
 
     @property
     def bus(self) -> InProcessBus:
@@ -323,7 +325,7 @@ class Artoo:
         from artoo.runtime.changes import Changes
         from artoo.runtime.desk import TaskDesk
 
-        task_id = begun.task.task_id
+        task_id, shop = begun.task.task_id, self._open_shop()
         self._running[task_id] = begun.task
         desk = TaskDesk(self._config.home, task_id)
         desk.begin()
@@ -337,7 +339,7 @@ class Artoo:
             self._bus.close_task(task_id)  # roles that were cancelled may have spoken a last time
             await begun.view.close()
             begun.lock.release()
-            self._open_shop().nudge()
+            shop.nudge()
 
     async def _begin(self, text: str, history: Sequence[Turn], options: RunOptions | None) -> Begun:
         shop = self._open_shop()
@@ -368,7 +370,9 @@ def _config_of_home(environ: Mapping[str, str]) -> Config:
 
 
 def _with(options: RunOptions, checks: Sequence[str], images: Sequence[Path | bytes]) -> RunOptions:
-    """The options with what a call adds to them."""
+    """The options with what a call adds to them. Raises ConfigurationError for what is no list."""
+    listed("checks", checks, str)
+    listed("images", images, Path, bytes)
     if not checks and not images:
         return options
     return replace(options, checks=(*options.checks, *checks), images=(*options.images, *images))

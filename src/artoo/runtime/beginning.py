@@ -42,10 +42,17 @@ class Begun:
     earlier: tuple[Envelope, ...] = ()
 
 
+def require_request(given: object) -> None:
+    """Raises ConfigurationError for what is no text, or an empty one."""
+    if not isinstance(given, str):
+        raise ConfigurationError(f"the request must be a text, and is {given!r}")
+    if not given.strip():
+        raise ConfigurationError("the request is empty; say what is wanted")
+
+
 async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: RunOptions) -> Begun:
     """A new task. Raises ConfigurationError for what cannot be run."""
-    if not text.strip():
-        raise ConfigurationError("the request is empty; say what is wanted")
+    require_request(text)
     album = await asyncio.to_thread(Album.of, options.images) if options.images else Album()
     budget = shop.budget(options.budgets)
     task_id = shop.ids.new()

@@ -13,6 +13,7 @@ from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import Review, Settled
 from artoo.runtime.config import Config
+from artoo.runtime.options import listed
 
 if TYPE_CHECKING:
     from artoo.runtime.pending import Pending
@@ -49,6 +50,7 @@ class Changes(Settled):
         conflict. Raises as `diff`, and SandboxError when the system refuses or a path is empty or not part of it;
         then nothing is applied.
         """
+        listed("apply", paths, str, Path)
         chosen = [path if isinstance(path, str) else printable_path(os.fsencode(path)) for path in paths]
         return await (await self._pending()).apply(chosen or None, rest=rest)
 

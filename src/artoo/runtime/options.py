@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import ApplyMode
@@ -91,6 +91,22 @@ def check_policy_line(line: str) -> None:
     parse_policy(line)
 
 
+def listed(name: str, given: object, *kinds: type) -> None:
+    """Raises ConfigurationError unless it is a list of these kinds: callers without a type checker learn it here,
+    and not from what becomes of the single letters of a text."""
+    wanted = " or ".join(kind.__name__ for kind in kinds)
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise ConfigurationError(f"{name}={given!r} must be a list of {wanted}: {name}=[{given!r}]")
+    for one in cast("Iterable[object]", given):
+        if not isinstance(one, kinds):
+            raise ConfigurationError(f"{name}: {one!r} is no {wanted}")
+
+
+def _require_budgets(given: object) -> None:
+    if not isinstance(given, Budgets):
+        raise ConfigurationError(f"budgets={given!r} must be Budgets, for example Budgets(seconds=300, calls=20)")
+
+
 def _mode(given: str) -> ApplyMode:
     """Raises ConfigurationError for a mode that there is not."""
     try:
@@ -129,7 +145,11 @@ class RunOptions:
     images: tuple[Path | bytes, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises ConfigurationError for a mode that there is not, and for an empty check."""
+        """Raises ConfigurationError for a mode that there is not, an empty check, and what is of another kind."""
+        listed("allow", self.allow, str)
+        listed("checks", self.checks, str)
+        listed("images", self.images, Path, bytes)
+        _require_budgets(self.budgets)
         if self.apply is not None:
             object.__setattr__(self, "apply", _mode(self.apply))  # "edits" is as good as ApplyMode.EDITS
         if any(not command.strip() for command in self.checks):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from artoo.contracts.errors import ArtooError, NotLogged
+from artoo.contracts.errors import ArtooError, ConfigurationError, NotLogged
 from artoo.contracts.execution import CallEffects, CallStatus, ToolCall
 from artoo.contracts.plan import Caution, MustNot
 from artoo.ports.clock import Clock
@@ -69,7 +69,7 @@ class Registry:
         in doubt (None: nobody can be asked). `durable` is waited for before a call may have effects; `resumed`
         looks at the calls of a task that goes on after a crash. `at_work` gives a subtask its own of some of them.
 
-        Raises ValueError when two tools have one name.
+        Raises ConfigurationError when two tools have one name.
         """
         self._tools: dict[str, Tool] = {}
         self._specs: tuple[ToolSpec, ...] = ()
@@ -87,11 +87,11 @@ class Registry:
         return self._specs
 
     def add(self, tools: Iterable[Tool]) -> None:
-        """More tools, before the first toolbox is asked for. Raises ValueError when two have one name."""
+        """More tools, before the first toolbox is asked for. Raises ConfigurationError when two have one name."""
         ordered = sorted((*self._tools.values(), *tools), key=lambda tool: tool.spec.priority)
         names = [tool.spec.name for tool in ordered]
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"two tools have the same name: {', '.join(twice)}; rename one of each")
+            raise ConfigurationError(f"two tools have the same name: {', '.join(twice)}; rename one of each")
         self._tools = dict(zip(names, ordered, strict=True))
         self._specs = tuple(tool.spec for tool in ordered)
 
