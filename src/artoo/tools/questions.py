@@ -32,8 +32,8 @@ class AskOnStream:
     """The gate's role in one task: publishes questions, hears the answers, and settles when R7 says Ending.
 
     `run` must be running for `ask` to return. Answers to what was not asked change nothing and are warned of. Those
-    to what is answered or ended already change nothing either and are no surprise: an interrupt ends a question while
-    a person is answering it. A second Ending that may not ask ends the open question with a no.
+    to what is answered or ended already change nothing either, and are no surprise: an interrupt ends a question
+    while a person is answering it. A second Ending that may not ask ends the open question with a no.
     """
 
     def __init__(self, port: Port, settling: Settling | None = None) -> None:
