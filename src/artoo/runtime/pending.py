@@ -41,14 +41,13 @@ from artoo.world.pending import (
     DAY,
     PendingRecord,
     SettledRecord,
-    forget_pending,
     read_pending,
 )
 from artoo.world.recover import recover
 from artoo.world.settle import Told, part_of
 from artoo.world.union import RealFiles, Union
 from artoo.world.unpacking import is_brought
-from artoo.world.view_place import PATIENCE_SECONDS, ViewPlace, Views
+from artoo.world.view_place import ViewPlace, Views
 
 logger = logging.getLogger(__name__)
 
@@ -378,14 +377,6 @@ def _without_record(place: ViewPlace, config: Config, warning: PendingRecord | N
 def _has_ended(told: TaskSummary | None) -> bool:
     """Whether its log says that it came to an end from which it does not go on."""
     return told is not None and told.result is not None and not resumable(told.result)
-
-
-def goes_on(config: Config, task_id: str) -> None:
-    """A task is taken up again in its view: nothing of it waits any more. Blocking. Raises SandboxError."""
-    place = Views(config.home).find(task_id)
-    if place is not None:
-        with place.locked(PATIENCE_SECONDS):
-            forget_pending(place)
 
 
 def settle_cut_applies(config: Config) -> None:

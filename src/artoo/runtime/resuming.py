@@ -28,7 +28,6 @@ from artoo.runtime.caller import Caller
 from artoo.runtime.images import Album
 from artoo.runtime.opening import named, own_version, settings_of
 from artoo.runtime.options import Budgets, RunOptions
-from artoo.runtime.pending import goes_on
 from artoo.runtime.plain_errors import alone
 from artoo.runtime.replaying.difference import Difference, leaves
 from artoo.runtime.replaying.recording import Recording, read_recording
@@ -41,8 +40,9 @@ from artoo.runtime.workshop import Workshop
 from artoo.tasklog.lock import TaskLock
 from artoo.tasklog.reader import TaskLogReader, find_log
 from artoo.tools.past import Past
+from artoo.world.pending import forget_pending
 from artoo.world.settle import told_of
-from artoo.world.view_place import Views
+from artoo.world.view_place import PATIENCE_SECONDS, Views
 
 T = TypeVar("T")
 
@@ -109,7 +109,7 @@ async def _taken_up(
     budget = shop.budget(options.budgets, spent)
     album = await asyncio.to_thread(Album.kept, shop.config.home, task_id, recording.request.images)
     await settle_earlier(shop.config)
-    await asyncio.to_thread(goes_on, shop.config, task_id)
+    await asyncio.to_thread(_goes_on, shop.config.home, task_id)
     view = behalf.view or await shop.view(task_id, roots)
     past = await asyncio.to_thread(past_of, recording.all_messages, await view.notes())
     if not await _has_work(shop.config.home, task_id, past, behalf) and not await _has_settled(shop, task_id):
@@ -220,3 +220,11 @@ def _refuse_if_done(stream: Sequence[Envelope]) -> None:
     raise ConfigurationError(
         f"task {stream[0].task_id} has ended, it was {how}{why}, and cannot go on: {first[0] if first else ''}"
     )
+
+
+def _goes_on(home: Path, task_id: str) -> None:
+    """A task is taken up again in its view: nothing of it waits any more. Blocking. Raises SandboxError."""
+    place = Views(home).find(task_id)
+    if place is not None:
+        with place.locked(PATIENCE_SECONDS):
+            forget_pending(place)
