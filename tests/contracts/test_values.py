@@ -93,6 +93,7 @@ def test_endings_from_which_nothing_is_learnt() -> None:
     """No model, an interrupt and an internal failure say nothing about the way that was tried."""
     nothing = {StoppedBy.NO_MODEL, StoppedBy.INTERRUPTED, StoppedBy.INTERNAL}
     assert {each for each in StoppedBy if each.is_infrastructure} == nothing
+    assert {each for each in StoppedBy if not each.teaches} == {*nothing, StoppedBy.QUESTION}
 
 
 def test_memory_values_name_their_pair() -> None:
