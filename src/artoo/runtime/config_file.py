@@ -39,6 +39,8 @@ def checked(text: str, path: Path, environ: Mapping[str, str]) -> Config:
     tree, places = _parsed(text, path) if text.strip() else ({}, Places(path))
     problems = list(places.problems)
     problems += overrides(tree, places, environ)
+    if not tree and not problems:
+        return Config.model_construct()  # all defaults: nothing to check, and the schema need not be built
     problems += problems_of(tree, places, Config)
     if problems:
         raise ConfigurationError(report(problems))
