@@ -263,24 +263,6 @@ def test_an_act_that_was_not_allowed_is_named_as_the_option_that_allows_it() -> 
     ]
 
 
-def test_an_option_that_the_answer_names_is_not_said_again() -> None:
-    """Models are told a host without the port of HTTPS: that is the same option."""
-    view = TaskView(text=ENGLISH)
-    hosts = ("pypi.org:443", "example.com:80", "example.org:443")
-    asked = ConfirmationRequest(
-        digest="d", title="may it?", acts=tuple(AskedAct(verb="network", target=host) for host in hosts)
-    )
-    take(asked, view)
-    take(ConfirmationAnswer(digest="d", consent=Consent.NO, by=NOBODY), view)
-    said = "Run it with --allow 'network pypi.org' --allow 'network example.com'"
-    result = ended().model_copy(update={"output": said})
-    lines = Ending(result, view, ASCII, "0198", HERE).lines().splitlines()
-    assert [line for line in lines if line.startswith("To allow")] == [
-        "To allow it: --allow 'network example.com:80'",
-        "To allow it: --allow 'network example.org:443'",
-    ]
-
-
 def test_a_move_is_one_thing_that_took_effect() -> None:
     """From where to where; it is neither removed nor made, and what a directory held goes with it."""
     gone = change(ChangeClass.EDIT, "d/a.txt").model_copy(

@@ -22,7 +22,6 @@ from artoo.words.result import ResultWords, result_words
 
 LISTED = 20
 """Entries of a list that are shown; the rest are counted. Unmet criteria are always all shown."""
-_HTTPS = ":443"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +109,7 @@ class Ending:
         )
         known = (one_line(self.words.fact(fact)) for fact in self.result.facts)
         lines = [self._assurance(), *known, *settled.lines()]
-        said = f"{self.result.output}\n{self.result.detail}"
-        lines += [self.text.allow.format(line=line) for line in allowing(self.view.not_allowed, said)]
+        lines += [self.text.allow.format(line=line) for line in allowing(self.view.not_allowed)]
         if self.result.stopped_by is not None and self.result.stopped_by.is_infrastructure:
             lines.append(self.text.go_on.format(task=self.name))
         cost = cost_line(self.result.cost, self.marks, self.text, rounds=max(1, len(self.view.rounds)))
@@ -129,10 +127,8 @@ class Ending:
         return f"{line} {self.text.success_with_gaps}" if result.unmet else line
 
 
-def allowing(acts: Iterable[AskedAct], said: str = "") -> list[str]:
-    """The options that would have allowed these acts, as they are typed. Acts that no policy covers have none; what
-    the answer has `said`, perhaps with a host's name alone, as models are told it, is not said again.
-    """
+def allowing(acts: Iterable[AskedAct]) -> list[str]:
+    """The options that would have allowed these acts, as they are typed. Acts that no policy covers have none."""
     from artoo.runtime.options import check_policy_line
 
     lines: list[str] = []
@@ -142,7 +138,5 @@ def allowing(acts: Iterable[AskedAct], said: str = "") -> list[str]:
             check_policy_line(line)
         except ConfigurationError:
             continue
-        options = (f"--allow {shlex.quote(each)}" for each in (line, line.removesuffix(_HTTPS)))
-        if not any(option in said for option in options):
-            lines.append(f"--allow {shlex.quote(line)}")
+        lines.append(f"--allow {shlex.quote(line)}")
     return list(dict.fromkeys(lines))[:LISTED]

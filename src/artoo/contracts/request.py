@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.images import AttachedImage
+
+Act = Literal["applied", "discarded", "expired", "undone"]
+"""What can be done with changes of a task, after it or at its end."""
 
 
 def _nothing(found: object) -> bool:
@@ -17,14 +22,14 @@ class Turn(Contract):
     """One earlier exchange of this conversation. `task_id` tells memory which task "that was wrong" is about.
 
     Of what it changed, when the next request is made: `waits` are the paths that wait for the person's yes,
-    `became` what was done with others, oldest first: `applied`, `discarded`, `expired` or `undone`, and the paths.
+    `became` what was done with others, oldest first: the act and the paths.
     """
 
     input: str
     summary: str
     task_id: str | None = None
     waits: tuple[str, ...] = Field(default=(), exclude_if=_nothing)
-    became: tuple[tuple[str, tuple[str, ...]], ...] = Field(default=(), exclude_if=_nothing)
+    became: tuple[tuple[Act, tuple[str, ...]], ...] = Field(default=(), exclude_if=_nothing)
 
 
 class UserRequest(Contract):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
-from artoo.contracts.request import TaskSpec, Turn
+from artoo.contracts.request import Act, TaskSpec, Turn
 from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.contracts.shortened import listed, shortened
 
@@ -13,7 +13,7 @@ _REQUEST = 200
 _LAST = 2_000
 """Characters of the last result: "translate that" needs it whole."""
 
-_BECAME = {
+_BECAME: Mapping[Act, str] = {
     "applied": "In the files now",
     "discarded": "What was prepared has been dropped",
     "expired": "What was prepared has been dropped, as nobody agreed in time",

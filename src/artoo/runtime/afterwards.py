@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Literal
 
 from artoo.contracts.errors import SandboxError
+from artoo.contracts.request import Act
 from artoo.contracts.settling import ClassCount, Settled, implied
 from artoo.world.pending import PendingRecord, SettledRecord, read_pending, settled_records
 from artoo.world.unpacking import is_brought
 from artoo.world.view_place import Views
-
-Act = Literal["applied", "discarded", "expired", "undone"]
 
 State = Literal["waits", "waited", "applied", "part applied", "discarded", "expired", "put back"]
 """Where it stands now. `waited`: it did at the end, and nothing is on record of what came then."""

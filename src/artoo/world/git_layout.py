@@ -36,6 +36,11 @@ class Part(StrEnum):
     UNKNOWN = "unknown"
 
 
+_REMADE = (
+    r"ORIG_HEAD|FETCH_HEAD|AUTO_MERGE|gc\.log|gitk\.cache|info(/refs)?|branches|fsmonitor--daemon(/.*)?|worktrees"
+)
+"""Scratch that git itself removes, or makes again without anybody's words in it; drafts of messages are not."""
+
 _PARTS: tuple[tuple[Part, str], ...] = (
     (Part.LOCK, r"(.*/)?[^/]+\.lock|gc\.pid"),
     (
@@ -53,8 +58,7 @@ _PARTS: tuple[tuple[Part, str], ...] = (
     ),
     (
         Part.SCRATCH,
-        r"(COMMIT|TAG|NOTES)_EDITMSG|EDIT_DESCRIPTION|ADD_EDIT\.patch|addp-hunk-edit\.diff|ORIG_HEAD|FETCH_HEAD"
-        r"|AUTO_MERGE|gc\.log|gitk\.cache|info(/refs)?|branches|fsmonitor--daemon(/.*)?|worktrees",
+        r"(COMMIT|TAG|NOTES)_EDITMSG|EDIT_DESCRIPTION|ADD_EDIT\.patch|addp-hunk-edit\.diff|" + _REMADE,
     ),
     (Part.NESTED, r"modules(/.*)?"),
     (Part.TEXT, r"description|lost-found(/.*)?"),
@@ -64,11 +68,6 @@ _DIRECTORIES = re.compile(
     r"(hooks|refs|logs|reftable|objects|remotes|rr-cache|rebase-(merge|apply)|sequencer|lost-found|modules"
     r"|fsmonitor--daemon|NOTES_MERGE_WORKTREE)(/.*)?|info|branches|worktrees"
 )
-_REMADE = re.compile(
-    r"|ORIG_HEAD|FETCH_HEAD|AUTO_MERGE|gc\.log|gitk\.cache|info(/refs)?|branches|fsmonitor--daemon(/.*)?|worktrees"
-)
-"""Scratch that git itself removes, or makes again without anybody's words in it; drafts of messages are not."""
-
 _HEAD = re.compile(rb"(ref:\s*refs/\S+|[0-9a-f]{40}|[0-9a-f]{64})\s*")
 _WORKTREE = re.compile(r"worktrees/[^/]+/?")
 
@@ -100,7 +99,8 @@ def without_worktree(inner: str) -> str:
 
 def is_remade(inner: str) -> bool:
     """Whether nothing of a person's is lost with a path of a repository that is scratch."""
-    return _REMADE.fullmatch(without_worktree(inner)) is not None
+    own = without_worktree(inner)
+    return not own or re.fullmatch(_REMADE, own) is not None
 
 
 def is_gits_node(inner: str, node: Node) -> bool:
