@@ -22,12 +22,12 @@ from artoo.contracts.execution import (
     CriterionVerdict,
     DecidedBy,
     ExecutionResult,
-    FailureClass,
     GapPoint,
     SubTaskOutcome,
     ToolCall,
     ToolCalled,
 )
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.memory import MegramState, MemoryRead, MemoryWritten
 from artoo.contracts.network import NetworkUsed
 from artoo.contracts.plan import DispatchManifest, Joined, MustNot, Plan, SubTask

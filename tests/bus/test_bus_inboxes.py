@@ -9,7 +9,8 @@ from bus_doubles import TASK, called, new_bus, request, subtask, texts
 
 from artoo.bus.routing import HELD_PER_PORT
 from artoo.contracts.errors import InboxOverflow, ProtocolError, StreamClosed
-from artoo.contracts.execution import CorrectionSignal, ExecutionResult, FailureClass
+from artoo.contracts.execution import CorrectionSignal, ExecutionResult
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.roles import Role
 
 

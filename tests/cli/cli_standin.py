@@ -35,11 +35,11 @@ from artoo.contracts.execution import (
     CriterionJudged,
     CriterionVerdict,
     ExecutionResult,
-    FailureClass,
     SubTaskOutcome,
     ToolCall,
     ToolCalled,
 )
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.plan import DispatchManifest, ManifestEntry, Plan, PlannedSubTask, SubTask
 from artoo.contracts.request import TaskSpec, Turn, UserRequest
 from artoo.contracts.roles import Role

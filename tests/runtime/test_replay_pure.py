@@ -15,7 +15,8 @@ from artoo.contracts.criteria import Mode
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import ModelCalled, ModelFailure
-from artoo.contracts.execution import CriterionVerdict, FailureClass, SubTaskOutcome
+from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.plan import PlanRefused
 from artoo.contracts.recording import TaskOpened, TaskResumed
 from artoo.contracts.request import Interrupt, UserRequest

@@ -23,11 +23,11 @@ from artoo.contracts.execution import (
     CriterionJudged,
     CriterionVerdict,
     DecidedBy,
-    FailureClass,
     SubTaskOutcome,
     ToolCall,
     ToolCalled,
 )
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.memory import Level, MegramState, MemoryRead, MemoryWritten
 from artoo.contracts.plan import PlanRefused, SubTask
 from artoo.contracts.roles import Role

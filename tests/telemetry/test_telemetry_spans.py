@@ -14,11 +14,11 @@ from artoo.contracts.execution import (
     CorrectionSignal,
     CriterionJudged,
     CriterionVerdict,
-    FailureClass,
     SubTaskOutcome,
     ToolCall,
     ToolCalled,
 )
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.memory import Level, MegramState, MemoryRead, MemoryWritten
 from artoo.contracts.plan import DispatchManifest, SubTask
 from artoo.contracts.request import UserRequest

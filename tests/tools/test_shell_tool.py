@@ -8,8 +8,8 @@ import pytest
 from tool_doubles import MakeToolbox, PlainView, said
 
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait
-from artoo.contracts.execution import CallStatus, FailureClass
-from artoo.evidence.failure import failure_class_of
+from artoo.contracts.execution import CallStatus
+from artoo.contracts.failure import FailureClass
 from artoo.ports.sandbox import Limits, Roots
 from artoo.tools.builtin.python import Python
 from artoo.tools.builtin.shell import Shell
@@ -283,7 +283,7 @@ async def test_a_command_that_a_limit_ended_says_which(toolbox: SubTaskToolbox) 
     assert (call.status, call.exit_code) == (CallStatus.ERROR, 153)
     most = Limits().disk_bytes
     assert call.reason == f"ended as by SIGXFSZ (File too large: no file may grow over {most} bytes here)"
-    assert failure_class_of(call) is FailureClass.ENVIRONMENTAL
+    assert call.failure_class is FailureClass.ENVIRONMENTAL
 
 
 @pytest.mark.parametrize(

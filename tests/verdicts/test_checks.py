@@ -15,7 +15,8 @@ from artoo.contracts.criteria import (
     OutputMatches,
     ToolSucceeded,
 )
-from artoo.contracts.execution import CallStatus, FailureClass, ToolCall
+from artoo.contracts.execution import CallStatus, ToolCall
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import Reason
 from artoo.ports.evidence import CommandView, FileView, Language, Trial
 from artoo.verdicts.checks import CheckResult, names, run_check

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from artoo.contracts.criteria import Criterion, Mode
-from artoo.contracts.execution import CallStatus, DecidedBy, ExecutionResult, FailureClass, GapPoint
+from artoo.contracts.execution import CallStatus, DecidedBy, ExecutionResult, GapPoint
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import BLAMES_NOBODY, Found, Reason
 from artoo.contracts.roles import Role
 from artoo.evidence.facts import Fact

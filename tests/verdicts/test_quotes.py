@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artoo.contracts.criteria import Criterion
-from artoo.contracts.execution import FailureClass
+from artoo.contracts.failure import FailureClass
 from artoo.verdicts.quotes import JudgedCriterion, numbered, usable_verdicts
 
 ONE = [Criterion(text="c")]

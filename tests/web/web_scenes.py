@@ -18,12 +18,12 @@ from artoo.contracts.execution import (
     CriterionVerdict,
     DecidedBy,
     ExecutionResult,
-    FailureClass,
     SubTaskOutcome,
     ToolCall,
     ToolCalled,
     ToolStarted,
 )
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import Unconfirmed
 from artoo.contracts.plan import DispatchManifest, ManifestEntry, Plan, PlannedSubTask, SubTask
 from artoo.contracts.recording import Observed, Source, TaskOpened

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from artoo.contracts.criteria import Mode
-from artoo.contracts.execution import CallStatus, CriterionVerdict, FailureClass, SubTaskOutcome
+from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.solution import Directive, ReplanRequest, StoppedBy
 
 TOLERANCE = 1e-6

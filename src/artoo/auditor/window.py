@@ -11,14 +11,8 @@ from typing import Literal
 from artoo.contracts.audit import AuditReport, Finding, GapTrend, Nature, ToolHealth
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import MessagesDropped
-from artoo.contracts.execution import (
-    CallStatus,
-    CorrectionSignal,
-    ExecutionResult,
-    FailureClass,
-    SubTaskOutcome,
-    ToolCalled,
-)
+from artoo.contracts.execution import CallStatus, CorrectionSignal, ExecutionResult, SubTaskOutcome, ToolCalled
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.memory import MemoryRead
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Decided, FinalResult, RoleFailure, StoppedBy

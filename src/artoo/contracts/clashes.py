@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from artoo.contracts.changes import Clash
 from artoo.contracts.criteria import NO_FILE_IN_COMMON, Assurance, Mode
-from artoo.contracts.execution import CriterionVerdict, DecidedBy, FailureClass, SubTaskOutcome
+from artoo.contracts.execution import CriterionVerdict, DecidedBy, SubTaskOutcome
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.roles import Role
 from artoo.contracts.shortened import listed

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Assurance, Mode, weakest
+from artoo.contracts.failure import FailureClass, failure_class
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.roles import Role
 
@@ -19,6 +20,9 @@ OUTPUT_KEPT = 4_000
 
 EVIDENCE_KEPT = 1_000
 """Characters of a verdict's evidence."""
+
+_OWN_ABSENCE = "there is no "
+"""How artoo's own file tools begin when a path is not there."""
 
 WithheldBy = Literal["person", "nobody"]
 """Whose no kept an act back: a person's, or that of nobody being there to ask."""
@@ -70,6 +74,21 @@ class ToolCall(Contract):
         it was made before, for its arguments. Such a call says nothing about the tools and targets that it names.
         """
         return self.status is CallStatus.REFUSED and self.withheld_by is None and not self.dropped
+
+    @property
+    def failure_class(self) -> FailureClass:
+        """Why it failed, if it did: cut off, kept back or something that the system says was lacking, or wrong."""
+        if (
+            self.status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED)
+            or self.withheld_by is not None
+            or self.dropped
+        ):
+            return FailureClass.ENVIRONMENTAL
+        if self.status is CallStatus.REFUSED:
+            return FailureClass.LOGICAL
+        if (self.reason or "").startswith(_OWN_ABSENCE):
+            return FailureClass.ENVIRONMENTAL
+        return failure_class("\n".join((self.reason or "", self.error_output, self.output)))
 
     def line(self) -> str:
         """The seeds' one-line form: `tool: input → first 200 characters of the output`."""
@@ -157,13 +176,6 @@ class ExecutionResult(Contract):
     def attempt_calls(self) -> tuple[ToolCall, ...]:
         """The calls of this attempt alone."""
         return self.tool_calls[self.attempt_from :]
-
-
-class FailureClass(StrEnum):
-    """Wrong approach, or right approach and a world that did not cooperate."""
-
-    LOGICAL = "logical"
-    ENVIRONMENTAL = "environmental"
 
 
 class DecidedBy(StrEnum):

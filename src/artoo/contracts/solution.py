@@ -9,7 +9,8 @@ from pydantic import Field, JsonValue
 
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Assurance, CheckAmended
-from artoo.contracts.execution import CriterionVerdict, FailureClass, SubTaskOutcome
+from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import Reason, ResultFact
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import Settled

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from artoo.contracts.execution import CallStatus, ExecutionResult, FailureClass, ToolCall
+from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall
+from artoo.contracts.failure import FailureClass, failure_class
 from artoo.contracts.findings import Found, Reason
-from artoo.contracts.images import AttachedImage
 from artoo.contracts.shortened import last_part, shortened
-from artoo.evidence.failure import failure_class, failure_class_of
 from artoo.evidence.grounding import named, own_words, seen_in, ungrounded
 from artoo.evidence.tokens import Token, paths_in, words_of
 from artoo.ports.evidence import EvidenceSource
@@ -17,8 +16,6 @@ from artoo.ports.evidence import EvidenceSource
 _LOOKED_FOR = 12
 """Names in a text that are looked for on disk."""
 _SAID = 160
-_KNOWN = "no call was made for it: the model's own knowledge"
-_SEEN = "no call was made for it: what the model sees in the attached image, or knows"
 _AS_IT_STANDS = "Where the request leaves that open, give figures, times and quotations as the outputs have them."
 _WORKED_OUT = "Write a figure that is worked out with what it is worked out from, as in a + b = c or a / b = p %."
 _OWN_WORDS = "What a call printed of its own input shows nothing."
@@ -43,11 +40,6 @@ def rests_on_nothing(result: ExecutionResult) -> bool:
     return all(map(own_words, result.tool_calls))
 
 
-def own_words_on(images: Sequence[AttachedImage]) -> str:
-    """Why nothing decided about an answer that no call was made for."""
-    return _SEEN if images else _KNOWN
-
-
 def broken_act(result: ExecutionResult) -> Fact | None:
     """What the records say against a result that calls itself completed, or that there is none."""
     count, claimed = len(result.tool_calls), result.status != "uncertain"
@@ -61,7 +53,7 @@ def broken_act(result: ExecutionResult) -> Fact | None:
         if ended is not None:
             telling = f'An answer that tells of it says "failures": [{number}].'
             advice = telling if claimed and not result.small_model else ""
-            return Fact(ended, failure_class_of(call), call.identity, claimed or bool(call.dropped), advice=advice)
+            return Fact(ended, call.failure_class, call.identity, claimed or bool(call.dropped), advice=advice)
     if not claimed:
         return Fact(Reason(found=Found.NO_RESULT, said=shortened(result.output, _SAID)), contradicts=False)
     if not result.output.strip():

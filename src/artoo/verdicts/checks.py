@@ -18,10 +18,10 @@ from artoo.contracts.criteria import (
     OutputMatches,
     ToolSucceeded,
 )
-from artoo.contracts.execution import CallStatus, FailureClass, ToolCall
+from artoo.contracts.execution import CallStatus, ToolCall
+from artoo.contracts.failure import FailureClass, failure_class
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.shortened import listed
-from artoo.evidence.failure import failure_class, failure_class_of
 
 if TYPE_CHECKING:
     from artoo.ports.evidence import EvidenceSource
@@ -101,7 +101,7 @@ def _tool_succeeded(tool: str | None, tool_calls: Sequence[ToolCall]) -> CheckRe
         code = "" if last.exit_code is None else f", exit {last.exit_code}"
         ended = f"{last.status}{code}"
         said = _shown(last.line())
-        return _failed(Found.CALL_ENDED, ended, said, why=failure_class_of(last), identities=last.identity)
+        return _failed(Found.CALL_ENDED, ended, said, why=last.failure_class, identities=last.identity)
     if last.dropped:
         said, why = listed(last.dropped), FailureClass.ENVIRONMENTAL
         return _failed(Found.WITHHELD, last.tool, said, why=why, identities=last.identity)

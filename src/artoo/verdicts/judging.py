@@ -15,20 +15,22 @@ from artoo.contracts.execution import (
     CriterionVerdict,
     DecidedBy,
     ExecutionResult,
-    FailureClass,
     GapPoint,
     ToolCall,
 )
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import BLAMES_NOBODY, Found, Reason
+from artoo.contracts.images import AttachedImage
 from artoo.contracts.roles import Role
 from artoo.evidence.facts import Fact
-from artoo.evidence.failure import failure_class_of
 from artoo.ports.evidence import EvidenceSource
 from artoo.verdicts.checks import CheckResult, run_check
 
 _CORRECTED = 400
 """Characters of a reason, and of a judge's advice, in a correction."""
 _NAMED = 2
+_KNOWN = "no call was made for it: the model's own knowledge"
+_SEEN = "no call was made for it: what the model sees in the attached image, or knows"
 _LAW_0 = Criterion(text=AGREES_WITH_EVIDENCE, mode=Mode.VERIFIABLE)
 
 
@@ -61,6 +63,11 @@ def counted(verdict: CriterionVerdict, attempt: int, before: Sequence[GapPoint])
     return verdict.model_copy(update={"failed_attempts": failed, "attempts": attempt})
 
 
+def own_words_on(images: Sequence[AttachedImage]) -> str:
+    """Why nothing decided about an answer that no call was made for."""
+    return _SEEN if images else _KNOWN
+
+
 def accountable(failure_class: FailureClass) -> Role:
     """Who answers for an unmet subtask criterion (paper, Appendix C).
 
@@ -78,7 +85,7 @@ def failing_identities(calls: Sequence[ToolCall]) -> tuple[str, ...]:
 def class_of_failure(result: ExecutionResult) -> FailureClass:
     """Environmental when infrastructure failed or a tool met something missing or forbidden, else logical."""
     bad = [call for call in result.attempt_calls if call.status is not CallStatus.OK]
-    met_the_world = any(failure_class_of(call) is FailureClass.ENVIRONMENTAL for call in bad)
+    met_the_world = any(call.failure_class is FailureClass.ENVIRONMENTAL for call in bad)
     environmental = result.infrastructure is not None or met_the_world
     return FailureClass.ENVIRONMENTAL if environmental else FailureClass.LOGICAL
 

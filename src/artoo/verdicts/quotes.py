@@ -9,7 +9,8 @@ from pydantic import Field
 
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion
-from artoo.contracts.execution import CriterionVerdict, DecidedBy, FailureClass
+from artoo.contracts.execution import CriterionVerdict, DecidedBy
+from artoo.contracts.failure import FailureClass
 from artoo.verdicts.judging import left_open, verdict_on
 
 _SHORTEST_QUOTE = 2

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from planting import Stream, StreamFault
 
-from artoo.contracts.execution import CorrectionSignal, FailureClass
+from artoo.contracts.execution import CorrectionSignal
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.roles import Role
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artoo.contracts.execution import OUTPUT_KEPT, CallStatus, CorrectionSignal, FailureClass, ToolCall
+from artoo.contracts.execution import OUTPUT_KEPT, CallStatus, CorrectionSignal, ToolCall
+from artoo.contracts.failure import FailureClass
 from artoo.loops.fast.record import Record, kept_of_a_read, room_for_record
 
 

@@ -14,7 +14,8 @@ from pydantic import BaseModel
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import Usage
-from artoo.contracts.execution import CorrectionSignal, ExecutionResult, FailureClass, ToolCall
+from artoo.contracts.execution import CorrectionSignal, ExecutionResult, ToolCall
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.plan import SubTask
 from artoo.contracts.roles import Role
 from artoo.loops.asking import Asker

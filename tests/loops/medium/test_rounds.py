@@ -10,15 +10,8 @@ from artoo.auditor.law import counted as audited
 from artoo.contracts.changes import Clash
 from artoo.contracts.clashes import as_joined
 from artoo.contracts.criteria import Criterion, FileExists, Mode
-from artoo.contracts.execution import (
-    CallStatus,
-    CriterionVerdict,
-    DecidedBy,
-    FailureClass,
-    GapPoint,
-    SubTaskOutcome,
-    ToolCall,
-)
+from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, GapPoint, SubTaskOutcome, ToolCall
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.plan import DispatchManifest, Joined, ManifestEntry
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Directive, ReplanRequest, UnmetCriterion

@@ -17,9 +17,9 @@ from artoo.contracts.execution import (
     CriterionVerdict,
     DecidedBy,
     ExecutionResult,
-    FailureClass,
     ToolCall,
 )
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import Found
 from artoo.contracts.roles import Role
 

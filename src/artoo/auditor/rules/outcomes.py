@@ -9,14 +9,8 @@ from artoo.auditor.notes import SubTaskNotes, TaskNotes, unexpected
 from artoo.auditor.rules.rule import Rule, on
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.execution import (
-    CallStatus,
-    CorrectionSignal,
-    DecidedBy,
-    FailureClass,
-    SubTaskOutcome,
-    ToolCall,
-)
+from artoo.contracts.execution import CallStatus, CorrectionSignal, DecidedBy, SubTaskOutcome, ToolCall
+from artoo.contracts.failure import FailureClass
 
 STORM = 6
 """Corrections of subtasks that have not matched: as many as three of them may have."""

@@ -22,7 +22,7 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import SubTask
-from artoo.evidence.facts import Fact, broken_act, floating_tokens, own_words_on, rests_on_nothing
+from artoo.evidence.facts import Fact, broken_act, floating_tokens, rests_on_nothing
 from artoo.loops.asking import Asker
 from artoo.loops.fast.agreement import SecondAuthor, SecondLook, second_way
 from artoo.loops.fast.judgement import CANNOT, DIFFERENCE_SHOWN, judge
@@ -164,7 +164,7 @@ class AgentValidator:
         if criteria and (self.always_ask or (left and not idle)):
             judged = await self._ask_judge(subtask, result, criteria, cause)
         if idle:
-            return Judged.open(left, own_words_on(subtask.images) if alone else "nothing decided it")
+            return Judged.open(left, judging.own_words_on(subtask.images) if alone else "nothing decided it")
         return judged if left else Judged(())
 
     async def _judge_cannot(self, subtask: SubTask, result: ExecutionResult, cause: Envelope) -> Judged:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, FailureClass
+from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import Found
 from artoo.contracts.solution import Directive, PlanDirective
-from artoo.evidence.failure import failure_class_of
 
 _WHAT_TO_DO = {
     Directive.BREAK_SYMMETRY: "Nothing has moved. Plan a different approach.",
@@ -75,7 +75,7 @@ def _refused_by_the_world(directive: PlanDirective) -> list[str]:
     """The last calls that ran into something missing, forbidden or cut off, each as its record has it."""
     calls = [call for outcome in directive.failed for call in outcome.tool_calls]
     ran = (call for call in reversed(calls) if call.status is not CallStatus.OK and not call.never_ran)
-    failed = (call.line() for call in ran if failure_class_of(call) is FailureClass.ENVIRONMENTAL)
+    failed = (call.line() for call in ran if call.failure_class is FailureClass.ENVIRONMENTAL)
     return [f"Failed: {line}" for line in islice(dict.fromkeys(failed), _MOST_FAILED)]
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from artoo.contracts.criteria import Mode
-from artoo.contracts.execution import CallStatus, CriterionVerdict, FailureClass, SubTaskOutcome
+from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.solution import ReplanRequest
 from artoo.control.decision import Evidence
 from artoo.control.loss import CriterionGap, distance, implausibility

@@ -15,7 +15,7 @@ from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.request import TaskSpec
 from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import Halt, OutcomeSummary, ReplanRequest, StoppedBy
-from artoo.evidence.facts import own_knowledge, own_words_on
+from artoo.evidence.facts import own_knowledge
 from artoo.loops.asking import Asker
 from artoo.loops.medium.fan_in import (
     FanIn,
@@ -33,7 +33,7 @@ from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.evidence import EvidenceSource
 from artoo.ports.surroundings import SurroundingsSource
-from artoo.verdicts.judging import checked, left_open
+from artoo.verdicts.judging import checked, left_open, own_words_on
 
 _Verdicts = Mapping[str, CriterionVerdict]
 """On criteria of the whole, by their text."""
