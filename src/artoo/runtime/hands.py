@@ -25,6 +25,7 @@ from artoo.tools.builtin.shell import COMMAND_SECONDS
 from artoo.tools.evidence_source import EvidenceInView
 from artoo.tools.gate import Gate
 from artoo.tools.look import ProjectLook
+from artoo.tools.looked_at import LookedAt
 from artoo.tools.mcp.servers import McpServer
 from artoo.tools.network import Network
 from artoo.tools.origins import Origins
@@ -163,8 +164,9 @@ def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
     if questions is not None:
         gate.questions = questions
     gate.restore(outfit.past or Past())
-    sights = _Sights(outfit, places, forks, gate)
-    registry = _registry(outfit, places, forks, network, gate)
+    looked = LookedAt()
+    sights = _Sights(outfit, places, forks, gate, looked)
+    registry = _registry(outfit, places, forks, network, gate, looked)
     mcp = outfit.mcp
     skills = _skills(outfit, places, gate, registry)
     servers = None if mcp is None else preparation(view.roots.project, mcp.servers, gate, mcp.pool, registry)
@@ -205,7 +207,9 @@ def _questions(outfit: Outfit, port: Port, forks: Forks, network: Network, gate:
     return AskOnStream(port, _AfterJoins(forks, outfit.settle(lambda: (*network.went_out(), *gate.outside))))
 
 
-def _registry(outfit: Outfit, places: Places, forks: Forks, network: Network, gate: Gate) -> Registry:
+def _registry(
+    outfit: Outfit, places: Places, forks: Forks, network: Network, gate: Gate, looked: LookedAt
+) -> Registry:
     make = partial(
         builtin_tools,
         machine=Machine(),
@@ -213,6 +217,7 @@ def _registry(outfit: Outfit, places: Places, forks: Forks, network: Network, ga
         printing=outfit.printing,
         command_seconds=outfit.command_seconds,
         read_kept=outfit.read_kept,
+        looked=looked,
     )
 
     def working_in(view: View) -> tuple[Tool, ...]:
@@ -238,6 +243,7 @@ class _Sights:
     places: Places
     forks: Forks
     gate: Gate
+    looked: LookedAt
 
     def whole(self) -> Sight:
         view = self.outfit.view
@@ -255,6 +261,7 @@ class _Sights:
             *(self.outfit.view.roots, self.places, files),
             whole_files=self.outfit.whole_files,
             observe=observe,
+            looked=self.looked,
             view=view,
             before=before,
             task=task,

@@ -23,6 +23,7 @@ from artoo.ports.world import Files, Program, View, ViewRun
 from artoo.tools.commands import Command, meant_changes, outcome_of
 from artoo.tools.gate import Gate, digest_of_act
 from artoo.tools.gate_words import word
+from artoo.tools.looked_at import LookedAt
 from artoo.tools.network import Hearing, Network, network_refusal
 from artoo.tools.noted import noting
 from artoo.tools.paths import closed_reason, shown
@@ -157,13 +158,20 @@ class FilesInView:
 
     view: View
     places: Places
+    looked: LookedAt = field(default_factory=LookedAt)
 
-    async def write(self, path: Path, content: bytes, shows: str = "", remark: str = "") -> Outcome:
+    async def write(
+        self, path: Path, content: bytes, shows: str = "", remark: str = "", *, anew: bool = False
+    ) -> Outcome:
         """See FileWriter. Raises ToolError when nothing can be written there."""
         roots, name = self.view.roots, shown(path, self.view.roots)
         refusal = await in_thread(out_of_reach, self.view.files, path, roots, self.places)
         if refusal is not None:
             return Outcome(status=CallStatus.REFUSED, reason=refusal)
+        if anew and await in_thread(self._saved_since, path):
+            raise ToolError(
+                f"{name} was saved by somebody else after you saw it; read it again, and keep what is new"
+            )
         await goes_out(CallEffects.STAGED)
         note = noting()
 
@@ -183,6 +191,11 @@ class FilesInView:
     async def read(self, path: Path) -> bytes | None:
         """The whole content of a file that is to be edited; None when nothing is there. Raises ToolError."""
         return await in_thread(self._read, path)
+
+    def _saved_since(self, path: Path) -> bool:
+        files = self.view.files
+        real = files.resolve(path)
+        return self.looked.saved_since(real, files.at(real))
 
     def _read(self, path: Path) -> bytes | None:
         files, name = self.view.files, shown(path, self.view.roots)

@@ -31,6 +31,7 @@ from artoo.tools.listing import (
     pointers,
     standing_in,
 )
+from artoo.tools.looked_at import LookedAt
 from artoo.tools.moves import moved_files
 from artoo.tools.paths import absolute, entry_at, existing, place_of, shown
 from artoo.tools.seeing import Look
@@ -67,7 +68,7 @@ class ProjectLook:
 
     `whole_files`: small files that are named are shown whole. `view`: whose changes of the files `before` are told,
     with what they mean; `task`: the view that it is a fork of, whose changes came before. `observe` is told what is
-    passed on of texts that others wrote, by where it stands.
+    passed on of texts that others wrote, by where it stands; `looked` of the files that are shown.
     """
 
     roots: Roots
@@ -80,6 +81,7 @@ class ProjectLook:
     before: Look = RealFiles
     task: View | None = None
     observe: Callable[[str, str], None] = _unobserved
+    looked: LookedAt = field(default_factory=LookedAt)
 
     async def look(self, request: str) -> Surroundings:
         """What is there that matters for `request`. Never raises; what cannot be seen is said in the listing."""
@@ -179,6 +181,7 @@ class ProjectLook:
             return None
         if (instead := withheld(real, self.places)) is not None:
             return Head(instead=instead)
+        shown_now = self.looked.showing(real, place)
         try:
             data, size = read_limited(place, _HEAD_BYTES)
         except NotPlainFile:
@@ -193,6 +196,8 @@ class ProjectLook:
         lines = text.text.splitlines()
         most = _WHOLE_LINES if self.whole_files and size <= _WHOLE_BYTES else _HEAD_LINES
         whole = size <= _HEAD_BYTES and len(lines) <= most
+        if whole:
+            shown_now()  # a few lines do not tell what else was saved
         return Head(lines=tuple(lines if whole else lines[:_HEAD_LINES]), whole=whole, form=text.form)
 
 

@@ -27,6 +27,7 @@ from artoo.tools.builtin.write_file import WriteFile
 from artoo.tools.gate import Gate
 from artoo.tools.in_view import CommandsInView, FilesInView
 from artoo.tools.index import choose_index
+from artoo.tools.looked_at import LookedAt
 from artoo.tools.network import Network
 from artoo.tools.printing import Printing
 from artoo.tools.tool import Tool
@@ -72,19 +73,22 @@ def builtin_tools(
     printing: Printing | None = None,
     command_seconds: float = COMMAND_SECONDS,
     read_kept: int = OUTPUT_KEPT,
+    looked: LookedAt | None = None,
 ) -> tuple[Tool, ...]:
     """The tools that look and act in one view. The shell is offered where there is a bash.
 
     `command_seconds` bounds one command or program; it is stopped then, and what it printed is kept. `read_kept`:
-    characters of a file that one call shows. `gate` is asked about hosts, and about commands for which this machine
-    has no view; `network` hears of what commands send, `printing` of what they print.
+    characters of a file that one call shows, `looked`: what the task was shown of files before. `gate` is asked
+    about hosts, and about commands for which this machine has no view; `network` hears of what commands send,
+    `printing` of what they print.
     """
     here = machine or Machine()
     roots = view.roots
     places = places or Places.of(roots, artoo_home)
+    looked = looked or LookedAt()
     index = choose_index(here.platform, {name: here.which(name) for name in ("mdfind", "plocate")})
     runner = CommandsInView(view, gate, network or Network(), printing=printing)
-    writer = FilesInView(view, places)
+    writer = FilesInView(view, places, looked)
 
     def files() -> Files:
         return ReachableFiles(view.files, places)
@@ -93,7 +97,7 @@ def builtin_tools(
         FindFiles(index, roots, files),
         Glob(roots, files),
         FindText(roots, files),
-        ReadFile(roots, places, files, read_kept),
+        ReadFile(roots, places, files, read_kept, looked),
         WriteFile(writer, roots),
         EditFile(writer, roots, files),
         Python(runner, roots, files, command_seconds=command_seconds),

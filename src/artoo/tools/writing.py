@@ -11,11 +11,13 @@ from artoo.tools.tool import Outcome
 class FileWriter(Protocol):
     """Whole files in the task's view."""
 
-    async def write(self, path: Path, content: bytes, shows: str = "", remark: str = "") -> Outcome:
+    async def write(
+        self, path: Path, content: bytes, shows: str = "", remark: str = "", *, anew: bool = False
+    ) -> Outcome:
         """`changes` names what was made or replaced; `shows` is the output when it was, or else a line of what was
-        done that ends with `remark`.
+        done that ends with `remark`. `anew`: the content was not made from what `read` gave.
 
-        Raises ToolError when it cannot be written.
+        Raises ToolError when it cannot be written, or, `anew`, when somebody saved the file after it was shown.
         """
         ...
 

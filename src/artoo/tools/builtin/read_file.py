@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.ports.world import Files
 from artoo.tools.excerpt import beginning, beginning_and_end, two_ends
+from artoo.tools.looked_at import LookedAt
 from artoo.tools.nearby import explain_missing
 from artoo.tools.paths import closed_reason, existing, printable, shown
 from artoo.tools.seeing import Look
@@ -53,6 +54,7 @@ class ReadFile:
     places: Places
     files: Look = RealFiles
     kept: int = OUTPUT_KEPT
+    looked: LookedAt = field(default_factory=LookedAt)
     wall_seconds: float = READ_SECONDS
 
     @property
@@ -81,6 +83,7 @@ class ReadFile:
             raise ToolError(explain_missing(path, self.roots, files))
         if place.is_dir():
             raise ToolError(_directory(path, real, self.roots, files))
+        self.looked.showing(real, place)()
         try:
             return _read_lines(place, *wanted, self.kept) if wanted else _read(place, self.kept)
         except NotPlainFile as error:

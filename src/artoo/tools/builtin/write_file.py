@@ -71,7 +71,7 @@ class WriteFile(Announcing):
             raise ToolError(f"{text!r} is a directory; give the path of a file in it")
         path = self._place(text)
         content, remark = _as_in(await self._there(path), arguments["content"])
-        return await self.writer.write(path, content, remark=remark)
+        return await self.writer.write(path, content, remark=remark, anew=True)
 
     async def _there(self, path: Path) -> Text:
         """The text that is to be replaced; an empty one where none can be read: writing says what is there."""

@@ -1,0 +1,120 @@
+"""A file of the person's that they save after the task saw it is not written over unread."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from tool_doubles import MakeToolbox, said
+
+from artoo.contracts.errors import ToolError
+from artoo.contracts.execution import CallStatus, ToolCall
+from artoo.ports.sandbox import Roots
+from artoo.ports.world import View
+from artoo.tools.gate import Gate
+from artoo.tools.look import ProjectLook
+from artoo.tools.looked_at import LookedAt
+from artoo.tools.registry import SubTaskToolbox
+from artoo.tools.standard import builtin_tools
+from artoo.world.choose import open_sandbox
+from artoo.world.classify import Places
+from artoo.world.opening import views_in
+
+
+@pytest.fixture
+async def staged(roots: Roots) -> AsyncGenerator[View]:
+    """A real view: what the task writes is not in the person's files."""
+    home = roots.home / ".artoo"
+    view = views_in(await open_sandbox(home), home)("task", roots)
+    yield view
+    await view.close()
+
+
+@pytest.fixture
+def box(staged: View, make_toolbox: MakeToolbox) -> SubTaskToolbox:
+    return make_toolbox(other_view=staged)
+
+
+async def read(box: SubTaskToolbox) -> ToolCall:
+    return await box.call("read_file", {"path": "notes"})
+
+
+async def write(box: SubTaskToolbox, content: str) -> ToolCall:
+    return await box.call("write_file", {"path": "notes", "content": content})
+
+
+async def test_a_save_after_it_was_read_is_seen(box: SubTaskToolbox, roots: Roots) -> None:
+    """The model is told, reads again, and then its text stands."""
+    notes = roots.project / "notes"
+    notes.write_text("one\n")
+    await read(box)
+    notes.write_text("one\ntwo, by the person\n")
+    refused = await write(box, "ONE\n")
+    assert refused.status is CallStatus.ERROR
+    assert "saved by somebody else after you saw it" in said(refused)
+    assert (await read(box)).output == "one\ntwo, by the person\n"
+    assert (await write(box, "ONE\ntwo, by the person\n")).status is CallStatus.OK
+
+
+async def test_what_the_task_changed_itself_is_no_save(box: SubTaskToolbox, roots: Roots) -> None:
+    """By a tool or by a command; and a later save of the person's is then settling's to see, as a conflict."""
+    notes = roots.project / "notes"
+    notes.write_text("one\n")
+    await read(box)
+    await box.call("shell", {"command": "echo more >> notes"})
+    assert (await write(box, "first\n")).status is CallStatus.OK
+    notes.write_text("by the person\n")
+    assert (await write(box, "second\n")).status is CallStatus.OK
+    assert notes.read_text() == "by the person\n"
+
+
+async def test_what_was_never_shown_may_be_replaced(box: SubTaskToolbox, roots: Roots) -> None:
+    """Nothing was made from an older state of it."""
+    (roots.project / "notes").write_text("one\n")
+    assert (await write(box, "new\n")).status is CallStatus.OK
+
+
+async def test_an_edit_takes_the_save_along(box: SubTaskToolbox, staged: View, roots: Roots) -> None:
+    """It is made from what stands there now."""
+    notes = roots.project / "notes"
+    notes.write_text("one\n")
+    await read(box)
+    notes.write_text("one\ntwo, by the person\n")
+    edited = await box.call("edit_file", {"path": "notes", "old": "one", "new": "ONE"})
+    assert edited.status is CallStatus.OK, said(edited)
+    place = staged.files.at(notes)
+    assert place is not None
+    assert place.read_text() == "ONE\ntwo, by the person\n"
+
+
+@pytest.mark.parametrize(("lines", "refused"), [(3, True), (500, False)])
+async def test_a_file_that_a_prompt_shows_whole_was_shown(
+    staged: View, roots: Roots, places: Places, lines: int, refused: bool
+) -> None:
+    """A few of its lines say nothing of the rest."""
+    notes = roots.project / "notes"
+    notes.write_text("a line\n" * lines)
+    looked = LookedAt()
+    tools = {each.spec.name: each for each in builtin_tools(staged, Gate(), roots.home / ".artoo", looked=looked)}
+    await ProjectLook(roots, places, lambda: staged.files, whole_files=True, looked=looked).look("shorten notes")
+    notes.write_text("saved\n")
+    expected = pytest.raises(ToolError, match="after you saw it") if refused else nullcontext()
+    with expected:
+        await tools["write_file"].run({"path": "notes", "content": "short\n"})
+
+
+def test_memory_of_what_was_shown_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was shown longest ago is forgotten first."""
+    monkeypatch.setattr("artoo.tools.looked_at._MOST", 2)
+    looked = LookedAt()
+    paths = [tmp_path / name for name in "abc"]
+    for path in paths:
+        path.write_text("x")
+        looked.showing(path, path)()
+    for path in paths:
+        path.write_text("saved")
+    assert [looked.saved_since(path, path) for path in paths] == [False, True, True]
+    paths[2].unlink()
+    assert not looked.saved_since(paths[2], paths[2])
