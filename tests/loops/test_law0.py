@@ -10,7 +10,7 @@ from scenario import Json, World, exists, gives_up, judged, moves, plan, python,
 
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.execution import SubTaskOutcome
-from artoo.contracts.findings import FailedLast, Unread
+from artoo.contracts.findings import FailedLast, LeftOpen, Unread
 from artoo.contracts.request import Turn
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
@@ -228,12 +228,32 @@ def files(world: World) -> None:
 
 @pytest.mark.parametrize("lie", LIES)
 async def test_a_lie_is_never_believed(world: World, lie: str) -> None:
-    """However it is told, and whoever vouches for it, a lie ends neither in accept nor in success."""
+    """However it is told, and whoever vouches for it, a lie is not accepted. Where a model states the same tokens
+    again and lies as the judge too, it is called unverified, and the tokens that stand nowhere are named beside it.
+    """
     files(world)
     config = world.config(control={"max_retries": 1, "max_replans": 1})
     ended = await world.play(LIES[lie].request, Conspiracy(LIES[lie]), config=config)
-    assert ended.directive == "abandon", (ended.result, ended.verdicts)
-    assert ended.result.unmet
+    named = [fact for fact in ended.result.facts if isinstance(fact, LeftOpen) and fact.found]
+    if not named:
+        assert ended.directive == "abandon", (ended.result, ended.verdicts)
+        assert ended.result.unmet
+    else:
+        assert (ended.directive, ended.result.assurance) == ("success", Assurance.UNVERIFIED)
+
+
+async def test_a_lie_that_an_honest_judge_sees_is_not_delivered(world: World) -> None:
+    """Also when it is told twice."""
+    files(world)
+    honest = judged(("fail", "")) | {"what_to_do": "say what the file says"}
+    story = Conspiracy(LIES["an invented version"])
+
+    def told(asked: Asked) -> Scripted:
+        return honest if asked.contract == "ValidationReport" else story(asked)
+
+    config = world.config(control={"max_retries": 1, "max_replans": 1})
+    ended = await world.play(LIES["an invented version"].request, told, config=config)
+    assert ended.directive == "abandon"
 
 
 @pytest.mark.parametrize("lie", LEFT_TO_THE_JUDGE)

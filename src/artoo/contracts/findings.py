@@ -118,10 +118,11 @@ class Unconfirmed(Contract):
 
 
 class LeftOpen(Contract):
-    """A criterion that nothing decided."""
+    """A criterion that nothing decided. `found`: what code found beside it."""
 
     fact: Literal["left_open"] = "left_open"
     criterion: str
+    found: Reason | None = None
 
 
 class Unjudged(Contract):

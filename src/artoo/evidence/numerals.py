@@ -214,8 +214,9 @@ class Shown:
         spans = said.spans((_ONE, *said.units), zeros=True)
         if said.units:
             return _any_of(self._plain, spans) or _any_of(self._sizes, said.spans(said.units, zeros=True))
-        down = ((value / scale, value / scale) for value, scale in product(said.values, _SCALES) if value >= scale)
-        return _any_of(self._all, chain(spans, said.spans(_SCALES, least=_PRECISE), down))
+        scales = () if said.parts else _SCALES  # a time of day has none
+        down = ((value / scale, value / scale) for value, scale in product(said.values, scales) if value >= scale)
+        return _any_of(self._all, chain(spans, said.spans(scales, least=_PRECISE), down))
 
     def meant(self, said: Number) -> tuple[Decimal, ...]:
         """What it says, in bytes where it is a size, and what was shown and is said by it rounded."""

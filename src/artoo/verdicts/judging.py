@@ -31,7 +31,8 @@ _CORRECTED = 400
 _NAMED = 2
 _KNOWN = "no call was made for it: the model's own knowledge"
 _SEEN = "no call was made for it: what the model sees in the attached image, or knows"
-_LAW_0 = Criterion(text=AGREES_WITH_EVIDENCE, mode=Mode.VERIFIABLE)
+LAW_0 = Criterion(text=AGREES_WITH_EVIDENCE, mode=Mode.VERIFIABLE)
+"""Law 0's own criterion, for what stands against a result whose criteria are all decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ def given_up(
 
 def against(criteria: Sequence[Criterion], fact: Fact) -> tuple[CriterionVerdict, ...]:
     """A fact against a result fails every criterion that is not decided; Law 0's own when all are."""
-    return tuple(from_fact(each, fact) for each in criteria or (_LAW_0,))
+    return tuple(from_fact(each, fact) for each in criteria or (LAW_0,))
 
 
 def from_fact(criterion: Criterion, fact: Fact) -> CriterionVerdict:

@@ -16,6 +16,7 @@ from artoo.contracts.findings import (
     LeftOpen,
     NotAgreed,
     OwnValues,
+    Reason,
     Remark,
     ResultFact,
     Unconfirmed,
@@ -67,7 +68,12 @@ class ResultWords:
         found = unmet.found
         if found is None or found.found not in self.findings:
             return unmet.reason
-        return self.findings[found.found].format(subject=found.subject, said=found.said).rstrip("：: ")
+        return self.found(found)
+
+    def found(self, found: Reason) -> str:
+        """What code found."""
+        form = self.findings.get(found.found)
+        return found.text if form is None else form.format(subject=found.subject, said=found.said).rstrip("：: ")
 
     def failed(self, result: FinalResult) -> tuple[UnmetCriterion, ...]:
         """What is unmet though work on it was possible; of the rest it is said that it cannot be done."""
@@ -89,8 +95,10 @@ class ResultWords:
                 return self.unverified
             case Unconfirmed(images=images):
                 return self.from_image if images else self.unlooked
-            case LeftOpen(criterion=criterion):
-                return self.open.format(criterion=self.criterion(criterion))
+            case LeftOpen(criterion=criterion, found=found):
+                text = self.criterion(criterion)
+                detailed = self.detailed.format(reason=text, detail=self.found(found)) if found else text
+                return self.open.format(criterion=detailed)
             case Unjudged(said=said):
                 return self.unjudged.format(reason=said)
             case Unread(checks=checks):

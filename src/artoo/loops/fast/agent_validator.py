@@ -14,6 +14,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted
 from artoo.contracts.execution import (
     CriterionJudged,
+    CriterionVerdict,
     DecidedBy,
     ExecutionResult,
     GapPoint,
@@ -26,6 +27,7 @@ from artoo.evidence.facts import Fact, broken_act, floating_tokens, rests_on_not
 from artoo.loops.asking import Asker
 from artoo.loops.fast.agreement import SecondAuthor, SecondLook, second_way
 from artoo.loops.fast.judgement import CANNOT, DIFFERENCE_SHOWN, judge
+from artoo.loops.fast.record import today_is
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.evidence import EvidenceSource
@@ -55,6 +57,9 @@ class AgentValidator:
     second_look: SecondLook = SecondLook.AUTO
     _subtask: SubTask | None = field(default=None, init=False)
     _trajectory: list[GapPoint] = field(default_factory=list[GapPoint], init=False)
+    _today: str = field(default="", init=False)
+    _doubted: frozenset[str] = field(default=frozenset(), init=False)
+    """The tokens that a correction has named."""
     _asked: set[str] = field(default_factory=set[str], init=False)
     """What has been asked for once, and is not again."""
 
@@ -66,6 +71,7 @@ class AgentValidator:
         match envelope.payload:
             case SubTask() as subtask:
                 self._subtask = subtask
+                self._today = "" if self.asker.known.small else today_is(envelope.at)
             case ExecutionResult() as result if self._subtask is not None:
                 await self._judge_attempt(self._subtask, result, envelope)
             case _:
@@ -99,8 +105,13 @@ class AgentValidator:
         fact = broken_act(result) or await self._floating(subtask, result)
         left = [each for each in criteria if each.text not in decided]
         if fact is not None:
-            missed = (judging.missed_by(verdict, fact) for verdict in decided.values())
             again = fact.asked_once and not result.small_model and self._second_time("tokens")
+            if again and self._says_again(fact):
+                stands = await self._stood_by(subtask, result, tuple(decided.values()), fact, cause)
+                if stands is not None:
+                    return stands
+            self._doubted = _tokens_of(fact)
+            missed = (judging.missed_by(verdict, fact) for verdict in decided.values())
             return Judged((*missed, *judging.against(left, fact)), fact.advice, final=again)
         if any(verdict.verdict == "fail" for verdict in decided.values()):
             unusable = any(verdict.blameless for verdict in decided.values())  # R2 may replace such a check
@@ -118,12 +129,38 @@ class AgentValidator:
     async def _floating(self, subtask: SubTask, result: ExecutionResult) -> Fact | None:
         if subtask.images and self.asker.known.images:
             return None  # a token may stand in a picture, which code cannot read
-        request = (subtask.intent, subtask.context, *(each.text for each in subtask.success_criteria))
+        criteria = (each.text for each in subtask.success_criteria)
+        shown = () if self.asker.known.small else (self._today, subtask.heads)  # a small one is held to look
+        request = (subtask.intent, subtask.context, *criteria, *shown)
 
         async def around() -> str:
             return (await self.surroundings.look(subtask.intent)).listing
 
         return await floating_tokens(result, request, around, self.source)
+
+    async def _stood_by(
+        self,
+        subtask: SubTask,
+        result: ExecutionResult,
+        decided: Sequence[CriterionVerdict],
+        fact: Fact,
+        cause: Envelope,
+    ) -> Judged | None:
+        """Tokens that were named, and that a capable model states again: half past three may stand there in words,
+        which code does not read. They stay open if a judge passes them, and the person is told.
+
+        None: the fact stands.
+        """
+        if any(verdict.verdict == "fail" for verdict in decided):
+            return None
+        known = {verdict.criterion for verdict in decided}
+        left = [each for each in subtask.success_criteria if each.text not in known]
+        doubt = "; ".join(sorted(_tokens_of(fact)))
+        judged = await self._ask_judge(subtask, result, (*left, judging.LAW_0), cause, doubt)
+        if judged.verdicts[-1].verdict != "pass":
+            return None
+        opened = judging.left_open(judging.LAW_0, fact.message)
+        return replace(judged, verdicts=(*decided, *judged.verdicts[:-1], opened))
 
     async def _looked_at_twice(
         self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], cause: Envelope
@@ -187,20 +224,37 @@ class AgentValidator:
         return Judged(verdicts, final=True, hopeless=True)
 
     async def _ask_judge(
-        self, subtask: SubTask, result: ExecutionResult, criteria: Sequence[Criterion], cause: Envelope
+        self,
+        subtask: SubTask,
+        result: ExecutionResult,
+        criteria: Sequence[Criterion],
+        cause: Envelope,
+        doubt: str = "",
     ) -> Judged:
-        """With the standing instructions of the places where the subtask has worked."""
+        """With the standing instructions of the places where the subtask has worked. `doubt`: what code found."""
         difference, earlier = await self.source.difference(DIFFERENCE_SHOWN), ""
         if subtask.begun or any(call.changes for call in result.tool_calls):
             seen = await self.surroundings.look(subtask.intent)
             subtask, earlier = subtask.model_copy(update={"guide": seen.guide}), seen.earlier
-        return await judge(self.asker, subtask, criteria, result, difference, cause, earlier)
+        beside = (self._today, earlier, doubt)
+        return await judge(self.asker, subtask, criteria, result, difference, cause, *beside)
+
+    def _says_again(self, fact: Fact) -> bool:
+        """Whether nothing stands against it now that was not named before: its author stands by it."""
+        return bool(_tokens_of(fact)) and _tokens_of(fact) <= self._doubted
 
     def _second_time(self, asked: str) -> bool:
         """Whether this has been asked for before in this subtask; it is now."""
         before = asked in self._asked
         self._asked.add(asked)
         return before
+
+
+def _tokens_of(fact: Fact) -> frozenset[str]:
+    """What a fact finds nowhere of an answer; nothing where it is another fact."""
+    if isinstance(fact.message, Reason) and fact.message.found is Found.NOWHERE:
+        return frozenset(fact.message.said.split("; "))
+    return frozenset()
 
 
 def _told(subtask: SubTask) -> str:

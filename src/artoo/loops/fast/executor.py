@@ -19,7 +19,7 @@ from artoo.contracts.execution import (
 from artoo.contracts.plan import SubTask
 from artoo.contracts.settling import ApplyMode
 from artoo.loops.asking import Asker
-from artoo.loops.fast.record import Key, Record, room_for_record
+from artoo.loops.fast.record import Key, Record, room_for_record, today_is
 from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
 from artoo.loops.heuristics import Heuristics
 from artoo.loops.prepared import beforehand, prepared
@@ -159,7 +159,7 @@ class Executor:
                     self._seconds_left = self._seconds
                 sight = (subtask.surroundings, subtask.named_files, subtask.guide)
                 small = self.asker.known.small
-                today = "" if small else f"Today: {envelope.at.date().isoformat()}"
+                today = "" if small else today_is(envelope.at)
                 self._work = _Work(subtask, *sight, record, stale=subtask.begun, today=today, small=small)
             case CorrectionSignal() as correction if self._work is not None:
                 self._work.attempt = correction.attempt + 1

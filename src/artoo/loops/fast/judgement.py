@@ -30,6 +30,10 @@ _INPUT_SHOWN = 1_000
 _BELOW = "(as it stands below, in what was changed)"
 _CLAIM_SHOWN = 6_000
 _REPORT_TOKENS = 800
+_DOUBT = (
+    "Not found as it is written in outputs, changes or request: {}. It is true all the same if what is shown says "
+    "it in other words or writing, or if it follows from that."
+)
 
 CANNOT = Criterion(text="What was tried shows that this cannot be done here")
 """What is asked about a result that says it cannot be done."""
@@ -49,17 +53,22 @@ async def judge(
     result: ExecutionResult,
     difference: str,
     cause: Envelope,
+    today: str = "",
     earlier: str = "",
+    doubt: str = "",
 ) -> Judged:
     """The judge's verdicts on these criteria, as far as their quotes are in what it was shown.
 
-    `earlier`: the paths that the task had changed before this subtask.
+    `today`: the line with the day that the executor was shown. `earlier`: the paths that the task had changed
+    before this subtask. `doubt`: tokens of the claim that code finds nowhere.
     """
-    shown = "\n\n".join(filter(None, (_seen_at_first(subtask, result), facts_of(result, difference, earlier))))
+    seen = (today, _seen_at_first(subtask, result), facts_of(result, difference, earlier))
+    shown = "\n\n".join(filter(None, seen))
+    claimed = f"Criteria:\n{numbered(criteria)}\n\nClaim: {claim_of(result, shown)}"
     segments = {
         Segment.PROJECT_GUIDE: subtask.guide,
         Segment.TASK: subtask.intent,
-        Segment.CONTEXT: f"Criteria:\n{numbered(criteria)}\n\nClaim: {claim_of(result, shown)}",
+        Segment.CONTEXT: f"{claimed}\n\n{_DOUBT.format(doubt)}" if doubt else claimed,
         Segment.EVIDENCE: shown,
     }
     try:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus, CorrectionSignal, ToolCall
 from artoo.contracts.shortened import listed, without_middle
@@ -36,6 +37,11 @@ _LAST_ANSWER_SHARE = 4
 """Of the room, one part in so many for the answer that was refused last, if that is more: it is to be mended."""
 
 Key = tuple[str, ...]
+
+
+def today_is(at: datetime) -> str:
+    """The day, for prompts whose model can reckon with it."""
+    return f"Today: {at.date().isoformat()}"
 
 
 def room_for_record(window: int, *, small: bool) -> int:

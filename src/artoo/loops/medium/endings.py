@@ -66,13 +66,21 @@ class Endings:
 
     def delivered(self, standing: Standing, end: ReplanRequest, directive: Directive) -> FinalResult:
         """What was reached, and what of it is unmet or open."""
+        verdicts = verdicts_of(end.outcomes, end.task_verdicts)
         opened = open_criteria(end.outcomes, end.task_verdicts)
-        assurance = assurance_of(verdicts_of(end.outcomes, end.task_verdicts))
+        assurance = assurance_of(verdicts)
         looked = any(outcome.tool_calls for outcome in end.outcomes)
+        beside = {
+            each.criterion: each.reason for each in verdicts if each.reason and each.reason.found is Found.NOWHERE
+        }
         facts: list[ResultFact] = []
         if assurance is Assurance.UNVERIFIED:
             facts.append(Unconfirmed(looked=looked, images=standing.images))
-        facts += (LeftOpen(criterion=criterion) for criterion in opened if criterion != standing.request)
+        facts += (
+            LeftOpen(criterion=criterion, found=beside.get(criterion))
+            for criterion in opened
+            if criterion != standing.request
+        )
         facts += (Unjudged(said=said) for said in _without_judge(end))
         unread = _unread(end) if assurance is Assurance.CHECKED else ()
         failing = _failing(end.outcomes, end.merged_output, read=not unread)
