@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from scenario import Script, World, matches, moves, plan, reply, shell, subtask
+from scenario import Script, World, judged, matches, moves, plan, reply, says, shell, subtask
 
 from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
 from artoo.contracts.request import Turn
@@ -127,6 +127,22 @@ async def test_an_abandoned_task_is_not_applied_unasked(world: World) -> None:
     ended = await world.play("Do it.", script, config=config, options=options)
     assert (ended.directive, ended.result.changes.state) == ("abandon", "pending")
     assert not (world.project / "half.txt").exists()
+
+
+@pytest.mark.parametrize("lines", [(), ("edits a.txt",)])
+async def test_what_a_line_permits_is_not_called_prepared(world: World, lines: tuple[str, ...]) -> None:
+    """It takes effect at the end, and the answer is to say so."""
+    world.file("a.txt", "one\n")
+    script: Script = {
+        "Plan": plan(subtask("do it", tool="shell")),
+        "ExecutorStep": [shell("echo two > a.txt", final=False), says("Changed a.txt.", 1)],
+        "ValidationReport": lambda _: judged(("pass", "two")),
+    }
+    ended = await world.play("Change a.txt.", script, options=world.options(allow=lines))
+    first, second = ended.asked("ExecutorStep")
+    assert ("say that it is prepared" in second.user) is not bool(lines)
+    assert ("If something is changed or deleted" in first.user) is not bool(lines)
+    assert ended.result.changes.state == ("applied" if lines else "pending")
 
 
 async def test_what_left_the_machine_is_told(world: World) -> None:

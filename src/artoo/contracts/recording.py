@@ -10,7 +10,7 @@ from enum import StrEnum
 from pydantic import Field, JsonValue
 
 from artoo.contracts.base import Contract
-from artoo.contracts.settling import ApplyMode
+from artoo.contracts.settling import ApplyMode, ChangeClass
 
 
 class ModelKnown(Contract):
@@ -47,11 +47,11 @@ class TaskOpened(Contract):
     `artoo` is the version that ran it. `hyperparameters` are those of artoo.control, by name. `seconds` of an
     attempt, `steps` in it. `max_calls`, `max_tokens`, `max_money`: the budget, None without a limit. `allow` are
     the permissions that were given for this task alone, `apply` what of it takes effect unasked (ApplyMode; None in
-    logs of version 0.1). `persona` is the accepted part of the T layer, `standing` what stands in every prompt
-    because of the agent that the task is done for: segment name → text. `tuned` is what the person has accepted for
-    tasks of one type: slug of the intent → hyperparameters by name; it holds from the TaskSpec on. `brain`, `tool`
-    are the models; `without` the heuristics that were switched off; `asked_by` the program that asked, None: the
-    command line or the library.
+    logs of version 0.1), `unasked` what may do so by all lines of permission. `persona` is the accepted part of the
+    T layer, `standing` what stands in every prompt because of the agent that the task is done for: segment name →
+    text. `tuned` is what the person has accepted for tasks of one type: slug of the intent → hyperparameters by
+    name; it holds from the TaskSpec on. `brain`, `tool` are the models; `without` the heuristics that were switched
+    off; `asked_by` the program that asked, None: the command line or the library.
     """
 
     artoo: str
@@ -68,6 +68,7 @@ class TaskOpened(Contract):
     max_money: float | None = None
     allow: tuple[str, ...] = ()
     apply: ApplyMode | None = None
+    unasked: tuple[ChangeClass, ...] | None = None
     persona: str = ""
     standing: dict[str, str] = Field(default_factory=dict[str, str])
     tuned: dict[str, Numbers] = Field(default_factory=dict[str, Numbers])

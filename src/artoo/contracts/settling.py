@@ -58,11 +58,27 @@ class ApplyMode(StrEnum):
         """The classes that take effect without a yes, if all of a task's changes are of such."""
         return _UNASKED[self]
 
+    def perhaps_unasked(self, lines: Iterable[str]) -> frozenset[ChangeClass]:
+        """The same with those that a line of permission may cover, whatever paths it names."""
+        if self is ApplyMode.ASK:  # it asks for what lines permit as well
+            return self.unasked
+        kinds = (line.split(maxsplit=1)[0] for line in lines if line.strip())
+        return self.unasked.union(*(_PERMITTED.get(kind, ()) for kind in kinds))
+
 
 _UNASKED = {
     ApplyMode.NEW: frozenset({ChangeClass.SILENT}),
     ApplyMode.EDITS: frozenset({ChangeClass.SILENT, ChangeClass.EDIT}),
     ApplyMode.ASK: frozenset[ChangeClass](),
+}
+_PERMITTED = {
+    "edits": (ChangeClass.EDIT, ChangeClass.ELSEWHERE),
+    "overwrite": (ChangeClass.EDIT, ChangeClass.ELSEWHERE),
+    "create": (ChangeClass.ELSEWHERE,),
+    "delete": (ChangeClass.DELETION,),
+    "mode": (ChangeClass.MODE,),
+    "link": (ChangeClass.LINK,),
+    "history": (ChangeClass.HISTORY,),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from artoo.contracts.request import Act, TaskSpec, Turn
-from artoo.contracts.settling import ApplyMode, ChangeClass
+from artoo.contracts.settling import ChangeClass
 from artoo.contracts.shortened import listed, shortened
 
 _REQUEST = 200
@@ -32,18 +32,18 @@ _KINDS = {
 }
 
 
-def prepared(classes: Collection[ChangeClass], apply: ApplyMode) -> str:
-    """A sentence about what waits; empty where nothing does. `apply`: what takes effect unasked after the task."""
-    return _sentence("Because", classes, apply)
+def prepared(classes: Collection[ChangeClass], unasked: Collection[ChangeClass]) -> str:
+    """A sentence about what waits; empty where nothing does. `unasked`: what may take effect so after the task."""
+    return _sentence("Because", classes, unasked)
 
 
-def beforehand(apply: ApplyMode) -> str:
+def beforehand(unasked: Collection[ChangeClass]) -> str:
     """The same before anything was changed, for a call that does so and is the answer: of what is usual."""
-    return _sentence("If", (ChangeClass.SILENT, ChangeClass.EDIT, ChangeClass.DELETION), apply)
+    return _sentence("If", (ChangeClass.SILENT, ChangeClass.EDIT, ChangeClass.DELETION), unasked)
 
 
-def _sentence(begun: str, classes: Collection[ChangeClass], apply: ApplyMode) -> str:
-    waiting = set(classes) - apply.unasked
+def _sentence(begun: str, classes: Collection[ChangeClass], unasked: Collection[ChangeClass]) -> str:
+    waiting = set(classes).difference(unasked)
     if not waiting:
         return ""
     kinds = " or ".join(kind for one, kind in _KINDS.items() if one in waiting)

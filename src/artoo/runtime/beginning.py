@@ -67,6 +67,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
         tool=await model.known(Tier.TOOL),
         project=str(roots.project),
         apply=mode,
+        unasked=mode.perhaps_unasked((*shop.config.allow, *options.allow)),
     )
     demand_eyes(album.images, (settings.brain, settings.tool))
     view = behalf.view or await shop.view(task_id, roots)

@@ -10,7 +10,7 @@ from typing import Any
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.recording import AskedBy, ModelKnown, TaskOpened
-from artoo.contracts.settling import ApplyMode
+from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.asking import Standing
 from artoo.loops.fast.agreement import SecondLook
@@ -47,6 +47,7 @@ def opened_as(
         max_money=budgets.money,
         allow=allow,
         apply=settings.apply,
+        unasked=tuple(sorted(settings.unasked)),
         persona=settings.persona,
         standing=named(settings.standing),
         brain=_as_told(settings.brain),
@@ -54,6 +55,12 @@ def opened_as(
         without=settings.heuristics.off,
         asked_by=asked_by,
     )
+
+
+def _unasked(opened: TaskOpened) -> frozenset[ChangeClass]:
+    """As it was written down; earlier versions knew of no lines."""
+    mode = opened.apply or ApplyMode.NEW
+    return mode.unasked if opened.unasked is None else frozenset(opened.unasked)
 
 
 def _as_told(known: Known) -> ModelKnown:
@@ -86,6 +93,7 @@ def settings_of(opened: TaskOpened, project: str = "") -> TaskSettings:
             heuristics=without(opened.without),
             project=project,
             apply=opened.apply or ApplyMode.NEW,
+            unasked=_unasked(opened),
         )
     except ValueError as error:
         raise ConfigurationError(

@@ -14,7 +14,7 @@ from artoo.contracts.plan import SubTask
 from artoo.contracts.recording import TaskOpened
 from artoo.contracts.request import Interrupt, UserRequest
 from artoo.contracts.roles import Role
-from artoo.contracts.settling import ApplyMode
+from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.contracts.solution import Cost, FinalResult
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.asking import Asker, Standing
@@ -49,7 +49,7 @@ class TaskSettings:
     `tuned`: R7's numbers for tasks of one type, by the slug of its intent; what other roles read (retries, replans)
     is the same in all. `persona` is the accepted part of the T layer; `standing` the agent that the task is
     done for, if it is one's. `brain`, `tool`: what is known of each tier's model. `project` is where the person
-    stands, `apply` what takes effect unasked.
+    stands, `apply` what takes effect unasked; `unasked`: what may do so, by lines of permission too.
     """
 
     hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
@@ -66,6 +66,7 @@ class TaskSettings:
     heuristics: Heuristics = field(default_factory=Heuristics)
     project: str = ""
     apply: ApplyMode = ApplyMode.NEW
+    unasked: frozenset[ChangeClass] = ApplyMode.NEW.unasked
 
     @property
     def replans(self) -> int:
@@ -199,7 +200,7 @@ class TaskRun:
             stage.clock,
             max_replans=settings.replans,
             always_ask=settings.strict_roles,
-            apply=settings.apply,
+            unasked=settings.unasked,
         )
         self._solver = self._made_solver()
         roles = (pool, dispatcher, meta_validator, self._solver)
@@ -281,7 +282,7 @@ class TaskRun:
             surroundings,
             settings.heuristics,
             project=settings.project,
-            apply=settings.apply,
+            unasked=settings.unasked,
         )
         self._executors.append(executor)
         ports = [port]

@@ -17,7 +17,7 @@ from artoo.contracts.execution import (
     ToolStarted,
 )
 from artoo.contracts.plan import SubTask
-from artoo.contracts.settling import ApplyMode
+from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.loops.asking import Asker
 from artoo.loops.fast.record import Key, Record, room_for_record, today_is
 from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
@@ -120,7 +120,7 @@ class _Work:
 class Executor:
     """Lives for one subtask: answers the SubTask, and each CorrectionSignal, with an ExecutionResult.
 
-    `surroundings` look through the subtask's view; paths are shown from `project`. `apply`: what takes effect
+    `surroundings` look through the subtask's view; paths are shown from `project`. `unasked`: what may take effect
     unasked after the task.
     """
 
@@ -131,7 +131,7 @@ class Executor:
     surroundings: SurroundingsSource
     heuristics: Heuristics = field(default_factory=Heuristics)
     project: str = ""
-    apply: ApplyMode = ApplyMode.NEW
+    unasked: frozenset[ChangeClass] = ApplyMode.NEW.unasked
     _work: _Work | None = field(default=None, init=False)
     _interrupted: int = field(default=0, init=False)
     _acts: int = field(default=0, init=False)
@@ -300,13 +300,13 @@ class Executor:
                 if seen.changed
                 else ""
             )
-            work.guide, work.named, work.waits = seen.guide, "", prepared(seen.classes, self.apply)
+            work.guide, work.named, work.waits = seen.guide, "", prepared(seen.classes, self.unasked)
             work.listing = "\n".join(filter(None, (seen.listing, before, done, work.waits)))
         small = self.asker.known.small
         brief = small and self.heuristics.brief and work.attempt == 1
         told = (work.named if brief else "") or work.listing
         changed = any(call.changes or call.bookkeeping for call in work.record.calls)
-        return told if small or changed or work.waits else "\n".join(filter(None, (told, beforehand(self.apply))))
+        return told if small or changed or work.waits else "\n".join(filter(None, (told, beforehand(self.unasked))))
 
     def _closing(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
         note, work.note = work.note, ""

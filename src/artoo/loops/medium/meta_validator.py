@@ -13,7 +13,7 @@ from artoo.contracts.execution import CriterionJudged, CriterionVerdict, SubTask
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.request import TaskSpec
-from artoo.contracts.settling import ApplyMode
+from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.contracts.solution import Halt, OutcomeSummary, ReplanRequest, StoppedBy
 from artoo.evidence.facts import own_knowledge
 from artoo.loops.asking import Asker
@@ -50,7 +50,7 @@ class MetaValidator:
     clock: Clock
     max_replans: int
     always_ask: bool = False
-    apply: ApplyMode = ApplyMode.NEW
+    unasked: frozenset[ChangeClass] = ApplyMode.NEW.unasked
     _intent: str = field(default="", init=False)
     _earlier: str = field(default="", init=False)
     _images: tuple[AttachedImage, ...] = field(default=(), init=False)
@@ -143,7 +143,7 @@ class MetaValidator:
         calls = (call for outcome in fan_in.everything for call in outcome.tool_calls)
         if not any(call.changes or call.bookkeeping for call in calls):
             return ""
-        return prepared((await self.surroundings.look(self._intent)).classes, self.apply)
+        return prepared((await self.surroundings.look(self._intent)).classes, self.unasked)
 
     async def _unfinished(self, fan_in: FanIn, criteria: Sequence[Criterion]) -> tuple[str, _Verdicts]:
         """What was reached and what that meets; where nothing was, why an executor says that it cannot be done."""
