@@ -89,18 +89,31 @@ async def test_an_edit_takes_the_save_along(box: SubTaskToolbox, staged: View, r
     assert place.read_text() == "ONE\ntwo, by the person\n"
 
 
-@pytest.mark.parametrize(("lines", "refused"), [(3, True), (500, False)])
-async def test_a_file_that_a_prompt_shows_whole_was_shown(
-    staged: View, roots: Roots, places: Places, lines: int, refused: bool
+async def test_a_file_is_not_replaced_by_a_text_made_of_its_beginning(box: SubTaskToolbox, roots: Roots) -> None:
+    """What was cut out of the output would be lost. Lines that were asked for are what was wanted."""
+    notes = roots.project / "notes"
+    notes.write_text("".join(f"line {number}\n" for number in range(2_000)))
+    assert (await read(box)).truncated
+    refused = await write(box, "line 0\nshort\n")
+    assert refused.status is CallStatus.ERROR
+    assert "longer than what was shown of it" in said(refused)
+    await box.call("read_file", {"path": "notes", "lines": "1-50"})
+    assert (await write(box, "line 0\nshort\n")).output == "replaced notes (13 bytes, lines: 2; 18890 bytes before)"
+
+
+@pytest.mark.parametrize(("lines", "saved", "refused"), [(3, True, True), (3, False, False), (500, False, True)])
+async def test_a_file_that_a_prompt_shows_was_shown(
+    staged: View, roots: Roots, places: Places, lines: int, saved: bool, refused: bool
 ) -> None:
-    """A few of its lines say nothing of the rest."""
+    """Whole, or its first lines only."""
     notes = roots.project / "notes"
     notes.write_text("a line\n" * lines)
     looked = LookedAt()
     tools = {each.spec.name: each for each in builtin_tools(staged, Gate(), roots.home / ".artoo", looked=looked)}
     await ProjectLook(roots, places, lambda: staged.files, whole_files=True, looked=looked).look("shorten notes")
-    notes.write_text("saved\n")
-    expected = pytest.raises(ToolError, match="after you saw it") if refused else nullcontext()
+    if saved:
+        notes.write_text("saved\n")
+    expected = pytest.raises(ToolError, match="you saw it" if saved else "longer") if refused else nullcontext()
     with expected:
         await tools["write_file"].run({"path": "notes", "content": "short\n"})
 
@@ -112,9 +125,9 @@ def test_memory_of_what_was_shown_is_bounded(tmp_path: Path, monkeypatch: pytest
     paths = [tmp_path / name for name in "abc"]
     for path in paths:
         path.write_text("x")
-        looked.showing(path, path)()
+        looked.showing(path, path)(True)
     for path in paths:
         path.write_text("saved")
-    assert [looked.saved_since(path, path) for path in paths] == [False, True, True]
+    assert [bool(looked.why_not_replaced(path, path)) for path in paths] == [False, True, True]
     paths[2].unlink()
-    assert not looked.saved_since(paths[2], paths[2])
+    assert not looked.why_not_replaced(paths[2], paths[2])

@@ -168,10 +168,8 @@ class FilesInView:
         refusal = await in_thread(out_of_reach, self.view.files, path, roots, self.places)
         if refusal is not None:
             return Outcome(status=CallStatus.REFUSED, reason=refusal)
-        if anew and await in_thread(self._saved_since, path):
-            raise ToolError(
-                f"{name} was saved by somebody else after you saw it; read it again, and keep what is new"
-            )
+        if anew and (why := await in_thread(self._why_not_replaced, path)):
+            raise ToolError(f"{name} {why}")
         await goes_out(CallEffects.STAGED)
         note = noting()
 
@@ -180,7 +178,9 @@ class FilesInView:
                 return Outcome(
                     output=f"{name} is already there with exactly this content", ran="nothing was written"
                 )
-            output = shows or f"{_verb(changes)} {name} ({_measure(content)}{remark and f'; {remark}'})"
+            last, said = changes[-1], [_measure(content), remark]
+            said += [f"{last.size_before} bytes before"] if last.size_before is not None else []
+            output = shows or f"{_verb(last)} {name} ({'; '.join(filter(None, said))})"
             return Outcome(output=output, changes=meant_changes(changes))
 
         try:
@@ -192,10 +192,10 @@ class FilesInView:
         """The whole content of a file that is to be edited; None when nothing is there. Raises ToolError."""
         return await in_thread(self._read, path)
 
-    def _saved_since(self, path: Path) -> bool:
+    def _why_not_replaced(self, path: Path) -> str:
         files = self.view.files
         real = files.resolve(path)
-        return self.looked.saved_since(real, files.at(real))
+        return self.looked.why_not_replaced(real, files.at(real))
 
     def _read(self, path: Path) -> bytes | None:
         files, name = self.view.files, shown(path, self.view.roots)
@@ -223,8 +223,8 @@ def out_of_reach(files: Files, path: Path, roots: Roots, places: Places) -> str 
     return closed_reason(path, roots) if places.is_closed(os.fsencode(real)) else None
 
 
-def _verb(changes: tuple[Change, ...]) -> str:
-    return "created" if changes[-1].before is None else "replaced"
+def _verb(change: Change) -> str:
+    return "created" if change.before is None else "replaced"
 
 
 def _measure(content: bytes) -> str:

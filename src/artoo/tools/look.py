@@ -181,7 +181,7 @@ class ProjectLook:
             return None
         if (instead := withheld(real, self.places)) is not None:
             return Head(instead=instead)
-        shown_now = self.looked.showing(real, place)
+        note = self.looked.showing(real, place)
         try:
             data, size = read_limited(place, _HEAD_BYTES)
         except NotPlainFile:
@@ -196,8 +196,7 @@ class ProjectLook:
         lines = text.text.splitlines()
         most = _WHOLE_LINES if self.whole_files and size <= _WHOLE_BYTES else _HEAD_LINES
         whole = size <= _HEAD_BYTES and len(lines) <= most
-        if whole:
-            shown_now()  # a few lines do not tell what else was saved
+        note(whole)
         return Head(lines=tuple(lines if whole else lines[:_HEAD_LINES]), whole=whole, form=text.form)
 
 

@@ -1,7 +1,9 @@
-"""What a task was shown of the person's files: one that is saved afterwards is not written over unread.
+"""What a task was shown of the person's files. One that was saved afterwards, or of which only a part was shown, is
+not replaced unread.
 
-Until a task first changes a file, its view shows that file as it is on the disk. A text that was made from an older
-state would take the person's save away, and settling could not tell, for that save is then the base.
+Until a task first changes a file, its view shows it as it is on the disk. A text that was made from an older state
+would take the person's save away, and settling could not tell, for that save is then the base. A text that was made
+from the first lines would take the rest away.
 """
 
 from __future__ import annotations
@@ -13,6 +15,11 @@ from typing import NamedTuple
 
 _MOST = 2_000
 """Files that are remembered; the longest unseen go first."""
+_SAVED = "was saved by somebody else after you saw it; read it again, and keep what is new"
+_PART = (
+    "is longer than what was shown of it; edit_file changes a part, read_file with lines shows the rest, and if "
+    "nothing of it is to stay, remove it first"
+)
 
 
 class _State(NamedTuple):
@@ -21,33 +28,48 @@ class _State(NamedTuple):
     modified_ns: int
 
 
+class _Seen(NamedTuple):
+    state: _State
+    whole: bool
+
+
 class LookedAt:
     """The person's files that one task's tools and prompts have shown, each as it was then."""
 
     def __init__(self) -> None:
-        self._states = OrderedDict[Path, _State]()
+        self._seen = OrderedDict[Path, _Seen]()
 
-    def showing(self, real: Path, place: Path) -> Callable[[], None]:
+    def showing(self, real: Path, place: Path) -> Callable[[bool], None]:
         """The file is about to be read from `place`: its real path while the task has not changed it. What is
-        returned notes that it was shown.
+        returned notes that it was shown, given whether that is all that was wanted of it.
 
         Before its content is read: a save in between is then one too many that is seen, not one too few.
         """
         state = _state_of(place) if real == place else None
 
-        def note() -> None:
-            if state is not None:
-                self._states[real] = state
-                self._states.move_to_end(real)
-                if len(self._states) > _MOST:
-                    self._states.popitem(last=False)
+        def note(whole: bool) -> None:
+            before = self._seen.get(real)
+            if state is None or (before is not None and before.whole and not whole):
+                return  # a few lines do not tell what else was saved
+            self._seen[real] = _Seen(state, whole)
+            self._seen.move_to_end(real)
+            if len(self._seen) > _MOST:
+                self._seen.popitem(last=False)
 
         return note
 
-    def saved_since(self, real: Path, place: Path | None) -> bool:
-        """Whether somebody else changed it after it was last shown; false for what was never shown."""
-        noted = self._states.get(real)
-        return noted is not None and real == place and _state_of(real) not in (None, noted)
+    def why_not_replaced(self, real: Path, place: Path | None) -> str:
+        """What stands against replacing a file by a text that was not made from it as it is now; empty: nothing.
+
+        Nothing does where it was never shown, or the task has changed it itself.
+        """
+        seen = self._seen.get(real)
+        now = _state_of(real) if real == place else None
+        if seen is None or now is None:
+            return ""
+        if now != seen.state:
+            return _SAVED
+        return "" if seen.whole else _PART
 
 
 def _state_of(place: Path) -> _State | None:

@@ -17,7 +17,8 @@ class FileWriter(Protocol):
         """`changes` names what was made or replaced; `shows` is the output when it was, or else a line of what was
         done that ends with `remark`. `anew`: the content was not made from what `read` gave.
 
-        Raises ToolError when it cannot be written, or, `anew`, when somebody saved the file after it was shown.
+        Raises ToolError when it cannot be written, or, `anew`, when somebody saved the file after it was shown, or
+        only a part of it was shown.
         """
         ...
 

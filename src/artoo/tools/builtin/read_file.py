@@ -83,13 +83,15 @@ class ReadFile:
             raise ToolError(explain_missing(path, self.roots, files))
         if place.is_dir():
             raise ToolError(_directory(path, real, self.roots, files))
-        self.looked.showing(real, place)()
+        note = self.looked.showing(real, place)
         try:
-            return _read_lines(place, *wanted, self.kept) if wanted else _read(place, self.kept)
+            found = _read_lines(place, *wanted, self.kept) if wanted else _read(place, self.kept)
         except NotPlainFile as error:
             raise ToolError(f"{shown(path, self.roots)} cannot be read: {error}") from error
         except OSError as error:
             raise ToolError(f"{shown(path, self.roots)} cannot be read: {error.strerror}") from error
+        note(bool(wanted) or not found.truncated)
+        return found
 
     def _refusal(self, path: Path, real: Path) -> str | None:
         if self.places.is_closed(os.fsencode(real)):
