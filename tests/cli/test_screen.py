@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import pty
 import struct
@@ -12,6 +13,7 @@ import pytest
 
 from artoo.cli.paint import Paint
 from artoo.cli.screen import Screen
+from artoo.cli.wrapping import MARK, PLAIN_MARK
 
 
 @pytest.mark.parametrize(
@@ -28,3 +30,13 @@ def test_what_a_terminal_was_not_told_is_as_usual(
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *told, 0, 0))
         assert tuple(Screen(stream, Paint(colours=False), redraws=False).size()) == size
     os.close(master)
+
+
+@pytest.mark.parametrize(("encoding", "mark"), [("utf-8", MARK), ("ascii", PLAIN_MARK)])
+def test_a_further_row_is_marked_in_any_encoding(encoding: str, mark: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal that cannot show the sign gets another one, not a name of the sign."""
+    monkeypatch.setenv("COLUMNS", "60")
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    Screen(stream, Paint(colours=False), redraws=False).say("  ~ edited " + "word " * 20 + "\n")
+    stream.seek(0)
+    assert stream.read().split("\n")[1].startswith(f"  {mark}word")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminal_recording import COLOURS, DIRECTORY, SCENES, WIDTHS, Scene, name_of, record
 
-from artoo.cli.wrapping import cells, fold_prose, fold_text, folded, rows_of
+from artoo.cli.wrapping import MARK, cells, fold_marked, fold_prose, fold_text, folded, rows_of
 from artoo.world.choose import open_sandbox
 
 RED, END = "\x1b[31m", "\x1b[0m"
@@ -27,13 +27,34 @@ RECORDED = [
 ]
 
 
-@given(st.text("ab \x1b[31m中—-", max_size=200), st.integers(8, 80))
-def test_folding_loses_nothing(line: str, columns: int) -> None:
+@given(st.text("ab \t\x1b[31m中—-", max_size=200), st.integers(16, 80), st.sampled_from(["", MARK]))
+def test_folding_loses_nothing(line: str, columns: int, mark: str) -> None:
     """The words are the same in the same order, and a row is too wide only where one word is."""
-    rows = folded(line, columns)
-    assert " ".join(rows).split() == line.split()
-    for row in rows:
+    first, *rest = folded(line, columns, mark)
+    bare = [row.lstrip(" ").removeprefix(mark) for row in rest]
+    assert " ".join([first, *bare]).split() == line.split()
+    assert all(row.lstrip(" ").startswith(mark) for row in rest)
+    for row in (first, *bare):
         assert cells(row) <= columns or len(row.split()) == 1
+
+
+def test_a_row_that_is_no_line_of_its_own_says_so() -> None:
+    """A removed check cannot be made to look put back, nor one name like two entries: every further row is marked,
+    where the sign of a line of a diff stands or further left."""
+    forged = "      +# a note" + " " * 500 + "+    if not verify(blob, sig):" + "\t" * 60 + "+        raise Bad()"
+    rows = fold_marked(f"{RED}{forged}{END}", 80).split("\n")
+    assert rows[0] == f"{RED}      +# a note" and rows[-1].endswith(END)
+    assert all(row.startswith(f"      {MARK}") for row in rows[1:])
+    name = fold_marked("  + new  notes.txt (2 B)" + " " * 150 + "+ new  README.md (1 B)", 80)
+    assert name.split("\n") == ["  + new  notes.txt (2 B)", f"  {MARK}+ new  README.md (1 B)"]
+    assert fold_marked("                  + deep" + " b" * 40, 80).split("\n")[1].startswith(f"      {MARK}b")
+
+
+def test_a_long_word_stays_beside_its_sign_and_a_colour_ends() -> None:
+    """A row of the sign alone would say that the line is empty; blanks at the end do not carry a colour on."""
+    long = "x" * 100
+    assert folded(f"{RED}      +{long}{END}", 80, MARK) == [f"{RED}      +{long}{END}"]
+    assert folded(f"{RED}      +a{' ' * 90}{END}", 80, MARK) == [f"{RED}      +a{END}"]
 
 
 def test_a_continued_line_stands_below_its_own_text() -> None:

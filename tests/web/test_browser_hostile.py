@@ -63,6 +63,37 @@ async def test_nothing_that_is_said_runs(tmp_path: Path) -> None:
             assert await tab.evaluate("window.ran === undefined") and await tab.locator("img").count() == 0
 
 
+async def test_a_long_line_of_a_diff_shows_its_end_and_poses_as_no_other(tmp_path: Path) -> None:
+    """Folded in the window; a further row stands right of every sign, and its blanks are as wide as they are."""
+    Writer(tmp_path).say(opening("x"))
+    forged = "+# a note" + " " * 500 + "+    raise Bad()"
+    change = ClassifiedChange(
+        path="/home/ada/notes.txt  + new  b", change_class=ChangeClass.EDIT, kind=ChangeKind.OVERWRITTEN,
+        diff=("@@ -1 +1 @@", "-old", forged),
+    )  # fmt: skip
+    question = ConfirmationRequest(digest="d", title="x", review=Review(task_id=TASK, changes=(change,)))
+    with TaskDesk(tmp_path, TASK).laid(question):
+        async with browsing() as window, page_of(tmp_path, enter=False) as page:
+            tab = await window.tab(page, tmp_path)
+            await tab.goto(f"{page.address}/tasks/{TASK}/difference")
+            assert await tab.evaluate(
+                "(box => box.scrollWidth <= box.clientWidth)(document.querySelector('.diff'))"
+            )
+            left, last, rows = await tab.evaluate(
+                """() => {
+                  const text = document.querySelector(".diff .plus").firstChild, range = document.createRange();
+                  const box = (at) => {
+                    range.setStart(text, at); range.setEnd(text, at + 1);
+                    return range.getBoundingClientRect();
+                  };
+                  const end = box(text.data.indexOf("+    raise")), start = box(0);
+                  return [start.left, end.left, Math.round((end.top - start.top) / start.height)];
+                }"""
+            )
+            assert last > left + 10 and rows >= 3
+            assert "notes.txt  + new  b" in await tab.locator(".change code").inner_text()
+
+
 @asynccontextmanager
 async def another_site(text: str) -> AsyncGenerator[str]:
     """A page at another port of this machine: a browser calls it the same site, so it sends the cookie along."""

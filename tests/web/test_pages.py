@@ -115,3 +115,13 @@ async def test_a_criterion_that_nobody_decided_is_called_open(tmp_path: Path, ac
         assert "nobody: " not in text
     row = row_of(1, codec.encode(Envelope("id", Role.AGENT_VALIDATOR, TASK, BEGAN, judged, "1.1")))
     assert (row.text, row.tone) == ("open: it reads well (no judge)", "warn")
+
+
+async def test_no_page_shows_what_hides_or_turns_a_line(tmp_path: Path) -> None:
+    """Of whatever a template says: request, answer, question."""
+    Writer(tmp_path).say(opening("a\u202eb\x1b[2J\x9b\u2028c\U000e0041"))
+    async with page_of(tmp_path) as page:
+        for path in ("/", f"/tasks/{TASK}"):
+            text = (await page.get(path))[1]
+            assert not set(text) & set("\u202e\x1b\x9b\u2028\U000e0041")
+            assert "a\\u202eb\\x1b[2J" in text

@@ -1,20 +1,12 @@
-"""Text from models, tools and files made safe to show: it may hold sequences that would command a terminal."""
+"""Text from models, tools and files on standard output and on a terminal's lines (`artoo.words.shown`)."""
 
 from __future__ import annotations
 
 import sys
-import unicodedata
 
-_KEPT = frozenset("\n\t")
-_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co"})
-_JOINERS = frozenset("\u200c\u200d")
+from artoo.words.shown import printable
 
-
-def printable(text: str) -> str:
-    """`text` with control, direction and other invisible characters written out as `\\x1b` or `\\u202e`."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(character if _harmless(character) else _written(character) for character in text)
+__all__ = ["one_line", "printable", "show", "show_as_it_is"]
 
 
 def one_line(text: str) -> str:
@@ -35,16 +27,3 @@ def show_as_it_is(text: str) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
     sys.stdout.flush()
-
-
-def _harmless(character: str) -> bool:
-    if character in _KEPT or character in _JOINERS:
-        return True
-    return unicodedata.category(character) not in _HIDDEN_CATEGORIES
-
-
-def _written(character: str) -> str:
-    if character == "\r":
-        return ""
-    number = ord(character)
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"

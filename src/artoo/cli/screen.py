@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from artoo.cli.paint import Paint
-from artoo.cli.wrapping import fold_text
+from artoo.cli.wrapping import MARK, PLAIN_MARK, fold_marked
 
 NARROWEST, WIDEST = 60, 200
 """Columns that a layout is made for. A narrower terminal wraps lines by itself."""
@@ -26,8 +26,9 @@ class Screen:
 
     def say(self, text: str) -> None:
         """Writes text that is safe to print, its lines ended between words; what has no encoding is written out."""
-        text = fold_text(text, self.size().columns)
         encoding = self.stream.encoding or "ascii"
+        has_mark = MARK.encode(encoding, "ignore").decode(encoding) == MARK
+        text = fold_marked(text, self.size().columns, MARK if has_mark else PLAIN_MARK)
         self.stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         self.stream.flush()
 

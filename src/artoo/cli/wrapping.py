@@ -1,4 +1,9 @@
-"""Lines that are longer than the terminal end between words there, and not in the middle of one."""
+"""Lines that are longer than the terminal end between words there, and not in the middle of one.
+
+Of what a person decides about, every further row begins with a mark (`fold_marked`): a line of a diff or a name
+with many blanks in it would else look like several. The mark stands no further right than the sign of a diff's line,
+so no text of a file can draw one.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,12 @@ from collections.abc import Iterable, Iterator
 
 _PIECE = re.compile(r"\S+|[^\S\n]+")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_DEEPEST = 8
-"""Columns that continued lines are set in at most."""
+_DEEPEST = 6
+"""Columns that continued lines are set in at most: where the sign of a diff's line stands (review.layout)."""
+MARK, PLAIN_MARK = "\u21b3 ", "... "
+"""What a further row begins with, and where the terminal's encoding has no such sign."""
+_TAB = 8
+"""Columns that a tab takes at most. It is given all of them: a line is folded too early rather than too late."""
 _FENCES = ("```", "~~~")
 
 
@@ -16,39 +25,48 @@ def cells(text: str) -> int:
     """Columns that a line takes: wide characters count twice, colours nothing."""
     from rich.cells import cell_len  # wanted where something is long, and not at every start
 
-    return cell_len(_COLOUR.sub("", text))
+    return cell_len(_COLOUR.sub("", text).replace("\t", " " * _TAB))
 
 
-def folded(line: str, columns: int) -> list[str]:
-    """The rows of one line, continued below where its own text begins.
+def folded(line: str, columns: int, mark: str = "") -> list[str]:
+    """The rows of one line, continued below where its own text begins, behind `mark`.
 
     A word that is longer than a row (a path, a line of Chinese) is left to the terminal, which goes on where the
     row ends: so it can be copied in one piece. Colours stay with their words.
     """
-    if (len(line) <= columns and line.isascii()) or cells(line) <= columns:
+    if (len(line) <= columns and line.isascii() and "\t" not in line) or cells(line) <= columns:
         return [line]
     bare = _COLOUR.sub("", line)
-    indent = " " * min(_DEEPEST, len(bare) - len(bare.lstrip(" ")))
-    rows, row, used = list[str](), "", 0
+    start = " " * min(_DEEPEST, len(bare) - len(bare.lstrip(" "))) + mark
+    rows, row, used, filled = list[str](), "", 0, False
     for piece in _PIECE.findall(line):
         width, blank = cells(piece), not piece.strip()
-        if row.strip() and used + (0 if blank else width) > columns:
+        if filled and used + (0 if blank else width) > columns:
             rows.append(row.rstrip())
-            row, used = indent, len(indent)
-        if not blank or row.strip() or not rows:
+            row, used, filled = start, cells(start), False
+        if not blank or filled or not rows:
             row, used = row + piece, used + width
-    return [*rows, row] if row.strip() or not rows else rows
+            filled = filled or (width > 0 and not blank)
+    if filled or not rows:
+        return [*rows, row]
+    rows[-1] += "".join(_COLOUR.findall(row))  # the end of a colour, behind blanks
+    return rows
 
 
 def rows_of(lines: Iterable[str], columns: int) -> int:
-    """Rows that these lines take on a terminal of so many columns."""
+    """Rows that these lines take on a terminal of so many columns, marked."""
     width = max(1, columns)
-    return sum(max(1, -(-cells(row) // width)) for line in lines for row in folded(line, width))
+    return sum(max(1, -(-cells(row) // width)) for line in lines for row in folded(line, width, MARK))
 
 
 def fold_text(text: str, columns: int) -> str:
     """Sentences of artoo's own, of any number of lines."""
     return "\n".join(row for line in text.split("\n") for row in folded(line, columns))
+
+
+def fold_marked(text: str, columns: int, mark: str = MARK) -> str:
+    """What a person decides about: a row that is no line of its own says so."""
+    return "\n".join(row for line in text.split("\n") for row in folded(line, columns, mark))
 
 
 def fold_prose(text: str, columns: int) -> str:

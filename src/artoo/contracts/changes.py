@@ -36,10 +36,12 @@ def is_visible(character: str) -> bool:
     """Whether a person sees that a character is there: no control, no blank but the space, nothing ignorable."""
     if character.isascii():
         return character.isprintable()
-    if not character.isprintable() or character in _BLANK:
-        return False
-    number = ord(character)
-    return not any(first <= number <= last for first, last in _DEFAULT_IGNORABLE)
+    return character.isprintable() and character not in _BLANK and not is_ignorable(character)
+
+
+def is_ignorable(character: str) -> bool:
+    """Whether a font shows nothing for it."""
+    return any(first <= ord(character) <= last for first, last in _DEFAULT_IGNORABLE)
 
 
 def printable_path(raw: bytes) -> str:

@@ -6,6 +6,7 @@ import difflib
 
 from artoo.contracts.changes import is_visible
 from artoo.tools.text_file import Text, exact_text
+from artoo.words.shown import written
 
 _MOST_LINES = 1_000
 
@@ -40,7 +41,7 @@ def _told(text: Text) -> str:
 
 def plain(text: str) -> str:
     """`text` on one line with everything invisible written out: no name or line can pose as another."""
-    return "".join(one if is_visible(one) or one == "\t" else _written(one) for one in text)
+    return "".join(one if is_visible(one) or one == "\t" else written(one) for one in text)
 
 
 def _lines(text: Text, *, strip: bool) -> list[str]:
@@ -52,10 +53,3 @@ def _lines(text: Text, *, strip: bool) -> list[str]:
     else:
         lines[-1] += "  (no newline at the end)"
     return lines
-
-
-def _written(character: str) -> str:
-    number = ord(character)
-    if number > 0xFFFF:
-        return f"\\U{number:08x}"
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"

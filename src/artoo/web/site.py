@@ -19,6 +19,7 @@ from artoo.web.index import Indexes
 from artoo.web.others import Others
 from artoo.web.starting import Starter
 from artoo.web.words import Words, words_for
+from artoo.words.shown import printable
 
 LANGUAGE = "artoo_language"
 LONGEST_FORM = 1024 * 1024
@@ -107,6 +108,7 @@ def _environment() -> Environment:
         loader=PackageLoader("artoo.web"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -116,6 +118,11 @@ def _environment() -> Environment:
     environment.filters["two"] = _two
     environment.filters["signed"] = _signed
     return environment
+
+
+def _shown(value: object) -> object:
+    """What a template says, safe to show: an answer or a name cannot hide a part of itself or turn a line round."""
+    return printable(value) if type(value) is str else value
 
 
 def _moment(when: datetime | float | None) -> str:

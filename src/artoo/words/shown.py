@@ -1,0 +1,56 @@
+"""Text from models, tools and files made safe to show: on a terminal, which it might command, and in a page, where a
+part of it might turn a line round or stand between letters unseen.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from artoo.contracts.changes import is_ignorable
+
+_PLAIN = re.compile(r"[\n\t -~]*")
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+_JOINERS = frozenset("\u200c\u200d")
+_SELECTORS = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
+
+
+def printable(text: str) -> str:
+    """`text` with control, direction and other invisible characters written out as `\\x1b` or `\\u202e`.
+
+    A joiner or a selector behind a character that it shapes (Persian, emoji, variants of Chinese characters) stays;
+    more of them say nothing to a reader, and may carry a message. A carriage return is left out.
+    """
+    if _PLAIN.fullmatch(text):
+        return text
+    shown, before = list[str](), ""
+    for character in text.replace("\r", ""):
+        shown.append(character if _is_shown(character, before) else written(character))
+        before = character
+    return "".join(shown)
+
+
+def written(character: str) -> str:
+    """A character as its number."""
+    number = ord(character)
+    if number > 0xFFFF:
+        return f"\\U{number:08x}"
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+
+
+def _is_shown(character: str, before: str) -> bool:
+    if character in "\n\t":
+        return True
+    if character in _JOINERS:
+        return bool(before) and before not in _JOINERS and (_selects(before) or _is_plain(before))
+    return _is_plain(before) if _selects(character) else _is_plain(character)
+
+
+def _selects(character: str) -> bool:
+    return any(first <= ord(character) <= last for first, last in _SELECTORS)
+
+
+def _is_plain(character: str) -> bool:
+    """Whether it is seen by itself, or is a blank."""
+    hidden = not character or unicodedata.category(character) in _HIDDEN_CATEGORIES
+    return not hidden and not is_ignorable(character)
