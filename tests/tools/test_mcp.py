@@ -79,7 +79,8 @@ async def test_a_servers_tools_are_tools(tmp_path: Path) -> None:
         assert (await box.call("notes_note", {"text": "other"})).status is CallStatus.REFUSED
     assert (tmp_path / "notes").read_text() == "hello\n"
     assert len(person.asked) == 2
-    assert "does not say that it only reads" in person.asked[0].details[-1]
+    reason = "notes.note: the server does not say that it only reads"
+    assert person.asked[0].details == ("text: hello", reason)  # what is sent stands there once
 
 
 async def test_a_server_that_dies_is_started_once_more() -> None:

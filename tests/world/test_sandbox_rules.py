@@ -267,25 +267,13 @@ async def test_a_virtual_environment_is_silent(sandbox: Commands, world: World) 
         out.drop()
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("list_events", {"day": "monday"}),
-        ("query", {"sql": "UPDATE ONLY users SET name='x'"}),
-        ("query", {"sql": "DELETE/**/FROM users"}),
-        ("query", {"sql": "SELECT setval('s',1)"}),
-        ("command", {"c": "FLUSHALL"}),
-        ("rm", {"path": "/"}),
-        ("sendmail", {"to": "x"}),
-        ("deleteall", {}),
-    ],
-)
-def test_only_the_persons_word_makes_an_mcp_tool_silent(name: str, arguments: dict[str, object]) -> None:
-    """The server's hint counts where the person trusts it; neither name nor input proves anything."""
+@pytest.mark.parametrize("name", ["list_events", "query", "rm", "deleteall"])
+def test_only_the_persons_word_makes_an_mcp_tool_silent(name: str) -> None:
+    """The server's hint counts where the person trusts it; what the tool is called proves nothing."""
     ask = gate_rules.ask_about_mcp
-    assert ask("s", name, arguments, trusted=False, read_only_hint=True)
-    assert ask("s", name, arguments, trusted=True, read_only_hint=False)
-    assert ask("s", name, arguments, trusted=True, read_only_hint=True) is None
+    assert ask("s", name, trusted=False, read_only_hint=True)
+    assert ask("s", name, trusted=True, read_only_hint=False)
+    assert ask("s", name, trusted=True, read_only_hint=True) is None
 
 
 def test_reasons_are_words() -> None:

@@ -1,10 +1,14 @@
-"""Law 1's question on a terminal: everything is shown, and only a clear yes is one."""
+"""Law 1's question on a terminal: everything is shown, and only a clear yes is one.
+
+What is longer than the screen is shown page by page, and what it is about stands once more right above the prompt:
+the last lines of a long text are whatever its writer wants to be read there.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol, TextIO
 
@@ -12,10 +16,13 @@ from artoo.cli.display import is_plain
 from artoo.cli.keyboard import Keyboard
 from artoo.cli.paint import Paint
 from artoo.cli.printable import one_line, printable
+from artoo.cli.review.pager import fits, page
+from artoo.cli.review.words import review_words
 from artoo.cli.screen import Screen
-from artoo.cli.text import Text, in_language
+from artoo.cli.text import in_language
 from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
 from artoo.ports.desk import Given
+from artoo.words.question import parts
 
 _ANSWERS: dict[str, Consent] = {
     **dict.fromkeys(("o", "once", "y", "yes", "一次", "一", "是"), Consent.ONCE),
@@ -85,11 +92,13 @@ class Dialogue:
         return await Asking(request.review, request.language, self._screen, self._keyboard, Here()).ask()
 
     async def _answered(self, request: ConfirmationRequest) -> Consent:
-        text = in_language(request.language)
-        self._screen.say(question_text(request, text))
-        self._keyboard.forget()
+        text, lines = in_language(request.language), question_lines(request, request.details)
+        in_sight = fits(lines, self._screen)
+        await page(lines, self._screen, self._keyboard, review_words(request.language))
+        self._keyboard.forget()  # what was typed while it was shown was no answer to what comes
+        beside = "".join(f"{line}\n" for line in question_lines(request, parts(request)))
         while True:
-            self._screen.say(text.ask_prompt)
+            self._screen.say(text.ask_prompt if in_sight else f"{beside}{text.ask_prompt}")
             said = await self._keyboard.read()
             consent = _ANSWERS.get(said.strip().casefold()) if said else Consent.NO
             if consent is not None:
@@ -104,10 +113,9 @@ def dialogue() -> Dialogue | None:
     return Dialogue(sys.stdin, sys.stderr)
 
 
-def question_text(request: ConfirmationRequest, text: Text) -> str:
-    """The whole question, every line of it: what is asked about is never shortened."""
+def question_lines(request: ConfirmationRequest, details: Iterable[str]) -> list[str]:
+    """Title, source and these details: all of them, or what stands beside the answer to a long question."""
     lines = [f"? {one_line(request.title)}"]
     if request.source is not None:
-        lines.append("  " + text.ask_source.format(source=one_line(request.source)))
-    lines += [f"  {printable(line)}" for line in request.details]
-    return "\n".join(lines) + "\n"
+        lines.append("  " + in_language(request.language).ask_source.format(source=one_line(request.source)))
+    return [*lines, *(f"  {printable(line)}" for line in details)]

@@ -1,7 +1,7 @@
 """Lines that are longer than the terminal end between words there, and not in the middle of one.
 
 Of what a person decides about, every further row begins with a mark (`fold_marked`): a line of a diff or a name
-with many blanks in it would else look like several. The mark stands no further right than the sign of a diff's line,
+with many blanks in it would look like several. The mark stands no further right than the sign of a diff's line,
 so no text of a file can draw one.
 """
 

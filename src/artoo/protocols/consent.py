@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from artoo.contracts.changes import is_visible
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.settling import BY_NAME, Review
+from artoo.words.question import beside
 
 LONGEST = 50_000
 """Characters of a question. What is asked about is never shortened: a longer one is not asked here."""
@@ -46,11 +47,18 @@ def consent_named(request: ConfirmationRequest, name: object) -> Consent:
 
 
 def question_text(request: ConfirmationRequest) -> str:
-    """The whole question. Raises ValueError when it is too long to be asked like this."""
+    """The whole question; of a long one what it is about stands at its end once more, where the answer is given.
+
+    Raises ValueError when it is too long to be asked like this.
+    """
     lines = [request.title]
     if request.source is not None:
         lines.append(f"First named by: {request.source}")
-    lines += request.details if request.review is None else _review_lines(request.review)
+    if request.review is not None:
+        lines += _review_lines(request.review)
+    else:
+        short = beside(request)
+        lines += (*request.details, *(("", request.title, *short) if short else ()))
     text = "\n".join(map(_visible, lines))
     if len(text) > LONGEST:
         raise ValueError(f"{len(text):,} characters, more than {LONGEST:,}")

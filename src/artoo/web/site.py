@@ -19,6 +19,7 @@ from artoo.web.index import Indexes
 from artoo.web.others import Others
 from artoo.web.starting import Starter
 from artoo.web.words import Words, words_for
+from artoo.words.question import beside
 from artoo.words.shown import printable
 
 LANGUAGE = "artoo_language"
@@ -112,6 +113,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["beside"] = beside
     environment.filters["moment"] = _moment
     environment.filters["duration"] = _duration
     environment.filters["number"] = _number

@@ -1,5 +1,5 @@
-"""Text from models, tools and files made safe to show: on a terminal, which it might command, and in a page, where a
-part of it might turn a line round or stand between letters unseen.
+"""Text from models, tools and files made safe to show: on a terminal, which it might command, and in a page, where
+a part of it might turn a line round or stand between letters unseen.
 """
 
 from __future__ import annotations

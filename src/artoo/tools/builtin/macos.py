@@ -66,7 +66,7 @@ class AppleScript:
         return "\n".join(line.rstrip() for line in unfenced(arguments.get("script", "")).strip().splitlines())
 
     def why_ask(self, arguments: Arguments) -> str | None:
-        return ask_about_script("AppleScript", self.target(arguments))
+        return ask_about_script("AppleScript")
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises SandboxError when `osascript` cannot be started."""
@@ -100,7 +100,7 @@ class Shortcuts:
         return argument(arguments, "name")
 
     def why_ask(self, arguments: Arguments) -> str | None:
-        return ask_about_script("Shortcuts", self.target(arguments))
+        return ask_about_script("Shortcuts")
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises SandboxError when `shortcuts` cannot be started."""

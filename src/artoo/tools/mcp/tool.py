@@ -63,7 +63,6 @@ class McpTool:
         return ask_about_mcp(
             self.connection.server.name,
             self.offered_as,
-            self._shown_values(arguments),
             trusted=self.connection.server.trust_read_only,
             read_only_hint=self.read_only,
         )
@@ -80,12 +79,6 @@ class McpTool:
             truncated=answer.total_characters > len(answer.text),
             reason="the tool says that it failed" if answer.is_error else None,
         )
-
-    def _shown_values(self, arguments: Arguments) -> dict[str, object]:
-        try:
-            return {name: _value(text, self._property(name)) for name, text in arguments.items()}
-        except ToolError:  # it will be refused when it runs; until then the texts say enough
-            return dict(arguments)
 
     @property
     def _properties(self) -> Mapping[str, object]:

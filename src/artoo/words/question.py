@@ -1,0 +1,54 @@
+"""The short of a question: it stands beside the answer where the whole of it is more than what is seen at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from artoo.contracts.confirmation import ConfirmationRequest
+
+MOST = 8
+"""Parts that are named; a screen of 24 lines has room for them, the title and the prompt."""
+
+LONGEST = 100
+"""Characters of one."""
+
+SEEN_AT_ONCE = 20
+"""Rows of 80 characters: what a window shows of a question without being scrolled."""
+
+
+def beside(request: ConfirmationRequest) -> tuple[str, ...]:
+    """The parts, where the question is too long to be seen at once in a window; nothing where it is not."""
+    rows = sum(1 + len(line) // 80 for line in request.details)
+    return parts(request) if rows > SEEN_AT_ONCE else ()
+
+
+def parts(request: ConfirmationRequest) -> tuple[str, ...]:
+    """The first line of each thing that is asked about (a recipient, a path, a host, a text), in their order.
+
+    What is short comes before what is long when there is no room for all; what is left out is counted. Lines that
+    are set in belong to the line above them, so a text of many lines cannot add a part of its own.
+    """
+    found = list(_parts(request.details))
+    kept = sorted(range(len(found)), key=lambda at: (found[at][1] > 0 or len(found[at][0]) > LONGEST, at))[:MOST]
+    said = [_short(*found[at]) for at in sorted(kept)]
+    return (*said, f"… +{len(found) - len(kept)}") if len(found) > len(kept) else tuple(said)
+
+
+def _parts(details: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Each with how many lines follow it."""
+    head, more = None, 0
+    for line in details:
+        if head is not None and line.startswith("  "):
+            more += 1
+            continue
+        if head is not None:
+            yield head, more
+        head, more = line, 0
+    if head is not None:
+        yield head, more
+
+
+def _short(line: str, more: int) -> str:
+    if len(line) > LONGEST:
+        line = f"{line[: LONGEST // 2]} … {line[3 - LONGEST // 2 :]}"
+    return f"{line} … +{more}" if more else line
