@@ -56,6 +56,12 @@ def test_giving_up_fails_every_criterion() -> None:
         ("no", FailureClass.ENVIRONMENTAL, ("shell:x",))
     }
     assert {each.accountable for each in verdicts} == {Role.PLANNER}
+    late = result(status="failed").model_copy(update={"infrastructure": "timeout: more than 240 s"})
+    (verdict,) = judging.failed_outright(ONE, late)
+    assert (verdict.evidence, verdict.reason) == (
+        "timeout: more than 240 s",
+        Reason(found=Found.OUT_OF_TIME, said="timeout: more than 240 s"),
+    )
 
 
 def test_a_check_decides_alone() -> None:

@@ -91,6 +91,18 @@ def test_what_was_withheld_is_named() -> None:
     assert first == "done" and "/a" in rest[0] and "/b" in rest[1]
 
 
+@WORDS
+def test_a_subtask_s_time_that_ran_out_is_said_and_its_limit_named(words: ResultWords) -> None:
+    """Other words of the person would not have made a model quicker; a model's own suggestions stay."""
+    late = UnmetCriterion(criterion="c", found=Reason(found=Found.OUT_OF_TIME, said="240 s"))
+    for why in (StoppedBy.REPLANS, StoppedBy.DIVERGENCE):
+        text = words.plain(abandoned(why, unmet=(late,), next_moves=("use a quicker model",)))
+        assert words.out_of_time in text and "limits.subtask_seconds" in text and "- use a quicker model" in text
+        assert words.moves[why] not in text and words.stopped[why] not in text
+    other = UnmetCriterion(criterion="c", found=Reason(found=Found.EMPTY))
+    assert words.moves[StoppedBy.REPLANS] in words.plain(abandoned(StoppedBy.REPLANS, unmet=(other,)))
+
+
 def test_where_nothing_could_be_planned_nothing_is_suggested() -> None:
     """Other words of the person would not help; with something unmet they would."""
     assert ENGLISH.could(abandoned(StoppedBy.REPLANS)) == ()

@@ -147,7 +147,7 @@ class ExecutionResult(Contract):
     the last of the sources put out, word for word (or what it made).
     `cannot`: it says that this cannot be done; `output` is why. `uncertain`: no step led to a result; `stuck`:
     nothing new was carried out either, so that another attempt would be the same.
-    `infrastructure` names a failure that no retry in the fast loop can mend (timeout, cancelled, network).
+    `infrastructure` says that the subtask's time ran out, which no retry in the fast loop can mend.
     `small_model`: the steps came from a model that is known to be small.
     """
 

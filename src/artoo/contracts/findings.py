@@ -27,6 +27,7 @@ class Found(StrEnum):
     NO_CALL = "no_call"
     EMPTY = "empty"
     NO_RESULT = "no_result"
+    OUT_OF_TIME = "out_of_time"
     NOWHERE = "nowhere"
     NOT_LOOKED_UP = "not_looked_up"
     WAYS_DIFFER = "ways_differ"
@@ -68,6 +69,7 @@ _ENGLISH: dict[Found, str] = {
     Found.NO_CALL: "the answer rests on call {subject}, and {said} calls were made",
     Found.EMPTY: "the answer is empty",
     Found.NO_RESULT: "there is no result: {said}",
+    Found.OUT_OF_TIME: "{said}",
     Found.NOWHERE: "in no call's output, no change, not in the request: {said}",
     Found.NOT_LOOKED_UP: "it tells of files here, and no call has looked at them: {said}",
     Found.WAYS_DIFFER: "other ways give: {said}",

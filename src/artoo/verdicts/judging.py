@@ -92,8 +92,10 @@ def class_of_failure(result: ExecutionResult) -> FailureClass:
 
 
 def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> tuple[CriterionVerdict, ...]:
-    """All criteria unmet, because the executor or the infrastructure gave up."""
-    reason = result.infrastructure or result.output or "the executor reported failure"
+    """All criteria unmet, because the executor gave up or its time ran out."""
+    reason: str | Reason = result.output or "the executor reported failure"
+    if result.infrastructure is not None:
+        reason = Reason(found=Found.OUT_OF_TIME, said=result.infrastructure)
     fact = Fact(reason, class_of_failure(result), failing_identities(result.attempt_calls), contradicts=False)
     return against(criteria, fact)
 

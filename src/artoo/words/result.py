@@ -54,6 +54,8 @@ class ResultWords:
     unformed: str
     own_values: str
     not_agreed: str
+    out_of_time: str
+    more_time: str
     stopped: Mapping[StoppedBy, str]
     moves: Mapping[StoppedBy, str]
     criteria: Mapping[str, str]
@@ -123,16 +125,19 @@ class ResultWords:
             return self.asks
         if why is StoppedBy.MISSING_INPUT:
             return self.cannot_because.format(reason=result.detail) if result.detail else self.cannot
-        reason = self.stopped[why]
+        late = why in (StoppedBy.REPLANS, StoppedBy.DIVERGENCE) and _is_out_of_time(result)
+        reason = self.out_of_time if late else self.stopped[why]
         if result.detail not in ("", why.value):
             reason = self.detailed.format(reason=reason, detail=result.detail)
         return self.not_completed.format(reason=reason)
 
     def could(self, result: FinalResult) -> tuple[str, ...]:
         """What the person can do: a model's suggestions, else what the ending itself suggests. Where nothing could
-        even be planned, other words of theirs would not help.
+        even be planned, other words of theirs would not help; where a subtask's time ran out, more of it may.
         """
         why = result.stopped_by
+        if _is_out_of_time(result):
+            return (self.more_time, *result.next_moves)
         if result.next_moves or why is None or why not in self.moves:
             return result.next_moves
         in_vain = why in (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS) and not result.unmet
@@ -149,6 +154,12 @@ class ResultWords:
         moves = self.could(result)
         lines += (self.next_moves, *(f"- {move}" for move in moves)) if moves else ()
         return "\n".join(filter(None, lines))
+
+
+def _is_out_of_time(result: FinalResult) -> bool:
+    """Whether a subtask of the last round had no time left: no other words would have helped there."""
+    found = (unmet.found for unmet in result.unmet)
+    return any(reason is not None and reason.found is Found.OUT_OF_TIME for reason in found)
 
 
 _SAY_MORE = "say more precisely what is wanted, or where it is"
@@ -175,6 +186,8 @@ ENGLISH: Final = ResultWords(
     unformed="Not in the form that was asked for: {reason}",
     own_values="Put in by the model, not found in the answer: {fields}",
     not_agreed="Not used, because it was not agreed to: {what}",
+    out_of_time="the time for a subtask ran out before there was a result",
+    more_time="give each subtask more time (artoo config set limits.subtask_seconds …)",
     stopped={
         StoppedBy.COST: "its budget of rounds and time is nearly spent",
         StoppedBy.DIVERGENCE: "the results were getting worse",
@@ -226,6 +239,8 @@ CHINESE: Final = ResultWords(
     unformed="未能转换成所要求的格式：{reason}",
     own_values="由模型填入，答案中没有：{fields}",
     not_agreed="未获同意，没有使用：{what}",
+    out_of_time="子任务的时间用尽，还没有得到结果",
+    more_time="给每个子任务更多时间（artoo config set limits.subtask_seconds …）",
     stopped={
         StoppedBy.COST: "轮次和时间预算即将用尽",
         StoppedBy.DIVERGENCE: "结果越来越差",
@@ -268,6 +283,7 @@ CHINESE: Final = ResultWords(
         Found.NO_CALL: "答案引用了第 {subject} 次调用，而总共只有 {said} 次",
         Found.EMPTY: "答案是空的",
         Found.NO_RESULT: "没有得到结果：{said}",
+        Found.OUT_OF_TIME: "子任务超时（{said}）",
         Found.NOWHERE: "在任何输出、更改或请求中都找不到：{said}",
         Found.NOT_LOOKED_UP: "它谈到这里的文件，却没有任何调用查看过它们：{said}",
         Found.WAYS_DIFFER: "其他方法得到：{said}",
