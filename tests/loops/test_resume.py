@@ -13,6 +13,7 @@ from scenario import (
     Each,
     Ended,
     FastClock,
+    Json,
     Script,
     World,
     assert_causal,
@@ -30,10 +31,10 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError, TaskRunning
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import SubTaskOutcome, ToolCalled
-from artoo.contracts.plan import SubTask
+from artoo.contracts.plan import Joined, SubTask
 from artoo.contracts.recording import TaskResumed
 from artoo.contracts.request import Interrupt
-from artoo.contracts.solution import FinalResult, RoleFailure
+from artoo.contracts.solution import FinalResult, OutcomeSummary, RoleFailure
 from artoo.loops.medium.planner import Planner
 from artoo.tasklog.layout import part_path, tasks_directory
 from artoo.tasklog.reader import TaskLogReader
@@ -57,8 +58,7 @@ def messages(world: World) -> list[Envelope]:
 
 def steps(asked: Asked) -> Scripted:
     """By the subtask's intent."""
-    intent = asked.user.rpartition("Your subtask:\n")[2].partition("\n")[0]
-    return next(step for name, step in TWO_STEPS.items() if name in intent)
+    return next(step for name, step in TWO_STEPS.items() if name in _intent(asked))
 
 
 async def go_on(world: World, script: Script | Answering, task_id: str | None = None, **more: object) -> Ended:
@@ -235,6 +235,34 @@ async def test_a_resumed_task_goes_on_in_its_view(world: World) -> None:
     ended = await go_on(world, {"ExecutorStep": shell("cat a.txt")}, confirm=_agrees)
     assert (ended.directive, ended.result.changes.state) == ("accept", "applied")
     assert (world.project / "a.txt").read_text() == "7\n"
+
+
+async def test_the_task_is_checked_after_a_join_of_an_earlier_process(world: World) -> None:
+    """A fork that was joined before the interruption is no open one: a command checks the whole."""
+    world.file("a.txt", "x\n")
+    both: Json = {
+        "text": "both are there",
+        "check": {"check": "command_succeeds", "command": "test -s one && test -s two"},
+    }
+    drafted = plan(
+        subtask("write one", tool="shell"), subtask("write two", tool="shell", sequence=2), criteria=[both]
+    )
+
+    def first(asked: Asked) -> Scripted:
+        return drafted if asked.contract == "Plan" else shell("echo 1 > one") if "one" in _intent(asked) else hang
+
+    hang = slow(shell("true"), LONG)
+    begun = once(Joined, lambda artoo: artoo.interrupt())
+    await world.play("Write one, then two.", first, during=begun)  # pyright: ignore[reportArgumentType]
+    ended = await go_on(world, {"ExecutorStep": shell("echo 2 > two")}, confirm=_agrees)
+    assert [(each.verdict, each.evidence) for each in ended.all(OutcomeSummary)[-1].task_verdicts] == [
+        ("pass", "`test -s one && test -s two` ended with 0: ")
+    ]
+    assert ended.directive == "accept" and (world.project / "two").read_text() == "2\n"
+
+
+def _intent(asked: Asked) -> str:
+    return asked.user.rpartition("Your subtask:\n")[2].partition("\n")[0]
 
 
 async def _agrees(request: ConfirmationRequest) -> Consent:

@@ -54,3 +54,12 @@ async def test_a_task_that_goes_on_drops_what_an_earlier_process_may_have_left()
     view = Told()
     await Forks(cast(View, view), goes_on=True).join(("a", "b"))
     assert view.told == ["drop a trial", "drop b trial", "join a b"]
+
+
+async def test_a_fork_that_an_earlier_process_has_joined_is_not_opened_again() -> None:
+    """Nobody would join it, and while a fork is open nothing runs in the view below it."""
+    view = Told()
+    forks = Forks(cast(View, view), goes_on=True, joined=frozenset({"a"}))
+    assert forks.of("a") is cast(View, view) and view.told == []
+    forks.of("b")
+    assert view.told == ["fork b"]

@@ -15,13 +15,16 @@ from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallEffects, ToolCall, ToolCalled, ToolStarted
 from artoo.contracts.network import NetworkUsed
+from artoo.contracts.recording import Observed, Source
 from artoo.ports.sandbox import ActNote
 from artoo.redaction import MARK
 from artoo.tools.past import Consented, Past
 
 
-def past_of(envelopes: Iterable[Envelope], notes: Mapping[str, ActNote]) -> Past:
-    """The past of a task that nobody runs now. `envelopes`: its whole log, in order; `notes`: those of its view."""
+def past_of(envelopes: Iterable[Envelope], notes: Mapping[str, ActNote], stream: Iterable[Envelope] = ()) -> Past:
+    """The past of a task that nobody runs now. `envelopes`: its whole log, in order; `notes`: those of its view;
+    `stream`: what stands of the log: a join that does not stand is made again.
+    """
     heard = _Heard()
     for envelope in envelopes:
         heard.add(envelope)
@@ -33,7 +36,17 @@ def past_of(envelopes: Iterable[Envelope], notes: Mapping[str, ActNote]) -> Past
         redacted=MARK,
         used=tuple(heard.used),
         notes=notes,
+        joined=frozenset(key for envelope in stream for key in _joined(envelope)),
     )
+
+
+def _joined(envelope: Envelope) -> tuple[str, ...]:
+    """By what the dispatcher saw of a join: its `Joined` may have been lost with the process."""
+    match envelope.payload:
+        case Observed(source=Source.JOIN, question=question, error=None):
+            return tuple(question.split())
+        case _:
+            return ()
 
 
 @dataclass(slots=True)

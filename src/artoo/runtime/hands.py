@@ -67,18 +67,21 @@ class Forks:
     """The forks of one task's view, by subtask. Implements ports.joining.Joining.
 
     `goes_on`: the task has begun in another process, which may have died in a trial. Trials are forks too
-    (tools.evidence_source.Forkable).
+    (tools.evidence_source.Forkable). `joined`: subtasks that such a process has joined.
     """
 
     view: View
     goes_on: bool = False
+    joined: frozenset[str] = frozenset()
     _trials: set[str] = field(default_factory=set[str])
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _ended: bool = False
 
     def of(self, subtask_id: str) -> View:
-        """Where a subtask works; free until it changes something."""
-        return self.view.fork(subtask_id)
+        """Where a subtask works; free until it changes something. One that was joined before has no fork any more:
+        to open it again would close the view below it, and nobody would join it.
+        """
+        return self.view if subtask_id in self.joined else self.view.fork(subtask_id)
 
     def fork(self, name: str) -> View:
         """Where a trial runs, until it is dropped."""
@@ -156,14 +159,15 @@ def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
     `port` is the gate's place on the stream; without one nobody can be asked.
     """
     view, places = outfit.view, Places.of(outfit.view.roots, outfit.artoo_home)
-    forks = Forks(view, goes_on=outfit.past is not None)
+    past = outfit.past or Past()
+    forks = Forks(view, goes_on=outfit.past is not None, joined=past.joined)
     network = Network(unheard if port is None else lambda used: _publish(port, used))
     gate = Gate(AskNobody(), Origins(outfit.request))
-    network.restore((outfit.past or Past()).used)
+    network.restore(past.used)
     questions = None if port is None else _questions(outfit, port, forks, network, gate)
     if questions is not None:
         gate.questions = questions
-    gate.restore(outfit.past or Past())
+    gate.restore(past)
     looked = LookedAt()
     sights = _Sights(outfit, places, forks, gate, looked)
     registry = _registry(outfit, places, forks, network, gate, looked)

@@ -111,7 +111,7 @@ async def _taken_up(
     await settle_earlier(shop.config)
     await asyncio.to_thread(_goes_on, shop.config.home, task_id)
     view = behalf.view or await shop.view(task_id, roots)
-    past = await asyncio.to_thread(past_of, recording.all_messages, await view.notes())
+    past = await asyncio.to_thread(past_of, recording.all_messages, await view.notes(), recording.stream)
     if not await _has_work(shop.config.home, task_id, past, behalf) and not await _has_settled(shop, task_id):
         raise ConfigurationError(
             f"what task {task_id} had changed was applied or discarded since; it cannot go on from there: "

@@ -50,6 +50,7 @@ class Past:
     `started`: calls that went out and have no record, each as far as it went. `consented`: every answered question,
     oldest first. `calls`: the records, in order. `redacted`: the mark that stands in the log where a secret was.
     `used`: what its commands have sent over the network. `notes`: how calls ended whose changes are in its view.
+    `joined`: subtasks whose forks are in the task's view already.
     """
 
     started: Mapping[str, ToolStarted] = field(default_factory=dict[str, ToolStarted])
@@ -59,6 +60,7 @@ class Past:
     redacted: str = ""
     used: tuple[NetworkUsed, ...] = ()
     notes: Mapping[str, ActNote] = field(default_factory=dict[str, ActNote])
+    joined: frozenset[str] = frozenset()
 
     def verdict(self, act: str) -> Verdict | None:
         """What follows for a call without a record; None when it never went out."""
