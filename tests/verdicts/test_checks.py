@@ -84,6 +84,25 @@ async def test_output_matches_is_bounded(regex: str, passed: bool) -> None:
     assert passed or result.failure_class is FailureClass.LOGICAL
 
 
+@pytest.mark.parametrize(
+    ("regex", "passed"),
+    [
+        ("^Miete 920 im Monat$", True),
+        ("^Strom 80$", True),
+        ("^Miete 920$", False),
+        (r"\AMiete 920 im Monat\Z", False),
+        (r"\A.*\n.*\Z", True),
+    ],
+)
+async def test_a_regex_is_of_lines(regex: str, passed: bool) -> None:
+    """`^` and `$` are those of a line, in an answer and in a file of either line end; \\A and \\Z are of it all."""
+    text = "Miete 920 im Monat\nStrom 80"
+    assert (await check(OutputMatches(regex=regex), text)).passed is passed
+    for written in (text, text.replace("\n", "\r\n")):
+        source = Source({"f": FileView(exists=True, text=written)})
+        assert (await check(FileMatches(path="f", regex=regex), source=source)).passed is passed
+
+
 SCHEMA: dict[str, object] = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
 
 

@@ -50,7 +50,9 @@ class ToolSucceeded(Contract):
 
 
 class OutputMatches(Contract):
-    """The output contains a match of `regex` (searched, case-sensitive, `.` does not cross lines)."""
+    """The output contains a match of `regex`: searched, case-sensitive; `^` and `$` are those of a line, `\\A` and
+    `\\Z` those of the whole, and `.` does not cross lines.
+    """
 
     check: Literal["output_matches"] = "output_matches"
     regex: str
@@ -71,7 +73,7 @@ class FileExists(Contract):
 
 
 class FileMatches(Contract):
-    """A text file is there and contains a match of `regex`."""
+    """A text file is there and contains a match of `regex`, searched as in `OutputMatches`."""
 
     check: Literal["file_matches"] = "file_matches"
     path: str

@@ -119,7 +119,7 @@ def _search(pattern: str, text: str, where: str) -> CheckResult:
     import regex
 
     try:
-        found = regex.search(pattern, text, timeout=REGEX_SECONDS, concurrent=True)
+        found = regex.search(pattern, text, regex.MULTILINE, timeout=REGEX_SECONDS, concurrent=True)
     except regex.error as problem:
         return _failed(Found.BAD_PATTERN, repr(pattern), str(problem))
     except (TimeoutError, RecursionError, MemoryError, OverflowError):

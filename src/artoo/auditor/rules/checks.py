@@ -31,7 +31,7 @@ def _matches(pattern: str, text: str) -> bool | None:
     import regex
 
     try:
-        return regex.search(pattern, text, timeout=_SECONDS) is not None
+        return regex.search(pattern, text, regex.MULTILINE, timeout=_SECONDS) is not None
     except (regex.error, TimeoutError, RecursionError, MemoryError, OverflowError):
         return None
 
