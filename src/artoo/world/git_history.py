@@ -21,7 +21,9 @@ from artoo.contracts.changes import Node, printable_path
 from artoo.contracts.settling import ChangeClass, Rewritten
 from artoo.ports.world import Files
 from artoo.world.git_layout import (
+    Holders,
     Part,
+    inner_path,
     is_gits_node,
     is_packed_refs,
     is_remade,
@@ -29,7 +31,6 @@ from artoo.world.git_layout import (
     part_of,
     plain_settings,
     read_file,
-    repository_of,
     without_worktree,
 )
 from artoo.world.git_names import MOST_SHOWN, names_in_the_way, names_led_elsewhere, names_lost, said_of_names
@@ -100,15 +101,10 @@ _UNKNOWN = Lost(("there are too many repositories to be judged",))
 
 
 def _by_repository(effects: Sequence[Effect], before: Files, after: Files) -> dict[Path, list[Effect]]:
-    """The effects of each repository. The look for one is done once a directory, those above it included."""
-    holders: dict[bytes, Path | None] = {}
-    known: dict[Path, bool] = {}
+    holders = Holders(before, after)
     found: dict[Path, list[Effect]] = defaultdict(list)
     for effect in effects:
-        directory = effect.path if _is_directory(effect) else effect.path.rpartition(b"/")[0] or b"/"
-        if directory not in holders:
-            holders[directory] = repository_of(Path(os.fsdecode(directory)), before, after, known=known)
-        holder = holders[directory]
+        holder = holders.of(effect.path, is_directory=_is_directory(effect))
         if holder is not None:
             found[holder].append(effect)
     return found
@@ -120,8 +116,7 @@ def _is_directory(effect: Effect) -> bool:
 
 
 def _inner(effect: Effect, repository: Path) -> str:
-    path = Path(os.fsdecode(effect.path))
-    return "" if path == repository else str(path.relative_to(repository))
+    return inner_path(effect.path, repository)
 
 
 def _of_new_one(repository: Path, members: Iterable[Effect], before: Files) -> dict[bytes, Verdict]:

@@ -20,6 +20,9 @@ _HEAD, _CHECKSUM = 12, 20
 _TIMES = 40
 """In an entry: the end of what stat says (the mode is in it, at 24)."""
 _EXTENDED = 0x4000
+_FLAGS = 24
+"""In what is kept of an entry: behind mode and object."""
+_SPLIT = b"link"
 
 
 def staged(content: bytes) -> bytes | None:
@@ -27,6 +30,30 @@ def staged(content: bytes) -> bytes | None:
 
     Read are versions 2 and 3 with SHA-1 (gitformat-index); the others count byte by byte.
     """
+    found = _read(content)
+    if found is None:
+        return None
+    entries, extensions = found
+    kept = (name + len(data).to_bytes(4, "big") + data for name, data in extensions if name not in _CACHES)
+    return b"".join(chain(entries, kept))
+
+
+def staged_by_path(content: bytes) -> dict[bytes, bytes] | None:
+    """What it stages of each path; None for what `staged` does not read, and where a part is in another file."""
+    found = _read(content)
+    if found is None or any(name == _SPLIT for name, _ in found[1]):
+        return None
+    paths: dict[bytes, bytes] = {}
+    for entry in found[0]:
+        flags = int.from_bytes(entry[_FLAGS : _FLAGS + 2], "big")
+        begin = _FLAGS + (4 if flags & _EXTENDED else 2)
+        path = entry[begin:-1]
+        paths[path] = paths.get(path, b"") + entry[:begin]  # one in conflict has several stages
+    return paths
+
+
+def _read(content: bytes) -> tuple[list[bytes], list[tuple[bytes, bytes]]] | None:
+    """Entries and extensions of an index that is whole; None when it is not, or of another kind."""
     version, count = int.from_bytes(content[4:8], "big"), int.from_bytes(content[8:12], "big")
     body = content[:-_CHECKSUM]
     if not body.startswith(SIGNATURE) or version not in (2, 3):
@@ -35,12 +62,7 @@ def staged(content: bytes) -> bytes | None:
         return None
     try:
         position, entries = _entries(body, count)
-        kept = (
-            name + len(data).to_bytes(4, "big") + data
-            for name, data in _extensions(body, position)
-            if name not in _CACHES
-        )
-        return b"".join(chain(entries, kept))
+        return entries, list(_extensions(body, position))
     except ValueError:
         return None
 

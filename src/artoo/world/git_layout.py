@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -141,6 +142,30 @@ def repository_of(path: Path, before: Files, after: Files, *, known: dict[Path, 
         linked = above.parent.parent if above.parent.name == "worktrees" else None
         return linked if linked is not None and _may_be(linked, before, after, known) else above
     return None
+
+
+@dataclass(slots=True)
+class Holders:
+    """Which repository holds a path, for many paths of the same two looks: it is looked for once a directory."""
+
+    before: Files
+    after: Files
+    _found: dict[bytes, Path | None] = field(default_factory=dict[bytes, Path | None])
+    _known: dict[Path, bool] = field(default_factory=dict[Path, bool])
+
+    def of(self, path: bytes, *, is_directory: bool) -> Path | None:
+        """The directory of the innermost repository; a directory may be one itself."""
+        directory = path if is_directory else path.rpartition(b"/")[0] or b"/"
+        if directory not in self._found:
+            place = Path(os.fsdecode(directory))
+            self._found[directory] = repository_of(place, self.before, self.after, known=self._known)
+        return self._found[directory]
+
+
+def inner_path(path: bytes, repository: Path) -> str:
+    """Where a path lies in a repository; empty for its directory."""
+    place = Path(os.fsdecode(path))
+    return "" if place == repository else str(place.relative_to(repository))
 
 
 def _may_be(directory: Path, before: Files, after: Files, known: dict[Path, bool]) -> bool:

@@ -20,6 +20,7 @@ from artoo.contracts.changes import Conflict, Node, UndoableTask, UndoReport
 from artoo.contracts.errors import SandboxError
 from artoo.world.converge import converge, end_removal, opened_up
 from artoo.world.files import Reach, parent_of
+from artoo.world.git_back import Repositories, is_packed, packed_refusal
 from artoo.world.git_keep import forget_names, is_kept_name
 from artoo.world.journal import (
     Record,
@@ -68,6 +69,7 @@ def acted(artoo_home: Path) -> list[str]:
 def undo(artoo_home: Path, task_id: str) -> UndoReport:
     """Puts back what the task changed, newest act first. Blocking; may be repeated, also after a crash.
 
+    What git has of it goes back in one piece or not at all, and its objects stay (`git_back`).
     Raises SandboxError when nothing of the task is kept, or when the system refuses.
     """
     undo_home = artoo_home / "undo"
@@ -77,8 +79,9 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
     restored: dict[str, None] = {}
     refused: dict[str, Conflict] = {}
     with exclusive(undo_home):
+        repositories = Repositories.of(kept)
         for record in reversed(kept):
-            for path, reason in _undo_one(record).items():
+            for path, reason in _undo_one(record, repositories).items():
                 if reason is None:
                     restored[path] = None
                 elif path not in refused:
@@ -86,7 +89,7 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
                     refused[path] = Conflict(path=path, reason=part + reason)
     refused = {path: conflict for path, conflict in refused.items() if not is_kept_name(path)}
     done = tuple(path for path in restored if path not in refused and not is_kept_name(path))
-    return UndoReport(task_id=task_id, restored=done, refused=tuple(refused.values()))
+    return UndoReport(task_id=task_id, restored=done, refused=tuple(repositories.told(refused)))
 
 
 def finish_undo(record: Record) -> UndoReport:
@@ -94,19 +97,23 @@ def finish_undo(record: Record) -> UndoReport:
 
     Raises SandboxError when the system refuses.
     """
-    verdicts = _undo_one(record, only=record.undoing())
+    of_the_task = [one for one in records_of(record.place.parent.parent, record.task_id) if one.done]
+    verdicts = _undo_one(record, Repositories.of(of_the_task), only=record.undoing())
     shown = {path: reason for path, reason in verdicts.items() if not is_kept_name(path)}
     refused = tuple(Conflict(path=path, reason=reason) for path, reason in shown.items() if reason is not None)
     restored = tuple(path for path, reason in shown.items() if reason is None)
     return UndoReport(task_id=record.task_id, restored=restored, refused=refused)
 
 
-def _undo_one(record: Record, only: Collection[str] | None = None) -> dict[str, str | None]:
-    """Takes one act back as far as possible, or `only` these paths: for each None, or why it was left."""
-    steps = record.journal().steps
+def _undo_one(
+    record: Record, repositories: Repositories, only: Collection[str] | None = None
+) -> dict[str, str | None]:
+    """Takes one act back as far as possible, or `only` these paths: for each None, or why it was left. What stays
+    for git's sake has no verdict, and is of the act no more."""
+    steps = [step for step in record.journal().steps if not repositories.stays(step)]
     asked = [step for step in steps if only is None or step.path in only]
     with opened_up(asked) as modes:
-        verdicts = _undo_opened(record, asked, modes)
+        verdicts = _undo_opened(record, asked, modes, repositories)
     forget_names(path for path, reason in verdicts.items() if reason is None and is_kept_name(path))
     left = [step for step in steps if step.path not in verdicts or verdicts[step.path] is not None]
     try:
@@ -122,7 +129,7 @@ def _undo_one(record: Record, only: Collection[str] | None = None) -> dict[str, 
 
 
 def _undo_opened(
-    record: Record, steps: Sequence[Step], modes: Mapping[tuple[str, str], int]
+    record: Record, steps: Sequence[Step], modes: Mapping[tuple[str, str], int], repositories: Repositories
 ) -> dict[str, str | None]:
     begun = record.undoing()
     _end_removals([step for step in steps if step.path in begun], record)
@@ -131,7 +138,8 @@ def _undo_opened(
     moves = [_taken_back(step, record) for step in steps if verdicts[step.path] is None]
     lost = without_way(moves)
     verdicts |= {move.path: "the directory that held it is not there" for move in lost}
-    held = held_directories([move for move in moves if move not in lost])
+    repositories.hold(record, verdicts, steps)
+    held = held_directories([move for move in moves if verdicts[move.path] is None])
     verdicts |= {move.path: "it holds files that are not the task's" for move in held}
     moves = [move for move in moves if verdicts[move.path] is None]
     moves = [move for move in moves if move.path in begun or not _is_restored(move)]
@@ -179,6 +187,8 @@ def _refusal(step: Step, record: Record, modes: Mapping[tuple[str, str], int]) -
     now = now_at(step.root, step.relative)
     if now is None and is_kept_name(step.path):  # git has packed it
         return None
+    if now is None and is_packed(step):
+        return packed_refusal(step)
     if now is not None and (step.root, step.relative) in modes:
         now = now._replace(mode=modes[step.root, step.relative])
     if step.in_place:
@@ -196,7 +206,7 @@ def _taken_back(step: Step, record: Record) -> Move:
     """The way back, from what is there now if that only was written anew."""
     move = backward(step, record)
     now = None if step.in_place else now_at(step.root, step.relative)
-    anew = _written_anew(now, step) and not is_copied(move, now)
+    anew = (_written_anew(now, step) and not is_copied(move, now)) or (now is None and is_packed(step))
     return move._replace(start=StateRecord.of(now)) if anew else move
 
 

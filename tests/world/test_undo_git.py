@@ -1,0 +1,162 @@
+"""Undo in a repository in which the person went on: nothing that their git state uses goes away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from layers import view_of
+from sandbox_snapshots import snapshot
+from sandbox_world import World
+from test_git_history import run
+
+from artoo.contracts.changes import UndoReport
+from artoo.world.closing import opened
+from artoo.world.undo import undo
+
+START = "git init -q -b main .; echo a > f; echo g > g; git add -A; git commit -qm base"
+TASK = "echo n > n; git add n; git commit -qm task"
+WHOLE = 'test -z "$(git fsck 2>&1 | grep -v dangling)"; git log --all --stat > /dev/null; git status > /dev/null'
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """A project that is a repository."""
+    run(world.project, START)
+    return world
+
+
+def settle(world: World, script: str, task: str = "task-1") -> None:
+    """A task's script takes effect."""
+    place = view_of(world, lambda home: run(home / "project", script), task)
+    with opened(place, world.artoo_home) as view:
+        found = view.difference()
+        assert view.apply(found, digest=found.digest).whole
+
+
+def undone(world: World, task: str = "task-1") -> UndoReport:
+    report = undo(world.artoo_home, task)
+    run(world.project, WHOLE)
+    return report
+
+
+def left(world: World, report: UndoReport) -> dict[str, str]:
+    return {str(Path(one.path).relative_to(world.project)): one.reason for one in report.refused}
+
+
+ON_TOP = {
+    "commit": "echo p > p; git add p; git commit -qm mine",
+    "amend": "git commit -q --amend -m other",
+    "staged": "echo w > w; git add w",
+    "merge": "git checkout -q -b dev HEAD~1; echo d > d; git add d; git commit -qm d; git merge -q --no-edit main",
+}
+
+
+@pytest.mark.parametrize("name", ON_TOP)
+def test_what_was_built_on_it_stays_whole(world: World, name: str) -> None:
+    """HEAD, branches, index and the committed file stay; one line says so, and how the commit is taken back."""
+    settle(world, TASK)
+    run(world.project, ON_TOP[name])
+    before = run(world.project, "git rev-parse HEAD; git status --short; git ls-files -s")
+    report = undone(world)
+    assert run(world.project, "git rev-parse HEAD; git status --short; git ls-files -s") == before
+    assert report.restored == ()
+    told = left(world, report)
+    assert set(told) - {"n"} == {".git"}
+    assert "HEAD, branches and what is staged stay as they are; git revert " in told[".git"]
+
+
+def test_the_command_that_is_named_takes_the_commit_back(world: World) -> None:
+    """Of one commit, of several, and of a merge."""
+    for number, script in enumerate(
+        (
+            TASK,
+            "for n in 1 2; do echo $n > m$n; git add m$n; git commit -qm $n; done",
+            "git checkout -q -b side; echo s > s; git add s; git commit -qm s; git checkout -q main;"
+            " git merge -q --no-ff --no-edit side",
+        )
+    ):
+        before = run(world.project, "git ls-files")
+        settle(world, script, f"task-{number}")
+        run(world.project, "git commit -q --allow-empty -m mine")
+        told = left(world, undone(world, f"task-{number}"))[".git"]
+        run(
+            world.project, told.partition("; ")[2].partition(" takes back")[0].replace("revert", "revert --no-edit")
+        )
+        assert run(world.project, "git ls-files") == before
+
+
+@pytest.mark.parametrize("script", ["git branch keep", "git tag keep", "echo mine >> g; git stash -q"])
+def test_a_name_for_it_does_not_hold_it(world: World, script: str) -> None:
+    """The branch goes back; what the person gave a name, or stashed on it, is there."""
+    settle(world, TASK)
+    base = run(world.project, "git rev-parse HEAD~1")
+    run(world.project, script)
+    told = left(world, undone(world))
+    assert set(told) <= {".git/logs/HEAD"}, "the record of a stash is in it"
+    assert run(world.project, "git rev-parse HEAD; git status --short") == base
+    if "stash" in script:
+        run(world.project, "git stash pop -q")
+        assert (world.project / "g").read_text() == "g\nmine\n"
+    else:
+        assert run(world.project, "git show keep:n") == "n\n"
+
+
+def test_another_tasks_commit_on_it_stays_whole(world: World) -> None:
+    """The first of two is not taken from under the second; the second can be undone, and then the first."""
+    settle(world, TASK)
+    settle(world, "echo m > m; git add m; git commit -qm second", "task-2")
+    assert ".git" in left(world, undone(world))
+    assert left(world, undone(world, "task-2")) == {}
+    assert left(world, undone(world)) == {}
+    assert run(world.project, "git log --format=%s; git status --short") == "base\n"
+
+
+def test_packed_names_are_read(world: World) -> None:
+    """After `git gc` the branch goes back as before; one that the task made and git packed holds all."""
+    settle(world, TASK)
+    run(world.project, "git gc -q")
+    assert left(world, undone(world)) == {}
+    assert run(world.project, "git log --format=%s; git status --short") == "base\n"
+    settle(world, f"git checkout -q -b dev; {TASK}", "task-2")
+    run(world.project, "git gc -q")
+    assert "refs/heads/dev: git has packed it since" in left(world, undone(world, "task-2"))[".git"]
+    assert run(world.project, "git status --short") == ""
+
+
+def test_the_person_committed_what_was_staged(world: World) -> None:
+    """A file of a task that only staged it is in the person's commit: it stays, and so does its content."""
+    settle(world, "echo n > n; git add n; echo x > loose")
+    run(world.project, "git commit -qm mine")
+    assert set(left(world, undone(world))) == {".git", "n"}
+    assert not (world.project / "loose").exists()
+    assert run(world.project, "git status --short") == ""
+
+
+def test_objects_are_left_for_git_to_collect(world: World) -> None:
+    """Undone whole, the repository is as before, but for objects that nothing names; they are not told."""
+    before = snapshot(world.project)
+    settle(world, TASK)
+    report = undone(world)
+    assert not any("/objects/" in path for path in report.restored)
+    run(world.project, "git reflog expire --expire=now --all; git gc -q --prune=now")
+    assert run(world.project, "git fsck --unreachable; git count-objects -v | grep in-pack") == "in-pack: 4\n"
+    assert {path for path in snapshot(world.project) if ".git" not in str(path)} == {
+        path for path in before if ".git" not in str(path)
+    }
+
+
+def test_a_repository_that_the_task_made_goes_whole_or_not_at_all(world: World) -> None:
+    """Untouched nothing of it is left; with a commit or a stash of the person's all of it stays."""
+    before = snapshot(world.project)
+    made = f"mkdir new; cd new; {START}"
+    settle(world, made)
+    assert left(world, undone(world)) == {}
+    assert snapshot(world.project) == before
+    for number, script in enumerate(("git commit -q --allow-empty -m mine", "echo x > f; git stash -q")):
+        settle(world, made, f"task-{number}")
+        run(world.project / "new", script)
+        assert "new/.git" in left(world, undone(world, f"task-{number}"))
+        run(world.project / "new", WHOLE)
+        assert run(world.project / "new", "git status --short") == ""
+        run(world.project, "rm -rf new")
