@@ -118,13 +118,15 @@ async def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
 async def test_damage_is_named(tmp_path: Path) -> None:
     """A file of something else, and one with a torn page, say that they are damaged and what to do."""
     (tmp_path / "a.db").write_bytes(b"not a database at all, but long enough to have a header" * 100)
-    with pytest.raises(ActivityStoreError, match="no database; move it away"):
+    with pytest.raises(
+        ActivityStoreError, match=r"no database; restore a copy.*with what is newer than the copy lost"
+    ):
         await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock())
     async with office(tmp_path / "b") as opened:
         await opened.board.add("x", OPERATOR)
     path = tmp_path / "b" / "a.db"
     path.write_bytes(path.read_bytes()[:4_096] + b"\xff" * 40_960)
-    with pytest.raises(ActivityStoreError, match="damaged; move it away"):
+    with pytest.raises(ActivityStoreError, match=r"damaged; restore a copy.*begin anew"):
         async with office(tmp_path / "b") as opened:
             await opened.board.list()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,12 @@ from cli_terminal import terminal
 
 from artoo import Artoo, Config
 from artoo.agents.folders import create_agent
+from artoo.agents.transaction import Writing
 from artoo.cli.main import main
 from artoo.contracts.agents import OPERATOR, SubmittedWork, TrustLevel
 from artoo.runtime.options import RunOptions
 from artoo.runtime.team.attempt import begin, hand_in
-from artoo.runtime.team.office import open_office
+from artoo.runtime.team.office import Office, open_office
 from artoo.testing import Asked, ScriptedModel
 from artoo.testing.replies import Scripted
 
@@ -168,3 +170,107 @@ def test_what_was_not_handed_in_is_not_applied(place: Path, capsys: pytest.Captu
     assert "it was not handed in" in capsys.readouterr().err
     assert main(["discard", task, "--yes"]) == 2
     assert (place / "project" / "a.txt").read_text() == "mine\n"
+
+
+async def _office(place: Path, work: Callable[[Office], Awaitable[object]]) -> object:
+    config = Config.model_validate({"workspace": place / "out", "memory": {"enabled": False}})
+    async with open_office(config.at_home(place / "home")) as office:
+        return await work(office)
+
+
+async def _fail(office: Office) -> None:
+    """The attempt on the only task ends without a result."""
+    (task,) = await office.board.list()
+    await office.board.work.block(task.id, OPERATOR, "")
+    await office.board.release(task.id, OPERATOR)
+    await office.board.work.fail(await office.board.work.take(task.id, "ada"), "out of calls")
+
+
+def test_a_failed_tasks_files_can_be_taken(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a task had made when it failed is said to be nobody's, and applying it completes the task."""
+    task = asyncio.run(submit(place, hands_in=False))
+    asyncio.run(_office(place, _fail))
+    assert main(["status"]) == 0
+    told = capsys.readouterr().out
+    assert "its task is failed" in told and "goes on with it" not in told and f"artoo apply {task[:13]}" in told
+    assert main(["apply", task, "--yes"]) == 0
+    assert f"task {task[:13]}: completed" in capsys.readouterr().out
+    assert (place / "project" / "a.txt").read_text() == "theirs\n"
+
+
+def test_a_cancelled_tasks_files_are_not_gone_on_with(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a cancelled task had made can be dropped at once, and nobody is said to go on with it."""
+    task = asyncio.run(submit(place, hands_in=False))
+    assert main(["task", "move", task, "cancelled"]) == 0
+    capsys.readouterr()
+    assert main(["status"]) == 0
+    told = capsys.readouterr().out
+    assert "its task is cancelled" in told and f"artoo discard {task[:13]}" in told
+    assert main(["discard", task, "--yes"]) == 0
+
+
+def test_the_operator_sides_with_what_was_rejected_too_often(place: Path) -> None:
+    """After the fifth rejection the operator may still approve what was handed in."""
+    task = asyncio.run(submit(place))
+
+    async def rejected(office: Office) -> None:
+        def fifth(writing: Writing) -> None:
+            writing.run("UPDATE tasks SET submission = 5 WHERE id = ?", (task,))
+
+        await office.database.write(fifth)
+        work = office.submissions.of(task, 1).work()
+        assert work is not None
+        office.submissions.of(task, 5).keep(work.model_copy(update={"submission": 5}))
+        assert (await office.board.reviews.reject(task, OPERATOR, "no")).state.value == "rejected"
+
+    asyncio.run(_office(place, rejected))
+    proposal = asyncio.run(_office(place, lambda office: _look(office, task)))
+    assert main(["task", "review", task, "approve", "--digest", str(proposal)]) == 0
+    assert (place / "project" / "a.txt").read_text() == "theirs\n"
+
+
+async def _look(office: Office, task: str) -> str:
+    proposal = await office.approvals.look(await office.board.get(task))
+    assert proposal is not None
+    return proposal.digest
+
+
+def test_new_books_leave_the_work_alone(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """When the database is moved away, what the team had made stays, to be taken or dropped; with the
+    database back it is reviewed as if nothing had been."""
+    task = asyncio.run(submit(place))
+    books, away = place / "home" / "data", place / "away"
+    books.rename(away)
+    asyncio.run(_office(place, Office.sweep))
+    assert main(["status"]) == 0
+    told = capsys.readouterr().out
+    assert "the board does not know its task" in told and f"artoo apply {task[:13]}" in told
+    books.rename(place / "new")
+    away.rename(books)
+    asyncio.run(_office(place, Office.sweep))
+    digest = asyncio.run(_office(place, lambda office: _look(office, task)))
+    assert main(["task", "review", task, "approve", "--digest", str(digest)]) == 0
+    assert (place / "project" / "a.txt").read_text() == "theirs\n"
+
+
+def test_an_archived_tasks_work_is_swept(place: Path) -> None:
+    """What the books say is archived goes at the next start, when a crash had left it."""
+    task = asyncio.run(submit(place))
+
+    async def cut(office: Office) -> bool:
+        await office.board.cancel(task, OPERATOR)
+        await office.board.archive(task, OPERATOR)
+        await office.sweep()
+        return office.submissions.view(task).exists
+
+    assert asyncio.run(_office(place, cut)) is False
+
+
+def test_without_papers_nothing_is_approved(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A submission whose papers and files are gone is not called done."""
+    task = asyncio.run(submit(place))
+    asyncio.run(_office(place, lambda office: asyncio.to_thread(office.submissions.discard, task)))
+    assert main(["task", "review", task, "approve"]) == 1
+    assert "not there any more" in capsys.readouterr().err
+    assert main(["task", "show", task, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["state"] == "review"

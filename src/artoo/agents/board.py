@@ -101,6 +101,15 @@ class Board:
 
         return await self._database.read(work)
 
+    async def states(self, task_ids: Collection[str]) -> dict[str, BoardState]:
+        """How these tasks stand; those that the board does not know are left out."""
+
+        def work(reading: Reading) -> dict[str, BoardState]:
+            found = (reading.one("SELECT id, state FROM tasks WHERE id = ?", (task_id,)) for task_id in task_ids)
+            return {row["id"]: BoardState(row["state"]) for row in found if row is not None}
+
+        return await self._database.read(work)
+
     async def log(self, task_id: str) -> tuple[TaskMoved | TaskChanged, ...]:
         """Everything that was done with a task, in order, from its addition on."""
 
@@ -197,6 +206,27 @@ class Board:
             task = move(writing, find(writing, task_id), BoardState.PENDING, actor, note)
             if note.strip():
                 add_note(writing, task, f"{actor}: {note}")
+            return find(writing, task_id)
+
+        return await self._database.write(work)
+
+    async def reconsider(self, task_id: str, actor: str, why: str) -> BoardTask:
+        """The operator's: what was rejected, or ended without a result, is to be looked at by them as it is.
+
+        From failed or rejected to review, each step the operator's; nobody else reviews it.
+        """
+
+        def work(writing: Writing) -> BoardTask:
+            check_own(task_id, mover_of(writing, actor), "looking again at what was turned down")
+            task = find(writing, task_id)
+            if task.state not in (BoardState.FAILED, BoardState.REJECTED):
+                raise MoveRefused(
+                    f"Task {task_id} is {task.state.value}; only what was turned down is reconsidered."
+                )
+            worker = task.assignee
+            for state in (BoardState.PENDING, BoardState.IN_PROGRESS, BoardState.REVIEW):
+                task = move(writing, task, state, actor, why)
+            writing.run("UPDATE tasks SET assignee = ?, reviewer = ? WHERE id = ?", (worker, OPERATOR, task_id))
             return find(writing, task_id)
 
         return await self._database.write(work)

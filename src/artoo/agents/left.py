@@ -56,7 +56,7 @@ def _why(reading: Reading, row: Row, agents: list[Mover], policies: Policies) ->
         case BoardState.FAILED:
             return "failed: let it be tried again, or cancel it"
         case BoardState.REJECTED:
-            return "rejected too often: let it be tried again, or cancel it"
+            return "rejected too often: approve it after all, let it be tried again, or cancel it"
         case BoardState.BLOCKED:
             return "blocked: release it, or cancel it"
         case BoardState.PENDING if task.assignee == OPERATOR:

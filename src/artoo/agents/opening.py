@@ -99,11 +99,16 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
 
 
+_RESTORE = (
+    "restore a copy of it, with what is newer than the copy lost; or move it away, and the board, the letters, the"
+    " agents and what these learnt begin anew. Files that wait stay in the home either way: artoo status."
+)
+
 _ADVICE = {
     sqlite3.SQLITE_FULL: "The disk is full; free some room. What was being written is not there.",
     sqlite3.SQLITE_IOERR: "The disk is full or failing; free some room. What was being written is not there.",
-    sqlite3.SQLITE_CORRUPT: "The file is damaged; move it away (a new one is made), or restore a copy of it.",
-    sqlite3.SQLITE_NOTADB: "The file is no database; move it away (a new one is made), or restore a copy of it.",
+    sqlite3.SQLITE_CORRUPT: f"The file is damaged; {_RESTORE}",
+    sqlite3.SQLITE_NOTADB: f"The file is no database; {_RESTORE}",
     sqlite3.SQLITE_BUSY: "Another process has held it for too long; end it, or try again.",
     sqlite3.SQLITE_LOCKED: "Another process has held it for too long; end it, or try again.",
     sqlite3.SQLITE_READONLY: "It must be writable; check its owner and permissions, and those of its directory.",

@@ -252,13 +252,14 @@ def _told(pending: Pending, review: Review, name: str, *, folded: bool) -> list[
     until = words.until.format(date=local_time(pending.expires_at))
     about = [f"{name}  {one_line(pending.request)}" if pending.request else name]
     how = [words.resume_hint.format(command=f"artoo resume {name}")] if pending.resumable else []
-    if pending.on_board:
+    teams = pending.on_board and not pending.forsaken
+    if teams:
         how = [command for verb, command in settling_commands(pending, name).items() if verb != "diff"]
     elif review.changes and not pending.resumable:
         how.append(words.apply_hint.format(command=f"artoo apply {name}"))
-    if review.conflicts and not review.changes and not (pending.resumable or pending.on_board):
+    if review.conflicts and not review.changes and not (pending.resumable or teams):
         how.append(conflict_hint(name, words))
-    elif not pending.on_board:
+    elif not teams:
         how.append(words.discard_hint.format(command=f"artoo discard {name}"))
     shown = layout.whole()[1:] if review.changes or review.conflicts else [words.is_empty]
     return [*about, *shown, "; ".join((*how, until))]

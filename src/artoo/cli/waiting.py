@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable
@@ -13,8 +14,10 @@ from artoo.cli.printable import one_line
 from artoo.cli.review.layout import waiting_line
 from artoo.cli.review.words import ENGLISH
 from artoo.cli.task_names import local_time, name_at
+from artoo.contracts.agents import BoardState
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.naming import SHORTEST, named, short_name
+from artoo.runtime.pending import UNKNOWN
 
 if TYPE_CHECKING:
     from artoo.runtime.config import Config
@@ -25,6 +28,7 @@ T = TypeVar("T")
 JsonObject = dict[str, object]
 
 CUT_OFF = "cut off before its end"
+NOT_KNOWN = "the board does not know its task (new books, or an old copy)"
 NOT_HANDED_IN = "not handed in: artoo serve goes on with it"
 _AN_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}(-[0-9a-f-]*)?")
 _WHERE = "artoo status lists what waits"
@@ -32,8 +36,11 @@ _WHERE = "artoo status lists what waits"
 
 def settling_commands(one: Pending, name: str) -> dict[str, str]:
     """The commands that make sense of it, by what they do. `name` names it."""
-    if one.on_board:
+    if one.on_board and not one.forsaken:
         return _on_the_board(one, name)
+    if one.stands == BoardState.FAILED:
+        again = {"again": f"artoo task move {name} pending WHY"}
+        return {"diff": f"artoo diff {name}", "apply": f"artoo apply {name}", **again}
     if one.only_conflicts:
         verbs = ("diff", "discard")
     else:
@@ -55,7 +62,12 @@ def all_waiting(config: Config) -> tuple[Pending, ...]:
     from artoo.runtime.pending import pendings, settle_cut_applies
 
     settle_cut_applies(config)
-    return pendings(config)
+    found = pendings(config)
+    if not any(one.on_board for one in found):
+        return found
+    from artoo.runtime.team.by_hand import as_they_stand
+
+    return asyncio.run(as_they_stand(config, found))
 
 
 def the_task(task: str | None, found: tuple[Pending, ...], *, only: bool = False) -> Pending:
@@ -143,13 +155,20 @@ def waiting_lines(found: tuple[Pending, ...], home: Path) -> list[str]:
     for one in found:
         name = name_at(home, one.task_id)
         asked = one_line(one.request) or "(a command that was cut off)"
-        cut_off = NOT_HANDED_IN if one.on_board else CUT_OFF
-        what = cut_off if one.cut_off else waiting_line(one.counts, one.conflicts, ENGLISH)
+        what = _cut_off(one) if one.cut_off else waiting_line(one.counts, one.conflicts, ENGLISH)
+        if one.stands == UNKNOWN:
+            what = f"{NOT_KNOWN}; {what}" if what else NOT_KNOWN
         until = f"{'expires soon: ' if one.warned else ''}until {local_time(one.expires_at)}"
         since = f"since {local_time(one.since)}, {until}"
         lines += [f"  {name}  {asked}", f"      {', '.join(part for part in (what, since) if part)}"]
         lines.append("      " + ", ".join(settling_commands(one, name).values()))
     return lines
+
+
+def _cut_off(one: Pending) -> str:
+    if not one.on_board or one.stands == UNKNOWN:
+        return CUT_OFF
+    return f"its task is {one.stands}" if one.forsaken else NOT_HANDED_IN
 
 
 def waiting_object(one: Pending) -> JsonObject:
@@ -164,6 +183,7 @@ def waiting_object(one: Pending) -> JsonObject:
         "expires_soon": one.warned,
         "cut_off": one.cut_off,
         "on_board": one.on_board,
+        "stands": one.stands,
         "reason": one.reason,
         "counts": {each.change_class.value: each.count for each in one.counts},
         "conflicts": one.conflicts,

@@ -30,5 +30,5 @@ def drop_expired(config: Config, now: float | None = None) -> tuple[PendingRecor
         )
     for record in found.warned:
         day = time.strftime("%Y-%m-%d", time.localtime(record.due))
-        logger.warning("the changes of task %s wait for your consent, and are dropped on %s", record.task_id, day)
+        logger.warning("the changes of task %s wait, and are dropped on %s: artoo status", record.task_id, day)
     return found.warned

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from artoo.contracts.agents import BoardState
 from artoo.contracts.changes import Conflict, path_bytes, printable_path
 from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import ConfigurationError, SandboxError
@@ -53,6 +54,11 @@ logger = logging.getLogger(__name__)
 
 _LISTED = 1_000
 
+UNKNOWN = "unknown"
+"""How a task stands that the board does not have: its books are new, or an old copy."""
+
+FORSAKEN = frozenset({*(state.value for state in (BoardState.FAILED, BoardState.CANCELLED)), UNKNOWN})
+
 
 @dataclass(frozen=True, slots=True)
 class Versions:
@@ -69,8 +75,9 @@ class Pending:
     """One task's changes that wait. Times are seconds since the epoch (UTC).
 
     `reason` says why they wait. `cut_off`: the task did not end. `on_board`: it is the team's, and settled by its
-    review; cut off, it is not handed in. `counts`, and the paths in conflict that these do not hold (`conflicts`),
-    are those of the moment when it began to wait; `diff` says how it is now.
+    review; cut off, it is not handed in. `stands`: how that task stands on the board, empty where nobody has asked.
+    `counts`, and the paths in conflict that these do not hold (`conflicts`), are those of the moment when it began
+    to wait; `diff` says how it is now.
     """
 
     task_id: str
@@ -85,6 +92,7 @@ class Pending:
     warned: bool = False
     cut_off: bool = False
     on_board: bool = False
+    stands: str = ""
     _home: Path = field(default=Path(), repr=False)
 
     @property
@@ -93,6 +101,11 @@ class Pending:
         on from, and what is whole of it is settled as anything else.
         """
         return self.cut_off and bool(self.request) and not self.on_board
+
+    @property
+    def forsaken(self) -> bool:
+        """Whether nobody of the team goes on with it or reviews it: it is the person's to take or to drop."""
+        return self.on_board and self.stands in FORSAKEN
 
     @property
     def only_conflicts(self) -> bool:
@@ -182,7 +195,14 @@ class Pending:
 
     def _digest(self) -> str:
         with self._opened() as closing:
+            self._join_what_was_forsaken(closing)
             return closing.difference().digest
+
+    def _join_what_was_forsaken(self, closing: ClosingView) -> None:
+        """What an attempt of the team's had made that nobody goes on with; only for who takes it: a look leaves it
+        to be dropped when the task is tried again."""
+        if self.forsaken and closing.forks:
+            closing.join_forks()
 
     def _versions(self, path: str) -> Versions:
         with self._opened() as closing:
@@ -190,7 +210,7 @@ class Pending:
             return Versions(path, content_of(RealFiles(), path), content_of(after, path))
 
     def _apply(self, paths: Collection[str] | None, digest: str | None, rest: bool, by: str) -> Settled:
-        if self.cut_off and self.on_board:
+        if self.cut_off and self.on_board and not self.forsaken:
             raise SandboxError(
                 f"task {self.task_id} is the team's, and it was not handed in: artoo serve goes on with it,"
                 f" artoo task show {self.task_id} says how it stands"
@@ -201,6 +221,7 @@ class Pending:
                 f" artoo discard {self.task_id} drops what it did"
             )
         with self._opened() as closing:
+            self._join_what_was_forsaken(closing)
             paths = None if paths is None else closing.named(paths)
             found = closing.difference()
             if digest is not None and digest != found.digest:

@@ -218,7 +218,13 @@ class Approvals:
     async def _rule(self, task: BoardTask, intent: Intent) -> Ruling:
         papers, proposal = self._papers(task), await self._proposal(task)
         if proposal is None:
-            await asyncio.to_thread(self._require_no_files, task, papers)
+            try:
+                await asyncio.to_thread(self._require_no_files, task, papers)
+            except SandboxError as error:
+                if intent.actor != POLICY:
+                    raise
+                left = await self._merges.leave_to_operator(task.id, task.submission, str(error))
+                return Ruling(left, waiting=True, why=(str(error),))
             return Ruling(await self._complete(task, intent), completed=True)
         if proposal.conflicts:
             return await self._send_back(task, proposal.conflicts)
@@ -241,16 +247,19 @@ class Approvals:
         return answer.by if answer.consent.is_yes else ""
 
     def _require_no_files(self, task: BoardTask, papers: Submission) -> None:
-        """Raises SandboxError when files were handed in that are not there any more, nor were ever applied.
+        """Raises SandboxError when files were handed in that are not there any more, nor were ever applied; and
+        when the papers are gone, so that nothing says whether there were any.
 
         The operator may have applied them by hand, in parts too (`artoo apply`).
         """
         work = papers.work()
-        if work is not None and work.digest and not took_effect(self._submissions, task.id):
-            raise SandboxError(
-                f"what task {task.id} handed in is not there any more, it was discarded or has expired: "
-                "reject it, and it is done again"
-            )
+        if (work is not None and not work.digest) or took_effect(self._submissions, task.id):
+            return
+        gone = "the papers of what it handed in are" if work is None else "what it handed in is"
+        raise SandboxError(
+            f"task {task.id}: {gone} not there any more, discarded, expired or lost: reject it, and it is done"
+            " again"
+        )
 
     async def _carry_out(self, task: BoardTask, papers: Submission, intent: Intent) -> Ruling:
         """The files, then the move. What cannot be applied any more is sent back."""

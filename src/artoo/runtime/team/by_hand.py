@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from artoo.agents.additions import MOST_TASKS
 from artoo.agents.governance import TRANSITIONS
 from artoo.agents.mail_rows import Kept
 from artoo.contracts.agents import OPERATOR, BoardState
-from artoo.contracts.errors import ConfigurationError, MoveRefused
+from artoo.contracts.errors import ActivityStoreError, ConfigurationError, MoveRefused
 from artoo.runtime.config import Config
 from artoo.runtime.naming import named
-from artoo.runtime.pending import Pending
+from artoo.runtime.pending import UNKNOWN, Pending
 from artoo.runtime.team.office import Office, open_office
 from artoo.world.pending import DAY
 
@@ -84,6 +85,23 @@ async def brought(config: Config, beginning: str, *, applying: bool) -> AsyncGen
             )
 
 
+async def as_they_stand(config: Config, found: Sequence[Pending]) -> tuple[Pending, ...]:
+    """What waits, the team's with how its task stands on the board; as it was, where no book can be read."""
+    teams = [one.task_id for one in found if one.on_board]
+    if not teams:
+        return tuple(found)
+    try:
+        async with open_office(config) as office:
+            states = await office.board.states(teams)
+    except (ActivityStoreError, ConfigurationError):
+        return tuple(found)
+    return tuple(_standing(one, states.get(one.task_id)) for one in found)
+
+
+def _standing(one: Pending, state: BoardState | None) -> Pending:
+    return replace(one, stands=UNKNOWN if state is None else state.value) if one.on_board else one
+
+
 async def complete_applied(config: Config, task_id: str) -> BoardState | None:
     """The operator has applied all of a submission by hand: that approves it. Its state; None: it is not there.
 
@@ -94,9 +112,11 @@ async def complete_applied(config: Config, task_id: str) -> BoardState | None:
             task = await office.board.get(task_id)
         except MoveRefused:
             return None
+        why = "applied by hand (artoo apply)"
+        if task.state in (BoardState.FAILED, BoardState.REJECTED):
+            task = await office.board.reconsider(task_id, OPERATOR, why)
         if task.state is not BoardState.REVIEW:
             return task.state
-        why = "applied by hand (artoo apply)"
         ruling = await office.approvals.approve(task_id, OPERATOR, why, submission=task.submission)
         return ruling.task.state
 

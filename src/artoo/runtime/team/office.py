@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +28,8 @@ from artoo.agents.pulses import Pulses
 from artoo.agents.registry import Registry
 from artoo.agents.seats import Seats
 from artoo.agents.wake import Wake
-from artoo.contracts.agents import Complexity, Priority, TrustLevel
+from artoo.contracts.agents import BoardState, Complexity, Priority, TrustLevel
+from artoo.contracts.errors import SandboxError
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 from artoo.runtime.config import Config
@@ -39,6 +41,8 @@ from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.submissions import Submissions
 from artoo.store.address import parse
 from artoo.store.connecting import check_installed
+
+logger = logging.getLogger(__name__)
 
 Tell = Callable[[str], None]
 
@@ -88,6 +92,27 @@ class Office:
         """
         await self.board.archive(task_id, actor)
         await asyncio.to_thread(self.submissions.discard, task_id)
+
+    async def sweep(self) -> None:
+        """Discards the work of archived tasks, where an earlier process was cut off after the archiving.
+
+        What the books do not know stays: they may be new, or an old copy, and the files are all there is then.
+        Raises ActivityStoreError.
+        """
+        listed = await asyncio.to_thread(self.submissions.listed)
+        states = await self.board.states(listed)
+        for task_id in listed:
+            if states.get(task_id) is BoardState.ARCHIVED:
+                await asyncio.to_thread(self._discard, task_id)
+        if lost := [task_id for task_id in listed if task_id not in states]:
+            logger.warning(
+                "the board does not know %d tasks whose work is here, and nothing of it was touched: artoo status",
+                len(lost),
+            )
+
+    def _discard(self, task_id: str) -> None:
+        with suppress(SandboxError):  # somebody looks at it right now
+            self.submissions.discard(task_id)
 
     def folders(self) -> Found:
         """The agents on disk. Blocks."""

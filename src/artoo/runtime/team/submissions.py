@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -126,13 +125,6 @@ class Submissions:
         """The tasks of which there are papers here."""
         names = sorted(unquote(place.name) for place in self.folder.iterdir()) if self.folder.is_dir() else []
         return tuple(name for name in names if not name.startswith("."))
-
-    def sweep(self, known: Collection[str]) -> tuple[str, ...]:
-        """Discards those of tasks that are not `known`; which."""
-        forgotten = tuple(task for task in self.listed() if task not in known)
-        for task in forgotten:
-            self.discard(task)
-        return forgotten
 
     def _papers(self, board_task: str) -> Path:
         return self.folder / quote(board_task, safe="").replace(".", "%2E")

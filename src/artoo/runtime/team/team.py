@@ -96,8 +96,7 @@ class Team:
         await office.board.work.recover()
         await office.mailbox.recover()
         await office.approvals.finish_cut()
-        known = [task.id for task in await office.board.list(limit=1_000_000)]
-        await asyncio.to_thread(office.submissions.sweep, known)
+        await office.sweep()
 
     async def run(self, *, ready: Callable[[], None] | None = None) -> None:
         """Works until stopped; what was begun is ended or given back. Raises ActivityStoreError."""
