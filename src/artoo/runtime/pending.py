@@ -36,14 +36,9 @@ from artoo.tasklog.reader import TaskSummary, summary_of
 from artoo.tools.review import content_of, review_of
 from artoo.tools.settling_words import met, why_it_waits
 from artoo.words.outcome import resumable
-from artoo.world.closing import ClosingView, named_paths, opened
+from artoo.world.closing import ClosingView, named_paths, opened, require_waiting, settled_already
 from artoo.world.difference import Difference
-from artoo.world.pending import (
-    DAY,
-    PendingRecord,
-    SettledRecord,
-    read_pending,
-)
+from artoo.world.pending import DAY, PendingRecord, SettledRecord, read_pending
 from artoo.world.recover import recover
 from artoo.world.settle import Told, part_of
 from artoo.world.union import RealFiles, Union
@@ -98,8 +93,7 @@ class Pending:
     @property
     def resumable(self) -> bool:
         """Whether a cut-off task can go on: it is to be resumed or discarded. A command by itself has no log to go
-        on from, and what is whole of it is settled as anything else.
-        """
+        on from, and what is whole of it is settled as anything else."""
         return self.cut_off and bool(self.request) and not self.on_board
 
     @property
@@ -117,7 +111,7 @@ class Pending:
 
         Of a task that was cut off also what its subtasks had done till then.
 
-        Raises SandboxError when another process holds it, or it is settled already.
+        Raises SandboxError when another process holds it, or it is settled already, be it while this waited.
         """
         return await asyncio.to_thread(self._diff)
 
@@ -164,13 +158,20 @@ class Pending:
     def _place(self) -> ViewPlace:
         place = Views(self._home).find(self.task_id)
         if place is None:
-            raise SandboxError(f"nothing of task {self.task_id} waits any more: it was applied or discarded")
+            raise settled_already(self.task_id)
         return place
+
+    @contextmanager
+    def _held(self) -> Generator[ClosingView]:
+        """The view to oneself, and it is still there: whoever had it before may have settled all of it."""
+        with opened(self._place(), self._home) as closing:
+            require_waiting(closing.place)
+            yield closing
 
     @contextmanager
     def _opened(self) -> Generator[ClosingView]:
         """With all that the task did, where it has ended for good and its end could not join that."""
-        with opened(self._place(), self._home) as closing:
+        with self._held() as closing:
             if closing.forks and _has_ended(summary_of(self._home, self.task_id)):
                 closing.join_forks()
             yield closing
@@ -270,7 +271,7 @@ class Pending:
         return self._settled(rest, "partly").model_copy(update=known)
 
     def _discard(self, by: str) -> Settled:
-        with opened(self._place(), self._home) as closing:
+        with self._held() as closing:
             try:
                 closing.discard(self._line("discarded", "", (), by))
             except OSError as error:
@@ -337,7 +338,7 @@ def pendings(config: Config) -> tuple[Pending, ...]:
 def find_pending(config: Config, task_id: str) -> Pending:
     """The one whose task id begins like this. Blocking.
 
-    Raises ConfigurationError when there is none or several, SandboxError when the task is at work.
+    Raises ConfigurationError when there is none or several, SandboxError when it is at work, or settled just now.
     """
     found = [place for place in Views(config.home).listed() if task_id and place.task_id.startswith(task_id)]
     exact = [place for place in found if place.task_id == task_id]
@@ -352,6 +353,7 @@ def find_pending(config: Config, task_id: str) -> Pending:
 
 
 def _pending(place: ViewPlace, config: Config) -> Pending:
+    require_waiting(place)
     record = read_pending(place)
     board = asked_on_the_board(config.home, place.task_id)
     if record is None or record.cut_off:

@@ -130,6 +130,21 @@ def named_paths(place: ViewPlace, paths: Collection[str]) -> tuple[str, ...]:
     return tuple(named)
 
 
+def settled_already(task_id: str) -> SandboxError:
+    """What whoever comes too late is told."""
+    return SandboxError(f"nothing of task {task_id} waits any more: it was applied or discarded")
+
+
+def require_waiting(place: ViewPlace) -> None:
+    """For whoever holds the view: while they waited for it, somebody may have settled it, and it was gone.
+
+    Raises SandboxError; of the directory that their lock made anew nothing is left.
+    """
+    if not place.exists:
+        place.remove()
+        raise settled_already(place.task_id)
+
+
 @contextmanager
 def opened(place: ViewPlace, artoo_home: Path, patience: float = PATIENCE_SECONDS) -> Generator[ClosingView]:
     """Raises SandboxError when another process holds the view for longer than `patience` (seconds), or what a crash

@@ -15,11 +15,12 @@ VIEWS/TASK/joined.json            which forks are being joined, and what was in 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -45,6 +46,7 @@ TRIAL = "trial"
 """The name, or the end of the name, of a fork that was made to be dropped: it is never joined."""
 
 _FORMAT = 1
+_LOCK = "lock"
 
 PATIENCE_SECONDS = 5.0
 """How long somebody who works in a view, or settles it, waits for another who only looks at it."""
@@ -267,10 +269,19 @@ class ViewPlace:
         return record
 
     def remove(self) -> None:
-        """Forgets the view: its record first, so that a crash leaves no half of one."""
+        """Forgets the view: its record first, so that a crash leaves no half of one, and its lock last: whoever
+        waits for that would else make a view in a directory that is still being removed."""
         (self.base / "view.json").unlink(missing_ok=True)
-        if self.base.is_dir():
-            remove_tree(self.base)
+        with suppress(FileNotFoundError):
+            for child in self.base.iterdir():
+                if child.name != _LOCK:
+                    remove_tree(child)
+            (self.base / _LOCK).unlink(missing_ok=True)
+            try:
+                self.base.rmdir()
+            except OSError as error:
+                if error.errno != errno.ENOTEMPTY:  # somebody has taken the place with a lock of their own
+                    raise
 
     @contextmanager
     def locked(self, patience: float = 0.0) -> Generator[None, None, None]:
@@ -293,9 +304,11 @@ class ViewPlace:
 
     def _try_lock(self) -> int | None:
         """Whoever had it may have removed the view meanwhile: then the lock is made anew with it."""
-        self.base.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = self.base / "lock"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self.base.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self.base / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except (FileExistsError, FileNotFoundError):  # it is being removed at this moment
+            return None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(descriptor).st_nlink:
