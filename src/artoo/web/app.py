@@ -23,6 +23,7 @@ STATIC = {
     "page.js": "text/javascript",
     "plots.js": "text/javascript",
     "regions.js": "text/javascript",
+    "streams.js": "text/javascript",
     "timeline.js": "text/javascript",
     "uPlot.iife.min.js": "text/javascript",
     "uPlot.min.css": "text/css",
