@@ -6,13 +6,11 @@
         result = await artoo.run("how many Python files are in src?")
 
 Names are loaded when they are first used, so that importing artoo costs nothing.
+
+Nothing is imported here, of the standard library neither: for the command line this comes before `cli.start`.
 """
 
-from __future__ import annotations
-
-import importlib
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
     from artoo.contracts.envelope import Envelope
@@ -108,6 +106,8 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Loads a public name from its module, once."""
+    import importlib
+
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

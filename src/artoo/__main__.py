@@ -1,9 +1,7 @@
 """`python -m artoo`."""
 
-from __future__ import annotations
-
 import sys
 
-from artoo.cli.main import main
+from artoo.cli.start import main
 
 sys.exit(main())

@@ -23,7 +23,7 @@ def test_the_wheel_has_the_program_and_all_that_it_reads(tmp_path: Path) -> None
         archive.extractall(tmp_path / "site")
     about = next(name for name in names if name.endswith(".dist-info/METADATA"))
     folder = about.rpartition("/")[0]
-    assert "artoo = artoo.cli.main:main" in (tmp_path / "site" / folder / "entry_points.txt").read_text()
+    assert "artoo = artoo.cli.start:main" in (tmp_path / "site" / folder / "entry_points.txt").read_text()
     metadata = Parser().parsestr((tmp_path / "site" / about).read_text(encoding="utf-8"))
     assert metadata["Requires-Python"] and metadata["License-Expression"] and metadata.get_payload()
     wanted = {

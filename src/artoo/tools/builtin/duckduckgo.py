@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from artoo.contracts.errors import ToolError
+from artoo.world.programs import own_environment, own_python
 
 if TYPE_CHECKING:
     import primp
@@ -62,7 +63,8 @@ class Reply(BaseModel):
 async def ask(query: str, most: int, seconds: float) -> Reply:
     """The answer to one query. Raises ToolError when the process ends without one."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", __name__),  # -P: never a module that lies where the person stands
+        *own_python("-m", __name__),
+        env=own_environment(),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,

@@ -1,0 +1,29 @@
+"""The first of artoo that a command line runs: it takes modules only from what is installed.
+
+Python looks for a module first where its script lies (`bin` of an environment) or, with `-m`, where the person
+stands, which an empty entry of PYTHONPATH means too. Neither holds modules of artoo, and a task may have written
+there. Nothing is imported before that is put right: `from __future__` would read a file too.
+"""
+
+import sys
+
+
+def main() -> int:
+    """Runs the command line (`cli.main`)."""
+    _leave_out_what_is_not_installed()
+    from artoo.cli import main as command_line
+
+    return command_line.main()
+
+
+def _leave_out_what_is_not_installed() -> None:
+    here = __file__.removesuffix("/artoo/cli/start.py")  # sources that nobody installed are run from here
+    if not sys.flags.safe_path and sys.path[:1] != [here]:
+        del sys.path[:1]
+    import os  # loaded with Python itself
+
+    try:
+        current = os.getcwd()  # noqa: PTH109 (pathlib is not loaded yet)
+    except OSError:  # it was removed
+        return
+    sys.path[:] = [one for one in sys.path if one == here or one not in ("", current)]
