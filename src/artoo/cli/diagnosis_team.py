@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ def servers(config: Config) -> list[Finding]:
         known = own_servers(config)
     except ConfigurationError as error:
         return [Finding("mcp", State.FAIL, str(error), "correct what is named")]
-    missing = [one for one in known if one.command and shutil.which(one.command[0]) is None]
+    missing = [one for one in known if one.command and one.program() is None]
     if missing:
         named = ", ".join(f"{one.name} ({one.command[0]})" for one in missing)
         remedy = "install them, or: artoo mcp remove NAME"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -13,7 +13,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.config import Config
 from artoo.tools.asking import Asking
 from artoo.tools.gate import Gate, digest_of_act
-from artoo.tools.mcp.servers import McpServer, read_servers, servers_of
+from artoo.tools.mcp.servers import McpServer, Shelter, read_servers, servers_of
 from artoo.tools.registry import Registry
 from artoo.tools.threads import in_thread
 from artoo.tools.unified import plain
@@ -21,6 +21,8 @@ from artoo.tools.unified import plain
 logger = logging.getLogger(__name__)
 PROJECT_FILE = ".mcp.json"
 HOME_FILE = "mcp.json"
+SHELTER = "mcp"
+"""Below artoo's home: where the person's own servers start."""
 
 
 class Pool(Protocol):
@@ -31,19 +33,27 @@ class Pool(Protocol):
         ...
 
 
+def sheltered(servers: Iterable[McpServer], config: Config) -> tuple[McpServer, ...]:
+    """Servers of the person's own: nothing of a project or the workspace starts with them by its mere name."""
+    shelter = Shelter(config.home / SHELTER, (str(config.workspace_path),))
+    return tuple(replace(server, shelter=shelter) for server in servers)
+
+
 def own_servers(config: Config) -> tuple[McpServer, ...]:
     """The person's servers: of the configuration, then of `mcp.json` in the home. Raises ConfigurationError."""
     listed = {name: entry.model_dump(exclude_none=True) for name, entry in config.mcp_servers.items()}
     configured = servers_of(listed, "the configuration") if listed else ()
-    return _named_once((*configured, *read_servers(config.home / HOME_FILE)))
+    return sheltered(_named_once((*configured, *read_servers(config.home / HOME_FILE))), config)
 
 
 async def agreed_servers(project: Path, own: tuple[McpServer, ...], gate: Gate) -> tuple[McpServer, ...]:
-    """`own`, and those of the project's file when a person agrees to start them.
+    """`own`, and those of the project's file when a person agrees to start them. A relative `cwd` begins in the
+    project, and without one the project's own start there.
 
     A project's file is somebody's data: one that cannot be read is logged and left alone, and whom to trust is not
     for it to say.
     """
+    own = tuple(_in_project(server, project) if server.cwd is not None else server for server in own)
     try:
         found = await in_thread(read_servers, project / PROJECT_FILE)
     except ConfigurationError as error:
@@ -53,7 +63,11 @@ async def agreed_servers(project: Path, own: tuple[McpServer, ...], gate: Gate) 
     fresh = tuple(replace(server, trust_read_only=False) for server in found if server.name not in names)
     if not fresh or await gate.refusal(_question(project, fresh, gate.origins.language)) is not None:
         return own
-    return (*own, *fresh)
+    return (*own, *(_in_project(server, project) for server in fresh))
+
+
+def _in_project(server: McpServer, project: Path) -> McpServer:
+    return replace(server, cwd=str(project / (server.cwd or "")))
 
 
 def preparation(

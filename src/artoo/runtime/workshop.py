@@ -155,9 +155,11 @@ class Workshop:
         from artoo.loops.fast.record import kept_of_a_read
         from artoo.runtime.expiring import keeping_of
         from artoo.runtime.hands import Outfit, open_hands
+        from artoo.runtime.mcp import sheltered
         from artoo.tools.settler import Settler
 
-        mcp, home, keeping = self._mcp_tools().with_servers(servers), self.config.home, keeping_of(self.config)
+        mcp = self._mcp_tools().with_servers(sheltered(servers, self.config))
+        home, keeping = self.config.home, keeping_of(self.config)
         known = await self.model.known(Tier.TOOL)
 
         def opened(port: Port) -> Hands:

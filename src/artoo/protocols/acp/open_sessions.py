@@ -55,7 +55,7 @@ class OpenSessions:
         """Opens it, or opens it anew with what came along this time."""
         project = directory(cwd)
         try:
-            passed = passed_servers(servers or (), project)
+            passed = passed_servers(servers or ())
         except ConfigurationError as error:
             raise RequestError(INVALID_PARAMS, str(error)) from error
         opened = self._open[session.name] = OpenSession(session, project, self.apply, passed)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from acp.schema import HttpMcpServer, McpServerStdio
 
@@ -21,21 +20,21 @@ _WHERE = "the session"
 _LONGEST_NAME = 60
 
 
-def passed_servers(given: Sequence[object], directory: Path) -> tuple[McpServer, ...]:
-    """As artoo knows servers; programs run in `directory`. Raises ConfigurationError for what cannot be one."""
+def passed_servers(given: Sequence[object]) -> tuple[McpServer, ...]:
+    """As artoo knows servers. Raises ConfigurationError for what cannot be one."""
     if len(given) > MOST_SERVERS:
         raise ConfigurationError(f"{len(given)} MCP servers came with the session; it may have {MOST_SERVERS}")
     entries: dict[str, dict[str, object]] = {}
     for one in given:
-        name, entry = _entry(one, directory)
+        name, entry = _entry(one)
         entries[_free(name, entries)] = entry
     return servers_of(entries, _WHERE)
 
 
-def _entry(one: object, directory: Path) -> tuple[str, dict[str, object]]:
+def _entry(one: object) -> tuple[str, dict[str, object]]:
     if isinstance(one, McpServerStdio):
         env = {variable.name: variable.value for variable in one.env}
-        return one.name, {"command": one.command, "args": one.args, "env": env, "cwd": str(directory)}
+        return one.name, {"command": one.command, "args": one.args, "env": env}
     if isinstance(one, HttpMcpServer):
         return one.name, {"url": one.url, "headers": {header.name: header.value for header in one.headers}}
     kind = str(getattr(one, "type", type(one).__name__))

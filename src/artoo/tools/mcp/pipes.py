@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from artoo.contracts.errors import ToolError
 from artoo.tools.mcp.servers import McpServer
+from artoo.world.programs import search_path
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -39,7 +40,7 @@ async def piped(
     from mcp.client.stdio import get_default_environment
     from mcp.shared.message import SessionMessage
 
-    process = await _started(server, get_default_environment() | dict(server.env))
+    process = await _started(server, get_default_environment())
     to_us, incoming = anyio.create_memory_object_stream["SessionMessage | Exception"](16)
     outgoing, from_us = anyio.create_memory_object_stream[SessionMessage](16)
     async with asyncio.TaskGroup() as group:
@@ -62,20 +63,39 @@ async def piped(
                 await _drained(process)
 
 
-async def _started(server: McpServer, env: dict[str, str]) -> asyncio.subprocess.Process:
+async def _started(server: McpServer, common: dict[str, str]) -> asyncio.subprocess.Process:
+    given, shelter, command = dict(server.env), server.shelter, server.command
     try:
+        if shelter is not None:
+            directory = server.cwd or shelter.prepare()
+            common = common | {"PATH": search_path(shelter.apart)}
+            if "PATH" not in given:
+                command = (_found(server), *command[1:])
+        else:
+            directory = server.cwd
         return await asyncio.create_subprocess_exec(
-            *server.command,
+            *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            cwd=server.cwd,
-            env=env,
+            cwd=directory,
+            env=common | given,
             start_new_session=True,
             limit=LONGEST_LINE,
         )
     except (OSError, ValueError) as error:
         raise ToolError(f"the MCP server {server.name} cannot be started: {error}") from error
+
+
+def _found(server: McpServer) -> str:
+    """Its program, as it is named or where it is on the PATH. Raises ToolError when it is not there."""
+    name = server.command[0]
+    program = name if "/" in name else server.program()
+    if program is None:
+        where = "on your PATH outside of the project and the workspace"
+        remedy = "install it, or name it by its whole path"
+        raise ToolError(f"the MCP server {server.name} cannot be started: {name} is not {where}; {remedy}")
+    return program
 
 
 async def _reading(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.world.programs import find_program
 
 LARGEST_FILE = 1 << 20
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
@@ -17,10 +18,25 @@ _KNOWN = frozenset({"command", "args", "env", "cwd", "url", "headers", "type", "
 
 
 @dataclass(frozen=True, slots=True)
+class Shelter:
+    """Where a server of the person's own starts unless its `cwd` says otherwise: nothing that a task made is taken
+    there for a module or a package of the server's. `apart`: where its program is not taken from."""
+
+    directory: Path
+    apart: tuple[str, ...] = ()
+
+    def prepare(self) -> Path:
+        """Makes the directory, and returns it. Raises OSError."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self.directory
+
+
+@dataclass(frozen=True, slots=True)
 class McpServer:
     """One server: a program that speaks on its standard streams (`command`), or a URL (streamable HTTP).
 
-    `trust_read_only`: the person believes it when it says of a tool that it only reads.
+    `trust_read_only`: the person believes it when it says of a tool that it only reads. `shelter`: None for what a
+    person agreed to start as the project has it.
     """
 
     name: str
@@ -30,6 +46,15 @@ class McpServer:
     url: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
     trust_read_only: bool = False
+    shelter: Shelter | None = None
+
+    def program(self) -> str | None:
+        """The program that it starts; None when it is not there."""
+        name = self.command[0]
+        if "/" in name:
+            directory = self.cwd or (self.shelter.directory if self.shelter is not None else ".")
+            name = str(Path(directory, name))
+        return find_program(name, self.shelter.apart if self.shelter is not None else ())
 
     @property
     def shown(self) -> str:
