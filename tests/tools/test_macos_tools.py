@@ -72,7 +72,7 @@ async def test_a_script_that_hangs_is_stopped(
     program.write_text("#!/bin/sh\nsleep 60\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    tool = AppleScript(Real(roots, seconds=0.3))
+    tool = AppleScript(Real(roots, seconds=0.3), str(program))
     call = await Registry([tool], StillClock()).toolbox("s", MustNot()).call("applescript", {"script": "x"})
     assert call.status is CallStatus.TIMEOUT
 
@@ -80,7 +80,7 @@ async def test_a_script_that_hangs_is_stopped(
 async def test_a_missing_program_is_an_error(roots: Roots, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where `osascript` is gone, the record says so."""
     monkeypatch.setenv("PATH", "/nonexistent")
-    tool = AppleScript(Real(roots))
+    tool = AppleScript(Real(roots), "osascript")
     call = await Registry([tool], StillClock()).toolbox("s", MustNot()).call("applescript", {"script": "x"})
     assert call.status is CallStatus.ERROR
     assert "No such file" in said(call)

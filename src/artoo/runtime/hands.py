@@ -216,7 +216,7 @@ def _registry(
 ) -> Registry:
     make = partial(
         builtin_tools,
-        machine=Machine(),
+        machine=Machine.of(outfit.view.roots),
         places=places,
         printing=outfit.printing,
         command_seconds=outfit.command_seconds,

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.world.programs import find_program
 
 _GIT_SECONDS = 10
 _SSH = re.compile(r"(?:[^@/]+@)?([^:/]+):(?!//)(.+)")
@@ -59,9 +60,12 @@ class Projects:
 
 def project_name(path: Path) -> str:
     """The name of the project in a directory: its git remote `origin`, else its path. Blocks."""
+    git = find_program("git", (str(path),))
+    if git is None:
+        return str(path.resolve())
     try:
         found = subprocess.run(
-            ["git", "-C", str(path), "config", "--local", "--get", "remote.origin.url"],
+            [git, "-C", str(path), "config", "--local", "--get", "remote.origin.url"],
             capture_output=True,
             text=True,
             timeout=_GIT_SECONDS,

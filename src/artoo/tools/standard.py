@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from artoo.contracts.execution import OUTPUT_KEPT
@@ -33,13 +31,8 @@ from artoo.tools.printing import Printing
 from artoo.tools.tool import Tool
 from artoo.tools.user_tools import Function, UserTool, user_tool
 from artoo.world.classify import Places
+from artoo.world.programs import find_program, worked_in
 from artoo.world.reachable import ReachableFiles
-
-
-@cache
-def _found(program: str, path: str | None) -> str | None:
-    """Where a program is, looked up once a process: every task asks for the same three, over all of PATH."""
-    return shutil.which(program, path=path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +40,25 @@ class Machine:
     """What of this machine decides which tools there are: the platform, and where programs are found."""
 
     platform: str = sys.platform
-    which: Callable[[str], str | None] = field(default_factory=lambda: partial(_found, path=os.environ.get("PATH")))
+    which: Callable[[str], str | None] = find_program
+
+    @classmethod
+    def of(cls, roots: Roots) -> Machine:
+        """This one, for a task that works there."""
+        return cls(which=partial(find_program, apart=worked_in(roots)))
 
 
 def reaching_tools(
     gate: Gate, roots: Roots, environ: Mapping[str, str], machine: Machine | None = None
 ) -> tuple[Tool, ...]:
     """Tools that reach beyond the files: the web, and on macOS other programs. All behind the gate."""
-    here = machine or Machine()
+    here = machine or Machine.of(roots)
     tools: list[Tool] = [Asking(Search(engine_for(environ)), gate, never, reads_only=True, outward=True)]
     if here.platform == "darwin":
-        for program, made in (("osascript", AppleScript(Real(roots))), ("shortcuts", Shortcuts(Real(roots)))):
-            if here.which(program) is not None:
+        for name, tool in (("osascript", AppleScript), ("shortcuts", Shortcuts)):
+            program = here.which(name)
+            if program is not None:
+                made = tool(Real(roots), program)
                 tools.append(Asking(made, gate, made.why_ask))
     return tuple(tools)
 
@@ -82,8 +82,8 @@ def builtin_tools(
     about hosts, and about commands for which this machine has no view; `network` hears of what commands send,
     `printing` of what they print.
     """
-    here = machine or Machine()
     roots = view.roots
+    here = machine or Machine.of(roots)
     places = places or Places.of(roots, artoo_home)
     looked = looked or LookedAt()
     index = choose_index(here.platform, {name: here.which(name) for name in ("mdfind", "plocate")})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from artoo.world.entry import entered
 from artoo.world.leading import led
 from artoo.world.overlay import View
 from artoo.world.process import Confined
+from artoo.world.programs import find_program
 from artoo.world.stage import Layer, Stage
 from artoo.world.status import StatusPipe
 from artoo.world.steps import run_from_memory
@@ -37,7 +37,7 @@ def find_bubblewrap() -> Iterator[Path]:
         bundled = Path(place) / "_bin" / "bwrap"
         if bundled.is_file() and os.access(bundled, os.X_OK):
             yield bundled
-    system = shutil.which("bwrap")
+    system = find_program("bwrap")
     if system:
         yield Path(system)
 

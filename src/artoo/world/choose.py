@@ -7,7 +7,6 @@ import functools
 import json
 import os
 import platform
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from artoo.world import bubblewrap, namespaces, seccomp, steps
 from artoo.world.bubblewrap import BubblewrapVariant
 from artoo.world.orphans import end_orphans
 from artoo.world.overlay import OverlaySandbox
+from artoo.world.programs import find_program
 from artoo.world.readonly import ReadOnlyFirst, landlock, seatbelt
 from artoo.world.reasons import explain
 from artoo.world.selftest import prove
@@ -176,7 +176,7 @@ def _identity(key: str, stage_homes: tuple[Path, ...]) -> _Remembered:
         boot=boot.read_text().strip() if boot.exists() else "",
         kernel=platform.release(),
         user=os.geteuid(),
-        python=f"{sys.executable} {platform.python_version()} {shutil.which('bwrap')}",
+        python=f"{sys.executable} {platform.python_version()} {find_program('bwrap')}",
         key=key,
         stage_homes=stage_homes,
     )

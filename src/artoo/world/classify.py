@@ -12,6 +12,8 @@ from artoo.ports.sandbox import Roots
 from artoo.world.closed import Closed
 from artoo.world.led_to import leads_to, links_in, places_with_names
 from artoo.world.path_set import PathSet, upwards
+from artoo.world.programs import worked_in
+from artoo.world.search_paths import SearchPaths
 
 _HOME_PERSISTENCE = re.compile(
     rb"(\.(bash|zsh|ksh|csh|tcsh|fish|mksh)[\w.-]*|\.z(shrc|shenv|profile|login|logout)|\.profile|\.login|\.logout"
@@ -58,7 +60,10 @@ class Places:
     closed: Closed = field(compare=False)
     persistent: PathSet = field(default=PathSet(()), compare=False)
     secret: PathSet = field(default=PathSet(()), compare=False)
-    """Where links lead that have such a class themselves."""
+    """Where links lead that have such a class themselves; among the persistent ones artoo's own modules."""
+    searched: SearchPaths = field(default=SearchPaths(), compare=False)
+    worked_in: tuple[str, ...] = field(default=(), compare=False)
+    """Where artoo takes no program for itself from (`programs`)."""
     _narrow: tuple[bool, bool] = field(init=False, compare=False)
     """Whether workspace and project do not hold the home."""
 
@@ -72,7 +77,8 @@ class Places:
             os.fsencode(os.path.realpath(path))  # as Path.resolve, without building the path again: once a task
             for path in (roots.home, roots.workspace, roots.project, artoo_home)
         )
-        return cls(home, workspace, project, artoo, Closed.of(roots))._with_links()
+        closed = Closed.of(roots)
+        return cls(home, workspace, project, artoo, closed, worked_in=worked_in(roots))._with_links()
 
     def _with_links(self) -> Places:
         """With what the person's own links lead to, where names of consequence stand."""
@@ -87,7 +93,9 @@ class Places:
                 secret.update(leads_to(link))
         # A link to the home itself, or to all of the project, says nothing about what lies there.
         whole, wholes = set(upwards(home)), {*upwards(home), *upwards(project), *upwards(workspace)}
-        return replace(self, persistent=PathSet(persistent - whole), secret=PathSet(secret - wholes))
+        searched = SearchPaths.of(project, os.fsdecode(self.artoo))
+        started = (persistent - whole) | (searched.modules - wholes)
+        return replace(self, persistent=PathSet(started), secret=PathSet(secret - wholes), searched=searched)
 
     def _starts_programs(self, path: str) -> bool:
         raw = os.fsencode(path)
@@ -118,7 +126,9 @@ class Places:
     def _persists(self, path: bytes, below_home: bytes | None) -> bool:
         if below_home is not None and _HOME_PERSISTENCE.fullmatch(below_home):
             return True
-        return bool(_ANYWHERE_PERSISTENCE.fullmatch(path)) or self.persistent.cover(os.fsdecode(path))
+        if self.searched.find(path) or _ANYWHERE_PERSISTENCE.fullmatch(path):
+            return True
+        return self.persistent.cover(os.fsdecode(path))
 
     def _bounds(self, path: bytes, below_home: bytes | None) -> PathClass | None:
         """Workspace or project. A project that is the home itself gives no rights over the home's hidden

@@ -50,7 +50,7 @@ class ClosedHome:
     @classmethod
     def of(cls, home: str, chosen: Iterable[str], roots: Roots) -> ClosedHome:
         """That of a home (real), the task's or another one. `chosen` is open there besides programs."""
-        opened = {*open_in_home(home), *_below(home, chosen)}
+        opened = {*open_in_home(home, roots), *_below(home, chosen)}
         return cls(home, tuple(sorted(opened)), tuple(_targets(home, roots)))
 
     def covers(self, path: str) -> bool:

@@ -117,8 +117,8 @@ def _meant(
     reachable = [effect for effect, change in described if change.path_class is not PathClass.ARTOO]
     changes = tuple(change for _, change in described if change.path_class is not PathClass.ARTOO)
     own = (change.path for _, change in described if change.path_class is PathClass.ARTOO)
-    git = judge_repositories(reachable, before, after)
-    configured = judge_configured(reachable, Path(os.fsdecode(places.home)))
+    git = judge_repositories(reachable, before, after, places.worked_in)
+    configured = judge_configured(reachable, Path(os.fsdecode(places.home)), places.worked_in)
     return Difference(
         effects=tuple(reachable),
         changes=changes,

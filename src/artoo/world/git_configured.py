@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathlib import Path
 from artoo.world.git_layout import Part, part_of, read_file
 from artoo.world.led_to import leads_to, links_in
 from artoo.world.path_set import upwards
+from artoo.world.programs import find_program, search_path
 from artoo.world.scan import Effect
 from artoo.world.verdict import PROGRAMS, Verdict
 
@@ -39,14 +39,15 @@ _SECONDS = 20.0
 _MOST_WORKTREES = 50
 
 
-def judge_configured(effects: Sequence[Effect], home: Path) -> dict[bytes, Verdict]:
-    """By path: what settings of git name. `home`: where the person's own settings are. Blocking."""
+def judge_configured(effects: Sequence[Effect], home: Path, apart: Sequence[str] = ()) -> dict[bytes, Verdict]:
+    """By path: what settings of git name. `home`: where the person's own settings are; `apart`: where git itself is
+    not taken from. Blocking."""
     changed = [one for one in effects if one.after is not None and not one.in_place]
     paths = [os.fsdecode(one.path) for one in changed]
     files = {path for one, path in zip(changed, paths, strict=True) if one.after and not one.after.is_directory}
     named: set[str] = set()
     for worktree in _worktrees(changed):
-        named.update(_named(worktree, home, files), _linked(worktree))
+        named.update(_named(worktree, home, files, apart), _linked(worktree))
     says: dict[bytes, Verdict] = {}
     for one, path in zip(changed, paths, strict=True) if named else ():
         directory = one.after is not None and one.after.is_directory
@@ -69,14 +70,14 @@ def _worktrees(effects: Iterable[Effect]) -> list[Path]:
     return list(found)
 
 
-def _named(worktree: Path, home: Path, changed: Collection[str]) -> Iterator[str]:
+def _named(worktree: Path, home: Path, changed: Collection[str], apart: Sequence[str]) -> Iterator[str]:
     """The places, in and out of the worktree, that values of its settings may name, and those of settings.
 
     `changed`: the files that matter where a value does not say where a path begins, or that it is one.
     """
     for place in (*_variables().values(), f"{os.environ.get('XDG_CONFIG_HOME') or home / '.config'}/git"):
         yield from _outside_of(worktree, worktree / place)
-    for origin, key, value in _settings(worktree, home):
+    for origin, key, value in _settings(worktree, home, apart):
         file = origin.removeprefix("file:")
         if file != origin:
             yield from _outside_of(worktree, worktree / file)
@@ -148,15 +149,15 @@ def _variables() -> dict[str, str]:
     return {name: os.environ[name] for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM") if os.environ.get(name)}
 
 
-def _settings(worktree: Path, home: Path) -> Iterator[tuple[str, str, str]]:
+def _settings(worktree: Path, home: Path, apart: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Origin, key and value of every setting that git knows there. Listing them starts nothing."""
-    git = shutil.which("git")
+    git = find_program("git", apart)
     if git is None:  # then nothing that it would start is started
         return
     command = [git, "-c", "safe.directory=*", "config", "--list", "-z", "--show-origin", "--includes"]
     kept = {name: value for name, value in os.environ.items() if name.startswith("GIT_CONFIG_")}
-    kept |= {name: os.environ[name] for name in ("PATH", "XDG_CONFIG_HOME") if name in os.environ}
-    environment = {"PATH": os.defpath, **kept, "HOME": str(home), "LC_ALL": "C"}
+    kept |= {name: os.environ[name] for name in ("XDG_CONFIG_HOME",) if name in os.environ}
+    environment = {"PATH": search_path(apart), **kept, "HOME": str(home), "LC_ALL": "C"}
     try:
         done = subprocess.run(
             command, capture_output=True, timeout=_SECONDS, env=environment, cwd=worktree, check=False

@@ -78,15 +78,20 @@ class Repositories:
     lost: Mapping[Path, Lost] = field(default_factory=dict[Path, Lost])
 
 
-def judge_repositories(effects: Sequence[Effect], before: Files, after: Files) -> Repositories:
-    """Asks git about every repository that the effects touch. Blocking. Says nothing of paths outside of one."""
+def judge_repositories(
+    effects: Sequence[Effect], before: Files, after: Files, apart: Sequence[str] = ()
+) -> Repositories:
+    """Asks git about every repository that the effects touch. Blocking. Says nothing of paths outside of one.
+
+    `apart`: where git itself is not taken from.
+    """
     says: dict[bytes, Verdict] = {}
     lost: dict[Path, Lost] = {}
     for number, (repository, members) in enumerate(_by_repository(effects, before, after).items()):
         if not is_repository(repository, before):
             says |= _of_new_one(repository, members, before)
             continue
-        found = _lost(repository, members, before, after) if number < _MOST_REPOSITORIES else _UNKNOWN
+        found = _lost(repository, members, (before, after), apart) if number < _MOST_REPOSITORIES else _UNKNOWN
         if found.reasons or found.staged:
             lost[repository] = found
         rewrites = found.rewrites(repository)
@@ -230,7 +235,8 @@ def _plain(one: Effect, inner: str) -> bool:
 # --- what is lost -------------------------------------------------------------------------------------------------
 
 
-def _lost(repository: Path, members: Sequence[Effect], before: Files, after: Files) -> Lost:
+def _lost(repository: Path, members: Sequence[Effect], looks: tuple[Files, Files], apart: Sequence[str]) -> Lost:
+    before, after = looks
     parts = (Part.STATE, Part.INDEX)
     touched = [(one, inner) for one in members if part_of(inner := _inner(one, repository)) in parts]
     if not touched:
@@ -241,11 +247,11 @@ def _lost(repository: Path, members: Sequence[Effect], before: Files, after: Fil
     removed = any(inner.startswith("objects/") and _removes(one) for one, inner in touched)
     try:
         with tempfile.TemporaryDirectory(prefix="artoo-git-") as place:
-            was = shadow_of(repository, before, Path(place) / "before")
-            will_be = shadow_of(repository, after, Path(place) / "after", borrowed=not removed)
+            was = shadow_of(repository, before, Path(place) / "before", apart=apart)
+            will_be = shadow_of(repository, after, Path(place) / "after", borrowed=not removed, apart=apart)
             found = _compared(was, will_be, removed=removed)
-            unsound = tuple(unsound_objects(repository, touched, (was, will_be), (before, after)))
-            staged = _staged(repository, touched, (was, will_be), (before, after))
+            unsound = tuple(unsound_objects(repository, touched, (was, will_be), looks))
+            staged = _staged(repository, touched, (was, will_be), looks)
             merged = _is_merged(repository, will_be, before, after)
     except (CannotJudge, OSError) as error:
         return Lost((*doubts, f"git cannot judge what would be lost ({error})"))

@@ -73,8 +73,11 @@ def forget_names(paths: Iterable[str]) -> None:
 
 
 def _remove_packed(repository: Path, name: str) -> None:
+    worktree = repository.parent if repository.name == ".git" else repository
     try:
-        Shadow(repository).git("-c", "core.hooksPath=/dev/null", "update-ref", "--no-deref", "-d", name)
+        Shadow(repository, (str(worktree),)).git(
+            "-c", "core.hooksPath=/dev/null", "update-ref", "--no-deref", "-d", name
+        )
     except CannotJudge as error:
         logger.warning("%s in %s could not be removed: %s", name, repository, error)
 

@@ -7,16 +7,15 @@ make git run something or count differently. Read only: nothing is ever written 
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from artoo.ports.world import Files
 from artoo.world.git_layout import read_file
+from artoo.world.programs import find_program
 
 _STATE_FILES = ("HEAD", "packed-refs", "shallow")
 _STATE_DIRECTORIES = ("refs", "logs", "reftable")
@@ -36,6 +35,8 @@ class Shadow:
     """One repository to ask about. Every question raises CannotJudge when git has no answer."""
 
     place: Path
+    apart: Sequence[str] = ()
+    """Where git itself is not taken from."""
 
     def refs(self) -> dict[str, str]:
         """Full name to object, HEAD among them when it names a commit."""
@@ -144,7 +145,7 @@ class Shadow:
         options = [part for setting in settings for part in ("-c", setting)]
         try:
             return subprocess.run(
-                [_git(), "--no-pager", *options, *arguments],
+                [_git(self.apart), "--no-pager", *options, *arguments],
                 input=text.encode(),
                 capture_output=True,
                 timeout=_SECONDS,
@@ -156,10 +157,13 @@ class Shadow:
             raise CannotJudge(f"git cannot be asked: {error}") from error
 
 
-def shadow_of(repository: Path, files: Files, place: Path, *, borrowed: bool = True) -> Shadow:
+def shadow_of(
+    repository: Path, files: Files, place: Path, *, borrowed: bool = True, apart: Sequence[str] = ()
+) -> Shadow:
     """Lays the repository out in `place`, which must not exist. Blocking. Raises CannotJudge, OSError.
 
     `borrowed`: all objects of the real repository are there too; without it only those that `files` shows.
+    `apart`: where git itself is not taken from.
     """
     place.mkdir(mode=0o700)
     copier = _Copier(files)
@@ -176,8 +180,8 @@ def shadow_of(repository: Path, files: Files, place: Path, *, borrowed: bool = T
         alternates = (repository / "objects", *alternates)
     copier.links(repository / "objects", objects, real=not borrowed)
     (objects / "info" / "alternates").write_bytes(b"".join(os.fsencode(path) + b"\n" for path in alternates))
-    (place / "config").write_text(_settings(repository, files, place), encoding="utf-8")
-    return Shadow(place)
+    (place / "config").write_text(_settings(repository, files, place, apart), encoding="utf-8")
+    return Shadow(place, apart)
 
 
 @dataclass(slots=True)
@@ -261,20 +265,20 @@ def _alternates(objects: Path, files: Files, depth: int = 0) -> tuple[Path, ...]
     return tuple(found for path in named for found in (path, *_alternates(path, files, depth + 1)))
 
 
-def _settings(repository: Path, files: Files, place: Path) -> str:
+def _settings(repository: Path, files: Files, place: Path, apart: Sequence[str]) -> str:
     """The two settings without which the repository's files cannot be read, and nothing else of its own."""
     config = files.at(repository / "config")
     lines = ["[core]", "\trepositoryformatversion = 1", "\tbare = true", "[extensions]"]
     for name in ("objectformat", "refstorage"):
-        value = _setting(config, f"extensions.{name}", place) if config is not None else ""
+        value = _setting(config, f"extensions.{name}", place, apart) if config is not None else ""
         if value:
             lines.append(f"\t{name} = {value}")
     return "\n".join(lines) + "\n"
 
 
-def _setting(config: Path, name: str, place: Path) -> str:
+def _setting(config: Path, name: str, place: Path, apart: Sequence[str]) -> str:
     done = subprocess.run(
-        [_git(), "config", "--file", str(config), "--no-includes", "--get", name],
+        [_git(apart), "config", "--file", str(config), "--no-includes", "--get", name],
         capture_output=True,
         timeout=_SECONDS,
         env=_environment(place),
@@ -285,9 +289,8 @@ def _setting(config: Path, name: str, place: Path) -> str:
     return value if value.isalnum() else ""
 
 
-@cache
-def _git() -> str:
-    found = shutil.which("git")
+def _git(apart: Sequence[str]) -> str:
+    found = find_program("git", apart)
     if found is None:
         raise CannotJudge("git is not installed here")
     return found

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from artoo.ports.sandbox import Roots
 from artoo.world.open_settings import harmless_settings
 
 PROGRAMS = (
@@ -56,9 +57,9 @@ _OF_A_PREFIX = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "sbin
 """What belongs to an installation whose `bin` is on the PATH."""
 
 
-def open_in_home(home: str) -> tuple[str, ...]:
-    """Real, absolute paths below a real home, whether or not they exist."""
-    return (*_programs(home, os.environ.get("PATH", "")), *harmless_settings(home))
+def open_in_home(home: str, roots: Roots) -> tuple[str, ...]:
+    """Real, absolute paths below a real home, whether or not they exist, for a task that works in `roots`."""
+    return (*_programs(home, os.environ.get("PATH", "")), *harmless_settings(home, roots))
 
 
 def program_places() -> tuple[str, ...]:

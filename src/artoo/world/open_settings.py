@@ -12,6 +12,9 @@ import subprocess
 from functools import lru_cache
 from pathlib import Path
 
+from artoo.ports.sandbox import Roots
+from artoo.world.programs import find_program, search_path, worked_in
+
 _GIT_SETTINGS = (".gitconfig", ".config/git/config")
 _GIT_PLAIN_FILES = (
     ".config/git/ignore",
@@ -47,26 +50,28 @@ _OPEN_INDEX_LINE = re.compile(
 _SECRET_KEY = re.compile(r"pass|token|secret|auth|cred|key|user", re.IGNORECASE)
 
 
-def harmless_settings(home: str) -> tuple[str, ...]:
-    """Those of a home that are open, as they are now."""
+def harmless_settings(home: str, roots: Roots) -> tuple[str, ...]:
+    """Those of a home that are open to a task, as they are now."""
+    apart = worked_in(roots)
     opened = [f"{home}/{name}" for name in _GIT_PLAIN_FILES]
     opened += [
         path
         for path in (f"{home}/{name}" for name in _GIT_SETTINGS)
-        if _stamp(path) is not None and _all_harmless(_git_settings(path, _stamp(path)))
+        if _stamp(path) is not None and _all_harmless(_git_settings(path, _stamp(path), apart))
     ]
     opened += [path for path in (f"{home}/{name}" for name in _INDEX_SETTINGS) if _plain_index(path, _stamp(path))]
     return tuple(opened)
 
 
-def lay_git_extract(home: str, scratch: Path, seen_at: str) -> dict[str, str]:
+def lay_git_extract(roots: Roots, scratch: Path, seen_at: str) -> dict[str, str]:
     """Leaves the harmless part of closed settings of git in a command's scratch; the variables that name it.
 
     `seen_at` is where the command sees its scratch. Nothing when the settings are open. What earlier commands put
     there is no way to anywhere: the file is made anew, and only if nothing has its name.
     """
-    files = [(path, _stamp(path)) for path in (f"{home}/{name}" for name in _GIT_SETTINGS)]
-    read = [settings for path, stamp in files if (settings := _git_settings(path, stamp))]
+    files = [(path, _stamp(path)) for path in (f"{roots.home}/{name}" for name in _GIT_SETTINGS)]
+    apart = worked_in(roots)
+    read = [settings for path, stamp in files if (settings := _git_settings(path, stamp, apart))]
     if all(map(_all_harmless, read)):
         return {}
     kept = (_in_git_words(key, value) for one in read for key, value in one if _is_harmless(key, value))
@@ -108,17 +113,18 @@ def _stamp(path: str) -> _Stamp | None:
 
 
 @lru_cache(maxsize=16)
-def _git_settings(path: str, stamp: _Stamp | None) -> tuple[tuple[str, str], ...] | None:
+def _git_settings(path: str, stamp: _Stamp | None, apart: tuple[str, ...]) -> tuple[tuple[str, str], ...] | None:
     """Keys and values as git itself reads them; None when it cannot, or is not there."""
-    if stamp is None or stamp[1] > _MOST_SETTINGS:
+    git = find_program("git", apart)
+    if git is None or stamp is None or stamp[1] > _MOST_SETTINGS:
         return None
     try:
         done = subprocess.run(
-            ("git", "config", "--file", path, "--no-includes", "--null", "--list"),
+            (git, "config", "--file", path, "--no-includes", "--null", "--list"),
             capture_output=True,
             timeout=_SECONDS,
             check=True,
-            env={"PATH": os.environ.get("PATH", os.defpath)},
+            env={"PATH": search_path(apart)},
         )
     except (OSError, subprocess.SubprocessError):
         return None

@@ -165,7 +165,7 @@ class OverlaySandbox:
         roots = tuple(layer.root for layer in stage.layers)
         hidden = closed_paths(request.roots, self._artoo_home, (*self._stage_homes, *request.hide), mounts)
         env = cleaned(os.environ, request)
-        env |= lay_git_extract(str(request.roots.home), request.scratch or stage.scratch, "/tmp")
+        env |= lay_git_extract(request.roots, request.scratch or stage.scratch, "/tmp")
         env |= network_environment(request.hosts, request.roots.home)
         bound = (*_interpreter(roots), *missed, *inner_mounts(roots, mounts))
         visible = _visible(hidden, (*map(str, roots), *bound))

@@ -26,6 +26,7 @@ from artoo.world.limits import limited
 from artoo.world.open_settings import lay_git_extract
 from artoo.world.process import Confined, Ended, run_confined
 from artoo.world.process_group import led
+from artoo.world.programs import find_program, worked_in
 from artoo.world.runner import Over, run_of
 from artoo.world.stage import make_stage
 from artoo.world.unconfined import FOR_REAL, ended_for_real
@@ -99,7 +100,7 @@ class ReadOnlyFirst:
         env = cleaned(os.environ, request)
         env |= network_environment((), request.roots.home)
         env |= {"TMPDIR": str(scratch), "XDG_CACHE_HOME": str(scratch / ".cache")}
-        env |= lay_git_extract(str(request.roots.home), scratch, str(scratch))
+        env |= lay_git_extract(request.roots, scratch, str(scratch))
         hidden = map(Path, closed_paths(request.roots, self._artoo_home, request.hide))
         return ReadOnlyView(request, scratch, env, tuple(path for path in hidden if path != scratch))
 
@@ -167,12 +168,15 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 @contextmanager
 def seatbelt(view: ReadOnlyView) -> Generator[Confined, None, None]:
-    """The request under macOS's `sandbox-exec`, looked up on PATH."""
+    """The request under macOS's `sandbox-exec`. Raises SandboxError when it is not on PATH."""
     request = view.request
-    argv = ("sandbox-exec", "-p", seatbelt_profile((view.scratch, *view.copies), view.hidden))
+    program = find_program("sandbox-exec", worked_in(request.roots))
+    if program is None:
+        raise SandboxError("cannot start the sandbox (sandbox-exec): it is not on your PATH")
+    argv = (program, "-p", seatbelt_profile((view.scratch, *view.copies), view.hidden))
     whole = (*argv, *limited(request.argv, request.limits, among_others=True))
-    with led(whole, view.env, request.cwd) as program:
-        yield program
+    with led(whole, view.env, request.cwd) as confined:
+        yield confined
 
 
 def seatbelt_profile(writable: tuple[Path, ...], hidden: tuple[Path, ...]) -> str:

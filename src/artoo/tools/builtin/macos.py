@@ -39,9 +39,10 @@ class Real:
 
 @dataclass(frozen=True, slots=True)
 class AppleScript:
-    """Runs a script with `osascript`, which reads it from its standard input."""
+    """Runs a script with `osascript` (`program`), which reads it from its standard input."""
 
     real: Real
+    program: str
 
     @property
     def spec(self) -> ToolSpec:
@@ -70,14 +71,15 @@ class AppleScript:
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises SandboxError when `osascript` cannot be started."""
-        return await self.real.run(("osascript", "-"), unfenced(arguments["script"]).encode())
+        return await self.real.run((self.program, "-"), unfenced(arguments["script"]).encode())
 
 
 @dataclass(frozen=True, slots=True)
 class Shortcuts:
-    """Runs one of the person's shortcuts by name."""
+    """Runs one of the person's shortcuts by name, with `shortcuts` (`program`)."""
 
     real: Real
+    program: str
 
     @property
     def spec(self) -> ToolSpec:
@@ -106,4 +108,4 @@ class Shortcuts:
         """Raises SandboxError when `shortcuts` cannot be started."""
         given = argument(arguments, "input")
         more = ("--input-path", given) if given else ()
-        return await self.real.run(("shortcuts", "run", self.target(arguments), *more))
+        return await self.real.run((self.program, "run", self.target(arguments), *more))
