@@ -23,6 +23,7 @@ from artoo.contracts.changes import (
     printable_path,
 )
 from artoo.ports.sandbox import MIB, Opened, Roots
+from artoo.runtime.skill_places import PROJECT_FOLDERS
 from artoo.tools import gate_rules
 from artoo.world import seccomp
 from artoo.world.classify import Places
@@ -72,6 +73,20 @@ PLACES = places_of("/home/u/src/app")
         ("/home/u/src/app/.kiro/steering/a.md", PathClass.PERSISTENCE),
         ("/home/u/src/app/.github/instructions/a.instructions.md", PathClass.PERSISTENCE),
         ("/home/u/src/app/mise.toml", PathClass.PERSISTENCE),
+        ("/home/u/src/app/lefthook.yml", PathClass.PERSISTENCE),
+        ("/home/u/src/app/.config/lefthook-local.toml", PathClass.PERSISTENCE),
+        ("/home/u/src/app/.dir-locals-2.el", PathClass.PERSISTENCE),
+        ("/home/u/src/app/app.code-workspace", PathClass.PERSISTENCE),
+        ("/home/u/src/app/tests/.pdbrc", PathClass.PERSISTENCE),
+        ("/home/u/src/app/.hg/hgrc", PathClass.PERSISTENCE),
+        ("/home/u/src/app/.hg/store/data/a.i", PathClass.PROJECT),
+        ("/home/u/src/app/.jj/repo/config.toml", PathClass.PERSISTENCE),
+        ("/home/u/src/app/.jj/repo/store/git_target", PathClass.PROJECT),
+        ("/home/u/src/app/.clinerules/one.md", PathClass.PERSISTENCE),
+        ("/home/u/src/app/.helix/languages.toml", PathClass.PERSISTENCE),
+        ("/home/u/src/app/.forgejo/workflows/ci.yml", PathClass.PERSISTENCE),
+        ("/home/u/src/app/jupyter_server_config.py", PathClass.PERSISTENCE),
+        ("/home/u/src/app/.artoo/notes.txt", PathClass.PROJECT),
         ("/home/u/src/app/Makefile", PathClass.PROJECT),
         ("/home/u/src/app/src/.env", PathClass.PROJECT),
     ],
@@ -79,6 +94,12 @@ PLACES = places_of("/home/u/src/app")
 def test_classes(path: str, expected: PathClass) -> None:
     """Each path has its class, the most sensitive that fits."""
     assert PLACES.classify(path.encode()) is expected
+
+
+@pytest.mark.parametrize("folder", PROJECT_FOLDERS)
+def test_skills_of_a_project_are_none_in_silence(folder: str) -> None:
+    """Wherever a task reads a project's skills, a new one needs consent."""
+    assert PLACES.classify(f"/home/u/src/app/{folder}/deploy/SKILL.md".encode()) is PathClass.PERSISTENCE
 
 
 def test_home_as_project_gives_no_rights_over_hidden_directories() -> None:
