@@ -213,3 +213,28 @@ def test_the_list_names_a_command(artoo: Run) -> None:
     assert artoo("sandbox", "--", "echo newer > made.txt").returncode == 4
     refused = artoo("diff", "01a21bcd-422f")
     assert refused.returncode == 2 and "nothing waits of a task '01a21bcd-422f'" in refused.stderr
+
+
+def test_the_first_line_of_a_script_asks_for_hosts(artoo: Run, project: Path) -> None:
+    """As in a task; together with --network it is one question, and without a yes nothing runs."""
+    ended = artoo("sandbox", "--network", "b.example", "--", "# artoo hosts: a.example\ntouch made")
+    assert ended.returncode == 1 and not (project / "made").exists()
+    assert "a.example:443" in ended.stderr and "b.example:443" in ended.stderr
+    wrong = artoo("sandbox", "--", "# artoo hosts: http://a.example/\ntrue")
+    assert wrong.returncode == 2 and "http://a.example/" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "way"),
+    [
+        (("curl -sS http://127.0.0.1:9/",), "# artoo hosts: pypi.org localhost:8000"),
+        (("curl", "-sS", "http://127.0.0.1:9/"), "--network pypi.org --network localhost:8000"),
+    ],
+)
+def test_a_command_without_a_network_is_told_its_own_way_to_ask(
+    artoo: Run, command: tuple[str, ...], way: str
+) -> None:
+    """A script by its first line, a program with arguments by an option: it has no line."""
+    ended = artoo("sandbox", "--", *command)
+    assert ended.returncode != 0
+    assert ended.stderr.rstrip().splitlines()[-1].endswith(way) or f"as in: {way}\n" in ended.stderr

@@ -33,7 +33,7 @@ from artoo.runtime.config import Config
 from artoo.runtime.config_file import load_config
 from artoo.runtime.options import RunOptions, check_policy_line
 from artoo.tools.tool import Outcome
-from artoo.tools.wanted import Wanted, wanted
+from artoo.tools.wanted import Wanted, wanted, wanted_by
 
 REFUSED, TIMED_OUT = 1, 124
 SECONDS = 24 * 3_600.0
@@ -66,14 +66,16 @@ def sandbox(
 ) -> None:
     """Run COMMAND as a task of its own: in a view of your files. What it would change is shown and asked about.
 
-    One word is a line for bash; several are a program and its arguments. The exit code is the command's own. Of a
+    One word is a line for bash, whose first line may ask for hosts (# artoo hosts: pypi.org); several are a program
+    and its arguments. The exit code is the command's own. Of a
     command that ended well it is 4 when its changes wait for your yes (artoo apply), 1 when they were discarded.
     artoo undo puts back what was applied. Interrupted (130), it has changed nothing.
     """
     for line in allow:
         check_policy_line(line)
     try:
-        asked = wanted(network)
+        written = str(wanted_by(command[0])).split() if len(command) == 1 else ()
+        asked = wanted((*network, *written))
     except ToolError as error:
         raise click.UsageError(str(error)) from error
     options = RunOptions(workspace=workspace, apply=ApplyMode(apply) if apply is not None else None, allow=allow)
@@ -103,7 +105,7 @@ async def _run(command: tuple[str, ...], options: RunOptions, asked: Wanted, sec
     view = views_in(await open_sandbox(config.home), config.home, megabytes=most)(task_id, roots)
     asking, mode = dialogue(), options.apply or config.apply
     told = _Told(Answers(policies, asking, mode), talks=asking is not None)
-    used = Network()
+    used = Network(by_option=len(command) > 1)
     runner = CommandsInView(view, Gate(told, Origins(line)), used)
     argv = ("bash", "--noprofile", "--norc", "-c", command[0]) if len(command) == 1 else command
     settler = Settler(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -94,10 +95,12 @@ class Passed:
 class Network:
     """The network of one task: reports what its commands use, and knows what has gone out.
 
-    `publish` is told of every connection; it is quick and does not raise.
+    `publish` is told of every connection; it is quick and does not raise. `by_option`: a person asks for hosts by
+    `--network`, and not the command by its first line.
     """
 
     publish: Callable[[NetworkUsed], None] = unheard
+    by_option: bool = False
     _passed: dict[str, Passed] = field(default_factory=dict[str, Passed])
 
     def went_out(self) -> tuple[str, ...]:
@@ -152,8 +155,9 @@ class Hearing:
                 return outcome
             return _because(
                 outcome,
-                "commands have no network, and localhost is their own; if that is why, run it again with a first "
-                "line that asks for what it must reach, as in: # artoo hosts: pypi.org localhost:8000",
+                "commands have no network, and localhost is their own; if that is why, run it again with "
+                f"{'options that ask' if self.network.by_option else 'a first line that asks'} for what it must "
+                f"reach, as in: {self._asking(('pypi.org', 'localhost:8000'))}",
             )
         if not self.refused:
             return outcome
@@ -161,8 +165,14 @@ class Hearing:
         reason = f"refused at the network's edge: {'; '.join(listed[:_SHOWN])}"
         missing = [name for name, why in self.refused.items() if why == not_permitted(name)]
         if missing:
-            reason += f"; to ask for it: # artoo hosts: {asked} {' '.join(missing[:_SHOWN])}"
+            reason += f"; to ask for it: {self._asking((*str(asked).split(), *missing[:_SHOWN]))}"
         return _because(outcome, reason)
+
+    def _asking(self, hosts: Iterable[str]) -> str:
+        """How somebody asks for hosts, as they write it."""
+        if self.network.by_option:
+            return " ".join(f"--network {shlex.quote(host)}" for host in hosts)
+        return f"# artoo hosts: {' '.join(hosts)}"
 
 
 def _because(outcome: Outcome, reason: str) -> Outcome:
