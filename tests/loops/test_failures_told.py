@@ -26,6 +26,7 @@ from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.execution import CallStatus, CorrectionSignal, SubTaskOutcome, ToolCall
 from artoo.contracts.findings import FailedLast
 from artoo.contracts.memory import MemoryWritten
+from artoo.contracts.plan import PlanRefused
 from artoo.contracts.solution import Directive, FinalResult, PlanDirective, ReplanRequest, StoppedBy
 from artoo.loops.asking import Asker
 from artoo.loops.medium.endings import Endings, Standing
@@ -182,6 +183,33 @@ async def test_a_check_can_be_replaced_after_giving_up(world: World) -> None:
     assert [each.reason for each in ended.result.amended] == ["there is no such linter here"]
     told = ended.asked("Plan")[1].user
     assert "`no-such-linter a.txt` gave no verdict" in told and told.count("no-such-linter is not installed") == 1
+
+
+async def test_a_wrong_check_takes_no_tool_away_and_is_named_as_its_own(world: World) -> None:
+    """R2 is told whose check it is and what the worker said of it; the same plan may stand with another check."""
+    world.file("rent.txt", "Rent 890\nPower 64\n")
+    wrong: Json = {
+        "text": "the rent is 920",
+        "check": {"check": "file_matches", "path": "rent.txt", "regex": r"\ARent 920\Z"},
+    }
+    right = {"check": "file_matches", "path": "rent.txt", "regex": "^Rent 920$"}
+    amend = {"criterion": "the rent is 920", "check": right, "reason": "there are more lines"}
+    task = subtask("set the rent to 920", tool="shell")
+    script: Script = {
+        "Plan": [plan({**task, "success_criteria": [wrong]}), {**replan(task), "amend": [amend]}],
+        "ExecutorStep": [
+            shell("sed -i s/890/920/ rent.txt", final=False),
+            says("It is 920 now; no file of two lines can match that.", 1),
+            shell("head -1 rent.txt"),
+        ],
+    }
+    ended = await world.play("Set the rent to 920.", script, config=world.config(control={"max_retries": 0}))
+    assert ended.directives == ["break_symmetry", "accept"]
+    assert ended.one(PlanDirective).blocked_tools == () and not ended.all(PlanRefused)
+    told = ended.asked("Plan")[1].user
+    assert "Your own check, which may be what is wrong (then amend it): the rent is 920" in told
+    assert "Said by the worker: It is 920 now; no file of two lines can match that." in told
+    assert "Must not use" not in told and [each.after.check for each in ended.result.amended] == ["file_matches"]
 
 
 async def test_an_answer_with_a_figure_from_nowhere_takes_no_tool_away(world: World) -> None:

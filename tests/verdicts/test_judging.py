@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
-from artoo.contracts.criteria import Criterion, Mode
-from artoo.contracts.execution import CallStatus, DecidedBy, ExecutionResult, GapPoint
+from artoo.contracts.criteria import Criterion, FileMatches, Mode, OutputMatches
+from artoo.contracts.execution import CallStatus, DecidedBy, ExecutionResult, GapPoint, ToolCall
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import BLAMES_NOBODY, Found, Reason
 from artoo.contracts.roles import Role
 from artoo.evidence.facts import Fact
+from artoo.ports.evidence import EvidenceSource, FileView
 from artoo.verdicts import judging
 from artoo.verdicts.checks import CheckResult
-from artoo.verdicts.judging import correction_for
+from artoo.verdicts.judging import checked, correction_for
 from records import call, result
 
 ONE = [Criterion(text="c")]
@@ -131,3 +134,34 @@ def test_a_tie_corrects_as_logical() -> None:
     world = logical.model_copy(update={"failure_class": FailureClass.ENVIRONMENTAL})
     assert correction_for(result(), [logical, world]).failure_class is FailureClass.LOGICAL
     assert correction_for(result(), [world, world, logical]).failure_class is FailureClass.ENVIRONMENTAL
+
+
+FILLED = Criterion(text="filled", mode=Mode.VERIFIABLE, check=FileMatches(path="a.txt", regex="^x$"))
+NAMED = Criterion(text="named", mode=Mode.VERIFIABLE, check=OutputMatches(regex="^x$"))
+
+
+@pytest.mark.parametrize(
+    ("criterion", "ended", "output", "blameless"),
+    [
+        (FILLED, {}, "It says x now.", True),
+        (FILLED, {}, "put out", True),
+        (NAMED, {}, "It says x now.", True),
+        (NAMED, {}, "put out", False),
+        (FILLED, {"status": "error"}, "It says x now.", False),
+        (FILLED, {"dropped": ("/p/a.txt",)}, "It says x now.", False),
+        (FILLED.model_copy(update={"by": "person"}), {}, "It says x now.", False),
+    ],
+)
+async def test_a_check_of_r2_speaks_against_no_call_that_ended_well(
+    criterion: Criterion, ended: dict[str, object], output: str, blameless: bool
+) -> None:
+    """The check may be wrong. A call whose own output it refuses is blamed, as by a check of the person's."""
+    given = {"tool": "edit_file", "identity": ("edit_file",), "output": "put out\n", "status": "ok", **ended}
+    source = cast(EvidenceSource, _Unfilled())
+    found = await checked([criterion], output, [ToolCall.model_validate(given)], source, "fill a.txt")
+    assert (found[criterion.text].verdict, found[criterion.text].blameless) == ("fail", blameless)
+
+
+class _Unfilled:
+    async def file(self, path: str) -> FileView:
+        return FileView(exists=True, text="y\n")

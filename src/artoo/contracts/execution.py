@@ -208,8 +208,8 @@ class CriterionVerdict(Contract):
     `open`: nothing decided it, and it counts as passed in D; `decided_by` is then `nobody`.
     `evidence` is for models and programs, in English where it is code's; `reason` is the same, typed, where code
     found it. `identities` are the tool identities that a failing verdict cites, `accountable` the role that
-    answers for it (paper, Appendix C). `blameless`: what was found (`BLAMES_NOBODY`) speaks against no tool: none
-    is blocked, and nothing is learnt against one for it.
+    answers for it (paper, Appendix C). `blameless`: what was found speaks against no tool (`BLAMES_NOBODY`, or
+    a check of R2's where every call ended well): none is blocked, and nothing is learnt against one for it.
     """
 
     criterion: str

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, Criterion, Mode
+from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, OF_THE_WORLD, Criterion, Mode
 from artoo.contracts.errors import BudgetExhausted
 from artoo.contracts.execution import (
     EVIDENCE_KEPT,
@@ -121,8 +121,23 @@ async def checked(
         if each.check is not None:
             held_to = "" if each.by == "person" else asked
             result = await run_check(each.check, output=output, tool_calls=calls, source=source, asked=held_to)
-            found[each.text] = from_check(each, result)
+            found[each.text] = _may_be_wrong(from_check(each, result), each, output, calls)
     return found
+
+
+def _may_be_wrong(
+    verdict: CriterionVerdict, criterion: Criterion, output: str, calls: Sequence[ToolCall]
+) -> CriterionVerdict:
+    """What a check of R2's finds speaks against no tool where every call ended well: the check may be wrong. It
+    does speak against the call whose output it refuses.
+    """
+    if verdict.verdict != "fail" or verdict.identities or criterion.by == "person":
+        return verdict
+    ran = [call for call in calls if not call.never_ran]
+    of_answer = not isinstance(criterion.check, OF_THE_WORLD)
+    refused = of_answer and any(call.output.strip() == output.strip() for call in ran)
+    bad = any(call.status is not CallStatus.OK or call.dropped for call in ran)
+    return verdict if refused or bad else verdict.model_copy(update={"blameless": True})
 
 
 def from_check(criterion: Criterion, check: CheckResult) -> CriterionVerdict:
@@ -139,7 +154,9 @@ def missed_by(verdict: CriterionVerdict, fact: Fact) -> CriterionVerdict:
     if verdict.verdict != "fail" or fact.failure_class is not FailureClass.ENVIRONMENTAL:
         return verdict
     worldly = {"failure_class": fact.failure_class, "accountable": accountable(fact.failure_class)}
-    return verdict.model_copy(update={**worldly, "identities": verdict.identities or fact.identities})
+    cited = verdict.identities or fact.identities
+    blameless = verdict.blameless and not cited
+    return verdict.model_copy(update={**worldly, "identities": cited, "blameless": blameless})
 
 
 def given_up(
@@ -169,6 +186,11 @@ def from_fact(criterion: Criterion, fact: Fact) -> CriterionVerdict:
     return verdict.model_copy(update={"contradicted": fact.contradicts})
 
 
+def of_nobody(reason: Reason | None) -> bool:
+    """Whether what was found speaks against no tool, whatever the calls were."""
+    return reason is not None and reason.found in BLAMES_NOBODY
+
+
 def left_open(criterion: Criterion, reason: str | Reason) -> CriterionVerdict:
     """A criterion that nothing decided."""
     return verdict_on(criterion, "open", reason, DecidedBy.NOBODY)
@@ -185,7 +207,7 @@ def verdict_on(
     """A verdict with its evidence as models read it and, where code found it, as it was found."""
     failed_as = failure_class or FailureClass.LOGICAL
     reason = evidence if isinstance(evidence, Reason) else None
-    blameless = verdict == "fail" and reason is not None and reason.found in BLAMES_NOBODY
+    blameless = verdict == "fail" and of_nobody(reason)
     return CriterionVerdict(
         criterion=criterion.text,
         mode=criterion.mode,

@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from artoo.auditor.notes import SubTaskNotes, TaskNotes
 from artoo.auditor.rules.checks import recheck
 from artoo.auditor.rules.rule import Rule, on
-from artoo.contracts.criteria import Criterion, FileExists, OutputIsJson, OutputMatches, ToolSucceeded
+from artoo.contracts.criteria import (
+    CommandSucceeds,
+    Criterion,
+    FileExists,
+    FileMatches,
+    OutputIsJson,
+    OutputMatches,
+    ToolSucceeded,
+)
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import (
     CallStatus,
@@ -207,15 +215,32 @@ _OF_A_CHECK = (Found.NO_VERDICT, Found.BAD_PATTERN, Found.BAD_SCHEMA)
 
 @on(CriterionJudged)
 def failure_of_nobody(task: TaskNotes, judged: CriterionJudged, envelope: Envelope) -> Iterator[str]:
-    """A verdict that blames no tool though it is more than an answer's words, a plan's order, a useless check."""
-    verdict = judged.verdict
+    """A verdict that blames no tool though it is more than an answer's words, a plan's order, a useless check, or a
+    check of R2's where every call ended well.
+    """
+    notes, verdict = _judged(task, judged, envelope)
     if not verdict.blameless:
         return
     found = verdict.reason.found if verdict.reason is not None else None
     rightly = found in (_OF_WORDS_OR_ORDER if verdict.decided_by is DecidedBy.FACT else _OF_A_CHECK)
+    rightly = rightly or (verdict.decided_by is DecidedBy.CHECK and _may_be_the_check(notes, judged))
     by_code = verdict.decided_by in (DecidedBy.FACT, DecidedBy.CHECK)
     if verdict.verdict != "fail" or not by_code or verdict.identities or not rightly:
         yield f"“{verdict.criterion}” is called nobody's failure, and is {verdict.verdict} by {verdict.decided_by}"
+
+
+def _may_be_the_check(notes: SubTaskNotes, judged: CriterionJudged) -> bool:
+    """Whether it is no check of the person's, refuses no call's own output, and no call that ran ended badly. R4b's
+    verdicts cite nobody anyhow.
+    """
+    criterion, result = _criterion(notes, judged.verdict.criterion), notes.result(judged.attempt)
+    if criterion is None or result is None:
+        return judged.subtask_id is None
+    ran = [call for call in result.tool_calls if not call.never_ran]
+    of_answer = not isinstance(criterion.check, (FileExists, FileMatches, CommandSucceeds))
+    its_own = of_answer and any(call.output.strip() == result.output.strip() for call in ran)
+    bad = any(call.status is not CallStatus.OK or call.dropped for call in ran)
+    return criterion.by != "person" and not its_own and not bad
 
 
 RULES: tuple[Rule, ...] = (

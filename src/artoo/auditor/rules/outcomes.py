@@ -11,6 +11,7 @@ from artoo.contracts.criteria import Assurance
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallStatus, CorrectionSignal, DecidedBy, SubTaskOutcome, ToolCall
 from artoo.contracts.failure import FailureClass
+from artoo.contracts.findings import BLAMES_NOBODY
 
 STORM = 6
 """Corrections of subtasks that have not matched: as many as three of them may have."""
@@ -194,7 +195,7 @@ def correction_skipped(task: TaskNotes, outcome: SubTaskOutcome, envelope: Envel
     failing = [each for each in notes.judged.get(last.attempt, ()) if each.verdict == "fail"]
     asked = bool(notes.corrections)  # once: about a fact, or a check that cannot be used
     final = final or (asked and all(each.decided_by is DecidedBy.FACT for each in failing))
-    final = final or (asked and any(each.blameless for each in failing))
+    final = final or (asked and any(each.reason and each.reason.found in BLAMES_NOBODY for each in failing))
     refused = any(call.withheld_by == "person" for call in last.attempt_calls)
     if not final and not refused:
         yield f"given up after attempt {last.attempt}, with {task.law.max_retries} corrections allowed"

@@ -114,7 +114,7 @@ class AgentValidator:
             missed = (judging.missed_by(verdict, fact) for verdict in decided.values())
             return Judged((*missed, *judging.against(left, fact)), fact.advice, final=again)
         if any(verdict.verdict == "fail" for verdict in decided.values()):
-            unusable = any(verdict.blameless for verdict in decided.values())  # R2 may replace such a check
+            unusable = any(judging.of_nobody(verdict.reason) for verdict in decided.values())  # R2 may replace it
             again = unusable and self._second_time("checks")
             withheld = any(call.withheld_by is not None for call in result.tool_calls)
             advice = _WITHOUT if withheld else ""

@@ -6,12 +6,13 @@ know whose fault they are: what is said to have failed is named from the records
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 
 from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import Found
+from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import Directive, PlanDirective
 
 _WHAT_TO_DO = {
@@ -36,8 +37,8 @@ _MOST_FAILED = 3
 """Calls that are named as what the world refused."""
 
 
-def directive_text(directive: PlanDirective) -> str:
-    """The text of the DIRECTIVE segment."""
+def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) -> str:
+    """The text of the DIRECTIVE segment. `amendable`: criteria whose check R2 has written, and may replace."""
     unmet = _unmet(directive)
     lines = [_what_to_do(directive.directive, unmet)]
     # The sign of the gradient says how strongly to apply a directive (paper, section 5.2); a plateau has none.
@@ -47,6 +48,7 @@ def directive_text(directive: PlanDirective) -> str:
     if directive.directive is Directive.CHANGE_PATH:
         lines += _refused_by_the_world(directive)
     lines += [f"Not met: {verdict.criterion}: {verdict.evidence[:_EXCERPT]}" for verdict in unmet[:4]]
+    lines += _about_checks(directive, amendable)
     if not unmet and directive.rationale:
         lines.append(f"What is missing: {directive.rationale[:_EXCERPT]}")
     lines += [f"What worked for this request before: {each}" for each in directive.suggested_alternatives[:3]]
@@ -77,6 +79,19 @@ def _refused_by_the_world(directive: PlanDirective) -> list[str]:
     ran = (call for call in reversed(calls) if call.status is not CallStatus.OK and not call.never_ran)
     failed = (call.line() for call in ran if call.failure_class is FailureClass.ENVIRONMENTAL)
     return [f"Failed: {line}" for line in islice(dict.fromkeys(failed), _MOST_FAILED)]
+
+
+def _about_checks(directive: PlanDirective, amendable: Collection[str]) -> list[str]:
+    """Whose check it is that was not met, and what those said who were held to it: they may know that it is wrong.
+    Why one gave up stands with the verdict already.
+    """
+    own = [criterion for criterion in failed_checks(directive) if criterion in amendable]
+    held = [each for each in directive.failed if any(one.criterion in own for one in each.criteria_verdicts)]
+    known = " ".join(verdict.evidence for verdict in _unmet(directive))
+    said = (each.output.strip() for each in held)
+    lines = [f"Said by the worker: {shortened(each, _EXCERPT)}" for each in said if each and each not in known]
+    whose = f"Your own check, which may be what is wrong (then amend it): {'; '.join(own[:_MOST_NAMED])}"
+    return [whose, *lines[:_MOST_FAILED]] if own else []
 
 
 def failed_checks(directive: PlanDirective) -> tuple[str, ...]:

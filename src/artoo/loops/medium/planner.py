@@ -54,6 +54,12 @@ class _Task:
     tried: list[Fingerprint] = field(default_factory=list[Fingerprint])
     amended: list[str] = field(default_factory=list[str])
 
+    @property
+    def amendable(self) -> tuple[str, ...]:
+        """The criteria whose check may be replaced if it fails."""
+        own = (each.text for each in self.criteria if each.check is not None and each.by == "planner")
+        return tuple(text for text in own if text not in self.amended)
+
 
 @dataclass(frozen=True, slots=True)
 class _Round:
@@ -150,7 +156,9 @@ class Planner:
         task.deadline = task.deadline or parse_deadline(draft.deadline, task.asked_at)
         subtasks = subtasks_of(draft.subtasks, criteria, task.spec.intent, fresh=not this.carried, scope=scope)
         must_differ = this.directive is not None and this.directive.directive is Directive.BREAK_SYMMETRY
-        tried = task.tried if must_differ else ()
+        tried = (
+            task.tried if must_differ and not replaced else ()
+        )  # the plan may have been right, and its check not
         found = objections(subtasks, criteria, this.must_not.targets, tried)
         against, cautions = await self.counsel.on_draft(subtasks, cause)
         if found or against:
@@ -179,7 +187,7 @@ class Planner:
             if self.heuristics.listing
             else "",
             Segment.TASK: spec.intent + (f"\nThe person's own checks:\n{checks}" if checks else ""),
-            Segment.DIRECTIVE: directive_text(this.directive) if this.directive is not None else "",
+            Segment.DIRECTIVE: directive_text(this.directive, task.amendable) if this.directive is not None else "",
             Segment.CONTEXT: f"Criteria that stand:\n{standing}" if standing else "",
             Segment.CLOSING: f"Your last plan was refused:\n{refused}\nMend exactly this." if refused else "",
         }
