@@ -57,8 +57,9 @@ class Shadow:
         return tuple(f"worktrees/{head.parent.name}/HEAD" for head in self.place.glob("worktrees/*/HEAD"))
 
     def logged(self) -> tuple[str, ...]:
-        """Every commit that stands in a reflog and is there, the stash among them."""
-        return tuple(self.git("rev-list", "--no-walk=unsorted", "--reflog").split())
+        """Every commit that stands in a reflog and is there, the stash among them. Bare repositories mostly have no
+        reflog; `--stdin` keeps git from taking the empty list for a question without commits."""
+        return tuple(self.git("rev-list", "--no-walk=unsorted", "--reflog", "--stdin").split())
 
     def objects(self) -> frozenset[str]:
         """All that there is, reachable or not."""
