@@ -48,6 +48,7 @@ ON_TOP = {
     "commit": "echo p > p; git add p; git commit -qm mine",
     "amend": "git commit -q --amend -m other",
     "staged": "echo w > w; git add w",
+    "elsewhere": "git checkout -q -b other",
     "merge": "git checkout -q -b dev HEAD~1; echo d > d; git add d; git commit -qm d; git merge -q --no-edit main",
 }
 

@@ -42,6 +42,7 @@ _CHINESE: Mapping[str, str] = {
     "it was changed since the task began": "任务开始后被更改",
     "where it is moved to is in conflict": "它要移到的位置有冲突",
     "the directory that it belongs in is not there": "它所属的目录不存在",
+    "it goes with what is in conflict in its repository": "它与其仓库中有冲突的内容密不可分",
     "it holds what is in conflict": "其中有内容存在冲突",
     "its mode, owner or attributes were changed since the task began": "任务开始后其权限、属主或属性被更改",
     "also": "此外",

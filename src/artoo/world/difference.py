@@ -32,8 +32,9 @@ from artoo.world.classify import Places
 from artoo.world.describe import describe
 from artoo.world.git_configured import judge_configured
 from artoo.world.git_history import Lost, judge_repositories
+from artoo.world.git_unit import Unit, units_of
 from artoo.world.scan import Effect, scan
-from artoo.world.three_way import compared
+from artoo.world.three_way import TOGETHER, compared
 from artoo.world.union import RealFiles, Union
 from artoo.world.verdict import Verdict
 from artoo.world.view_place import ViewPlace, lineage
@@ -49,7 +50,8 @@ class Difference:
     """`effects`, `changes` and `classes` go together, in path order; conflicts are not among them.
 
     `digest` (sha256, hex) is that of this exact difference: what would be there, and what it would replace. `lost`
-    is what repositories lose, by their directory. `flood`: there is so much that it is asked about.
+    is what repositories lose, by their directory. `flood`: there is so much that it is asked about. `units`: what
+    of a repository goes together. Conflicts that are none but for others come last.
     """
 
     effects: tuple[Effect, ...] = ()
@@ -59,6 +61,7 @@ class Difference:
     digest: str = ""
     flood: str | None = None
     lost: Mapping[Path, Lost] = field(default_factory=dict[Path, Lost])
+    units: tuple[Unit, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -82,14 +85,17 @@ def difference_of(place: ViewPlace, artoo_home: Path) -> Difference:
         return Difference()
     roots = place.record().roots
     bases = read_base(place.base_file())
-    found = compared(scan(layers, MOST_PATHS, unchanged_since(bases)), bases)
-    meant = _meant(found.effects, Places.of(roots, artoo_home), bases, RealFiles(), Union(place.strata()))
+    before, after = RealFiles(), Union(place.strata())
+    scanned = scan(layers, MOST_PATHS, unchanged_since(bases))
+    found = compared(scanned, bases, lambda effects: units_of(effects, before, after))
+    meant = _meant(found.effects, Places.of(roots, artoo_home), bases, before, after)
     conflicts = (*(conflict for _, conflict in found.conflicts), *meant.conflicts)
     return replace(
         meant,
-        conflicts=tuple(sorted(conflicts, key=lambda one: one.path)),
+        conflicts=tuple(sorted(conflicts, key=lambda one: (one.reason == TOGETHER, one.path))),
         digest=_digest(meant.changes, bases, conflicts),
         flood=flood_of(meant.changes),
+        units=found.units,
     )
 
 

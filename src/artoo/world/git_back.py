@@ -105,9 +105,13 @@ class Repositories:
         if made:
             return _ANOTHER if self._holds_another(repository) else None
         changed = {_inner(step, repository) for step in members if not step.in_place}
-        if INDEX not in changed or "logs/HEAD" in changed:  # what it committed is compared itself
+        if INDEX not in changed:
             return None
-        return _COMMITTED if _head_moved(repository, since) else None
+        if "logs/HEAD" not in changed:
+            return _COMMITTED if _head_moved(repository, since) else None
+        went_on = any(verdicts[one.path] is not None for one in members if _inner(one, repository) == "logs/HEAD")
+        elsewhere = "HEAD" not in changed and _head_of(repository) not in changed
+        return _COMMITTED if went_on and elsewhere else None
 
     def _holds_another(self, repository: Path) -> bool:
         known = {step.path for step in self.steps}
@@ -148,6 +152,12 @@ def _inner(step: Step, repository: Path) -> str:
 def _counts(inner: str) -> bool:
     """Whether it is more than what git writes for itself at every look."""
     return part_of(inner) not in (Part.SCRATCH, Part.LOCK) and not without_worktree(inner).startswith("logs")
+
+
+def _head_of(repository: Path) -> str:
+    """The name at which HEAD is; empty where it is at none."""
+    start, _, name = (read_file(repository / "HEAD") or b"").partition(b" ")
+    return os.fsdecode(name.strip()) if start == b"ref:" else ""
 
 
 def _head_moved(repository: Path, since: float) -> bool:

@@ -26,6 +26,7 @@ from artoo.world.base import Base, append_base, read_base
 from artoo.world.difference import Difference
 from artoo.world.files import parent_of
 from artoo.world.git_keep import keeping_refs
+from artoo.world.git_unit import Unit
 from artoo.world.journal import Record, StateRecord, notes_of
 from artoo.world.move import now_at
 from artoo.world.nodes import digest_file
@@ -180,8 +181,9 @@ def told_of(artoo_home: Path, task_id: str) -> str | None:
 def part_of(difference: Difference, paths: Collection[str]) -> list[Effect]:
     """The effects at the paths, all in directories that are named, and what they cannot be without.
 
-    A new thing needs the directories above it; a directory goes only with everything that is in it, and what is
-    moved only with where it stands now. Raises SandboxError for a path that is not in the difference.
+    A new thing needs the directories above it; a directory goes only with everything that is in it, what is moved
+    only with where it stands now, and what git has of a commit only as a whole (`git_unit`). Raises SandboxError
+    for a path that is not in the difference.
     """
     by_path = {effect.path: effect for effect in difference.effects}
     wanted: set[bytes] = set()
@@ -196,8 +198,16 @@ def part_of(difference: Difference, paths: Collection[str]) -> list[Effect]:
     while left := wanted - seen:
         seen |= left
         wanted.update(other for path in left for other in _needed(by_path, path))
+        wanted.update(
+            other for path in left for other in _of_git(difference.units, by_path[path]) if other in by_path
+        )
         wanted.update(target for path in left if (target := moved.get(path)) in by_path)
     return [effect for effect in difference.effects if effect.path in wanted]
+
+
+def _of_git(units: Iterable[Unit], effect: Effect) -> Iterator[bytes]:
+    for unit in units:
+        yield from unit.needed_by(effect.path, removed=effect.after is None)
 
 
 def _needed(by_path: dict[bytes, Effect], path: bytes) -> Iterable[bytes]:

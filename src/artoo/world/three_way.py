@@ -8,6 +8,8 @@
 | anything else | anything else | a conflict: the person's version stays |
 | a place in a directory that is not there | nothing | a conflict |
 | deleted: a directory that holds a conflict, or what is moved into one | as the base | a conflict too |
+| state of a git repository of which something is in conflict (`git_unit`) | anything | a conflict too |
+| only times differ from the base | anything else | nothing: the person's version stays |
 
 The base is what the view found when it first changed a path; a path without one was not there. Contents are
 compared by what is in them: a clock may be set, and a tick of it is long. Only what has the base's inode, size and
@@ -16,13 +18,15 @@ both of its times as well is not read again (`base.unchanged_since`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from artoo.contracts.changes import Conflict, Node, printable_path
 from artoo.world.base import Base
 from artoo.world.files import Reach
 from artoo.world.git_index import INDEX
+from artoo.world.git_layout import is_scratch
+from artoo.world.git_unit import Unit
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import NodeState, digest_file
 from artoo.world.scan import Effect
@@ -34,29 +38,61 @@ _OVERTAKEN = "it was changed while a command of the task ran that changes it too
 _MOVED = "where it is moved to is in conflict"
 _HOMELESS = "the directory that it belongs in is not there"
 _HOLDS = "it holds what is in conflict"
+TOGETHER = "it goes with what is in conflict in its repository"
 _CHANGED_METADATA = "its mode, owner or attributes were changed since the task began"
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What can be applied, in path order, and what stands in its way."""
+    """What can be applied, in path order, and what stands in its way. `units`: what of it goes together."""
 
     effects: tuple[Effect, ...]
     conflicts: tuple[tuple[Effect, Conflict], ...]
+    units: tuple[Unit, ...] = ()
 
 
-def compared(effects: Iterable[Effect], bases: Mapping[str, Base]) -> Compared:
+def no_units(effects: Sequence[Effect]) -> tuple[Unit, ...]:
+    """For what has no repository in it."""
+    return ()
+
+
+def compared(
+    effects: Iterable[Effect],
+    bases: Mapping[str, Base],
+    units_of: Callable[[Sequence[Effect]], tuple[Unit, ...]] = no_units,
+) -> Compared:
     """Reads real files where neither a look at their metadata decides nor their effects know. Blocking. Raises
     OSError. What changes after a file was read is found by the act, which compares states (`prepare`)."""
     listed = list(effects)
     with Reach() as reach:
         found = _compared(listed, bases, reach)
+    found = replace(found, units=units_of([*found.effects, *(effect for effect, _ in found.conflicts)]))
     missing = _missing_directories(listed)
     if not found.conflicts and not missing:
         return found
-    while (more := _with_what_depends(found, bases, missing)) != found:
+    while (more := _with_what_depends(_together(found), bases, missing)) != found:
         found = more
-    return found
+    return replace(
+        found, conflicts=tuple((effect, _told(effect, one, found.units)) for effect, one in found.conflicts)
+    )
+
+
+def _together(found: Compared) -> Compared:
+    """What is in conflict in a repository holds all that goes with it."""
+    clashing = [effect.path for effect, _ in found.conflicts]
+    held = {path for unit in found.units if any(map(unit.decides, clashing)) for path in unit.whole}
+    conflicts = ((one, Conflict(path=one.shown, reason=TOGETHER)) for one in found.effects if one.path in held)
+    kept = tuple(one for one in found.effects if one.path not in held)
+    return replace(found, effects=kept, conflicts=(*found.conflicts, *conflicts))
+
+
+def _told(effect: Effect, conflict: Conflict, units: Iterable[Unit]) -> Conflict:
+    """Of a branch that stays where it is also how the task's commits can be had: their objects can be applied."""
+    commit = next((unit.branches[effect.path] for unit in units if effect.path in unit.branches), None)
+    if commit is None:
+        return conflict
+    how = f"with the rest applied, git cherry-pick ..{commit} takes over what the task committed"
+    return conflict.model_copy(update={"reason": f"{conflict.reason}; {how}"})
 
 
 def _compared(effects: Iterable[Effect], bases: Mapping[str, Base], reach: Reach) -> Compared:
@@ -72,6 +108,8 @@ def _compared(effects: Iterable[Effect], bases: Mapping[str, Base], reach: Reach
             continue
         reason = _conflict(effect, base, reach)
         if reason is not None and _already_as_wanted(effect):
+            continue
+        if reason is not None and (_only_times(effect, base) or is_scratch(effect.path)):
             continue
         if reason is None:
             kept.append(_agreed(effect, None if base is None else base.sha256))
@@ -99,7 +137,7 @@ def _with_what_depends(found: Compared, bases: Mapping[str, Base], missing: froz
             kept.append(effect)
         else:
             conflicts.append((effect, Conflict(path=effect.shown, reason=reason)))
-    return Compared(tuple(kept), tuple(conflicts))
+    return replace(found, effects=tuple(kept), conflicts=tuple(conflicts))
 
 
 def _stuck(found: Compared) -> set[str]:
@@ -150,8 +188,18 @@ def _unchanged_by_the_task(effect: Effect, base: Base | None, homeless: bool) ->
     if not _same_metadata(wanted, base.was):
         return False
     if wanted.node is Node.FILE:
-        return effect.digest == base.sha256 and wanted.mtime_ns == base.was.mtime_ns
+        # Git writes its index anew at every look: that the task looked is no change.
+        same_time = wanted.mtime_ns == base.was.mtime_ns or _is_index(effect)
+        return effect.digest == base.sha256 and same_time
     return wanted.is_directory or _same_thing(wanted, base.was)
+
+
+def _only_times(effect: Effect, base: Base | None) -> bool:
+    """Whether the task left a file what it was: then there is nothing to choose between it and the person's."""
+    wanted = effect.after
+    if base is None or base.sha256 is None or wanted is None or wanted.node is not base.was.node:
+        return False
+    return effect.digest == base.sha256 and _same_metadata(wanted, base.was)
 
 
 def _already_as_wanted(effect: Effect) -> bool:

@@ -1,0 +1,159 @@
+"""What git has of a change is applied in one piece: what is in conflict in it holds the rest of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from layers import view_of
+from sandbox_world import World
+from test_git_history import run
+
+from artoo.contracts.settling import ChangeClass
+from artoo.world.closing import opened
+from artoo.world.difference import Difference, difference_of
+from artoo.world.git_unit import moved_entries
+from artoo.world.view_place import ViewPlace
+
+START = "git init -q -b main .; echo a > f; echo g > g; git add -A; git commit -qm base"
+TASK = "echo x >> f; echo n > n; git add .; git commit -qm task; echo u > u"
+WHOLE = 'test -z "$(git fsck 2>&1 | grep -v dangling)"; git log --all > /dev/null'
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """A project that is a repository."""
+    run(world.project, START)
+    return world
+
+
+def waiting(world: World, script: str = TASK) -> ViewPlace:
+    return view_of(world, lambda home: run(home / "project", script))
+
+
+def difference(world: World, place: ViewPlace) -> Difference:
+    return difference_of(place, world.artoo_home)
+
+
+def apply(world: World, place: ViewPlace, *paths: str) -> None:
+    """The paths, or all that is not in conflict."""
+    chosen = [str(world.project / path) for path in paths] or None
+    with opened(place, world.artoo_home) as view:
+        found = view.difference()
+        assert view.apply(found, digest=found.digest, paths=chosen).report.applied
+    run(world.project, WHOLE)
+
+
+def inner(world: World, paths: object) -> set[str]:
+    assert isinstance(paths, tuple)
+    found = {str(Path(one.path).relative_to(world.project)) for one in paths}
+    return {path for path in found if "/objects/" not in path}
+
+
+MEANWHILE = {
+    "staged": "echo z >> g; git add g",
+    "committed": "echo z >> g; git commit -qam mine",
+    "moved": "git checkout -q -b other",
+    "edited": "echo mine >> f",
+}
+
+
+@pytest.mark.parametrize("name", MEANWHILE)
+def test_a_conflict_in_a_repository_holds_all_of_the_commit(world: World, name: str) -> None:
+    """The rest is what git has nothing of, and objects: the person's next commit takes nothing of the task back."""
+    place = waiting(world)
+    run(world.project, MEANWHILE[name])
+    before = run(world.project, "git rev-parse HEAD; git status --short; git diff; git diff --cached")
+    found = difference(world, place)
+    assert inner(world, found.changes) - {".git/COMMIT_EDITMSG", ".git/objects"} == {"u"}
+    (told,) = (one.reason for one in found.conflicts if one.path.endswith(".git/refs/heads/main"))
+    apply(world, place)
+    now = run(world.project, "rm u; git rev-parse HEAD; git status --short; git diff; git diff --cached")
+    assert now == before
+    run(world.project, "git stash -q || true")
+    run(world.project, told.partition("applied, ")[2].partition(" takes over")[0])
+    assert run(world.project, "cat n; tail -1 f") == "n\nx\n"
+
+
+def test_what_git_has_nothing_of_is_not_held(world: World) -> None:
+    """Edits that the task neither staged nor committed can be applied beside a conflict in the index."""
+    place = waiting(world, "echo x >> f; echo n > n; git add n")
+    run(world.project, "echo z >> g; git add g")
+    found = difference(world, place)
+    assert inner(world, found.changes) == {"f"}, "objects without a commit are of no use"
+    apply(world, place)
+    assert run(world.project, "git status --short") == " M f\nM  g\n"
+
+
+@pytest.mark.parametrize("path", [".git/refs/heads/main", ".git/index", ".git/logs", ".git"])
+def test_a_part_of_it_brings_all_of_it(world: World, path: str) -> None:
+    """A name goes with its objects, index and files; what git has nothing of waits."""
+    place = waiting(world, f"git tag t; {TASK}")
+    apply(world, place, path)
+    assert run(world.project, "git log --format=%s main; git status --short") == "task\nbase\n"
+    assert inner(world, difference(world, place).changes) - {".git/COMMIT_EDITMSG"} == {"u"}
+
+
+def test_a_file_alone_brings_nothing(world: World) -> None:
+    """It is an edit like any other; the rest follows it without a conflict."""
+    place = waiting(world)
+    apply(world, place, "f")
+    assert run(world.project, "git log --format=%s; git status --short") == "base\n M f\n"
+    apply(world, place)
+    assert run(world.project, "git log --format=%s; git status --short") == "task\nbase\n?? u\n"
+
+
+def test_objects_that_are_packed_go_with_their_pack(world: World) -> None:
+    """Removing loose ones alone would leave names without objects."""
+    (loose,) = run(world.project, "git rev-parse HEAD:f").split()
+    place = waiting(world, "git gc -q")
+    apply(world, place, f".git/objects/{loose[:2]}/{loose[2:]}")
+
+
+def test_an_index_that_cannot_be_read_here_may_say_anything(world: World) -> None:
+    """Then every file of the worktree counts."""
+    old = (world.project / ".git/index").read_bytes()
+    assert not moved_entries(old, old)(b"f")
+    assert moved_entries(None, old)(b"f") and not moved_entries(None, old)(b"other")
+    run(world.project, "git update-index --index-version 4")
+    assert moved_entries(old, (world.project / ".git/index").read_bytes())(b"other")
+
+
+# --- times -----------------------------------------------------------------------------------------------------
+
+
+def test_a_look_of_the_tasks_is_no_change(world: World) -> None:
+    """An index that `git status` wrote anew is not among what the task changed, whatever the person staged."""
+    place = waiting(world, "touch -d 2001-01-01 f; GIT_OPTIONAL_LOCKS=1 git status; echo n > n")
+    run(world.project, "echo z >> g; git add g")
+    found = difference(world, place)
+    assert inner(world, found.changes) == {"f", "n"}
+    assert found.conflicts == ()
+
+
+def test_times_alone_are_in_nobodys_way(world: World) -> None:
+    """A file that the task put back as it was is the person's to save."""
+    place = waiting(world, "echo x > f; git stash -q; git stash pop -q; git checkout -q f; touch -d 2001-01-01 f")
+    (world.project / "f").write_text("saved\n")
+    assert "f" not in inner(world, difference(world, place).conflicts)
+    assert "f" not in inner(world, difference(world, place).changes)
+
+
+def test_the_draft_of_a_message_is_no_conflict(world: World) -> None:
+    """What git writes for itself and makes again stays as the person's git left it."""
+    place = waiting(world, "git tag -a -m t t; echo m > .git/COMMIT_EDITMSG")
+    (world.project / ".git/COMMIT_EDITMSG").write_text("mine\n")
+    assert difference(world, place).conflicts == ()
+
+
+# --- without reflogs -------------------------------------------------------------------------------------------
+
+
+def test_a_repository_without_reflogs_loses_nothing_by_a_commit(world: World) -> None:
+    """Neither a commit nor a push to a bare one is history."""
+    run(world.project, "git config core.logAllRefUpdates false; rm -rf .git/logs; git clone -q --bare . ../remote")
+    assert not os.path.exists(world.home / "remote" / "logs")
+    place = waiting(world, f"git checkout -q .; {TASK}; git push -q ../remote main")
+    found = difference(world, place)
+    assert [one.reason for one in found.classes if one.change_class is ChangeClass.HISTORY] == []
