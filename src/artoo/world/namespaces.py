@@ -16,6 +16,7 @@ from artoo.world.overlay import View
 from artoo.world.process import Confined
 from artoo.world.stage import Layer
 from artoo.world.status import StatusPipe
+from artoo.world.steps import LEFT
 
 _SHARED_MEMORY = 512 * MIB
 
@@ -28,7 +29,7 @@ def confine(view: View) -> Generator[tuple[Confined, StatusPipe], None, None]:
     stage.make_covers()
     plan = LaunchPlan(
         mode="namespaces",
-        argv=limited(request.argv, request.limits),
+        argv=limited(request.argv, request.limits, tell=LEFT),
         env=view.env,
         cwd=str(request.cwd),
         filter=seccomp.filter_program().hex(),
