@@ -1,4 +1,8 @@
-"""Resource limits that the kernel enforces on every process of a command."""
+"""Resource limits that the kernel enforces on every process of a command.
+
+None of memory: what the kernel can bound for a process is the address space that it reserves, of which a sanitizer
+takes terabytes and uses little. Memory that is used is counted for the whole command (`cgroup`, `watch`).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ def limited(
     """
     running = _running() if among_others else 0
     script = (
-        f"ulimit -c 0; ulimit -f {limits.disk_bytes // 512}; ulimit -d {limits.memory_bytes // 1024}; "
+        f"ulimit -c 0; ulimit -f {limits.disk_bytes // 512}; "
         f"{'' if running is None else _processes(limits.processes + running)}"
         f"{_RUN if tell is None else _run_and_tell(tell)}"
     )
