@@ -113,7 +113,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["beside"] = beside
+    environment.globals.update({"beside": beside})
     environment.filters["moment"] = _moment
     environment.filters["duration"] = _duration
     environment.filters["number"] = _number
