@@ -65,6 +65,14 @@ def test_every_fact_has_its_line(words: ResultWords) -> None:
     assert all(f"§{number}" in line for number, line in enumerate(lines[2:], 1))
 
 
+@WORDS
+def test_a_call_that_failed_last_is_named_with_its_tool_and_why(words: ResultWords) -> None:
+    """A file that could not be read is no command."""
+    line = words.fact(FailedLast(command="notes.txt", tool="read_file", said="it does not exist"))
+    assert "read_file: notes.txt" in line and "it does not exist" in line
+    assert words is ENGLISH or "命令" not in line
+
+
 @pytest.mark.parametrize("found", Found)
 def test_a_reason_in_chinese_holds_no_english(found: Found) -> None:
     """Whatever code finds has a Chinese sentence; only what it is about and a tool's own words stay as they are."""

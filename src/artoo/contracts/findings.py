@@ -142,10 +142,14 @@ class Unread(Contract):
 
 
 class FailedLast(Contract):
-    """The last command of a part that stands ended badly."""
+    """The last call of a part that stands ended badly. `command`: what it was given; `said`: how it failed, in the
+    tool's own words.
+    """
 
     fact: Literal["failed_last"] = "failed_last"
     command: str
+    tool: str = ""
+    said: str = ""
 
 
 class Unformed(Contract):

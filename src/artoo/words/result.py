@@ -105,8 +105,9 @@ class ResultWords:
                 return self.unjudged.format(reason=said)
             case Unread(checks=checks):
                 return self.unread.format(checks="; ".join(map(self.criterion, checks)).rstrip(".\u3002"))
-            case FailedLast(command=command):
-                return self.failing.format(command=command)
+            case FailedLast(command=command, tool=tool, said=said):
+                call = f"{tool}: {command}" if tool else command
+                return self.failing.format(call=self.detailed.format(reason=call, detail=said) if said else call)
             case Unformed(problem=problem):
                 return self.unformed.format(reason=problem)
             case OwnValues(places=places):
@@ -182,7 +183,7 @@ ENGLISH: Final = ResultWords(
     open="Not verified: {criterion}",
     unread="Checked: {checks}. The answer's own words were checked by nobody.",
     unjudged="Not judged: {reason}",
-    failing="Failed last: {command}",
+    failing="Failed last: {call}",
     unformed="Not in the form that was asked for: {reason}",
     own_values="Put in by the model, not found in the answer: {fields}",
     not_agreed="Not used, because it was not agreed to: {what}",
@@ -235,7 +236,7 @@ CHINESE: Final = ResultWords(
     open="未验证：{criterion}",
     unread="已核验：{checks}。回答本身的文字未经核验。",
     unjudged="没有判定：{reason}",
-    failing="最后失败的命令：{command}",
+    failing="最后失败：{call}",
     unformed="未能转换成所要求的格式：{reason}",
     own_values="由模型填入，答案中没有：{fields}",
     not_agreed="未获同意，没有使用：{what}",

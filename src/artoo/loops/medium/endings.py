@@ -84,7 +84,7 @@ class Endings:
         facts += (Unjudged(said=said) for said in _without_judge(end))
         unread = _unread(end) if assurance is Assurance.CHECKED else ()
         failing = _failing(end.outcomes, end.merged_output, read=not unread)
-        facts += (*unread, *(FailedLast(command=command) for command in failing))
+        facts += (*unread, *failing)
         known = {"assurance": assurance, "open": opened, "facts": tuple(facts)}
         return _result(standing, directive, end, unmet_of(end, standing.failed), known)
 
@@ -262,12 +262,12 @@ def _shown(text: str) -> str:
     return shortened(_LINE_END.join(filter(None, lines)), _INPUT)
 
 
-def _failing(outcomes: Sequence[SubTaskOutcome], answer: str, *, read: bool) -> tuple[str, ...]:
-    """Commands of subtasks which stand that failed when they ran last, where the answer does not tell it.
+def _failing(outcomes: Sequence[SubTaskOutcome], answer: str, *, read: bool) -> tuple[FailedLast, ...]:
+    """Calls of subtasks which stand that failed when they ran last, where the answer does not tell it.
 
     Of an answer that somebody has `read` only its last act: what failed on the way there was seen, and is past.
     """
-    found = list[str]()
+    found = list[FailedLast]()
     for outcome in outcomes:
         if outcome.status == "matched":
             last = {call.input: number for number, call in enumerate(outcome.tool_calls, 1)}
@@ -276,8 +276,14 @@ def _failing(outcomes: Sequence[SubTaskOutcome], answer: str, *, read: bool) -> 
             acts = [outcome.tool_calls[number - 1] for number in numbers]
             ended = len(outcome.tool_calls) in numbers
             acts = acts if not read else acts[-1:] if ended else []
-            found += (_shown(call.input) for call in acts if call.status is CallStatus.ERROR)
+            found += (_failed_last(call) for call in acts if call.status is CallStatus.ERROR)
     return tuple(found[:_MOST_TRIED])
+
+
+def _failed_last(call: ToolCall) -> FailedLast:
+    how = _how_it_ended(call, "")
+    said = "" if how == call.status.value else how
+    return FailedLast(command=_shown(call.input), tool=call.tool, said=said)
 
 
 def _withheld(outcomes: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
