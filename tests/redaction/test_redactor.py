@@ -159,3 +159,22 @@ def test_hostile_text_is_redacted_in_one_pass(piece: str) -> None:
     redactor = Redactor()
     text = piece * (400_000 // len(piece))
     assert redactor.text(redactor.text(text)) == redactor.text(text)
+
+
+@pytest.mark.parametrize("offset", range(3))
+def test_a_known_value_in_hex_or_base64_is_found_across_line_ends(offset: int) -> None:
+    """As `xxd -p`, `od -An -tx1` and `base64` write it, in plain text and in a JSON string."""
+    import base64
+    import json
+
+    secret = "sk-Zq81mPx0Lw7vTt3nB5cYdR2e"
+    raw = b"x" * offset + secret.encode() + b"tail"
+    pairs = raw.hex(" ").split()
+    broken = (
+        "\n".join(raw.hex()[at : at + 20] for at in range(0, len(raw) * 2, 20)),
+        "\n".join(" " + " ".join(pairs[at : at + 16]) for at in range(0, len(pairs), 16)),
+        "\n".join(base64.b64encode(raw).decode()[at : at + 19] for at in range(0, 44, 19)),
+    )
+    for text in broken:
+        for written in (text, json.dumps({"output": text})):
+            assert MARK in Redactor([secret]).known(written.encode()).decode(), written

@@ -46,6 +46,7 @@ class Known:
         long = {one for one in secrets if len(one) >= _SHORTEST}
         exact = {form for one in long for form in _forms(one)}
         loose = {part for one in long for form in (one, one[::-1]) for part in _parts(form)}
+        loose |= {form.decode() for one in long for form in _coded(one)}
         folded = ((_folded(one.encode("utf-8", "surrogatepass")), one) for one in loose)
         longest = sorted(folded, key=lambda pair: (len(pair[0]), pair), reverse=True)
         forms, written = tuple(one for one, _ in longest), tuple(one for _, one in longest)
@@ -93,8 +94,15 @@ def _forms(secret: str) -> Iterable[bytes]:
     """Ways of writing it that change its letters, or that JSON makes of it."""
     raw = secret.encode("utf-8", "surrogatepass")
     yield from (raw, json.dumps(secret)[1:-1].encode(), quote(raw, safe="").encode(), raw.hex().encode())
+    yield from _coded(secret)
+
+
+def _coded(secret: str) -> Iterable[bytes]:
+    """In hex and in base64: `xxd -p`, `od -An -tx1` and `base64` break their lines or set bytes apart."""
+    raw = secret.encode("utf-8", "surrogatepass")
     if len(raw) < _SHORTEST_LOOSE:
         return
+    yield raw.hex().encode()
     for offset in range(3):
         # What stands before it decides the grouping; the letters at the ends belong to its neighbours as well.
         coded = base64.b64encode(bytes(offset) + raw)
