@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from layers import view_of
 from sandbox_world import World
 from test_git_history import run
 
+from artoo.contracts.changes import Change, Conflict
 from artoo.contracts.settling import ChangeClass
 from artoo.world.closing import opened
 from artoo.world.difference import Difference, difference_of
@@ -45,9 +47,8 @@ def apply(world: World, place: ViewPlace, *paths: str) -> None:
     run(world.project, WHOLE)
 
 
-def inner(world: World, paths: object) -> set[str]:
-    assert isinstance(paths, tuple)
-    found = {str(Path(one.path).relative_to(world.project)) for one in paths}
+def inner(world: World, listed: Sequence[Change | Conflict]) -> set[str]:
+    found = {str(Path(one.path).relative_to(world.project)) for one in listed}
     return {path for path in found if "/objects/" not in path}
 
 
