@@ -306,7 +306,6 @@ async def test_throttling_backs_off_and_success_forgets_it(
     [
         (ModelUnreachable("no server at :1"), "no model: no server at :1"),
         (ModelRefused("too many", status=429), "429: too many"),
-        (BudgetExhausted("spent", budget="tokens"), "budget: spent"),
         (ToolError("broken"), "mail failed: broken"),
     ],
 )
@@ -518,6 +517,7 @@ def test_only_a_missing_model_counts_as_throttling() -> None:
     assert throttled_ending(ended) == "no model: no server"
     assert throttled_ending(ended.model_copy(update={"stopped_by": StoppedBy.TIME})) is None
     assert throttling(ModelRefused("bad key", status=401)) is None
+    assert throttling(BudgetExhausted("spent", budget="tokens")) is None
     assert throttling(ModelUnreachable("x" * 500)) == f"no model: {'x' * 189}…"
 
 

@@ -19,6 +19,7 @@ from artoo.contracts.changes import (
     path_bytes,
     printable_path,
 )
+from artoo.contracts.errors import ModelRefused
 from artoo.contracts.execution import CallStatus, GapPoint, SubTaskOutcome, ToolCall
 from artoo.contracts.memory import (
     CalibrationEntry,
@@ -93,7 +94,17 @@ def test_endings_from_which_nothing_is_learnt() -> None:
     """No model, an interrupt and an internal failure say nothing about the way that was tried."""
     nothing = {StoppedBy.NO_MODEL, StoppedBy.INTERRUPTED, StoppedBy.INTERNAL}
     assert {each for each in StoppedBy if each.is_infrastructure} == nothing
-    assert {each for each in StoppedBy if not each.teaches} == {*nothing, StoppedBy.QUESTION}
+    assert {each for each in StoppedBy if not each.teaches} == {
+        *nothing,
+        StoppedBy.QUESTION,
+        StoppedBy.PROMPT_REFUSED,
+    }
+
+
+@pytest.mark.parametrize(("status", "of_this"), [(200, True), (400, True), (413, True), (422, True), (401, False)])
+def test_which_refusals_are_of_one_prompt(status: int, of_this: bool) -> None:
+    """A wrong key refuses everything; a prompt that is too long is refused alone."""
+    assert ModelRefused("no", status=status).of_this_prompt is of_this
 
 
 def test_memory_values_name_their_pair() -> None:

@@ -178,5 +178,5 @@ async def test_trouble_without_end_is_no_model(world: World, role: str, trouble:
 async def test_a_refusing_model_ends_the_task(world: World) -> None:
     """A model that declines is quoted, and nothing is claimed."""
     ended = await world.play(REQUEST, {"Plan": refusal("I do not look at files.")})
-    assert ended.result.stopped_by == "no_model"
+    assert ended.result.stopped_by == "prompt_refused"
     assert "I do not look at files." in ended.told

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from artoo.contracts.errors import BudgetExhausted, ModelRefused, ModelUnreachable
+from artoo.contracts.errors import ModelRefused, ModelUnreachable
 from artoo.contracts.solution import FinalResult, StoppedBy
 
 TOO_MANY_REQUESTS = 429
@@ -17,7 +17,7 @@ class Done:
     """What a duty did: how many things, at how many model calls.
 
     `bounded` of the items are such that somebody bounds their number already: a storm of wakes is not of them.
-    `throttled`: the model could not be had (rate limit, budget, no server), and why: the heartbeat backs off.
+    `throttled`: the model could not be had (rate limit, no server), and why: the heartbeat backs off.
     `trouble`: something else went wrong that trying again at once would not mend; it backs off as well.
     """
 
@@ -46,11 +46,12 @@ class Duty(Protocol):
 
 
 def throttling(error: Exception) -> str | None:
-    """Why a failure means that the model cannot be had now; None for any other failure."""
+    """Why a failure means that the model cannot be had now; None for any other failure.
+
+    An agent's own budget is its own, and not the endpoint's.
+    """
     if isinstance(error, ModelUnreachable):
         return _short(f"no model: {error}")
-    if isinstance(error, BudgetExhausted):
-        return _short(f"budget: {error}")
     if isinstance(error, ModelRefused) and error.status == TOO_MANY_REQUESTS:
         return _short(f"429: {error}")
     return None

@@ -90,6 +90,11 @@ class ModelRefused(ModelError):
         super().__init__(message)
         self.status = status
 
+    @property
+    def of_this_prompt(self) -> bool:
+        """Whether it is this prompt that is refused (too long, filtered, declined), and others may be answered."""
+        return self.status in (200, 400, 413, 422)
+
 
 class ModelAnswerInvalid(ModelError):
     """The answer does not fit the contract, even after one repair. `answer` holds its text."""

@@ -38,6 +38,7 @@ class StoppedBy(StrEnum):
     TOKENS = "tokens"
     MONEY = "money"
     NO_MODEL = "no_model"
+    PROMPT_REFUSED = "prompt_refused"  # the model's server refuses what this task sends it, and answers others
     INTERRUPTED = "interrupted"
     REFUSED_BY_USER = "refused_by_user"
     INTERNAL = "internal"
@@ -50,7 +51,7 @@ class StoppedBy(StrEnum):
     @property
     def teaches(self) -> bool:
         """False when nothing can be learnt from the ending (SPEC section 5): that a request was not clear, too."""
-        return not self.is_infrastructure and self is not StoppedBy.QUESTION
+        return not self.is_infrastructure and self not in (StoppedBy.QUESTION, StoppedBy.PROMPT_REFUSED)
 
 
 class OutcomeSummary(Contract):

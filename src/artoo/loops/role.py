@@ -33,6 +33,8 @@ async def attend(port: Port, handle: Callable[[Envelope], Awaitable[None]], enve
 
 
 def _failure(port: Port, error: Exception) -> RoleFailure:
+    if isinstance(error, ModelRefused) and error.of_this_prompt:
+        return RoleFailure(role=port.role, stopped_by=StoppedBy.PROMPT_REFUSED, reason=str(error))
     if isinstance(error, (ModelUnreachable, ModelRefused)):
         return RoleFailure(role=port.role, stopped_by=StoppedBy.NO_MODEL, reason=str(error))
     if isinstance(error, BudgetExhausted):

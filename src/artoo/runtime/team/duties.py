@@ -18,7 +18,10 @@ from artoo.contracts.errors import (
     ConfigurationError,
     GovernanceRefused,
     IdentityRefused,
+    ModelAnswerInvalid,
     ModelError,
+    ModelRefused,
+    ModelUnreachable,
     SandboxError,
 )
 from artoo.runtime.team.answering import answer
@@ -45,6 +48,7 @@ class WorkDuty:
         self._allocation = allocation
         self._load = load
         self._reviewer = reviewer
+        self._unjudged: tuple[str, int] | None = None
 
     async def due(self) -> str | None:
         """See Duty."""
@@ -94,8 +98,7 @@ class WorkDuty:
             reviewing = self._reviewer(member).review(claim, work)
             _, calls = await held(reviewing, lambda: bench.board.work.renew(claim), bench.clock)
         except (ModelError, BudgetExhausted) as error:
-            await bench.board.reviews.let_go(claim)
-            return Done(items=1, llm_calls=1, throttled=throttling(error), trouble=str(error))
+            return await self._not_judged(claim, error)
         except SandboxError as error:
             await bench.merges.leave_to_operator(task.id, task.submission, str(error))
             return Done(items=1)
@@ -106,6 +109,25 @@ class WorkDuty:
             await asyncio.shield(bench.board.reviews.let_go(claim))
             raise
         return Done(items=1, llm_calls=calls)
+
+    async def _not_judged(self, claim: TaskClaim, error: ModelError | BudgetExhausted) -> Done:
+        """The endpoint's trouble is waited out. What this model cannot judge is not asked for ever: others wait."""
+        task, bench = claim.task, self._bench
+        endpoint = isinstance(error, ModelUnreachable) or (
+            isinstance(error, ModelRefused) and not error.of_this_prompt
+        )
+        if endpoint:
+            await bench.board.reviews.let_go(claim)
+            return Done(items=1, llm_calls=1, throttled=throttling(error), trouble=str(error))
+        seen = (task.id, task.submission)
+        first = self._unjudged != seen
+        self._unjudged = seen
+        if first and isinstance(error, ModelAnswerInvalid):
+            await bench.board.reviews.let_go(claim)
+        else:
+            reason = f"{self._agent} cannot judge it: {error}"
+            await bench.merges.leave_to_operator(task.id, task.submission, reason)
+        return Done(items=1, llm_calls=1)
 
     async def _let_go(self, claim: TaskClaim | MailClaim, reason: str) -> None:
         """Gives back what this agent may not go on with."""

@@ -33,7 +33,7 @@ KINDS = frozenset(
 _OUTSIDE = frozenset(
     {
         *(StoppedBy.NO_MODEL, StoppedBy.INTERRUPTED, StoppedBy.INTERNAL),
-        *(StoppedBy.REFUSED_BY_USER, StoppedBy.MISSING_INPUT, StoppedBy.QUESTION),
+        *(StoppedBy.PROMPT_REFUSED, StoppedBy.REFUSED_BY_USER, StoppedBy.MISSING_INPUT, StoppedBy.QUESTION),
     }
 )
 """Endings that say nothing about the control law. One for want of time or budget is an outcome like any other."""
