@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from itertools import chain, count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -140,6 +141,20 @@ async def test_budgets_are_read_from_lines() -> None:
     for bad in ("calls", "calls=0", "calls=1.5", "minutes=3", "seconds=nan", "tokens=-1"):
         with pytest.raises(ConfigurationError, match="--budget"):
             Budgets.parse([bad])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *({"calls": 0}, {"calls": -3}, {"calls": 2.5}, {"calls": "3"}, {"calls": True}, {"calls": 10**30}),
+        *({"tokens": 0}, {"money": 0}, {"money": float("nan")}),
+        *({"seconds": 0}, {"seconds": float("nan")}, {"seconds": float("inf")}, {"seconds": 1e300}),
+    ],
+)
+def test_a_budget_is_an_amount_above_zero(given: dict[str, Any]) -> None:
+    """Nothing left is no budget without a limit, and what is no number is said before anything begins."""
+    with pytest.raises(ConfigurationError, match=f"{next(iter(given))}=.*above zero"):
+        Budgets(**given)
 
 
 async def test_a_role_cannot_speak_as_another(config: Config, tmp_path: Path) -> None:

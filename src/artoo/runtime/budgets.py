@@ -28,16 +28,16 @@ def open_budget(
     Raises ConfigurationError when money is limited and a configured model has no price. Which models a
     `given_model` asks is known only when it does: its first call without a price fails the same way.
     """
-    limits = config.limits
-    money = wanted.money or limits.money
+    wanted = wanted.over(config.limits)
+    money = wanted.money
     prices = price_list(config)
     if money is not None:
         prices = prices or PriceList(config.prices.currency, {EMBEDDED: FREE})
         if not given_model:
             prices.demand_all(model_names(config, environ))
     return Budget(
-        max_calls=wanted.calls or limits.calls,
-        max_tokens=wanted.tokens or limits.tokens,
+        max_calls=wanted.calls,
+        max_tokens=wanted.tokens,
         max_money=money,
         prices=prices,
         spent=spent,

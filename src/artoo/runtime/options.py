@@ -13,9 +13,13 @@ from artoo.contracts.settling import ApplyMode
 if TYPE_CHECKING:
     from artoo.runtime.behalf import Behalf
     from artoo.runtime.caller import Caller
+    from artoo.runtime.config import Limits
 
 
 Bound = TypeVar("Bound", int, float)
+
+_MOST = 10**12
+"""Of anything: what is beyond it is a mistake, and no log could hold some of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +27,21 @@ class Budgets:
     """What one task may use at most. None: the configuration decides.
 
     `seconds` is wall time, `calls` language model calls, `tokens` prompt and completion together, `money` an amount
-    in the currency of the configured prices.
+    in the currency of the configured prices. All are above zero: a task for which nothing is left cannot run.
     """
 
     seconds: float | None = None
     calls: int | None = None
     tokens: int | None = None
     money: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ConfigurationError for what is no number, or no amount that a task could spend."""
+        for one in fields(self):
+            value: object = getattr(self, one.name)
+            whole = one.name in ("calls", "tokens")
+            if value is not None and not _is_amount(value, whole=whole):
+                raise ConfigurationError(f"Budgets({one.name}={value!r}): it is not {_kind(whole=whole)}")
 
     def within(self, other: Budgets) -> Budgets:
         """The narrower of both in everything."""
@@ -38,6 +50,15 @@ class Budgets:
             calls=_narrower(self.calls, other.calls),
             tokens=_narrower(self.tokens, other.tokens),
             money=_narrower(self.money, other.money),
+        )
+
+    def over(self, limits: Limits) -> Budgets:
+        """What is said here, and what the configuration says of the rest."""
+        return Budgets(
+            seconds=self.seconds,
+            calls=limits.calls if self.calls is None else self.calls,
+            tokens=limits.tokens if self.tokens is None else self.tokens,
+            money=limits.money if self.money is None else self.money,
         )
 
     @classmethod
@@ -78,10 +99,18 @@ def _positive(part: str, value: str, *, whole: bool) -> float:
         number = float(value.replace("_", ""))
     except ValueError:
         number = float("nan")
-    if not 0 < number < float("inf") or (whole and not number.is_integer()):
-        kind = "a whole number" if whole else "a number"
-        raise ConfigurationError(f"--budget {part!r}: {value!r} is not {kind} above zero")
+    if not _is_amount(int(number) if whole and number.is_integer() else number, whole=whole):
+        raise ConfigurationError(f"--budget {part!r}: {value!r} is not {_kind(whole=whole)}")
     return number
+
+
+def _is_amount(value: object, *, whole: bool) -> bool:
+    kinds = int if whole else (int, float)
+    return isinstance(value, kinds) and not isinstance(value, bool) and 0 < value <= _MOST
+
+
+def _kind(*, whole: bool) -> str:
+    return f"{'a whole number' if whole else 'a number'} above zero, and at most {_MOST:,}"
 
 
 def check_policy_line(line: str) -> None:

@@ -89,13 +89,7 @@ class Workshop:
 
     def limits(self, options: RunOptions) -> Budgets:
         """What the task may use: its own options before the configuration."""
-        wanted, limits = options.budgets, self.config.limits
-        return Budgets(
-            seconds=wanted.seconds,
-            calls=wanted.calls or limits.calls,
-            tokens=wanted.tokens or limits.tokens,
-            money=wanted.money or limits.money,
-        )
+        return options.budgets.over(self.config.limits)
 
     def budget(self, wanted: Budgets, spent: Cost | None = None) -> Budget:
         """The budget of one task; `spent` is what it used before. Raises ConfigurationError."""
