@@ -131,14 +131,14 @@ async def test_cancelled_in_the_middle(place: Place) -> None:
 
 
 async def test_cancelled_while_it_asks(place: Place) -> None:
-    """A question that nobody has answered is nobody's no: the changes wait."""
+    """A question that nobody has answered is nobody's no: the changes wait, and the prompt was cancelled."""
     editor = Editor(None)
     async with connected(place, editor) as here:
         session = (await here.agent.new_session(cwd=str(place.project))).session_id
         prompt = asyncio.ensure_future(here.agent.prompt(prompt=[text_block(f"run: {DELETE}")], session_id=session))
         await editor.until(lambda: bool(editor.asked))
         await here.agent.cancel(session_id=session)
-        await prompt
+        assert (await prompt).stop_reason == "cancelled"
     assert the_result(place).changes.state == "pending"
     messages = [one.payload for one in find_log(place.home, the_result(place).task_id).envelopes()]
     assert [one.by for one in messages if isinstance(one, ConfirmationAnswer)] == ["nobody"]

@@ -199,7 +199,7 @@ class EditorAgent:
             raise
         if task.error is not None:
             raise task.error
-        return _response(task)
+        return _response(task, cancelled=turn.cancelled)
 
     async def _begun(self, found: OpenSession, request: str, heard: Listener) -> HandedTask:
         return await self.intake.begin(
@@ -238,11 +238,12 @@ class EditorAgent:
         return self.intake.config.home
 
 
-def _response(task: HandedTask) -> PromptResponse:
+def _response(task: HandedTask, *, cancelled: bool) -> PromptResponse:
+    """What was cancelled is answered so, also when the task had come to its review and has a result."""
     result = task.result
     stopped = result.stopped_by if result is not None else None
     told = {"artoo": {"task": task.task_id}}
-    match stopped:
+    match StoppedBy.INTERRUPTED if cancelled else stopped:
         case StoppedBy.INTERRUPTED:
             return PromptResponse(stop_reason="cancelled", field_meta=told)
         case StoppedBy.TOKENS:
