@@ -82,3 +82,13 @@ async def test_arguments_that_do_not_fit_start_nothing(place: Place) -> None:
             result = answer.get("result")
             assert "error" in answer or (isinstance(result, dict) and result["isError"]), (name, answer)
     assert not list(place.home.glob("tasks/*"))
+
+
+async def test_half_an_emoji_is_read_and_answered_under_its_id(place: Place) -> None:
+    """What most languages write for a text that was cut in its middle; no UTF-8 can carry it."""
+    async with raw_client(place) as client:
+        await client.say(INITIALIZE)
+        assert "result" in await client.hear()
+        await client.write(rb'{"jsonrpc":"2.0","id":"cut","method":"ping","params":{"_meta":{"said":"\ud83d"}}}')
+        answer = await client.hear()
+        assert answer["id"] == "cut" and "result" in answer

@@ -15,6 +15,7 @@ from typing import cast
 from pydantic_core import from_json
 
 from artoo.protocols.standard_streams import LONGEST_LINE, TOO_LONG, Wire
+from artoo.tools.output import clean_json
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ class JsonLines:
                 await self._refuse(None, INVALID_REQUEST, f"the message is longer than {LONGEST_LINE} bytes")
                 continue
             try:
-                raw: object = from_json(line)
+                raw = _read(line)
             except ValueError as error:
                 await self._refuse(None, PARSE_ERROR, f"this is no JSON: {error}")
                 continue
@@ -82,3 +83,17 @@ class JsonLines:
     async def _refuse(self, request_id: object, code: int, why: str) -> None:
         known = request_id if isinstance(request_id, str) or type(request_id) is int else None
         await self.send({"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": why}})
+
+
+def _read(line: bytes) -> object:
+    """With question marks for what no UTF-8 can say, so that the request is answered under its id.
+
+    Raises ValueError for what is no JSON.
+    """
+    try:
+        return from_json(line)
+    except ValueError as error:
+        try:
+            return from_json(clean_json(line))
+        except ValueError:
+            raise error from None
