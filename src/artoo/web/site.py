@@ -113,7 +113,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update({"beside": beside})
+    functions: dict[str, Any] = {"beside": beside}
+    environment.globals.update(functions)
     environment.filters["moment"] = _moment
     environment.filters["duration"] = _duration
     environment.filters["number"] = _number
