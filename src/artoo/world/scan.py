@@ -136,15 +136,16 @@ class _Scanner:
         return state._replace(mode=stat.S_IMODE(seen.st_mode))
 
     def _directory(self, upper: int, lower: Below | None, relative: bytes, *, opaque: bool) -> None:
+        """`opaque`: it hides what is below it, or a directory above it does, which hides all that is below."""
         self._bound(relative)
         names = sorted(os.listdir(upper), key=os.fsencode)
         for name in names:
-            self._entry(upper, lower, name, _join(relative, name))
+            self._entry(upper, lower, name, _join(relative, name), hidden=opaque)
         if opaque and lower is not None:
             for name in sorted(set(lower.names()) - set(names), key=os.fsencode):
                 self._gone(lower, name, _join(relative, name))
 
-    def _entry(self, upper: int, lower: Below | None, name: str, relative: bytes) -> None:
+    def _entry(self, upper: int, lower: Below | None, name: str, relative: bytes, *, hidden: bool) -> None:
         after = glance(upper, name)
         assert after is not None
         if is_whiteout(upper, name, after):
@@ -154,7 +155,7 @@ class _Scanner:
         if after.is_directory:
             before = lower.find(name) if lower is not None else None
             self._touch(relative, before)
-            self._subdirectory(upper, lower, name, relative, before, after)
+            self._subdirectory(upper, lower, name, relative, before, after, hidden)
         else:
             self._leaf(upper, lower, name, relative, after)
 
@@ -166,6 +167,7 @@ class _Scanner:
         relative: bytes,
         before: Found | None,
         after: NodeState,
+        hidden: bool,
     ) -> None:
         with self._opened(upper, name, after, relative) as inside:
             after = (read_state(upper, name) or after)._replace(mode=after.mode)
@@ -173,7 +175,7 @@ class _Scanner:
                 self._add(self._effect(relative, before, after))
                 self._directory(inside, None, relative, opaque=False)
                 return
-            opaque = is_opaque(upper, name)
+            opaque = hidden or is_opaque(upper, name)
             with self._entered(lower, name, relative) as inner:
                 if opaque and inner.names():
                     self._add(self._effect(relative, before, after, in_place=True, replaced_directory=True))
