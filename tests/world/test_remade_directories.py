@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from sandbox_snapshots import Entry, snapshot
@@ -54,6 +55,11 @@ def apply(world: World, chance: random.Random | None) -> None:
         view.apply(found, digest=found.digest, paths=paths)
 
 
+def ran(argv: Sequence[str | Path], place: Path | None = None) -> None:
+    """Waits for a command on the plain tree, however it ends."""
+    subprocess.run(argv, cwd=place, check=False, capture_output=True, timeout=20)
+
+
 @pytest.mark.parametrize("seed", _SEEDS)
 async def test_parts_of_it_add_up_to_what_the_commands_make_of_a_plain_tree(world: World, seed: int) -> None:
     """Whatever is applied first, and whatever commands come after a part; undo brings back all of it."""
@@ -63,11 +69,11 @@ async def test_parts_of_it_add_up_to_what_the_commands_make_of_a_plain_tree(worl
         for name in "yq":
             (world.project / place / name).write_text(f"old {place}/{name}\n")
     reference = world.home.parent / "reference"
-    subprocess.run(["cp", "-a", "-T", world.project, reference], check=True)
+    ran(["cp", "-a", "-T", world.project, reference])
     before = contents(world)
     for _ in range(2):
         script = "\n".join(operation(chance) for _ in range(4))
-        subprocess.run(["bash", "-c", script], cwd=reference, check=False, capture_output=True, timeout=20)
+        ran(["bash", "-c", script], reference)
         view = overlay_views("bubblewrap", world)("task-1", world.roots)
         await bash(view, script)
         await view.close()

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from artoo.world.below import Below, below, is_opaque, is_whiteout, opened_up
@@ -86,16 +86,22 @@ def _directory(
     if there is not None and there.is_directory:
         _clear_directory(target, name, there)
     elif there is not None:
-        hide_below(source, name)  # before what stops the stack goes: a crash in between must not uncover anything
+        with _open(source, name, state.mode):  # an attribute is set only by who may write
+            hide_below(source, name)  # before what stops the stack goes: a crash in between must uncover nothing
         os.unlink(name, dir_fd=target)
     _move_directory(source, target, name, state)
 
 
 def _move_directory(source: int, target: int, name: str, state: NodeState) -> None:
     """A directory changes its parent only for who may write into it."""
-    locked = state.mode & 0o700 != 0o700 and os.geteuid() != 0
-    with opened_up(source, name, state.mode) if locked else nullcontext():
+    with _open(source, name, state.mode):
         os.replace(name, name, src_dir_fd=source, dst_dir_fd=target)
+
+
+def _open(source: int, name: str, mode: int) -> AbstractContextManager[object]:
+    """Most directories are open already, and need no descriptor."""
+    locked = mode & 0o700 != 0o700 and os.geteuid() != 0
+    return opened_up(source, name, mode) if locked else nullcontext()
 
 
 @contextmanager
