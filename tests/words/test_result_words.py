@@ -33,6 +33,7 @@ FACTS: tuple[ResultFact, ...] = (
     NotAgreed(what=("§5",)),
     Unjudged(said="§6"),
     Remark(text="§7"),
+    Unconfirmed(looked=True, confirmed=("§8",)),
 )
 WORDS = pytest.mark.parametrize("words", [ENGLISH, CHINESE], ids=["en", "zh"])
 

@@ -111,12 +111,14 @@ class Reason(Contract):
 
 class Unconfirmed(Contract):
     """Nothing has confirmed the answer. `looked`: whether tools were used at all; else a model knows it, or not, or
-    has seen it in an image of the request (`images`).
+    has seen it in an image of the request (`images`). `confirmed`: criteria that hold all the same: only the rest
+    of it is open then.
     """
 
     fact: Literal["unconfirmed"] = "unconfirmed"
     looked: bool
     images: bool = False
+    confirmed: tuple[str, ...] = ()
 
 
 class LeftOpen(Contract):

@@ -45,6 +45,7 @@ class ResultWords:
     next_moves: str
     withheld: str
     unverified: str
+    partly: str
     unlooked: str
     from_image: str
     open: str
@@ -93,6 +94,8 @@ class ResultWords:
     def fact(self, fact: ResultFact) -> str:
         """One thing that code knows, as a line."""
         match fact:
+            case Unconfirmed(confirmed=(_, *_) as confirmed):
+                return self.partly.format(criteria="; ".join(map(self.criterion, confirmed)).rstrip(".\u3002"))
             case Unconfirmed(looked=True):
                 return self.unverified
             case Unconfirmed(images=images):
@@ -178,6 +181,7 @@ ENGLISH: Final = ResultWords(
     next_moves="You could:",
     withheld="Not done, because it was not confirmed: {act}",
     unverified="Unverified: nothing has confirmed this answer.",
+    partly="Verified in part: {criteria}.",
     unlooked="Unverified: this is what the model knows; nothing was looked up.",
     from_image="Unverified: this is what the model sees in the image or knows; nothing was looked up.",
     open="Not verified: {criterion}",
@@ -233,6 +237,7 @@ CHINESE: Final = ResultWords(
     next_moves="您可以：",
     withheld="未执行（未获确认）：{act}",
     unverified="未经验证：没有任何东西证实这个答案。",
+    partly="部分得到验证：{criteria}。",
     unlooked="未经验证：这是模型自己的知识，没有查证。",
     from_image="未经验证：这是模型从图片中看到的或自己知道的，没有查证。",
     open="未验证：{criterion}",

@@ -168,7 +168,9 @@ class AgentValidator:
         """What a second way decides; None when none is due, or it leaves the rest to a judge that may be asked.
 
         A person's own check needs none. A small model's checks of its own work do: they are no better than it.
-        Where two other ways make other files, that is asked for once; then it stands, confirmed by nothing.
+        Where two other ways make other files, that is asked for once; then it stands, confirmed by nothing. What
+        two short programs agree on takes the place of a small model's answer alone: a capable one's says more, and
+        is delivered with what they give beside it.
         """
         wanted = self.second_look.wanted(small_model=result.small_model)
         persons = any(each.by == "person" for each in subtask.success_criteria)
@@ -178,17 +180,21 @@ class AgentValidator:
             found = await second_way(result, subtask.intent, SecondAuthor(self.asker, subtask, cause), self.source)
         except BudgetExhausted as error:
             return Judged.open(left or _TWO_WAYS, judging.no_budget(error))
-        if found.verdict == "agreed" or found.kept:
+        kept = found.kept if result.small_model else ""
+        if found.verdict == "agreed" or kept:
             agreed = (
                 judging.verdict_on(each, "pass", found.evidence, DecidedBy.AGREEMENT) for each in left or _TWO_WAYS
             )
-            return Judged(tuple(agreed), output=found.kept)
-        if found.verdict == "other" and not self._second_time("ways"):
-            differ = Fact(Reason(found=Found.WAYS_DIFFER, said=found.evidence), contradicts=False)
-            return Judged(judging.against(left, differ))
-        if found.verdict == "open" and left and not result.small_model:
-            return None
-        return Judged.open(left or _TWO_WAYS, found.evidence)
+            return Judged(tuple(agreed), output=kept)
+        if found.verdict == "open":
+            return None if left and not result.small_model else Judged.open(left or _TWO_WAYS, found.evidence)
+        differ = Reason(found=Found.WAYS_DIFFER, said=found.evidence)
+        if found.verdict == "other" and left and not self._second_time("ways"):
+            return Judged(judging.against(left, Fact(differ, contradicts=False)))
+        if left and not result.small_model:
+            judged = await self._asked_about(subtask, result, left, cause)
+            return replace(judged, verdicts=(*judged.verdicts, *Judged.open(_TWO_WAYS, differ).verdicts))
+        return Judged.open(left or _TWO_WAYS, differ)
 
     async def _asked_about(
         self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], cause: Envelope

@@ -104,9 +104,12 @@ class SecondAuthor:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What two ways gave. `kept` is what they agree on when it is not the first way's answer."""
+    """What the ways gave. `kept` is what two others agree on when it is not the first way's answer.
 
-    verdict: Literal["agreed", "other", "open"]
+    `other`: two agree, and not with the first; `differ`: no two do; `open`: there was no second one.
+    """
+
+    verdict: Literal["agreed", "other", "differ", "open"]
     evidence: str
     kept: str = ""
 
@@ -132,7 +135,7 @@ async def second_way(
         language = "python" if language == "bash" else "bash"
     if len(ways) == 1:
         return Agreement("open", "no second way could be carried out")
-    return Agreement("open", f"{len(ways)} ways differ: {' / '.join(map(str, ways))}")
+    return Agreement("differ", " / ".join(map(str, ways[1:])))
 
 
 @dataclass(frozen=True, slots=True)

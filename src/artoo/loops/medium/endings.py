@@ -29,6 +29,9 @@ from artoo.prompts.segments import Segment
 _EXPLAINED = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
 """Endings for which a model may be asked for next moves; the others have run out of something or say it all."""
 
+_BESIDE = (Found.NOWHERE, Found.WAYS_DIFFER)
+"""What a person is told of a criterion that is left open."""
+
 LAW1_MARK = "[LAW1]"
 _STOPPED, _UNMET, _KEPT_BACK = "\u25a0 ", "\u2717 ", "\u2298 "
 """Signs in a summary: before why it stopped, what is not met, what was withheld."""
@@ -70,12 +73,11 @@ class Endings:
         opened = open_criteria(end.outcomes, end.task_verdicts)
         assurance = assurance_of(verdicts)
         looked = any(outcome.tool_calls for outcome in end.outcomes)
-        beside = {
-            each.criterion: each.reason for each in verdicts if each.reason and each.reason.found is Found.NOWHERE
-        }
+        beside = {each.criterion: each.reason for each in verdicts if each.reason and each.reason.found in _BESIDE}
         facts: list[ResultFact] = []
         if assurance is Assurance.UNVERIFIED:
-            facts.append(Unconfirmed(looked=looked, images=standing.images))
+            confirmed = tuple(dict.fromkeys(each.criterion for each in verdicts if each.verdict == "pass"))
+            facts.append(Unconfirmed(looked=looked, images=standing.images, confirmed=confirmed[:_MOST_TRIED]))
         facts += (
             LeftOpen(criterion=criterion, found=beside.get(criterion))
             for criterion in opened
