@@ -113,6 +113,15 @@ def test_what_stands_against_words_or_checks_blames_no_tool(found: Found) -> Non
     assert verdict.identities == (() if verdict.blameless else ("shell:x",))
 
 
+def test_what_is_cut_of_a_reason_ends_at_a_word_and_is_marked() -> None:
+    """A path that is cut in the middle would name another one."""
+    claim = "the output has no match of done: renamed in " + "src/shop/report.py, " * 60
+    failed = judging.verdict_on(ONE[0], "fail", claim, DecidedBy.CHECK)
+    (told,) = judging.given_up((failed,), (), Fact("a file is missing", contradicts=False))
+    seen, _, why = told.evidence.partition("; ")
+    assert seen.endswith("src/shop/report.py,…") and why == "a file is missing"
+
+
 # --- corrections ------------------------------------------------------------------------------------------------
 
 

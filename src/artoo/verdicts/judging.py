@@ -22,6 +22,7 @@ from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import BLAMES_NOBODY, Found, Reason
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.roles import Role
+from artoo.contracts.shortened import shortened
 from artoo.evidence.facts import Fact
 from artoo.ports.evidence import EvidenceSource
 from artoo.verdicts.checks import CheckResult, run_check
@@ -169,7 +170,8 @@ def given_up(
     failed = [verdict for verdict in checked if verdict.verdict == "fail"]
     if left or not failed:
         return (*checked, *against(left, fact))
-    said = f"{failed[0].evidence[: EVIDENCE_KEPT // 2]}; {fact.message}"[:EVIDENCE_KEPT]
+    seen = shortened(failed[0].evidence, EVIDENCE_KEPT // 2)
+    said = shortened(f"{seen}; {fact.message}", EVIDENCE_KEPT)
     return tuple(
         verdict.model_copy(update={"evidence": said}) if verdict is failed[0] else verdict for verdict in checked
     )
