@@ -146,7 +146,7 @@ async def test_lines_of_a_utf16_file_are_lines_of_its_text(toolbox: SubTaskToolb
     """A byte of another character is no line feed."""
     (roots.project / "b.txt").write_bytes(MARK + "eins \u0a0a\nzwei\ndrei\n".encode("utf-16-le"))
     call = await toolbox.call("read_file", {"path": "b.txt", "lines": "2-2"})
-    assert (call.output, call.ran) == ("zwei\n", "lines 2 to 2 (UTF-16-LE)")
+    assert (call.output, call.ran) == ("zwei\n", "lines 2 to 2 (read as UTF-16-LE)")
 
 
 @pytest.mark.parametrize("word", ["École", "Österreich", "Ärger", "naïve", "¿Qué?", "SEÑOR"])

@@ -82,7 +82,7 @@ class Text:
 
     def _encoding(self) -> str:
         if self.encoding.startswith("utf-16"):
-            return self.encoding.upper()
+            return f"read as {self.encoding.upper()}"
         if self.encoding != "utf-8":
             return f"not UTF-8, read as {self.encoding}"
         return "UTF-8 with broken bytes" if self.broken else "UTF-8 with a byte order mark" if self.mark else ""
