@@ -22,7 +22,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.execution import CriterionVerdict, DecidedBy
 from artoo.contracts.findings import FailedLast, ResultFact, Unconfirmed
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, counts_of
-from artoo.contracts.solution import Directive, FinalResult, StoppedBy
+from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
 from artoo.runtime.naming import named, short_name
 from artoo.tools.settling_words import joined, met, waiting, why_it_waits
 from artoo.words.result import result_words
@@ -184,6 +184,20 @@ def test_an_answer_cannot_command_the_terminal() -> None:
 def test_exit_codes(result: FinalResult, code: int) -> None:
     """4 says that something waits for a yes; an abandoned task stays 1, whatever waits."""
     assert exit_code(result) == code
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ({}, 0),
+        ({"changes": settled("pending", EDIT)}, 4),
+        ({"open": ("It reads well.",), "assurance": Assurance.UNVERIFIED}, 1),
+        ({"unmet": (UnmetCriterion(criterion="sorted", reason="row 3"),)}, 1),
+    ],
+)
+def test_strict_takes_only_what_is_complete(more: dict[str, object], code: int) -> None:
+    """With `--strict` an open criterion is no success: nothing has confirmed the answer."""
+    assert exit_code(ended().model_copy(update=more), strict=True) == code
 
 
 def test_json_says_who_decided_and_how_to_settle() -> None:

@@ -72,6 +72,20 @@ def test_options_reach_the_runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert runtime.closed
 
 
+def test_verify_takes_no_value(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A command after it would become a part of the request, without a word."""
+    runtime = play(monkeypatch, "accepted")
+    assert main(["run", "Fix the test", "--verify", "pytest -q"]) == 2
+    assert "--check" in capsys.readouterr().err and not runtime.requests
+    assert main(["run", "Fix", "the", "test", "--verify"]) == 0
+
+
+def test_strict_counts_in_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A result with gaps is delivered, and is no success."""
+    play(monkeypatch, "gaps")
+    assert main(["run", "--strict", "do it"]) == 1
+
+
 @pytest.mark.parametrize(
     ("story", "code"),
     [("accepted", 0), ("gaps", 0), ("abandoned", 1), ("no_model", 3), ("unreachable", 3), ("endings_missing", 1)],

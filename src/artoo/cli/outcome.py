@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from artoo.contracts.criteria import Assurance
 from artoo.contracts.execution import CriterionVerdict
 from artoo.contracts.settling import Settled
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
@@ -16,9 +17,14 @@ ACCEPTED, ABANDONED, USAGE, NO_MODEL, PENDING, INTERRUPTED = 0, 1, 2, 3, 4, 130
 """Exit codes of a run (SPEC section 12)."""
 
 
-def exit_code(result: FinalResult) -> int:
-    """0 when done (perhaps with gaps), 1 abandoned, 3 no model, 4 done and something waits, 130 interrupted."""
+def exit_code(result: FinalResult, *, strict: bool = False) -> int:
+    """0 when done (perhaps with gaps), 1 abandoned, 3 no model, 4 done and something waits, 130 interrupted.
+
+    `strict`: what is incomplete is not done, and neither is what nothing decided.
+    """
     if result.directive is not Directive.ABANDON:
+        if strict and (result.open or result.unmet or result.assurance is Assurance.UNVERIFIED):
+            return ABANDONED
         return PENDING if result.changes.waits else ACCEPTED
     return {StoppedBy.NO_MODEL: NO_MODEL, StoppedBy.INTERRUPTED: INTERRUPTED}.get(
         result.stopped_by or StoppedBy.INTERNAL, ABANDONED

@@ -41,12 +41,13 @@ LONGEST_REQUEST = 256 * 1024
 class Output:
     """What goes to standard output: text for a person, or one JSON object, or every message and then the object.
 
-    `verbose`: the rounds' numbers are told too, while it runs.
+    `verbose`: the rounds' numbers are told too, while it runs. `strict`: only a complete result is a success.
     """
 
     json: bool = False
     events: bool = False
     verbose: bool = False
+    strict: bool = False
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -146,8 +147,13 @@ def run(
         strict_roles=strict_roles,
         memory=not no_memory,
     )
+    if verify and len(text) > 1 and any(len(each.split()) > 1 for each in text):
+        raise click.UsageError(
+            f"which of these is the request: {'; '.join(text)}? --verify takes no value; a command that must "
+            'succeed in the end is --check "COMMAND". Put the request between quotes, as one'
+        )
     request = _request(text)
-    output = Output(as_json_, events, verbose)
+    output = Output(as_json_, events, verbose, strict)
     context.exit(asyncio.run(_run(request, options, output, Progress(progress), talk)))
 
 
@@ -218,7 +224,7 @@ async def on_terminal(play: Callable[[Terminal], Awaitable[tuple[FinalResult, Ta
         # The reader is gone. Python would complain once more when it flushes what is left at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return INTERRUPTED
-    return exit_code(result)
+    return exit_code(result, strict=output.strict)
 
 
 def print_result(result: FinalResult, view: TaskView, home: Path, output: Output) -> None:
