@@ -16,7 +16,7 @@ from artoo.contracts.events import ModelCalled
 from artoo.contracts.findings import Unjudged
 from artoo.contracts.solution import Cost, Money, StoppedBy
 from artoo.runtime.budgets import open_budget
-from artoo.runtime.pending import pendings
+from artoo.runtime.pendings import pendings
 from artoo.testing import Asked, FakeClock, ScriptedServer, slow
 from artoo.testing.replies import Scripted
 from artoo.world.choose import open_sandbox

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "world"))
 from sandbox_snapshots import Entry, snapshot
 
 from artoo.contracts.settling import ApplyMode, ChangeClass
-from artoo.runtime.pending import find_pending, pendings
+from artoo.runtime.pendings import find_pending, pendings
 from artoo.world.choose import open_sandbox
 from artoo.world.undo import undo
 

@@ -19,7 +19,7 @@ from apply_victim import burn
 from artoo.contracts.confirmation import PERSON, ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.settling import Ending
 from artoo.runtime.config import Config
-from artoo.runtime.pending import find_pending, settle_cut_applies
+from artoo.runtime.pendings import find_pending, settle_cut_applies
 from artoo.tools.settler import Settler
 
 TASK = "019f2b3c-aaaa"

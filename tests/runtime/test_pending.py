@@ -21,7 +21,8 @@ from artoo.runtime.afterwards import Afterwards, SettledBooks
 from artoo.runtime.answers import Answers
 from artoo.runtime.config import Config
 from artoo.runtime.expiring import drop_expired
-from artoo.runtime.pending import Pending, find_pending, pendings
+from artoo.runtime.pending import Pending
+from artoo.runtime.pendings import find_pending, pendings
 from artoo.runtime.undoing import put_back
 from artoo.tools.policy import Policies
 from artoo.tools.settler import Settler

@@ -16,7 +16,8 @@ from sandbox_world import World
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import Ending, Settled
 from artoo.runtime.config import Config
-from artoo.runtime.pending import Pending, find_pending
+from artoo.runtime.pending import Pending
+from artoo.runtime.pendings import find_pending
 from artoo.tools.settler import Settler
 from artoo.world.pending import settled_records
 from artoo.world.view_place import ViewPlace, Views

@@ -24,7 +24,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import Ending, Settled
 from artoo.ports.world import View
 from artoo.runtime.config import Config
-from artoo.runtime.pending import find_pending, pendings
+from artoo.runtime.pendings import find_pending, pendings
 from artoo.tools.settler import Settler
 from artoo.world import closing, files, pending, stage
 from artoo.world.mounts import MountTable

@@ -18,7 +18,8 @@ from sandbox_world import World
 
 from artoo.contracts.settling import Ending
 from artoo.runtime.config import Config
-from artoo.runtime.pending import Pending, find_pending, pendings, settle_cut_applies
+from artoo.runtime.pending import Pending
+from artoo.runtime.pendings import find_pending, pendings, settle_cut_applies
 from artoo.world.pending import SettledRecord, settled_records
 from artoo.world.undo import undo
 from artoo.world.view_place import Views

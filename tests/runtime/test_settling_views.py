@@ -18,7 +18,7 @@ from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled
 from artoo.ports.world import View
 from artoo.runtime.answers import Answers
 from artoo.runtime.config import Config
-from artoo.runtime.pending import find_pending, pendings
+from artoo.runtime.pendings import find_pending, pendings
 from artoo.tools.policy import Policies
 from artoo.tools.settler import Settler
 from artoo.world.undo import undo

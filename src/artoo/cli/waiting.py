@@ -59,7 +59,7 @@ def _on_the_board(one: Pending, name: str) -> dict[str, str]:
 
 def all_waiting(config: Config) -> tuple[Pending, ...]:
     """All that waits, oldest first, after acts that a crash cut are finished or undone. Raises SandboxError."""
-    from artoo.runtime.pending import pendings, settle_cut_applies
+    from artoo.runtime.pendings import pendings, settle_cut_applies
 
     settle_cut_applies(config)
     found = pendings(config)

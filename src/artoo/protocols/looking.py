@@ -22,7 +22,8 @@ from artoo.redaction import Redactor, secret_values
 from artoo.runtime.afterwards import SettledBooks
 from artoo.runtime.config import Config
 from artoo.runtime.config_endpoints import key_variables
-from artoo.runtime.pending import Pending, find_pending, pendings, settle_cut_applies
+from artoo.runtime.pending import Pending
+from artoo.runtime.pendings import find_pending, pendings, settle_cut_applies
 from artoo.tasklog.reader import TaskSummary, find_log, list_tasks, summary_of
 
 LONGEST_TEXT = 4 << 20

@@ -215,7 +215,7 @@ class Artoo:
         `task`: its result (`result.changes.waits` says whether there is something), or the beginning of its id.
         Raises ConfigurationError when nothing of it waits, SandboxError when it is at work.
         """
-        from artoo.runtime.pending import find_pending
+        from artoo.runtime.pendings import find_pending
 
         task_id = task if isinstance(task, str) else task.task_id
         return await asyncio.to_thread(find_pending, self._config, task_id)
@@ -309,7 +309,7 @@ class Artoo:
 
         Raises SandboxError when an act that a crash cut can be neither finished nor undone.
         """
-        from artoo.runtime.pending import pendings, settle_cut_applies
+        from artoo.runtime.pendings import pendings, settle_cut_applies
 
         await asyncio.to_thread(settle_cut_applies, self._config)
         return await asyncio.to_thread(pendings, self._config)

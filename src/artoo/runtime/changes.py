@@ -59,7 +59,7 @@ class Changes(Settled):
         return await (await self._pending()).discard()
 
     async def _pending(self) -> Pending:
-        from artoo.runtime.pending import find_pending
+        from artoo.runtime.pendings import find_pending
 
         if self._config is None:
             raise ConfigurationError("these changes come from a log; Artoo.pending has what still waits")

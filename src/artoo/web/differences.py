@@ -13,7 +13,8 @@ from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.runtime.desk import open_questions
-from artoo.runtime.pending import Pending, find_pending, settle_cut_applies
+from artoo.runtime.pending import Pending
+from artoo.runtime.pendings import find_pending, settle_cut_applies
 from artoo.runtime.replaying.recording import read_recording
 from artoo.runtime.replaying.what_if import Recomputed, changed, law_of
 from artoo.runtime.replaying.what_if import what_if as recompute

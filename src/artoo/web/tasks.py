@@ -18,7 +18,7 @@ from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import FinalResult, StoppedBy
 from artoo.runtime.desk import answer_question, ask_to_stop, open_questions
 from artoo.runtime.options import RunOptions
-from artoo.runtime.pending import pendings, settle_cut_applies
+from artoo.runtime.pendings import pendings, settle_cut_applies
 from artoo.tasklog.layout import part_path, task_directory
 from artoo.tasklog.lock import is_running
 from artoo.tasklog.reader import list_tasks, summary_of

@@ -5,10 +5,9 @@
 
 CONFIG_FD gives one JSON object (`group.LaunchPlan`). STATUS_FD receives JSON lines: `{"child-pid": N}` when the
 command's first process exists, `{"left": 1}` where others still ran at its end, `{"exit-code": N}` after its end if
-it was ever reached. Modes: `plain` (only
-supervised), `landlock` (files read-only, no sockets), `namespaces` (own view of files, processes and network).
-Whatever the mode, no process of the command is left when this program ends. The second form is what `entry.py`
-describes.
+it was ever reached. Modes: `plain` (only supervised), `landlock` (files read-only, no sockets), `namespaces` (own
+view of files, processes and network). Whatever the mode, no process of the command is left when this program ends.
+The second form is what `entry.py` describes.
 """
 
 from __future__ import annotations

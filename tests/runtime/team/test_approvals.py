@@ -12,7 +12,7 @@ from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TaskChanged
 from artoo.contracts.errors import ActorRefused, ClaimLost, GovernanceRefused, SandboxError
 from artoo.contracts.execution import CriterionVerdict
 from artoo.contracts.solution import Directive, FinalResult
-from artoo.runtime.pending import find_pending
+from artoo.runtime.pendings import find_pending
 from artoo.runtime.team import approval
 from artoo.runtime.team.dossier import Gathering
 from artoo.runtime.team.reviewing import problems_of

@@ -14,7 +14,7 @@ from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, TrustLevel
 from artoo.contracts.changes import Clash
 from artoo.contracts.criteria import Criterion, Mode, ToolSucceeded
 from artoo.contracts.settling import ChangeClass
-from artoo.runtime.pending import pendings
+from artoo.runtime.pendings import pendings
 from artoo.testing import Asked, slow
 from artoo.testing.replies import Scripted, with_body
 from artoo.world.view import LayeredView

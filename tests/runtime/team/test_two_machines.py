@@ -19,7 +19,7 @@ from artoo import Config
 from artoo.cli import settle_commands
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, Complexity, TrustLevel
 from artoo.contracts.errors import ActivityStoreError, ClaimLost, ConfigurationError, SandboxError
-from artoo.runtime.pending import find_pending, pendings
+from artoo.runtime.pendings import find_pending, pendings
 from artoo.runtime.team import approval
 from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.office import Office, open_office
