@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artoo.contracts.shortened import CUT, last_part, listed, shortened, without_middle
+from artoo.contracts.shortened import CUT, last_part, listed, set_off, shortened, without_middle
 
 TEXTS = st.text(alphabet="ab \n字")
 
@@ -72,3 +72,10 @@ def test_many_paths_are_told_by_their_directories() -> None:
 def test_paths_that_are_listed_are_few(paths: list[str], most: int) -> None:
     """Whatever they are called."""
     assert listed(paths, most).count(", ") <= most
+
+
+def test_what_is_set_off_has_no_line_without_a_blank() -> None:
+    """Whatever ends its lines."""
+    lines = set_off("call 2: shell\r\n\x0bx\u2028y\n\nz\n").splitlines()
+    assert [line[:1] for line in lines] == [" "] * 6
+    assert not set_off("")

@@ -88,3 +88,8 @@ def _last_break(text: str, least: int) -> int:
 
 def _last_space(text: str) -> int:
     return max((place for place, each in enumerate(text) if each.isspace()), default=-1)
+
+
+def set_off(text: str) -> str:
+    """Every line behind a blank. Headings of a record begin without one: nothing in a text passes for one."""
+    return "\n".join(f" {line}" for line in text.splitlines())

@@ -15,7 +15,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid
 from artoo.contracts.execution import ExecutionResult, ToolCall
 from artoo.contracts.plan import SubTask
-from artoo.contracts.shortened import listed, without_middle
+from artoo.contracts.shortened import listed, set_off, without_middle
 from artoo.loops.asking import Asker
 from artoo.prompts.segments import Segment
 from artoo.verdicts.judging import Judged, no_budget
@@ -90,7 +90,7 @@ async def judge(
 def claim_of(result: ExecutionResult, shown: str) -> str:
     """What is claimed; a longer output that stands in the evidence as a whole is not shown twice."""
     claim = result.output.strip()
-    if result.put_out_by is not None and len(claim) > _SHORTEST_SHARE and claim in shown:
+    if result.put_out_by is not None and len(claim) > _SHORTEST_SHARE and set_off(claim) in shown:
         return f"what call {result.put_out_by} put out, word for word and all of it."
     return without_middle(result.output, _CLAIM_SHOWN)
 
@@ -99,7 +99,7 @@ def _seen_at_first(subtask: SubTask, result: ExecutionResult) -> str:
     """What the executor was shown of files, if no call has read any: it may have used that."""
     if not subtask.heads or any(call.tool == "read_file" for call in result.tool_calls):
         return ""
-    return f"Shown before the first call:\n{subtask.heads}"
+    return f"Shown before the first call:\n{set_off(subtask.heads)}"
 
 
 def facts_of(result: ExecutionResult, difference: str, earlier: str = "") -> str:
@@ -126,9 +126,10 @@ def facts_of(result: ExecutionResult, difference: str, earlier: str = "") -> str
 def _call(number: int, call: ToolCall, share: int, difference: str) -> str:
     code = "" if call.exit_code is None else f", exit {call.exit_code}"
     given = without_middle(_given(call, difference), max(_INPUT_SHOWN, share // 4))
-    lines = [f"call {number}: {call.tool} {given} [{call.status}{code}]"]
+    lines = [set_off(f"call {number}: {call.tool} {given} [{call.status}{code}]")[1:]]
     why = "" if call.reason is None or call.reason in call.error_output else call.reason
-    lines += [without_middle(part, share) for part in (call.output, call.error_output, why) if part.strip()]
+    parts = (call.output, call.error_output, why)
+    lines += [set_off(without_middle(part, share)) for part in parts if part.strip()]
     lines += [f"changed: {listed(call.changes)}"] if call.changes else []
     lines += [f"withheld: {listed(call.dropped)}"] if call.dropped else []
     return "\n".join(lines)
