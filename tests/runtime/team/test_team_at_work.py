@@ -8,7 +8,7 @@ from team_world import crew, exists, plan, write
 
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity
 from artoo.contracts.events import ModelCalled
-from artoo.testing import Asked
+from artoo.testing import Asked, with_body
 from artoo.testing.replies import Scripted
 
 
@@ -62,3 +62,22 @@ async def test_three_tasks_to_the_archive(place: Path) -> None:
     assert (place / "project" / "beta.txt").exists() and (place / "project" / "gamma.txt").exists()
     systems = {one.payload.system for one in team.envelopes if isinstance(one.payload, ModelCalled)}
     assert all("You are " in system for system in systems)
+
+
+async def test_a_claim_that_nothing_confirms_is_not_passed_by_trust(place: Path) -> None:
+    """No call was made: the model says that it is done, and the operator looks at that."""
+
+    def script(asked: Asked) -> Scripted:
+        match asked.contract:
+            case "Plan":
+                return plan("write it well", "it is written well")
+            case "ExecutorStep":
+                return with_body({"tool": "answer", "sources": []}, "I did it.", "text")
+            case _:
+                raise AssertionError(asked.contract)
+
+    (place / "project").mkdir()
+    async with crew(place, script) as team:
+        left = await team.left_to_operator(await team.add("write it well", "bob", Complexity.SIMPLE))
+        assert left.state is BoardState.REVIEW
+        assert "review > completed by policy" not in await team.moves(left)

@@ -24,7 +24,9 @@ from artoo.agents.board import Board
 from artoo.agents.merges import Merges
 from artoo.contracts.agents import OPERATOR, POLICY, BoardState, BoardTask, SubmittedWork
 from artoo.contracts.changes import Conflict
+from artoo.contracts.criteria import Assurance
 from artoo.contracts.errors import ClaimLost, GovernanceRefused, SandboxError
+from artoo.contracts.execution import assurance_of
 from artoo.contracts.settling import ApplyMode
 from artoo.runtime.answers import Answers
 from artoo.runtime.team.exchange import Exchange
@@ -36,6 +38,7 @@ from artoo.world.undo import undo
 logger = logging.getLogger(__name__)
 
 _SHOWN = 5
+_UNCONFIRMED = "nothing has confirmed what was handed in: it is a claim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +128,18 @@ class Approvals:
             return await self._rule(claim.task, intent)
 
     async def pass_by_policy(self, task: BoardTask) -> Ruling:
-        """Approves what trust leaves unreviewed, if Law 1 lets it; nothing, when that was decided meanwhile."""
+        """Approves what trust leaves unreviewed, if Law 1 lets it; nothing, when that was decided meanwhile.
+
+        A result that nothing has confirmed is a claim, and nobody's trust makes it more: the operator looks at it.
+        """
         async with self._alone():
             now = await self._board.get(task.id)
             if now.state is not BoardState.REVIEW or now.submission != task.submission:
                 return Ruling(now, completed=now.state is BoardState.COMPLETED)
+            work = await self.work(now)
+            if work is not None and assurance_of(work.verdicts) is Assurance.UNVERIFIED:
+                left = await self._merges.leave_to_operator(task.id, task.submission, _UNCONFIRMED)
+                return Ruling(left, waiting=True, why=(_UNCONFIRMED,))
             intent = Intent(actor=POLICY, reason="", submission=task.submission, digest="")
             return await self._rule(now, intent)
 
