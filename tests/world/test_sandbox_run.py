@@ -12,8 +12,6 @@ import pytest
 from sandbox_world import Commands, World, asked
 
 from artoo.ports.sandbox import MIB, Limits
-from artoo.world.runner import LEFT_RUNNING
-from artoo.world.steps import supported
 
 
 async def test_output_and_exit_code(any_overlay: Commands, world: World) -> None:
@@ -101,23 +99,6 @@ async def test_cancelling_ends_the_command(sandbox: Commands, world: World) -> N
         await task
     assert not _running(marker)
     assert not (world.project / "made").exists()
-
-
-@pytest.mark.parametrize("native", [True, False])
-async def test_that_processes_were_left_is_told(
-    any_overlay: Commands, world: World, monkeypatch: pytest.MonkeyPatch, native: bool
-) -> None:
-    """What a command leaves running ends with it, and its record says so; what has ended by itself is nothing."""
-    monkeypatch.setattr("artoo.world.entry.supported", lambda: native and supported())
-    left = await any_overlay.run(world.bash("nohup sleep 600 >/dev/null 2>&1 & echo out; exit 3"))
-    assert (left.exit_code, left.stdout.text, left.run.notes) == (3, "out\n", (LEFT_RUNNING,))
-    detached = await any_overlay.run(world.bash("(setsid sleep 600 >/dev/null 2>&1 &) ; true"))
-    assert (detached.exit_code, detached.run.notes) == (0, (LEFT_RUNNING,))
-    for script in ("true", "(true &) ; sleep 0.2; exit 4", "sleep 0.1 & wait; echo a | cat"):
-        run = await any_overlay.run(world.bash(script))
-        assert run.run.notes == (), script
-    killed = await any_overlay.run(world.bash("sleep 600 & kill -9 $$"))
-    assert (killed.exit_code, killed.run.notes) == (137, (LEFT_RUNNING,))
 
 
 async def test_endless_output_is_cut(any_overlay: Commands, world: World) -> None:

@@ -82,7 +82,7 @@ def confine(variant: BubblewrapVariant, view: View) -> Generator[tuple[Confined,
         if variant.ahead:
             last = max(*given, *(() if door is None else door.descriptors))
             argv, given = doors.enter_context(_behind(variant, view, (argv, entry.env), given, last))
-        yield led(status, (argv, entry.env), given, view, door, entry), status
+        yield led(status, (argv, entry.env), given, view, door, entry.tell), status
     finally:
         doors.close()
         os.close(filter_fd)

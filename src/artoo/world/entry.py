@@ -7,7 +7,7 @@ directories and nowhere else (one that does not exist allows nothing).
 
 Then it waits to be told what to run, which may have been said already or be said much later (`standing`). It closes
 every descriptor but the first three, and the command runs as a child: when it ends, the first process ends as it
-did, and the kernel ends all others with that one. That there were others it says to artoo before, in a byte.
+did, and the kernel ends all others with that one.
 
 bubblewrap's first process asks to die with its parent, and does not look whether that is dead already
 (containers/bubblewrap#633): killed with artoo in that moment, it would leave a command that nobody knows of. So the
@@ -37,7 +37,7 @@ from pathlib import Path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Limits
 from artoo.world.limits import limited
-from artoo.world.steps import FORK, LEFT, RESULT, Block, Steps, later, later_in, program, run_from_memory, supported
+from artoo.world.steps import FORK, RESULT, Block, Steps, later, later_in, program, run_from_memory, supported
 
 NAME = "artoo-entry"
 """Of the file in memory that bubblewrap starts."""
@@ -60,16 +60,12 @@ Tell = Callable[[Sequence[str], Mapping[str, str]], None]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What to start inside, the descriptors and variables that it needs, and how it is told what to run.
-
-    `left`: whether the command, which has ended, left others running.
-    """
+    """What to start inside, the descriptors and variables that it needs, and how it is told what to run."""
 
     argv: tuple[str, ...]
     descriptors: tuple[int, ...]
     env: Mapping[str, str]
     tell: Tell
-    left: Callable[[], bool]
 
 
 @contextmanager
@@ -83,9 +79,9 @@ def entered(directories: Sequence[str], limits: Limits) -> Generator[Entry, None
             # By descriptor, for its own file may lie where the command sees something else: below a private /tmp.
             file = f"/proc/self/fd/{descriptor}"
             python = (sys.executable, "-I", "-S", file, "enter", str(here), str(words), *directories)
-            tell = partial(_tell, ours, words, partial(_in_steps, here) if native else partial(_in_json, limits))
+            tell = partial(_tell, ours, words, _in_steps if native else partial(_in_json, limits))
             env = {} if native else {name: os.environ[name] for name in _TO_START if name in os.environ}
-            yield Entry((file,) if native else python, (descriptor, here, words), env, tell, partial(_left, ours))
+            yield Entry((file,) if native else python, (descriptor, here, words), env, tell)
 
 
 _Write = Callable[[int, Sequence[str], Mapping[str, str]], None]
@@ -100,22 +96,14 @@ def _tell(ours: socket.socket, words: int, write: _Write, argv: Sequence[str], e
         ours.send(b".", socket.MSG_NOSIGNAL)
 
 
-def _left(ours: socket.socket) -> bool:
-    """The first byte says that the command begins. A forged one would only say what the command can make true."""
-    try:
-        return len(ours.recv(2, socket.MSG_DONTWAIT)) > 1
-    except OSError:
-        return False
-
-
-def _in_steps(here: int, words: int, argv: Sequence[str], env: Mapping[str, str]) -> None:
+def _in_steps(words: int, argv: Sequence[str], env: Mapping[str, str]) -> None:
     steps = later()
-    start(steps, argv, env, here)
+    start(steps, argv, env)
     later_in(words, steps.part())
 
 
 def _in_json(limits: Limits, words: int, argv: Sequence[str], env: Mapping[str, str]) -> None:
-    os.pwrite(words, json.dumps((limited(tuple(argv), limits, tell=LEFT), dict(env))).encode(), 0)
+    os.pwrite(words, json.dumps((limited(tuple(argv), limits), dict(env))).encode(), 0)
 
 
 @contextmanager
@@ -153,12 +141,10 @@ def bound(steps: Steps, limits: Limits) -> None:
         )
 
 
-def start(steps: Steps, argv: Sequence[str], env: Mapping[str, str], here: int) -> None:
-    """The command, as a child that is given no more than the first three descriptors. `here` is a way to artoo."""
-    steps.call(_DUP, here, LEFT, 0, what="the way to who started this", allowed=(errno.EINVAL,))
-    steps.call(_CLOSE_RANGE, LEFT + 1, _ALL, 0, what="close descriptors")
+def start(steps: Steps, argv: Sequence[str], env: Mapping[str, str]) -> None:
+    """The command, as a child that is given no more than the first three descriptors."""
+    steps.call(_CLOSE_RANGE, 3, _ALL, 0, what="close descriptors")
     steps.call(FORK, what="fork")
-    steps.call(_CLOSE_RANGE, LEFT, _ALL, 0, what="close descriptors")
     words = tuple(map(os.fsencode, argv))
     variables = tuple(os.fsencode(f"{name}={value}") for name, value in env.items())
     for path in _candidates(argv[0], env.get("PATH", os.defpath)):

@@ -88,12 +88,7 @@ def launched(
                 process.send_signal(signal.SIGTERM)
 
         argv = (sys.executable, "-I", "-S", str(_LAUNCHER), str(config), str(status.write))
-        yield (
-            Confined(
-                argv, plan.env, Path("/"), (config, status.write), end, watch, writes=watched, left=status.left
-            ),
-            status,
-        )
+        yield Confined(argv, plan.env, Path("/"), (config, status.write), end, watch, writes=watched), status
     finally:
         os.close(config)
         status.close()

@@ -4,10 +4,10 @@
     python -I -S launcher.py enter HERE_FD WORDS_FD DIRECTORY...
 
 CONFIG_FD gives one JSON object (`group.LaunchPlan`). STATUS_FD receives JSON lines: `{"child-pid": N}` when the
-command's first process exists, `{"left": 1}` where others still ran at its end, `{"exit-code": N}` after its end if
-it was ever reached. Modes: `plain` (only supervised), `landlock` (files read-only, no sockets), `namespaces` (own
-view of files, processes and network). Whatever the mode, no process of the command is left when this program ends.
-The second form is what `entry.py` describes.
+command's first process exists, `{"exit-code": N}` after its end if it was ever reached. Modes: `plain` (only
+supervised), `landlock` (files read-only, no sockets), `namespaces` (own view of files, processes and network).
+Whatever the mode, no process of the command is left when this program ends. The second form is what `entry.py`
+describes.
 """
 
 from __future__ import annotations
@@ -37,9 +37,6 @@ _EXECUTE, _WRITE, _READ, _LIST, _MOVE = 1, 2, 4, 8, 0x2000
 _GIVE_UP_SECONDS = 5.0
 _SET_FLAGS, _UP, _PORT = 0x8914, 0x1 | 0x40, 3128
 _OVER_FILES = 1 << 0 | 1 << 1 | 1 << 3 | 1 << 4  # CHOWN, DAC_OVERRIDE, FOWNER, FSETID
-_NOT_STARTED = b"x"
-_LEFT = 3
-"""The descriptor to which the first of its own processes says that others still run (`steps.LEFT`)."""
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 
@@ -120,8 +117,7 @@ def enter(arguments: list[str]) -> NoReturn:
         sys.exit("sandbox: who started this is gone")
     with open(words, encoding="ascii") as file:
         argv, env = json.load(file)
-    os.dup2(here, _LEFT)
-    os.closerange(_LEFT + 1, 4096)
+    os.closerange(3, 4096)
     os.execve(argv[0], argv, env)
 
 
@@ -312,12 +308,10 @@ def _become(plan: dict[str, Any], reached: int) -> NoReturn:
             _install_filter(bytes.fromhex(plan["filter"]))
         os.chdir(plan["cwd"])
         os.set_inheritable(reached, False)
-        if plan["mode"] == "namespaces":
-            os.dup2(reached, _LEFT)
         os.execvpe(plan["argv"][0], plan["argv"], plan["env"])
     except OSError as error:
         os.write(2, f"sandbox: {error}\n".encode())
-    os.write(reached, _NOT_STARTED)
+    os.write(reached, b"x")
     os._exit(126)
 
 
@@ -335,15 +329,6 @@ def _children(of: int) -> list[int]:
         found += below
         todo += below
     return found
-
-
-def _anything_lives() -> bool:
-    """Whether something runs below this process that has not ended and only waits to be asked how."""
-    for pid in _children(os.getpid()):
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
-            if file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X"):
-                return True
-    return False
 
 
 def _end_everything() -> None:
@@ -400,12 +385,8 @@ def main() -> int:
     os.close(reached)
     os.write(status_fd, json.dumps({"child-pid": child}).encode() + b"\n")
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    left = _anything_lives()
     _end_everything()
-    said = os.read(failed, 1)
-    started = said != _NOT_STARTED
-    if left or (said and started):
-        os.write(status_fd, json.dumps({"left": 1}).encode() + b"\n")
+    started = not os.read(failed, 1)
     if started:
         os.write(status_fd, json.dumps({"exit-code": code}).encode() + b"\n")
     return code if code >= 0 else 128 - code

@@ -12,7 +12,7 @@ from artoo.ports.sandbox import RunStatus
 from artoo.world.cgroup import Group
 from artoo.world.child import Child
 from artoo.world.edge.doors import Door
-from artoo.world.entry import Entry
+from artoo.world.entry import Tell
 from artoo.world.overlay import View
 from artoo.world.process import Confined, kill_quietly
 from artoo.world.process_tree import descendants
@@ -29,10 +29,10 @@ def led(
     given: tuple[int, ...],
     view: View,
     door: Door | None,
-    entry: Entry,
+    tell: Tell,
 ) -> Confined:
-    """The program (words and variables), ready to start. `given`: descriptors that it inherits; `entry`: what it
-    starts inside."""
+    """The program (words and variables), ready to start. `given`: descriptors that it inherits; `tell`: how it is
+    told what to run."""
     request, stage = view.request, view.stage
     watched = (*(layer.upper for layer in stage.layers), request.scratch or stage.scratch)
     before = Room(0, 0, 0)
@@ -40,7 +40,7 @@ def led(
     def told(argv: Sequence[str], env: Mapping[str, str]) -> None:
         nonlocal before
         before = room(watched)  # what others take while it waits is not the command's
-        entry.tell(argv, env)
+        tell(argv, env)
 
     async def watch(group: Group | None, stop: Callable[[RunStatus], None]) -> None:
         await watch_tree(status.leader, watched, request.limits, before, group, stop)
@@ -53,7 +53,7 @@ def led(
             _end_early(process)
 
     argv, env = program
-    return Confined(argv, env, Path("/"), given, end, watch, left=entry.left, writes=watched, door=door, tell=told)
+    return Confined(argv, env, Path("/"), given, end, watch, writes=watched, door=door, tell=told)
 
 
 def _end_early(process: Child) -> None:

@@ -10,34 +10,21 @@ from artoo.ports.sandbox import Limits
 
 _SHELL = "/bin/sh"
 _LOADS = "/proc/loadavg"
-_RUN = '"$@"; exit $?'
 
 
-def limited(
-    argv: tuple[str, ...], limits: Limits, *, among_others: bool = False, tell: int | None = None
-) -> tuple[str, ...]:
+def limited(argv: tuple[str, ...], limits: Limits, *, among_others: bool = False) -> tuple[str, ...]:
     """`argv` under a small shell that sets resource limits and, as the first process, ends everything with it.
 
     The kernel counts all processes that a user has; only in a user namespace of its own does a command begin at
     nothing. Where it is counted `among_others`, its bound leaves room for all that runs on the machine now, and
     whoever watches it knows its own number; without a count, the system's own bound for a user is all there is.
-    As the first of its own processes it writes to the descriptor `tell` that the command left others running.
     """
     running = _running() if among_others else 0
     script = (
         f"ulimit -c 0; ulimit -f {limits.disk_bytes // 512}; "
-        f"{'' if running is None else _processes(limits.processes + running)}"
-        f"{_RUN if tell is None else _run_and_tell(tell)}"
+        f'{"" if running is None else _processes(limits.processes + running)}"$@"; exit $?'
     )
     return (_SHELL, "-c", script, "sh", *argv)
-
-
-def _run_and_tell(tell: int) -> str:
-    """What has ended and was not waited for has no words any more."""
-    return (
-        f'"$@" {tell}>&-; e=$?; for p in /proc/[0-9]*; do l=; {{ read -r l <$p/cmdline; }} 2>/dev/null; '
-        f'[ $p = /proc/1 ] || [ -z "$l" ] || {{ echo >&{tell}; break; }}; done; exit $e'
-    )
 
 
 def _processes(most: int) -> str:

@@ -16,7 +16,6 @@ from artoo.world.overlay import View
 from artoo.world.process import Confined
 from artoo.world.stage import Layer
 from artoo.world.status import StatusPipe
-from artoo.world.steps import LEFT
 
 _SHARED_MEMORY = 512 * MIB
 
@@ -29,7 +28,7 @@ def confine(view: View) -> Generator[tuple[Confined, StatusPipe], None, None]:
     stage.make_covers()
     plan = LaunchPlan(
         mode="namespaces",
-        argv=limited(request.argv, request.limits, tell=LEFT),
+        argv=limited(request.argv, request.limits),
         env=view.env,
         cwd=str(request.cwd),
         filter=seccomp.filter_program().hex(),

@@ -35,8 +35,7 @@ class Confined:
     `end` asks for the death of every process of it, `watch` looks for excesses until it is cancelled, `started`
     is told the pid, and `ended` the same when the program is gone: what it left may hold its output. `writes`: the
     directories that count for its disk limit. `door` is the way to its network, when it has one. With `tell` it
-    waits until it is told which command it is to run; else it knows. `left`: whether something of it still ran
-    when the program ended; asked then, before `ended`.
+    waits until it is told which command it is to run; else it knows.
     """
 
     argv: Sequence[str]
@@ -47,7 +46,6 @@ class Confined:
     watch: Callable[[Group | None, Callable[[RunStatus], None]], Coroutine[None, None, None]]
     started: Callable[[int], object] = bool
     ended: Callable[[int], object] = bool
-    left: Callable[[], bool] = bool
     writes: tuple[Path, ...] = ()
     door: Door | None = None
     tell: Callable[[Sequence[str], Mapping[str, str]], None] | None = None
@@ -56,15 +54,13 @@ class Confined:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a confined program ended. `limit` is set when it was ended from outside, `left` when it left processes
-    running, which were ended with it."""
+    """How a confined program ended. `limit` is set when it was ended from outside."""
 
     exit_code: int
     stdout: Captured
     stderr: Captured
     duration_seconds: float
     limit: RunStatus | None
-    left: bool = False
 
 
 class _Stopper:
@@ -164,7 +160,6 @@ class Begun:
             feeding = None if stdin is None else tasks.create_task(process.feed(stdin))
             watching = tasks.create_task(program.watch(self._group, stopper.stop))
             await _wait(process, stopper, limits.wall_seconds)
-            left = program.left()
             program.ended(process.pid)
             watching.cancel()
             if feeding is not None:
@@ -172,8 +167,7 @@ class Begun:
             await _last_words(reading)
         assert process.returncode is not None
         limit = stopper.reason or (None if self._group is None else self._group.hit())
-        took = time.monotonic() - started
-        return Ended(process.returncode, out.result(), err.result(), took, limit, left and limit is None)
+        return Ended(process.returncode, out.result(), err.result(), time.monotonic() - started, limit)
 
 
 async def _start(program: Confined, fed: bool) -> _Started:

@@ -29,18 +29,10 @@ def led(argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> Generator[Con
         _end_group(process.pid)
 
     try:
-        yield Confined(argv, env, cwd, (), end, watch, leader.append, _end_group, left=lambda: _lives(leader[-1]))
+        yield Confined(argv, env, cwd, (), end, watch, leader.append, _end_group)
     finally:
         for pid in leader:
             _end_group(pid)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.killpg(pid, 0)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
 
 
 def _end_group(pid: int) -> None:

@@ -12,8 +12,6 @@ from artoo.world.process import Ended
 from artoo.world.stage import Stage
 from artoo.world.view_place import ViewKind
 
-LEFT_RUNNING = "what it left running was ended with it"
-
 
 @dataclass(frozen=True, slots=True)
 class Over:
@@ -22,11 +20,6 @@ class Over:
     ended: Ended
     notes: tuple[str, ...] = ()
     ask: bool = False
-
-    @property
-    def told(self) -> tuple[str, ...]:
-        """The notes, with what became of processes that nobody waited for: an answer may count on them."""
-        return (*self.notes, LEFT_RUNNING) if self.ended.left else self.notes
 
 
 def run_of(tier: TierName, over: Over, changes: tuple[Change, ...] = ()) -> ViewRun:
@@ -41,7 +34,7 @@ def run_of(tier: TierName, over: Over, changes: tuple[Change, ...] = ()) -> View
         duration_seconds=ended.duration_seconds,
         changes=changes,
         needs_confirmation=over.ask,
-        notes=over.told,
+        notes=over.notes,
     )
 
 

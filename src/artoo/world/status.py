@@ -10,8 +10,7 @@ from pathlib import Path
 
 
 class StatusPipe:
-    """JSON lines: `child-pid` when the first process exists, `exit-code` at its end if the command was reached, and
-    `left` where others still ran then (`launcher`)."""
+    """JSON lines: `child-pid` when the first process exists, `exit-code` at its end if the command was reached."""
 
     def __init__(self) -> None:
         self._read, self.write = os.pipe()
@@ -47,10 +46,6 @@ class StatusPipe:
     def command_started(self) -> bool:
         """Whether the command itself was reached; only meaningful after the end."""
         return any("exit-code" in document for document in self._documents())
-
-    def left(self) -> bool:
-        """Whether the command left others running; only meaningful after the end."""
-        return any("left" in document for document in self._documents())
 
     def close(self) -> None:
         os.close(self._read)

@@ -6,8 +6,8 @@ its number, its arguments, the errors that do not matter, and what to say when a
 
 Two things are more than a call. `RESULT` as an argument (or `Block.result_at`) stands for what the call before it
 returned, and `EARLIER` for what the one before that did. `FORK` leaves the parent waiting for the child, whose end
-it makes its own, after a byte to descriptor `LEFT` where other children of it live; the child goes on in the list.
-A call that fails says what it was and the number of the error, and ends the program with 126.
+it makes its own; the child goes on in the list. A call that fails says what it was and the number of the error,
+and ends the program with 126.
 
 A list is made of parts. A part knows only how many calls come before it, so one that says the same for many
 commands is made once. The last part may come when the program runs already: it leaves room for that
@@ -28,8 +28,6 @@ from typing import Final
 
 FORK = 57
 """The call at which the child goes on and the parent waits."""
-LEFT = 3
-"""The descriptor to which the parent says that the child has left others running."""
 
 _CODE = bytes.fromhex(
     # rbx = the first call; next: make the call at rbx
@@ -42,13 +40,11 @@ _CODE = bytes.fromhex(
     "48f7d8 488b4b40 83f83f 7706 480fa3c1 72e8"
     # write(2, text, length), then the number of the error in digits and a new line; lost: exit_group(126)
     "95 bf02000000 488b7348 488b5350 6a01 58 0f05 95 488d7424ff c6060a b90a000000"
-    "31d2 f7f1 80c230 48ffce 8816 85c0 75f0 4889e2 4829f2 b801000000 bf02000000 0f05 bf7e000000 eb59"
+    "31d2 f7f1 80c230 48ffce 8816 85c0 75f0 4889e2 4829f2 b801000000 bf02000000 0f05 bf7e000000 eb35"
     # parent: wait4(-1, status, 0, 0) until it is the child; an error: lost
     "95 4883cfff 4889e6 31d2 4531d2 6a3d 58 0f05 85c0 78e3 39e8 75e7"
-    # edi = its end as a shell would say it
-    "8b3c24 89f8 83e07f 7408 8db880000000 eb09 c1ef08 81e7ff000000"
-    # wait4(-1, status, WNOHANG, 0) as long as one has ended; where others live: write(3, status, 1); exit_group
-    "89fd 4883cfff 4889e6 6a01 5a 4531d2 6a3d 58 0f05 85c0 7fea 7808 6a01 58 6a03 5f 0f05 89ef b8e7000000 0f05"
+    # exit_group(as a shell would say it)
+    "8b3c24 89f8 83e07f 7408 8db880000000 eb09 c1ef08 81e7ff000000 b8e7000000 0f05"
 )
 _CODE_AT, _CALLS_AT, _DATA_AT, _PAGE = 0x400000, 0x600000, 0x10000000, 0x1000
 _MAP, _READ_AT, _NOTHING_TO_DO = 9, 17, 39

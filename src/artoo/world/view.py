@@ -245,7 +245,7 @@ class LayeredView:
             duration_seconds=ended.duration_seconds,
             changes=changes,
             needs_confirmation=over.ask,
-            notes=(*over.told, "its changes were dropped") if dropped else over.told,
+            notes=(*over.notes, "its changes were dropped") if dropped else over.notes,
         )
 
     async def write(self, path: Path, content: bytes, note: _Noted = unnoted) -> tuple[Change, ...]:

@@ -25,8 +25,7 @@ _MAX_SCRIPT = 100_000
 
 _SPEC = ToolSpec(
     name="python",
-    description="run a Python script (standard library only: csv, json, re …) that prints the result; "
-    "what it leaves running ends with it",
+    description="run a Python script (standard library only: csv, json, re …) that prints the result",
     parameters=(Parameter("code", "the script"),),
     priority=61,
     body="code",
