@@ -1,4 +1,4 @@
-"""`--verify` with a capable model: what holds is told, and what the ways give, and no answer is replaced."""
+"""`--verify` with a capable model: what holds is told, and what the ways give."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from artoo.words.result import result_words
 SUM = "What is the sum of mar.txt?"
 
 
-@pytest.mark.parametrize("others", [("print(7)", "echo 8"), ("print(7)", "echo 7")])
+@pytest.mark.parametrize("others", [("print(7)", "echo 8")])
 async def test_other_ways_do_not_take_a_check_away(world: World, others: tuple[str, str]) -> None:
     """The criterion that a check decided holds; that the ways differ is said beside it."""
     world.file("mar.txt", "500\n10\n6\n")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from layers import view_of
@@ -197,9 +198,9 @@ def test_a_version_that_comes_while_the_difference_is_read_is_not_covered(
     (world.project / "n").write_text("AAAA")
     compared = difference.compared
 
-    def late(effects: Iterable[Effect], bases: Mapping[str, Base]) -> Compared:
+    def late(effects: Iterable[Effect], bases: Mapping[str, Base], *more: Any) -> Compared:
         rewritten(world.project / "n")
-        return compared(effects, bases)
+        return compared(effects, bases, *more)
 
     monkeypatch.setattr(difference, "compared", late)
     place, found = asked(world, lambda p: (p / "n").write_text("task"))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from artoo.contracts.changes import Conflict, Node, UndoableTask, UndoReport
+from artoo.contracts.changes import Conflict, Node, UndoableTask, UndoReport, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.world.converge import converge, end_removal, opened_up
 from artoo.world.files import Reach, parent_of
@@ -211,12 +211,17 @@ def _taken_back(step: Step, record: Record) -> Move:
 
 
 def _written_anew(now: NodeState | None, step: Step) -> bool:
-    """Whether it is another file with the same metadata, as `git status` leaves an index: its content counts."""
-    if now is None or step.after is None or step.after_sha256 is None:
+    """Whether it is another file or link with the same metadata, as `git status` leaves an index, and an undo from
+    another file system a link: its content counts.
+    """
+    after = step.after
+    if now is None or after is None or now.node is not after.node:
         return False
-    if is_state(now, step.after) or is_state(now, step.restored):
+    if is_state(now, after) or is_state(now, step.restored):
         return False
-    return now.node is step.after.node is Node.FILE and _same_metadata(now, step.after)
+    is_link = now.node is Node.LINK and printable_path(now.target) == after.target
+    is_file = now.node is Node.FILE and step.after_sha256 is not None
+    return (is_link or is_file) and _same_metadata(now, after)
 
 
 def _same_content(step: Step) -> bool:

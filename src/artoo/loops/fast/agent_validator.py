@@ -168,9 +168,7 @@ class AgentValidator:
         """What a second way decides; None when none is due, or it leaves the rest to a judge that may be asked.
 
         A person's own check needs none. A small model's checks of its own work do: they are no better than it.
-        Where two other ways make other files, that is asked for once; then it stands, confirmed by nothing. What
-        two short programs agree on takes the place of a small model's answer alone: a capable one's says more, and
-        is delivered with what they give beside it.
+        Where two other ways make other files, that is asked for once; then it stands, confirmed by nothing.
         """
         wanted = self.second_look.wanted(small_model=result.small_model)
         persons = any(each.by == "person" for each in subtask.success_criteria)
@@ -180,12 +178,11 @@ class AgentValidator:
             found = await second_way(result, subtask.intent, SecondAuthor(self.asker, subtask, cause), self.source)
         except BudgetExhausted as error:
             return Judged.open(left or _TWO_WAYS, judging.no_budget(error))
-        kept = found.kept if result.small_model else ""
-        if found.verdict == "agreed" or kept:
+        if found.verdict == "agreed" or found.kept:
             agreed = (
                 judging.verdict_on(each, "pass", found.evidence, DecidedBy.AGREEMENT) for each in left or _TWO_WAYS
             )
-            return Judged(tuple(agreed), output=kept)
+            return Judged(tuple(agreed), output=found.kept)
         if found.verdict == "open":
             return None if left and not result.small_model else Judged.open(left or _TWO_WAYS, found.evidence)
         differ = Reason(found=Found.WAYS_DIFFER, said=found.evidence)

@@ -25,7 +25,8 @@ _MAX_SCRIPT = 100_000
 
 _SPEC = ToolSpec(
     name="python",
-    description="run a Python script (standard library only: csv, json, re …) that prints the result",
+    description="run a Python script (standard library only: csv, json, re …) that prints the result; "
+    "what it leaves running ends with it",
     parameters=(Parameter("code", "the script"),),
     priority=61,
     body="code",
