@@ -91,7 +91,8 @@ async def test_an_edit_waits_and_another_process_applies_it(any_view: View, worl
     assert (world.project / "f1").read_text() == "edited\n" and (world.project / "g2").exists()
     assert run(world.project, "git log -1 --format=%s; git status --short; git fsck") == "edits\n?? out.log\n"
     assert undo(world.artoo_home, TASK).refused == ()
-    assert snapshot(world.project) == before
+    left = {path: entry for path, entry in snapshot(world.project).items() if not path.startswith(".git/objects/")}
+    assert left == {path: entry for path, entry in before.items() if not path.startswith(".git/objects/")}
 
 
 async def test_apply_edits_lets_an_edit_take_effect(any_view: View, world: World) -> None:
