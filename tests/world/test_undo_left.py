@@ -189,6 +189,17 @@ def test_a_newer_content_keeps_its_time(world: World) -> None:
     assert [(world.project / name).stat().st_mtime for name in ("f", "g")] == [saved, 10**9]
 
 
+@pytest.mark.parametrize(("target", "left"), [("b", []), ("a", ["c"])])
+def test_a_link_that_was_made_anew_counts_by_its_target(world: World, target: str, left: list[str]) -> None:
+    """So comes one back that an undo of a later act copied from another file system."""
+    fill(world.project)
+    settle(world, lambda project: (project / "c").symlink_to("b"))
+    (world.project / "c").unlink()
+    (world.project / "c").symlink_to(target)
+    assert list(refused(world)) == left
+    assert (world.project / "c").is_symlink() is bool(left)
+
+
 # --- a crash, and the person after it --------------------------------------------------------------------------
 
 
