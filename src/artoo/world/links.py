@@ -10,6 +10,8 @@ from artoo.ports.world import Files
 from artoo.world.classify import Places
 from artoo.world.git_layout import is_bookkeeping
 
+_OF_PROGRAMS = (PathClass.HOME, PathClass.OUTSIDE, PathClass.PERSISTENCE)
+"""Where programs lie; those of PATH are persistence."""
 _PROGRAM_STARTS = (b"\x7fELF", b"\xfe\xed\xfa\xce", b"\xfe\xed\xfa\xcf", b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe")
 
 
@@ -26,7 +28,7 @@ def leads_out(path: bytes, target: bytes, places: Places, files: Files) -> bool:
     if is_bookkeeping(raw):
         return True
     where = places.classify(raw)
-    if where in (PathClass.HOME, PathClass.OUTSIDE) and _is_compiled_program(end):
+    if where in _OF_PROGRAMS and _is_compiled_program(end):
         return False
     return where not in (PathClass.PROJECT, PathClass.WORKSPACE)
 

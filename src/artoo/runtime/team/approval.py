@@ -22,7 +22,7 @@ from pathlib import Path
 from artoo.agents.additions import MOST_TASKS
 from artoo.agents.board import Board
 from artoo.agents.merges import Merges
-from artoo.contracts.agents import OPERATOR, POLICY, BoardState, BoardTask, SubmittedWork
+from artoo.contracts.agents import FOREIGN, OPERATOR, POLICY, BoardState, BoardTask, SubmittedWork
 from artoo.contracts.changes import Conflict
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.errors import ClaimLost, GovernanceRefused, SandboxError
@@ -137,7 +137,8 @@ class Approvals:
             if now.state is not BoardState.REVIEW or now.submission != task.submission:
                 return Ruling(now, completed=now.state is BoardState.COMPLETED)
             work = await self.work(now)
-            if work is not None and assurance_of(work.verdicts) is Assurance.UNVERIFIED:
+            own = not now.creator.startswith(FOREIGN)  # a foreign agent is told itself how far it was checked
+            if own and work is not None and assurance_of(work.verdicts) is Assurance.UNVERIFIED:
                 left = await self._merges.leave_to_operator(task.id, task.submission, _UNCONFIRMED)
                 return Ruling(left, waiting=True, why=(_UNCONFIRMED,))
             intent = Intent(actor=POLICY, reason="", submission=task.submission, digest="")
