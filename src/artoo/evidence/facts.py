@@ -24,7 +24,7 @@ _OWN_WORDS = "What a call printed of its own input shows nothing."
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One thing that stands against a result. `asked_once`: one correction is worth its call. `advice`: what may
-    mend it, for the model.
+    mend it, for the model. `nowhere`: the tokens that stand nowhere, all of them.
     """
 
     message: str | Reason
@@ -33,6 +33,7 @@ class Fact:
     contradicts: bool = True
     asked_once: bool = False
     advice: str = ""
+    nowhere: frozenset[str] = frozenset()
 
 
 def rests_on_nothing(result: ExecutionResult) -> bool:
@@ -123,7 +124,8 @@ async def floating_tokens(
         return None
     advice = [_AS_IT_STANDS, *([_WORKED_OUT] if any(each.number is not None for each in missing) else [])]
     advice += [_OWN_WORDS] if not result.small_model and any(map(own_words, calls)) else []
-    return Fact(Reason(found=Found.NOWHERE, said=named(missing)), asked_once=True, advice=" ".join(advice))
+    found, texts = Reason(found=Found.NOWHERE, said=named(missing)), frozenset(each.text for each in missing)
+    return Fact(found, asked_once=True, advice=" ".join(advice), nowhere=texts)
 
 
 async def own_knowledge(

@@ -106,11 +106,11 @@ class AgentValidator:
         left = [each for each in criteria if each.text not in decided]
         if fact is not None:
             again = fact.asked_once and not result.small_model and self._second_time("tokens")
-            if again and self._says_again(fact):
-                stands = await self._stood_by(subtask, result, tuple(decided.values()), fact, cause)
+            if again and fact.nowhere and fact.nowhere <= self._doubted:  # nothing new: its author stands by it
+                stands = await self._stood_by(subtask, result, tuple(decided.values()), left, fact, cause)
                 if stands is not None:
                     return stands
-            self._doubted = _tokens_of(fact)
+            self._doubted = fact.nowhere
             missed = (judging.missed_by(verdict, fact) for verdict in decided.values())
             return Judged((*missed, *judging.against(left, fact)), fact.advice, final=again)
         if any(verdict.verdict == "fail" for verdict in decided.values()):
@@ -143,6 +143,7 @@ class AgentValidator:
         subtask: SubTask,
         result: ExecutionResult,
         decided: Sequence[CriterionVerdict],
+        left: Sequence[Criterion],
         fact: Fact,
         cause: Envelope,
     ) -> Judged | None:
@@ -153,9 +154,7 @@ class AgentValidator:
         """
         if any(verdict.verdict == "fail" for verdict in decided):
             return None
-        known = {verdict.criterion for verdict in decided}
-        left = [each for each in subtask.success_criteria if each.text not in known]
-        doubt = "; ".join(sorted(_tokens_of(fact)))
+        doubt = "; ".join(sorted(fact.nowhere))
         judged = await self._ask_judge(subtask, result, (*left, judging.LAW_0), cause, doubt)
         if judged.verdicts[-1].verdict != "pass":
             return None
@@ -242,22 +241,11 @@ class AgentValidator:
         beside = (self._today, earlier, doubt)
         return await judge(self.asker, subtask, criteria, result, difference, cause, *beside)
 
-    def _says_again(self, fact: Fact) -> bool:
-        """Whether nothing stands against it now that was not named before: its author stands by it."""
-        return bool(_tokens_of(fact)) and _tokens_of(fact) <= self._doubted
-
     def _second_time(self, asked: str) -> bool:
         """Whether this has been asked for before in this subtask; it is now."""
         before = asked in self._asked
         self._asked.add(asked)
         return before
-
-
-def _tokens_of(fact: Fact) -> frozenset[str]:
-    """What a fact finds nowhere of an answer; nothing where it is another fact."""
-    if isinstance(fact.message, Reason) and fact.message.found is Found.NOWHERE:
-        return frozenset(fact.message.said.split("; "))
-    return frozenset()
 
 
 def _told(subtask: SubTask) -> str:
