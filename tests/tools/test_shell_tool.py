@@ -99,6 +99,26 @@ async def test_in_a_pipeline_a_writer_whose_reader_had_enough_did_not_fail(
     assert call.status is (CallStatus.ERROR if code else CallStatus.OK)
 
 
+@pytest.mark.parametrize(
+    ("code", "alone"),
+    [
+        ("n = 7\nprint('notes.txt has', n, 'lines')", True),
+        ("print(7)", True),
+        ("import json\nprint(json.dumps(7))", False),
+        ("from math import pi\nprint(pi)", False),
+        ("print(len(open('a.txt').read()), 7)", False),
+        ("read = open\nprint(len(read('a.txt').read()))", False),
+    ],
+)
+async def test_a_script_that_sees_nothing_else_is_recorded_so(
+    toolbox: SubTaskToolbox, roots: Roots, code: str, alone: bool
+) -> None:
+    """What it prints is its author's word, whatever it looks like."""
+    (roots.project / "a.txt").write_text("bar\n")
+    call = await toolbox.call("python", {"code": code})
+    assert (call.status, call.self_contained) == (CallStatus.OK, alone)
+
+
 async def test_a_script_that_would_be_too_long_with_answers_runs_without(toolbox: SubTaskToolbox) -> None:
     """An argument has a bound, and what was written fits into it."""
     call = await toolbox.call("shell", {"command": "false && {\n" + "a | b\n" * 3_000 + "}; yes | head -n 1"})

@@ -47,6 +47,7 @@ class ToolCall(Contract):
     head and tail; `total_bytes` counts all of both streams. `result_count` is set by searches.
     `changes` are the paths that the call created or changed, `bookkeeping` whether it changed git's own notes.
     `dropped` are those changes that were withheld, `withheld_by` whose no it was, if somebody was asked.
+    `self_contained`: what ran could see nothing but its own text.
     """
 
     tool: str
@@ -67,6 +68,7 @@ class ToolCall(Contract):
     dropped: tuple[str, ...] = ()
     withheld_by: WithheldBy | None = None
     reason: str | None = None
+    self_contained: bool = False
 
     @property
     def never_ran(self) -> bool:

@@ -8,9 +8,7 @@ grounds nothing.
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,11 +19,9 @@ from artoo.evidence.numerals import Number, Shown, columns_in, numbers_in, plain
 from artoo.evidence.tokens import LONGEST, Token, folded, tokens_of, words_of
 from artoo.evidence.worked_out import worked_out
 
-_REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import__", "globals", "breakpoint"})
-"""Python's builtins that can see more than the program itself."""
 _DIGITS = re.compile(r"\d+")
-_DAY_AND_MONTH = re.compile(r"(\d{1,2})\.(\d{1,2})")
 _ISO_DAY = re.compile(r"(?<!\d)\d{4}-(\d\d)-(\d\d)(?!\d)")
+_LEADING_ZERO = re.compile(r"\b0")
 _ELLIPSIS = re.compile(r"\.{3}|\u2026|\[.*?\]")
 _FILLING = re.compile(r"-?\w[\w.]*(?:\s+\w[\w.]*)*")
 """Words or a number between the signs of a line, as far as they reach."""
@@ -39,21 +35,7 @@ def own_words(call: ToolCall) -> bool:
     said, written = words_of(call.output), words_of(call.input)
     if call.status is not CallStatus.OK or call.changes or not said or not set(said) <= set(written):
         return False
-    return len(set(said)) > 1 or written[1:] == said or (call.tool == "python" and _sees_nothing(call))
-
-
-def _sees_nothing(call: ToolCall) -> bool:
-    """Whether a Python program imports nothing and calls nothing that reaches outside it."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(call.input)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return not any(
-        isinstance(node, ast.Import | ast.ImportFrom) or (isinstance(node, ast.Name) and node.id in _REACHING_OUT)
-        for node in ast.walk(tree)
-    )
+    return len(set(said)) > 1 or written[1:] == said or call.self_contained
 
 
 @dataclass(frozen=True)
@@ -103,10 +85,10 @@ class Seen:
         return frozenset(int(run) for run in runs if len(run) < 20)
 
     @cached_property
-    def days(self) -> frozenset[tuple[int, int]]:
-        """Day and month of every ISO date in it."""
+    def days(self) -> frozenset[str]:
+        """Day and month of every ISO date in it, with a point between them."""
         found = (each for text in self.texts for each in _ISO_DAY.findall(text))
-        return frozenset((int(day), int(month)) for month, day in found)
+        return frozenset(f"{int(day)}.{int(month)}" for month, day in found)
 
 
 def seen_in(calls: Sequence[ToolCall], request: Iterable[str]) -> Seen:
@@ -178,9 +160,8 @@ def _stands(token: Token, seen: Seen) -> bool:
 def _number_stands(number: Number, seen: Seen) -> bool:
     """By its runs of digits, if it is whole or a row (a date), which is quick; by its value, or as a count."""
     runs = number.parts or ((number.text,) if number.text.isdecimal() else ())
-    day = _DAY_AND_MONTH.fullmatch(number.text)
     return (
-        (day is not None and (int(day[1]), int(day[2])) in seen.days)
+        _LEADING_ZERO.sub("", number.text) in seen.days
         or (bool(runs) and all(run.isdecimal() and int(run) in seen.digits for run in runs))
         or seen.numbers.has(number)
         or (seen.sizes.has(number) if number.units else not seen.counts.isdisjoint(number.values))

@@ -87,8 +87,8 @@ class Number:
         is no zero, if it is whole (1200 for 1234). Nothing is rounded to 0, nor to a whole number below `least`.
         """
         for value, unit in product(self.values, units):
-            whole = _exponent(value) >= 0
-            place = _exponent(value.normalize() if zeros and whole else value)
+            whole = int(value.as_tuple().exponent) >= 0
+            place = int((value.normalize() if zeros and whole else value).as_tuple().exponent)
             half = Decimal(5).scaleb(place - 1) if value and not (whole and value < least) else Decimal(0)
             yield (value - half) * unit, (value + half) * unit
 
@@ -231,7 +231,3 @@ def _between(shown: Sequence[Decimal], spans: Iterable[Span]) -> Iterator[Decima
 
 def _any_of(shown: Sequence[Decimal], spans: Iterable[Span]) -> bool:
     return next(_between(shown, spans), None) is not None
-
-
-def _exponent(value: Decimal) -> int:
-    return int(value.as_tuple().exponent)

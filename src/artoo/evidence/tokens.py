@@ -25,7 +25,8 @@ _PATH = re.compile(
 """Every part has a bound: a path may begin at each `@` of a long run, and is not sought to its end each time."""
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[^\W\d_])\w+(?:-\w+)*(?![\w-])")
-_HEXADECIMAL = re.compile(r"[0-9a-f-]{7,64}", re.IGNORECASE)
+_READ = re.compile(r"\d{3}|^[0-9a-fA-F-]{7,64}$")
+"""What letters and digits mixed have in them when they can only have been read: long digits; or they are a hash."""
 _QUOTES = re.compile(
     r"\"([^\"\n]*)\"|\u201c([^\u201c\u201d\n]{8,300})\u201d|\u201e([^\u201c\u201d\n]{8,300})[\u201c\u201d]"
     r"|\u00ab([^\u00bb\n]{8,300})\u00bb|\u300c([^\u300d\n]{4,300})\u300d|\u300e([^\u300f\n]{4,300})\u300f"
@@ -33,7 +34,6 @@ _QUOTES = re.compile(
 _SHORTEST_QUOTE, _LONGEST_QUOTE = 8, 300
 """Characters between straight marks that make a quotation: shorter ones are names of things."""
 _WORD = re.compile(r"\w+")
-_LONG_RUN = re.compile(r"\d{3}")
 _PIECES = re.compile(r"[\s\"'`<>()\[\]{},;|\u201c\u201d\u3001\u3002\uff0c]+")
 _TRAILING = ".,;:!?*_"
 
@@ -58,17 +58,13 @@ def tokens_of(text: str) -> tuple[Token, ...]:
     for kind, pattern in kinds:
         found += (Token(kind, match.group().rstrip(_TRAILING), match.start()) for match in pattern.finditer(left))
         left = blanked(pattern, left)
-    found += (Token("number", text[each.start : each.end], each.start, each) for each in times_in(left))
+    numbers = list(times_in(left))
     left = blanked(TIME, left, read_as=plain_digits(left))
     apart = parted(left)
-    found += (
-        Token("id", match.group(), match.start()) for match in _IDENTIFIER.finditer(apart) if _is_id(match.group())
-    )
-    left = blanked(_IDENTIFIER, left, read_as=apart)
-    found += (
-        Token("number", text[number.start : number.end].strip(), number.start, number)
-        for number in numbers_in(left)
-    )
+    words = ((match.group(), match.start()) for match in _IDENTIFIER.finditer(apart))
+    found += (Token("id", word, start) for word, start in words if _READ.search(word))
+    numbers += numbers_in(blanked(_IDENTIFIER, left, read_as=apart))
+    found += (Token("number", text[each.start : each.end].strip(), each.start, each) for each in numbers)
     return tuple(sorted(found, key=lambda token: token.start))
 
 
@@ -105,11 +101,6 @@ def paths_in(text: str) -> Iterator[str]:
         name = piece.strip(":!?*").rstrip(".")
         if ("." in name or "/" in name) and any(map(str.isalnum, name)) and not _URL.match(name):
             yield name
-
-
-def _is_id(text: str) -> bool:
-    """Mixed letters and digits that can only have been read somewhere: long digits in them, or a hash."""
-    return _LONG_RUN.search(text) is not None or _HEXADECIMAL.fullmatch(text) is not None
 
 
 def _is_number(span: str) -> bool:

@@ -240,6 +240,7 @@ class SubTaskToolbox:
             dropped=tuple(clean(path) for path in outcome.dropped),
             withheld_by=outcome.withheld_by,
             reason=None if outcome.reason is None else head_tail(clean(outcome.reason), ERROR_OUTPUT_KEPT),
+            self_contained=outcome.self_contained,
         )
 
 

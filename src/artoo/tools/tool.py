@@ -35,6 +35,7 @@ class Outcome:
     dropped: tuple[str, ...] = ()
     withheld_by: WithheldBy | None = None
     reason: str | None = None
+    self_contained: bool = False
 
 
 class Tool(Protocol):

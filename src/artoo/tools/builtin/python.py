@@ -6,7 +6,7 @@ import ast
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
@@ -22,6 +22,8 @@ from artoo.world.union import RealFiles
 
 _GRACE_SECONDS = 15.0
 _MAX_SCRIPT = 100_000
+_REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import__", "globals", "breakpoint"})
+"""Builtins that can see more than the program itself."""
 
 _SPEC = ToolSpec(
     name="python",
@@ -71,6 +73,7 @@ class Python(Announcing):
         outcome = await self.runner.run(
             Command(python(code, self.interpreter), self.command_seconds, network=wanted_by(code))
         )
+        outcome = replace(outcome, self_contained=_self_contained(tree))
         return await with_hints(outcome, _strings(tree), self.roots, self.files())
 
 
@@ -95,3 +98,11 @@ def _strings(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and 0 < len(node.value) < 500:
             yield node.value
+
+
+def _self_contained(tree: ast.Module) -> bool:
+    """Whether it imports nothing, and names nothing that reaches outside it."""
+    return not any(
+        isinstance(node, ast.Import | ast.ImportFrom) or (isinstance(node, ast.Name) and node.id in _REACHING_OUT)
+        for node in ast.walk(tree)
+    )
