@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +38,7 @@ from artoo.world.closing import ClosingView, named_paths, opened, require_waitin
 from artoo.world.difference import Difference
 from artoo.world.pending import PendingRecord, SettledRecord
 from artoo.world.settle import Told, part_of
+from artoo.world.threads import to_its_end
 from artoo.world.union import RealFiles, Union
 from artoo.world.view_place import ViewPlace, Views
 
@@ -134,11 +135,11 @@ class Pending:
         `conflicts`: nothing was applied). Raises SandboxError as `diff`, when the system refuses (nothing is
         applied then), for a path that is not part of it or none, and of a task that can be resumed.
         """
-        return await _to_its_end(lambda: self._apply(paths, digest, rest, by))
+        return await to_its_end(lambda _: self._apply(paths, digest, rest, by))
 
     async def discard(self, *, by: str = PERSON) -> Settled:
         """Forgets it: every byte stays as it was. What went out does not come back. Raises SandboxError."""
-        return await _to_its_end(lambda: self._discard(by))
+        return await to_its_end(lambda _: self._discard(by))
 
     async def named(self, paths: Collection[str]) -> tuple[str, ...]:
         """Paths as `diff` names them; relative ones start in the task's project. Raises SandboxError for an empty
@@ -320,13 +321,3 @@ def _listed(ordered: tuple[ClassifiedChange, ...]) -> tuple[ClassifiedChange, ..
 def has_ended(told: TaskSummary | None) -> bool:
     """Whether its log says that it came to an end from which it does not go on."""
     return told is not None and told.result is not None and not resumable(told.result)
-
-
-async def _to_its_end(work: Callable[[], Settled]) -> Settled:
-    """Awaits an act to its end even when cancelled meanwhile: it must not be left running unobserved."""
-    task = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait({task})
-        raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 from collections.abc import Callable
 from typing import TypeVar
@@ -22,7 +23,8 @@ async def or_undone(work: Callable[[], _T], undo: Callable[[_T], None]) -> _T:
 
 
 async def _awaited(work: Callable[[], _T], tell: Callable[[], None], undo: Callable[[_T], None]) -> _T:
-    running = asyncio.ensure_future(asyncio.to_thread(work))
+    # No task: a loop that ends cancels every task that it knows, and what the thread makes would be nobody's.
+    running = asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, work)
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
