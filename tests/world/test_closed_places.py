@@ -184,7 +184,7 @@ def test_root_reads_what_everybody_may(tier: str, place: str, world: World) -> N
 
 
 @pytest.mark.parametrize("tier", ["bubblewrap", "namespaces"])
-def test_what_becomes_hidden_later_is_closed(tier: str, world: World) -> None:
+async def test_what_becomes_hidden_later_is_closed(tier: str, world: World) -> None:
     """A hidden place that the person makes while a task works is closed to its next command, whatever its view has.
 
     Also where a command has put a file, a directory or a link of its own by then; what such a link leads to in the
@@ -196,24 +196,24 @@ def test_what_becomes_hidden_later_is_closed(tier: str, world: World) -> None:
     made = "cd ~; mkdir .own .both .turned; echo x | tee .own/x .both/x .turned/x .file .other; ln -s docs .link"
     names = [f"{one}/secret" for one in (".new", ".own", ".both", ".link", ".ssh", "docs")] + [".file", ".late"]
 
-    def read() -> set[str]:
+    async def read() -> set[str]:
         listed = " ".join(names)
         script = (
             f"cd ~; for one in {listed}; do grep -sq CANARY $one && echo $one; done; cat docs/a notes.txt | wc -l;"
             "grep -s x .own/x .both/x .turned/x .file .other; true"
         )
-        run = asyncio.run(view.run(Program(("bash", "-c", script))))
+        run = await view.run(Program(("bash", "-c", script)))
         assert run.exit_code == 0, run.stderr.text
         return set(run.stdout.text.split())
 
     own = {f"{one}:x" for one in (".own/x", ".both/x", ".turned/x", ".file", ".other")}
-    first_run = asyncio.run(view.run(Program(("bash", "-c", made))))
+    first_run = await view.run(Program(("bash", "-c", made)))
     assert first_run.exit_code == 0, first_run.stderr.text
-    assert read() == {"2", *own}
+    assert await read() == {"2", *own}
     lay(world.home, [*names[:5], ".file", ".late", ".turned"])
     (world.home / ".other").mkdir()
-    seen = read()
-    asyncio.run(view.close())
+    seen = await read()
+    await view.close()
     assert not seen & {*names, *own}
     if tier == "bubblewrap":
         assert seen == {"2"}
