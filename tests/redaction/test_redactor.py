@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from typing import Any, cast
 
 import orjson
@@ -178,3 +180,110 @@ def test_a_known_value_in_hex_or_base64_is_found_across_line_ends(offset: int) -
     for text in broken:
         for written in (text, json.dumps({"output": text})):
             assert MARK in Redactor([secret]).known(written.encode()).decode(), written
+
+
+SECRETS = ["sk-Zq81mPx0Lw7vTt3nB5cYdR2e", "Tr0ub4dor&3x", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"]
+
+
+def written_as(text: str) -> list[str]:
+    """In JSON, and in JSON that is in JSON: how a line of the log holds an output."""
+    return [text, json.dumps({"output": text}), json.dumps({"output": json.dumps([text, 7])}, ensure_ascii=False)]
+
+
+def left_of(secret: str, text: str) -> int:
+    """The longest run of its letters that a reader can still put together, blanks and what nobody sees aside."""
+    whole = "".join(one for one in text if one.isascii() and one.isalnum()).lower()
+    sought = "".join(one for one in secret if one.isascii() and one.isalnum()).lower()
+    spans = ((start, end) for start in range(len(sought)) for end in range(start + 1, len(sought) + 1))
+    return max((end - start for start, end in spans if sought[start:end] in whole), default=0)
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize(
+    "between", ["\u200b", "\ufeff", "\u00ad", "\u2060", "\U000e0001", "\u00a0", "\u3000", "\ufe0f"]
+)
+def test_a_known_value_is_found_through_what_nobody_sees(secret: str, between: str) -> None:
+    """Characters without width, and blanks that are not ASCII's, between its letters."""
+    for text in written_as(f"key: {between.join(secret)}, end"):
+        redacted = Redactor([secret]).known(text.encode()).decode()
+        assert MARK in redacted and "end" in redacted and left_of(secret, redacted) < 4, redacted
+        if text.startswith("{"):
+            json.loads(redacted)
+
+
+DUMPS = [
+    "xxd",
+    "xxd -c 8",
+    "xxd -c 4",
+    "xxd -g 1",
+    "xxd -e",
+    "xxd -i",
+    "xxd -p -c 10 | cat -n",
+    "hexdump",
+    "hexdump -C",
+    "hexdump -b",
+    "hexdump -c",
+    "hexdump -d",
+    "od",
+    "od -c",
+    "od -b",
+    "od -d",
+    "od -An -tu1",
+    "od -Ad -tx8",
+    "od -tx4",
+    "od -tx1z",
+    "fold -w 8 | cat -n",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("command", DUMPS)
+def test_a_known_value_is_found_in_the_columns_of_a_dump(secret: str, command: str) -> None:
+    """Whatever a program shows beside its bytes: no three fifths of it can be read from what is left."""
+    program = command.split()[0]
+    if shutil.which(program) is None:
+        pytest.skip(f"there is no {program} here")
+    for before in range(0, 17, 5):
+        file = b"0123456789abcdef="[:before] + secret.encode() + b"\n# more of the file follows here\n"
+        dump = subprocess.run(["sh", "-c", command], input=file, capture_output=True, check=True).stdout.decode()
+        for text in written_as(dump):
+            redacted = Redactor([secret]).known(text.encode()).decode()
+            assert MARK in redacted, redacted
+            if text is not dump:
+                json.loads(redacted)
+            again = Redactor([secret]).known(redacted.encode()).decode()
+            assert again == redacted
+        undone = undump(command, Redactor([secret]).known(dump.encode()).decode())
+        assert secret.encode()[: len(secret) * 3 // 5 + 1] not in undone
+
+
+def undump(command: str, text: str) -> bytes:
+    """What `xxd -r` makes of it."""
+    if command not in ("xxd", "xxd -g 1"):
+        return b""
+    return subprocess.run(["xxd", "-r"], input=text.encode(), capture_output=True, check=True).stdout
+
+
+def test_bytes_as_numbers_of_json_stay_numbers_of_json() -> None:
+    """No word can stand for a number of a line's own: a nought can."""
+    line = orjson.dumps({"bytes": list(b"a" + SECRETS[0].encode() + b"b"), "count": 7})
+    redacted = Redactor([SECRETS[0]]).line(line)
+    assert orjson.loads(redacted) == {"bytes": [97, *[0] * len(SECRETS[0]), 98], "count": 7}
+
+
+@pytest.mark.parametrize(
+    "text", ["postgres:// at localhost:5432/app", "4c77 3776 5474 " * 9, "1, 22, 333, 4444, " * 9]
+)
+def test_words_and_numbers_of_a_known_value_that_are_not_the_most_of_it_are_left_alone(text: str) -> None:
+    """Its pieces stand in many texts: only those that go on where the one before ended are it."""
+    redactor = Redactor(["postgres://app:Lw7vTt3nB5cYdR2e@localhost:5432/app"])
+    line = in_json(text)
+    assert redactor.known(line) is line
+
+
+@pytest.mark.parametrize("piece", ["sk-Zq81m ", "736b 2d5a ", "dR2esk-Z", "Zq81 mPx0 ", "736b\n0000 2d5a\n"])
+def test_pieces_of_a_known_value_without_end_are_read_in_linear_time(piece: str) -> None:
+    """A quadratic search would not finish this test."""
+    text = (piece * (200_000 // len(piece))).encode()
+    redactor = Redactor(["sk-Zq81mPx0Lw7vTt3nB5cYdR2e"])
+    assert redactor.known(redactor.known(text)) == redactor.known(text)

@@ -1,7 +1,8 @@
 """Values that are known to be secret: taken out however they are written.
 
-As they are, in a JSON string, in an address, in base64 or hex, in other letters' case, backwards, or pulled apart
-by blanks and line ends: whoever wants a key to pass writes it differently.
+As they are, in a JSON string, in an address, in base64 or hex, in other letters' case, backwards, pulled apart by
+blanks, line ends and what nobody sees, or in the columns of a dump: whoever wants a key to pass writes it
+differently.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from artoo.redaction.columns import SHORTEST, in_columns, may_show_numbers, most_left
+
 if TYPE_CHECKING:
     from ahocorasick_rs import BytesAhoCorasick
 
 _SHORTEST = 6
-_SHORTEST_LOOSE = 10
-"""A shorter value is looked for as it is and no other way: the letters of a word stand in many texts."""
+_WINDOW = 8
+"""So many letters of a value, wherever in it, may be a piece of it in a column."""
 
 _DROPPED = b" \t\r\n\\\"'"
 _LOWER = bytes(range(256)).lower()
@@ -28,17 +31,33 @@ _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})|\\{1,7}u00([0-9A-Fa-f]{2})")
 _UNICODE = re.compile(rb"\\u00([0-9A-Fa-f]{2})")
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
 _LINE_END = re.compile(rb"\\[nrt]")
-_BETWEEN = rb"(?:[ \t\r\n]|\\{1,7}[nrt])*"
+_UNSEEN = (
+    rb"\xc2[\xa0\xad]|\xcd\x8f|\xd8\x9c|\xe1(?:\x85[\x9f\xa0]|\x9a\x80|\x9e[\xb4\xb5]|\xa0[\x8b-\x8f])"
+    rb"|\xe2(?:\x80[\x80-\x8f\xa8-\xaf]|\x81[\x9f-\xaf])|\xe3(?:\x80\x80|\x85\xa4)"
+    rb"|\xef(?:\xb8[\x80-\x8f]|\xbb\xbf|\xbe\xa0|\xbf[\xb0-\xb8])|\xf3\xa0[\x80-\xbf][\x80-\xbf]"
+)
+"""Unicode's default ignorable characters, and its blanks but for ASCII's, in UTF-8."""
+_UNSEEN_ESCAPED = (
+    rb"\\{1,7}u(?:00(?:a0|ad)|034f|061c|11(?:5f|60)|1680|17b[45]|180[b-f]|20(?:0.|2[89a-f]|5f|6.)|3000|3164"
+    rb"|fe0.|feff|ffa0|fff[0-8]|db4[0-3]\\{1,7}ud[c-f]..)"
+)
+_LEADS = b"\xc2\xcd\xd8\xe1\xe2\xe3\xef\xf3"
+"""Their first bytes: to look for each is quicker than the pattern, and most texts have none."""
+_IGNORED = re.compile(_UNSEEN)
+_IGNORED_ESCAPED = re.compile(_UNSEEN_ESCAPED, re.IGNORECASE)
+_BETWEEN = rb"(?:[ \t\r\n]|\\{1,7}[nrt]|%b|%b)*" % (_UNSEEN, _UNSEEN_ESCAPED)
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """`exact` forms, longest first, and `loose` ones: folded. `written` are these unfolded, in the same order: what
-    finds them in a text as it is written."""
+    finds them in a text as it is written. Behind them in `loose` are windows: hints that one of `whole` may stand
+    in columns."""
 
     exact: tuple[bytes, ...]
     loose: tuple[bytes, ...]
     written: tuple[str, ...]
+    whole: tuple[bytes, ...]
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Known:
@@ -50,22 +69,39 @@ class Known:
         folded = ((_folded(one.encode("utf-8", "surrogatepass")), one) for one in loose)
         longest = sorted(folded, key=lambda pair: (len(pair[0]), pair), reverse=True)
         forms, written = tuple(one for one, _ in longest), tuple(one for _, one in longest)
-        return cls(tuple(sorted(exact, key=len, reverse=True)), forms, written)
+        whole = tuple(sorted(one.encode("utf-8", "surrogatepass") for one in long if len(one) >= SHORTEST))
+        windows = {part for one in whole for part in _windows(_folded(one))}
+        return cls(tuple(sorted(exact, key=len, reverse=True)), (*forms, *sorted(windows)), written, whole)
 
     def may_be_in(self, text: bytes) -> bool:
         """Whether any of them may stand in `text`."""
-        return bool(_found(self.exact, text)) or bool(self._loosely_in(text))
+        return bool(_found(self.exact, text)) or (bool(self.loose) and bool(self._hints(_folded(text))))
 
     def taken_out(self, text: bytes, mark: bytes) -> bytes:
         """`text` with `mark` in their place; the same object when there is none."""
         for number in _found(self.exact, text):
             text = text.replace(self.exact[number], mark)
-        for number in self._loosely_in(text):
-            text = _finder(self.written[number]).sub(mark, text)
+        if not self.loose:
+            return text
+        hints = self._hints(_folded(text))
+        for number in hints:
+            if number < len(self.written):
+                text = _finder(self.written[number]).sub(mark, text)
+        if hints and hints[-1] >= len(self.written):
+            text = self._out_of_columns(text, mark)
         return text
 
-    def _loosely_in(self, text: bytes) -> list[int]:
-        return _found(self.loose, _folded(text)) if self.loose else []
+    def _hints(self, folded: bytes) -> list[int]:
+        """Which loose forms stand there; a number above theirs: one may stand in columns."""
+        found = _found(self.loose, folded)
+        return [*found, len(self.written)] if may_show_numbers(folded) else found
+
+    def _out_of_columns(self, text: bytes, mark: bytes) -> bytes:
+        spans = in_columns(text, self.whole, _DROPPED, _IGNORED)
+        for start, end in reversed(spans):
+            # One number may be JSON's own, which no word can stand for.
+            text = text[:start] + (b"0" if text[start:end].isdigit() else mark) + text[end:]
+        return text
 
 
 def _found(forms: tuple[bytes, ...], text: bytes) -> list[int]:
@@ -85,9 +121,14 @@ def _search(forms: tuple[bytes, ...]) -> BytesAhoCorasick:
 
 def _parts(secret: str) -> Iterable[str]:
     """The whole and its longer parts: what is left of a key that was cut is a key to guess."""
-    most = max(_SHORTEST_LOOSE, len(secret) * 3 // 5 + 1)
-    if len(secret) >= _SHORTEST_LOOSE:
+    most = most_left(len(secret))
+    if len(secret) >= SHORTEST:
         yield from (secret, secret[:most], secret[-most:])
+
+
+def _windows(folded: bytes) -> Iterable[bytes]:
+    size = min(_WINDOW, len(folded) // 2)
+    return (folded[at : at + size] for at in range(len(folded) - size + 1)) if size > 3 else ()
 
 
 def _forms(secret: str) -> Iterable[bytes]:
@@ -100,7 +141,7 @@ def _forms(secret: str) -> Iterable[bytes]:
 def _coded(secret: str) -> Iterable[bytes]:
     """In hex and in base64: `xxd -p`, `od -An -tx1` and `base64` break their lines or set bytes apart."""
     raw = secret.encode("utf-8", "surrogatepass")
-    if len(raw) < _SHORTEST_LOOSE:
+    if len(raw) < SHORTEST:
         return
     yield raw.hex().encode()
     for offset in range(3):
@@ -111,7 +152,11 @@ def _coded(secret: str) -> Iterable[bytes]:
 
 
 def _folded(text: bytes) -> bytes:
-    """Small letters, without blanks, quotes and the escapes of line ends; what is escaped, written out."""
+    """Small letters, without blanks, quotes, line ends and what nobody sees; what is escaped, written out."""
+    if not text.isascii() and any(lead in text for lead in _LEADS):
+        text = _IGNORED.sub(b"", text)
+    if b"\\u" in text:
+        text = _IGNORED_ESCAPED.sub(b"", text)
     if b"\\\\u00" in text:
         text = _ESCAPED.sub(_written_out, text)
     else:  # the same, by what a search can jump to: line ends make backslashes common
