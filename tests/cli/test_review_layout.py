@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from review_cases import PROJECT, change, review
 
@@ -205,8 +207,8 @@ def test_what_is_harmless_in_a_repository_is_told_as_what_it_means(language: str
             git(silent, "logs/HEAD", over),
             git(silent, "logs/refs/heads/work", new),
             git(silent, "objects/ab", new, size_after=None),
-            git(silent, "objects/ab/cd", new),
-            git(silent, "objects/ef/01", new),
+            git(silent, f"objects/ab/{'c' * 38}", new),
+            git(silent, f"objects/ef/{'0' * 38}", new),
         ),
         language,
     )
@@ -214,7 +216,30 @@ def test_what_is_harmless_in_a_repository_is_told_as_what_it_means(language: str
     assert sum(".git" in line for line in lines) == 0
     assert any(line.startswith(said) for line in lines), lines
     assert sum("new.txt" in line for line in lines) == 1
-    assert sum(".git/" in line for line in shown.diffs()) == 9
+    assert sum(".git/" in line for line in shown.diffs()) == 6  # all but the objects, which are one line there too
+
+
+def test_git_objects_outside_the_project_are_one_line_and_all_else_of_git_stays_apart() -> None:
+    """A commit in a repository around the project: its objects are counted, the rest is named."""
+    elsewhere, new, over = ChangeClass.ELSEWHERE, ChangeKind.CREATED, ChangeKind.OVERWRITTEN
+    times = ChangeKind.METADATA
+    changes = [
+        git(elsewhere, "refs/heads/main", over),
+        git(elsewhere, "objects/ab", new, size_after=None),
+        git(elsewhere, f"objects/ab/{'c' * 38}", new),
+        git(elsewhere, f"objects/ef/{'0' * 38}", new),
+        git(elsewhere, "objects/ef/readme", new),
+        git(ChangeClass.MODE, f"objects/01/{'2' * 38}", times, detail="time"),
+        git(ChangeClass.MODE, f"objects/01/{'3' * 38}", times, detail="0o644 → 0o755"),
+        git(ChangeClass.HISTORY, f"objects/77/{'7' * 38}", new, reason="is no object"),
+    ]
+    for shown in (layout(review(*changes)).diffs(), layout(review(*changes)).overview()):
+        lines = [line.strip() for line in shown]
+        assert "^ outside project and workspace  .: 2 new objects (commits and files)" in lines
+        assert "% mode or owner  .: times of objects: 1" in lines
+        assert sum(".git/" in line for line in lines) == 4  # a branch, no object, another mode, and what git denies
+    whole = replace(layout(review(*changes)), unfolded=True).diffs()
+    assert sum(".git/" in line for line in whole) == len(changes)
 
 
 def test_a_file_of_git_that_was_there_is_not_called_new() -> None:

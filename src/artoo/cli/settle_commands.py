@@ -247,7 +247,8 @@ def _effects(changes: Sequence[ClassifiedChange], unlisted: int, pending: Pendin
 
 def _told(pending: Pending, review: Review, name: str, *, folded: bool) -> list[str]:
     """A review with what it is about, and the commands that settle it. `folded`: a crowd of new files too."""
-    layout = _layout(review, pending.language, Here(), f"artoo diff {name}" if folded else "")
+    opened_by = f"artoo diff {name}" if folded else ""
+    layout = _layout(review, pending.language, Here(), opened_by, unfolded=not folded)
     words = layout.words
     until = words.until.format(date=local_time(pending.expires_at))
     about = [f"{name}  {one_line(pending.request)}" if pending.request else name]
@@ -265,9 +266,9 @@ def _told(pending: Pending, review: Review, name: str, *, folded: bool) -> list[
     return [*about, *shown, "; ".join((*how, until))]
 
 
-def _layout(review: Review, language: str, here: Here, opened_by: str = "") -> Layout:
+def _layout(review: Review, language: str, here: Here, opened_by: str = "", *, unfolded: bool = False) -> Layout:
     screen = _screen()
-    return Layout(review, language, here, screen.paint, screen.width, opened_by)
+    return Layout(review, language, here, screen.paint, screen.width, opened_by, unfolded)
 
 
 def _screen() -> Screen:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from artoo.cli.paint import Paint, Tone
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line
-from artoo.cli.review.repositories import apart, meaning, names_first, told
+from artoo.cli.review.repositories import Group, apart, group_of, is_object, meaning, names_first, objects_of, told
 from artoo.cli.review.words import ReviewWords, review_words
 from artoo.cli.wrapping import rows_of
 from artoo.contracts.changes import ChangeKind, outermost
@@ -61,6 +61,7 @@ class Layout:
     """How a review is laid out, and the review: `width` columns, paths as seen from `here`.
 
     `opened_by` is the command that shows what is in a directory; with it, a new one with a crowd in it is one line.
+    `unfolded`: git's objects have a line each.
     """
 
     review: Review
@@ -69,6 +70,7 @@ class Layout:
     paint: Paint
     width: int
     opened_by: str = ""
+    unfolded: bool = False
     _arrived: Mapping[str, str] = field(init=False, repr=False)
     _implied: frozenset[str] = field(init=False, repr=False)
 
@@ -117,7 +119,7 @@ class Layout:
     def told_apart(self, changes: Iterable[ClassifiedChange]) -> tuple[list[ClassifiedChange], list[str]]:
         """Those that get a line each, and a line for each repository; without what other lines say already."""
         found, repositories = apart(one for one in changes if one.path not in self._implied)
-        return found, [self._repository(where, inside) for where, inside in repositories.items()]
+        return found, [self._repository(group, inside) for group, inside in repositories.items()]
 
     def beside(self) -> list[str]:
         """What is dangerous, for where the person answers: one line a class, never so many that one scrolls away.
@@ -176,17 +178,24 @@ class Layout:
         count = f"{number:>4} " if number is not None else ""
         return f"  {count}{self.paint(head, tone)}  {where}{rest}"
 
-    def _repository(self, where: str, changes: Sequence[ClassifiedChange]) -> str:
-        """All that is harmless in one repository, as what it means."""
-        sign, tone = SIGNS[ChangeClass.SILENT]
-        head = self.paint(f"{sign} git", tone)
+    def _repository(self, group: Group, changes: Sequence[ClassifiedChange]) -> str:
+        """What is harmless in one repository, or its objects, as what it means."""
+        where, change_class = group
+        sign, tone = SIGNS[change_class]
+        named_class = "git" if change_class is ChangeClass.SILENT else self.words.classes[change_class]
+        head = self.paint(f"{sign} {named_class}", tone)
         return f"  {head}  {self.here.short(where)}: {plain(told(changes, self.words))}"
 
     def diffs(self) -> list[str]:
         """Every change with its diff, most dangerous first."""
         lines: list[str] = []
         crowded = crowds(self.applicable) if self.opened_by else {}
+        objects = {} if self.unfolded else objects_of(self.applicable)
         for change in self.applicable:
+            together = objects.get(group_of(change), []) if is_object(change) else []
+            if together:
+                lines += [self._repository(group_of(change), together)] if change is together[0] else []
+                continue
             if change.change_class is ChangeClass.SILENT and outermost(change.path, crowded):
                 continue
             lines.append(self.line(change))

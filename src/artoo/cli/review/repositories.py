@@ -6,6 +6,7 @@ Only what the place of a file says is told here. Whether something is lost git i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from artoo.contracts.changes import ChangeKind
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
 
 _MARK = "/.git/"
+_OBJECT = re.compile(r"objects/(?:[0-9a-f]{2}(?:/[0-9a-f]{38,62})?|pack/pack-[0-9a-f]{40,64}\.(?:pack|idx|rev))")
+_TOLD_TOGETHER = (ChangeClass.SILENT, ChangeClass.ELSEWHERE, ChangeClass.MODE)
 _NAMES = (("refs/heads/", "branch"), ("refs/tags/", "tag"), ("refs/remotes/", "remote"), ("refs/notes/", "notes"))
 
 
@@ -51,32 +54,65 @@ def names_first(changes: Iterable[ClassifiedChange]) -> list[ClassifiedChange]:
     return sorted(changes, key=lambda one: f"{_MARK}refs/" not in one.path)
 
 
+def is_object(change: ClassifiedChange) -> bool:
+    """Whether it is a new object of git's, or the time of one: named after its content, and started by nobody.
+
+    One that git does not believe is of another class.
+    """
+    inside = Inside.of(change.path)
+    if inside is None or change.change_class not in _TOLD_TOGETHER or _OBJECT.fullmatch(inside.inner) is None:
+        return False
+    return change.kind is ChangeKind.CREATED or (change.kind is ChangeKind.METADATA and change.detail == "time")
+
+
+Group = tuple[str, ChangeClass]
+"""A repository, by the directory of its files, and the class of what is told of it together."""
+
+
+def group_of(change: ClassifiedChange) -> Group:
+    """Where a path in a repository is told."""
+    return change.path.partition(_MARK)[0], change.change_class
+
+
+def objects_of(changes: Iterable[ClassifiedChange]) -> dict[Group, list[ClassifiedChange]]:
+    """git's objects, by repository and class."""
+    found: dict[Group, list[ClassifiedChange]] = {}
+    for change in filter(is_object, changes):
+        found.setdefault(group_of(change), []).append(change)
+    return found
+
+
 def apart(
     changes: Iterable[ClassifiedChange],
-) -> tuple[list[ClassifiedChange], dict[str, list[ClassifiedChange]]]:
-    """Harmless changes in repositories, by repository, apart from all others. What needs a yes is never folded."""
+) -> tuple[list[ClassifiedChange], dict[Group, list[ClassifiedChange]]]:
+    """Harmless changes in repositories, and git's objects, by repository, apart from all others.
+
+    What else needs a yes is never folded.
+    """
     others: list[ClassifiedChange] = []
-    inside: dict[str, list[ClassifiedChange]] = {}
+    inside: dict[Group, list[ClassifiedChange]] = {}
     for change in changes:
-        found = Inside.of(change.path)
-        if found is None or change.change_class is not ChangeClass.SILENT:
-            others.append(change)
+        silent = change.change_class is ChangeClass.SILENT and Inside.of(change.path) is not None
+        if silent or is_object(change):
+            inside.setdefault(group_of(change), []).append(change)
         else:
-            inside.setdefault(found.repository, []).append(change)
+            others.append(change)
     return others, inside
 
 
 def told(changes: Sequence[ClassifiedChange], words: ReviewWords) -> str:
-    """`branch work (new), what is checked out, 3 new objects`: the harmless changes of one repository."""
+    """`branch work (new), what is checked out, 3 new objects`: what is told of one repository together."""
     parts: list[str] = []
-    objects = 0
+    objects = touched = 0
     for change in changes:
         inner = change.path.partition(_MARK)[2]
         if inner.startswith("objects/"):
             objects += change.kind is ChangeKind.CREATED and change.size_after is not None
+            touched += change.change_class is ChangeClass.MODE
         elif not inner.startswith("logs/") and (named := meaning(change, words)):
             new = change.kind is ChangeKind.CREATED and inner.startswith("refs/")
             parts.append(words.git["new"].format(name=named) if new else named)
-    if objects:
-        parts.append(words.git["objects"].format(count=f"{objects:,}"))
+    for kind, count in (("objects", objects), ("touched", touched)):
+        if count:
+            parts.append(words.git[kind].format(count=f"{count:,}"))
     return words.joint.join(parts) or words.git["notes_only"]
