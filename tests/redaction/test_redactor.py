@@ -287,3 +287,17 @@ def test_pieces_of_a_known_value_without_end_are_read_in_linear_time(piece: str)
     text = (piece * (200_000 // len(piece))).encode()
     redactor = Redactor(["sk-Zq81mPx0Lw7vTt3nB5cYdR2e"])
     assert redactor.known(redactor.known(text)) == redactor.known(text)
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\\n", "\\\\r\\\\n"])
+def test_the_lines_that_are_left_of_a_key_are_redacted_to_the_first_of_them(line_end: str) -> None:
+    """Whatever the line ends look like, and what stands before the first line stays."""
+    lines = ["QUJD" * 16, "+/+/" * 10, "abc="]
+    text = f"top: {line_end.join(lines)}{line_end}-----END EC PRIVATE KEY-----"
+    assert Redactor().text(text) == "top: [redacted]-----END EC PRIVATE KEY-----"
+
+
+def test_base64_beside_a_key_does_not_hold_up_the_log() -> None:
+    """A megabyte of it is read to its end: with a pattern that begins at each of its letters this takes hours."""
+    line = b'"' + b"\\n".join([b"QUJD" * 19] * 13_000) + b' -----END CERTIFICATE-----, no PRIVATE KEY-----"'
+    assert Redactor().line(line) is line

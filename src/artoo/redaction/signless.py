@@ -14,9 +14,10 @@ _TO_SHAPE = bytes.maketrans(b"123456789-", b"000000000 ")
 _TO_RUNS = bytes(97 if (chr(one).isascii() and chr(one).isalnum()) or one in b"+/" else 32 for one in range(256))
 _RUN = b" " + b"a" * 40 + b" "
 _CARD = re.compile(rb"(?<![\d-])(?P<value>[3-6]\d{3}([ -])\d{4}\2\d{4}\2\d{4})(?![\d-])")
-_LINES_OF_KEY = re.compile(
-    rb"(?P<value>(?:[A-Za-z0-9+/=]{3,76}(?:\\{1,7}[nr]|[\r\n])+){1,400})-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----"
-)
+_END_OF_KEY = re.compile(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----")
+_LAST_LINE = re.compile(rb"(?<!\\)[A-Za-z0-9+/=]{3,76}(?:\\{1,7}[nr]|[\r\n])+\Z")
+_MOST_LINES, _LONGEST_LINE = 400, 160
+"""Of a key, in lines and bytes: the largest that OpenSSL makes (RSA, 16,384 bits) has some 200 lines."""
 _BOT = re.compile(rb"\.(?<=[\w-]{22}\.)(?P<value>[\w-]{6}\.[\w-]{27,40})(?![\w.-])")
 _SK = re.compile(rb"SK(?<![A-Za-z0-9]SK)(?P<value>[0-9a-f]{32})(?![\w-])")
 _FORTY = re.compile(rb"(?<![A-Za-z0-9+/=_.-])(?P<value>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=_.-])")
@@ -31,8 +32,10 @@ def signless(text: bytes) -> Iterator[tuple[int, int]]:
             if _is_card(match["value"]):
                 yield match.span("value")
     if b"PRIVATE KEY-----" in text:
-        for match in _LINES_OF_KEY.finditer(text):
-            yield match.span("value")
+        for end in _END_OF_KEY.finditer(text):
+            start = _start_of_lines(text, end.start())
+            if start < end.start():
+                yield start, end.start()
     for pattern in (_BOT, _SK):
         for match in pattern.finditer(text):
             yield match.span("value")
@@ -40,6 +43,21 @@ def signless(text: bytes) -> Iterator[tuple[int, int]]:
         for match in _FORTY.finditer(text):
             if _is_random(match["value"]):
                 yield match.span("value")
+
+
+def _start_of_lines(text: bytes, end: int) -> int:
+    """Where the lines of base64 begin that stand right before `end`; `end` when there are none.
+
+    Line by line from the end: a search from the front would try every letter of other base64 before it, and a
+    certificate of a hundred kilobytes would take hours.
+    """
+    start = end
+    for _ in range(_MOST_LINES):
+        line = _LAST_LINE.search(text, max(0, start - _LONGEST_LINE), start)
+        if line is None:
+            break
+        start = line.start()
+    return start
 
 
 def _is_card(text: bytes) -> bool:
