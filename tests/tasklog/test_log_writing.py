@@ -11,6 +11,7 @@ import pytest
 from log_doubles import TASK, ListedSpool, call, final, message, task, write
 
 from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import NotLogged
 from artoo.contracts.execution import ToolCall, ToolCalled
 from artoo.ports.spool import Gap
 from artoo.redaction import Redactor
@@ -216,6 +217,89 @@ async def test_a_full_disk_costs_a_counted_gap(tmp_path: Path, monkeypatch: pyte
             spool.finish()
     assert answers(read(tmp_path)) == ["0", 2, "3"]
     assert log.missing == 2
+
+
+@pytest.mark.parametrize("limits", [LogLimits(), LogLimits(part=300)])
+async def test_a_part_whose_header_did_not_fit_gets_one_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: LogLimits
+) -> None:
+    """On a disk that is full when a part begins, the first of all or the next: no line could be read without it."""
+    real = os.write
+    failures = iter([True] if limits == LogLimits() else [False, True])
+
+    def sometimes(descriptor: int, data: bytes) -> int:
+        if next(failures, False):
+            raise OSError(28, "No space left on device")
+        return real(descriptor, data)
+
+    spool = ListedSpool()
+    log = TaskLog(tmp_path, spool, limits=limits)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", sometimes)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(log.run())
+            for number in range(3):
+                spool.add(message(call(str(number)), number))
+                await log.flush()
+            spool.finish()
+    assert log.missing == 1
+    assert answers(read(tmp_path)) == [1, "1", "2"]
+
+
+async def test_a_disk_that_was_full_all_along_takes_how_a_task_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where not even the log could be begun: what gives way is not taken back for it."""
+    real, ballast = os.write, tmp_path / "cache" / "ballast"
+    await write(tmp_path, task("earlier"))
+
+    def full(descriptor: int, data: bytes) -> int:
+        if ballast.exists():
+            raise OSError(28, "No space left on device")
+        return real(descriptor, data)
+
+    monkeypatch.setattr(os, "write", full)
+    spool = ListedSpool()
+    log = TaskLog(tmp_path, spool)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(log.run())
+        for each in (message(call("0"), 0), message(final(), 1)):
+            spool.add(each)
+            await log.flush()
+        spool.finish()
+    assert answers(read(tmp_path)) == [1, "FinalResult"]
+
+
+async def test_what_is_missing_is_known_however_many_tasks_write(tmp_path: Path) -> None:
+    """A log that cannot say what it lacks is not forgotten for others' sake: nothing takes effect in its task."""
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "a").write_text("in the way")
+    spool = ListedSpool([message(call("0"), task_id="a")])
+    log = TaskLog(tmp_path, spool)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(log.run())
+        for number in range(MOST_OPEN_FILES + 2):
+            spool.add(message(call("1"), task_id=f"t{number}"))
+        with pytest.raises(NotLogged):
+            await log.keep("a")
+        (tmp_path / "tasks" / "a").unlink()
+        spool.add(message(call("1"), task_id="a"))
+        await log.keep("a")
+        spool.finish()
+    assert answers(read(tmp_path, "a")) == [1, "1"]
+
+
+async def test_nothing_is_kept_by_a_log_that_was_cut_off(tmp_path: Path) -> None:
+    """What was said and never written is not in the log: nothing may take effect on the strength of it."""
+    spool = ListedSpool([message(call("0"))])
+    log = TaskLog(tmp_path, spool)
+    running = asyncio.ensure_future(log.run())
+    await log.keep(TASK)
+    running.cancel()
+    await asyncio.wait((running,))
+    spool.add(message(call("1"), 1))
+    with pytest.raises(NotLogged):
+        await log.keep(TASK)
 
 
 async def test_a_full_disk_still_takes_how_a_task_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

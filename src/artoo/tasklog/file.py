@@ -80,10 +80,11 @@ class TaskFile:
 
     def append(self, envelopes: list[Envelope]) -> None:
         """Writes the envelopes, and before them how many are missing, if any are."""
-        try:
-            self._open()
-        except OSError as error:
-            self.note_lost(len(envelopes), _because(error))
+        problem = self._opened()
+        if problem and LAST_KIND in [envelope.kind for envelope in envelopes] and self._made_room(problem):
+            problem = self._opened(ballast=False)
+        if problem:
+            self.note_lost(len(envelopes), _because(problem))
             return
         encoded = list(map(_encoded, envelopes))
         lines = iter(self._redactor.lines([line for line in encoded if isinstance(line, bytes)]))
@@ -207,11 +208,20 @@ class TaskFile:
                 with suppress(OSError):
                     place.unlink()
 
-    def _open(self) -> None:
+    def _opened(self, *, ballast: bool = True) -> OSError | None:
+        """What keeps the file from being open, if anything does."""
+        try:
+            self._open(ballast=ballast)
+        except OSError as error:
+            return error
+        return None
+
+    def _open(self, *, ballast: bool) -> None:
         if self._descriptor is not None:
             return
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._take_ballast()
+        if ballast:
+            self._take_ballast()
         parts = parts_of(self._directory)
         self._part = max(0, len(parts) - 1)
         self._total = self._blobs.size() + sum(path.stat().st_size for path in parts)
@@ -232,12 +242,18 @@ class TaskFile:
         path = part_path(self._directory, self._part)
         self._name = path.name
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        self._size = _cut_torn_line(self._descriptor)
-        if self._grown is not None:
-            self._hash_anew(self._descriptor)
-        if self._size == 0:
-            header = {HEADER_KEY: LOG_VERSION, "task_id": self._task_id, "part": self._part}
-            self._append(orjson.dumps(header) + b"\n")
+        try:
+            self._size = _cut_torn_line(self._descriptor)
+            if self._grown is not None:
+                self._hash_anew(self._descriptor)
+            if self._size == 0:
+                header = {HEADER_KEY: LOG_VERSION, "task_id": self._task_id, "part": self._part}
+                self._append(orjson.dumps(header) + b"\n")
+        except OSError:
+            # Opened anew for what comes next: a part without its header is no log to whoever reads it.
+            os.close(self._descriptor)
+            self._descriptor = None
+            raise
 
     def _hash_anew(self, descriptor: int) -> None:
         """What is in the part already, written by another process or before the file was closed."""

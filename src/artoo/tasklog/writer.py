@@ -124,6 +124,10 @@ class TaskLog:
         What is missing from earlier, and is told there as a gap, does not matter: the log can be written again.
         """
         await self.flush()
+        if self._written < self._spool.accepted and self._ended:
+            raise NotLogged(
+                f"the log ended before task {task_id} did; nothing takes effect that is not logged first"
+            )
         file = self._files.get(task_id)
         if file is not None and file.unnoted:
             raise NotLogged(
@@ -217,9 +221,17 @@ class TaskLog:
             file = TaskFile(self.directory(task_id), task_id, self._limits, self._redactor, self._grown)
             self._files[task_id] = file
             if len(self._files) > MOST_OPEN_FILES:
-                self._files.popitem(last=False)[1].close()
+                self._let_go()
         self._files.move_to_end(task_id)
         return file
+
+    def _let_go(self) -> None:
+        """Closes the file that was written to longest ago. One that has yet to say what it lacks stays known."""
+        for task_id, file in self._files.items():
+            file.close()
+            if not file.unnoted:
+                del self._files[task_id]
+                return
 
     def _close_all(self) -> None:
         # Waits for a batch that a cancelled `run` left with its worker thread.
