@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Mapping
 from functools import lru_cache
 from ipaddress import ip_address
+from typing import cast
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -19,6 +20,7 @@ from yarl import URL
 from artoo.contracts.errors import ModelUnreachable
 from artoo.llm import guard
 from artoo.llm.address import normalise_base_url
+from artoo.llm.jsontext import read_leniently
 from artoo.llm.transport import Json, TransportReply
 from artoo.redaction import Redactor
 
@@ -161,6 +163,9 @@ def _reply(response: aiohttp.ClientResponse, raw: bytes) -> TransportReply:
     try:
         body: Json = orjson.loads(raw)
     except orjson.JSONDecodeError:
+        # A whole answer is paid for: one byte that is no UTF-8 is no reason to ask again.
+        body = cast("Json", read_leniently(raw))
+    if body is None:
         text = raw[:_ERROR_TEXT_KEPT].decode(errors="replace")
         return TransportReply(response.status, headers, None, text)
     return TransportReply(response.status, headers, body)

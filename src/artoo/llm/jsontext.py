@@ -32,6 +32,18 @@ class Found:
     problem: str = ""
 
 
+def read_leniently(raw: bytes) -> object:
+    """The value of JSON that a strict reader refuses; None when it is none.
+
+    Read through: bytes that are no UTF-8 and half an emoji (an answer may be cut in its middle), bare control
+    characters, a byte order mark, NaN.
+    """
+    try:
+        return _encodable(json.loads(raw.decode("utf-8-sig", "replace"), strict=False))
+    except (ValueError, RecursionError):
+        return None
+
+
 def objects_in(text: str) -> list[Found]:
     """The outermost objects, in order. One that never closes ends the list: what is inside it is not the answer."""
     found: list[Found] = []

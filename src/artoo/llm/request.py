@@ -62,11 +62,14 @@ def wire_for(question: Question[T], dialect: Dialect, traits: ServerTraits) -> W
 
 
 def messages_for(question: Question[T], wire: Wire) -> list[Message]:
-    """System and user message. Where the server does not enforce the schema, the system message states it."""
+    """System and user message. Where the server does not enforce the schema, the system message states it.
+
+    What cannot be sent as UTF-8 is a question mark.
+    """
     system = question.system
     if wire in (Wire.JSON_OBJECT, Wire.PROMPTED):
         system = f"{system}\n\n{_stated(question.schema)}"
-    return [{"role": "system", "content": system}, {"role": "user", "content": question.user}]
+    return [{"role": "system", "content": _sendable(system)}, {"role": "user", "content": _sendable(question.user)}]
 
 
 def body_for(
@@ -121,7 +124,22 @@ def repair_messages(
     if wire is Wire.JSON_SCHEMA:
         # Some servers accept a schema and ignore it; then the model has not seen it yet.
         request = f"{request}\n{_stated(question.schema)}"
-    return [*messages, {"role": "assistant", "content": shown or "(empty)"}, {"role": "user", "content": request}]
+    return [
+        *messages,
+        {"role": "assistant", "content": _sendable(shown) or "(empty)"},
+        {"role": "user", "content": request},
+    ]
+
+
+def _sendable(text: str) -> str:
+    """With question marks for what no UTF-8 can say: half an emoji, bytes of a file's name that are no text."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
 
 
 def estimated_tokens(*texts: str) -> int:
