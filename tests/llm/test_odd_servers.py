@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from random import Random
+from ssl import PROTOCOL_TLS_SERVER, SSLContext
 
 import pytest
 
+from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.llm import guard
 from artoo.llm.client import EndpointModel
-from artoo.llm.http import HttpTransport
+from artoo.llm.http import HttpTransport, proxy_for
 from artoo.llm.retry import RetryPolicy
 from artoo.testing import FakeClock, ScriptedServer
+from certificates import Authority
 
 from .asking import STEP, client_of, question
 
@@ -80,3 +84,74 @@ async def test_half_an_emoji_in_a_prompt_is_a_question_mark() -> None:
     async with ScriptedServer({"Step": [STEP]}) as server, client_of(server) as model:
         await model.ask(question(user="x \ud83d caf\udce9"))
     assert server.player.requests[0].user == "x ? caf?"
+
+
+async def failure(base_url: str) -> ModelUnreachable:
+    """How one request to this address fails."""
+    guard.admit(base_url)
+    transport = HttpTransport(base_url)
+    try:
+        with pytest.raises(ModelUnreachable) as caught:
+            await transport.post({"model": "m", "messages": []}, timeout=20)
+    finally:
+        await transport.close()
+        guard.retract(base_url)
+    return caught.value
+
+
+async def test_a_certificate_that_is_not_trusted_is_named_as_that(tmp_path: Path) -> None:
+    """With the setting that makes it trusted; it is not tried again, and nothing was sent."""
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    for path, content in zip((certificate, key), Authority("a stranger").server("localhost"), strict=True):
+        path.write_bytes(content)
+    context = SSLContext(PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = await asyncio.start_server(Raw(b"").serve, "127.0.0.1", 0, ssl=context)
+    error = await failure(f"https://localhost:{server.sockets[0].getsockname()[1]}/v1")
+    assert "is not trusted" in str(error) and "SSL_CERT_FILE" in str(error)
+    assert (error.transient, error.sent) == (False, False)
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "said", "transient"),
+    [
+        (b"HTTP/1.1 407 Proxy Authentication Required", "HTTP 407: Proxy Authentication Required", False),
+        (b"HTTP/1.1 502 Bad Gateway", "HTTP 502: Bad Gateway", True),
+    ],
+)
+async def test_a_proxy_that_refuses_is_named(
+    monkeypatch: pytest.MonkeyPatch, answer: bytes, said: str, transient: bool
+) -> None:
+    """It and not the server, without its password; nothing was sent, so nothing was spent."""
+    server = await asyncio.start_server(Raw(answer + b"\r\nContent-Length: 0\r\n\r\n").serve, "127.0.0.1", 0)
+    address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    monkeypatch.setenv("HTTPS_PROXY", f"http://me:hidden@{address}")
+    error = await failure("https://model.example/v1")
+    assert f"the proxy http://{address} makes no connection" in str(error) and said in str(error)
+    assert (error.transient, error.sent) == (transient, False) and "hidden" not in str(error)
+    server.close()
+    await server.wait_closed()
+    gone = await failure("https://model.example/v1")
+    assert f"cannot connect to the proxy http://{address}" in str(gone) and not gone.sent
+
+
+@pytest.mark.parametrize(
+    ("named", "used"),
+    [("proxy:3128", "http://proxy:3128"), ("HTTP://proxy:1", "http://proxy:1"), ("httpd:80", "http://httpd")],
+)
+def test_a_proxy_is_written_as_curl_takes_it(monkeypatch: pytest.MonkeyPatch, named: str, used: str) -> None:
+    """Without a scheme, or with one in capitals."""
+    monkeypatch.setenv("HTTPS_PROXY", named)
+    assert proxy_for("https://model.example/v1") == used
+
+
+@pytest.mark.parametrize("named", ["socks5://proxy:1080", "http://me:hidden@proxy:port", "http://"])
+def test_a_request_never_goes_around_a_proxy(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
+    """One that cannot be used is refused with what to do; before, the request was sent straight to the server."""
+    monkeypatch.delenv("HTTPS_PROXY", raising=False)
+    monkeypatch.delenv("https_proxy", raising=False)
+    monkeypatch.setenv("ALL_PROXY", named)
+    with pytest.raises(ConfigurationError, match="NO_PROXY") as caught:
+        proxy_for("https://model.example/v1")
+    assert "hidden" not in str(caught.value)

@@ -17,7 +17,7 @@ import aiohttp
 import orjson
 from yarl import URL
 
-from artoo.contracts.errors import ModelUnreachable
+from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.llm import guard
 from artoo.llm.address import normalise_base_url
 from artoo.llm.jsontext import read_leniently
@@ -28,6 +28,7 @@ MAX_REPLY_BYTES = 32 * 1024 * 1024
 _CONNECT_SECONDS = 15.0
 _KEEP_ALIVE_SECONDS = 60.0
 _ERROR_TEXT_KEPT = 2_000
+_CHECK_PROXY = "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY"
 
 
 class HttpTransport:
@@ -97,37 +98,67 @@ class HttpTransport:
                     allow_redirects=False,
                 ) as response:
                     return _reply(response, self._own.known(await self._read(response)))
-            except aiohttp.ConnectionTimeoutError as error:
-                raise ModelUnreachable(
-                    f"no connection to {self._base} within {limits.connect:g} s; "
+            except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
+                raise self._unreachable(error, limits, timeout) from error
+
+    def _unreachable(self, error: Exception, limits: aiohttp.ClientTimeout, timeout: float) -> ModelUnreachable:
+        """What went wrong, whose fault it may be, and whether anything was sent."""
+        proxy = URL(self._proxy).with_user(None) if self._proxy else None
+        through = f" by the proxy {proxy}" if proxy else ""
+        match error:
+            case aiohttp.ConnectionTimeoutError():
+                return ModelUnreachable(
+                    f"no connection to {self._base}{through} within {limits.connect:g} s; "
                     "is the server running and the network up?",
                     transient=True,
                     sent=False,
-                ) from error
-            except TimeoutError as error:
-                raise ModelUnreachable(
+                )
+            case TimeoutError():
+                return ModelUnreachable(
                     f"{self._base} gave no complete answer within {timeout:g} s; "
                     "check the server, or allow more time per call",
                     transient=True,
-                ) from error
-            except aiohttp.ClientConnectorError as error:
-                raise ModelUnreachable(
-                    f"cannot connect to {self._base} ({error.os_error.strerror or error.os_error}); "
+                )
+            case aiohttp.ClientConnectorCertificateError():
+                return ModelUnreachable(
+                    f"the certificate of {self._base} is not trusted ({error.certificate_error}); check the base "
+                    "URL and the clock, or name the file of your authority's certificates in SSL_CERT_FILE",
+                    sent=False,
+                )
+            case aiohttp.ClientProxyConnectionError():
+                return ModelUnreachable(
+                    f"cannot connect to the proxy {proxy} ({error.os_error.strerror or error.os_error}), which the "
+                    f"environment names for {self._base}; {_CHECK_PROXY}",
+                    transient=True,
+                    sent=False,
+                )
+            case aiohttp.ClientConnectorError():
+                return ModelUnreachable(
+                    f"cannot connect to {self._base}{through} ({error.os_error.strerror or error.os_error}); "
                     "is the server running and the base URL right?",
                     transient=True,
                     sent=False,
-                ) from error
-            except (aiohttp.ClientError, ConnectionError) as error:
-                raise ModelUnreachable(
+                )
+            case aiohttp.ClientHttpProxyError():
+                return ModelUnreachable(
+                    f"the proxy {proxy} makes no connection to {self._base} "
+                    f"(HTTP {error.status}: {error.message}); {_CHECK_PROXY}",
+                    transient=error.status >= 500,
+                    sent=False,
+                )
+            case _:
+                return ModelUnreachable(
                     f"the connection to {self._base} broke before the answer was complete "
                     f"({type(error).__name__}); try again, or check the server",
                     transient=True,
-                ) from error
+                )
 
     def _connected(self) -> tuple[aiohttp.ClientSession, asyncio.Semaphore]:
         guard.check(self._base)
         if self._closed:
-            raise ModelUnreachable(f"the connection to {self._base} was closed; make a new one to use it again")
+            raise ModelUnreachable(
+                f"the connection to {self._base} was closed; make a new one to use it again", sent=False
+            )
         loop = asyncio.get_running_loop()
         if self._pool is None or self._pool[0] is not loop:
             session = aiohttp.ClientSession(
@@ -183,10 +214,32 @@ def is_loopback(url: str) -> bool:
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for this URL; none for loopback. (`trust_env` would also read netrc.)"""
+    """The proxy that the environment names for this URL; none for loopback. (`trust_env` would also read netrc.)
+
+    `HOST:PORT` is one that speaks HTTP, as for curl. Raises ConfigurationError for one that cannot be used: a
+    request never goes around it.
+    """
     parts = urlsplit(url)
     if is_loopback(url) or urllib.request.proxy_bypass(parts.netloc):
         return None
     proxies = urllib.request.getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    return proxy if proxy and proxy.startswith("http") else None
+    if not proxy:
+        return None
+    address = _address_of(proxy if "://" in proxy else f"http://{proxy}")
+    if address is None:
+        raise ConfigurationError(
+            f"the environment names the proxy {proxy.rpartition('@')[2]!r} for {url}, which artoo cannot use: "
+            "it speaks to http:// and https:// proxies; set HTTPS_PROXY or HTTP_PROXY to one, "
+            "or name the host in NO_PROXY"
+        )
+    return str(address)
+
+
+def _address_of(proxy: str) -> URL | None:
+    """None when it is no address of an HTTP proxy."""
+    try:
+        address = URL(proxy)
+    except ValueError:
+        return None
+    return address if address.scheme in ("http", "https") and address.host else None
