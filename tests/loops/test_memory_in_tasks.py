@@ -83,6 +83,20 @@ async def test_that_was_wrong_speaks_against_what_it_taught(world: World) -> Non
     await memory.close()
 
 
+async def test_no_secret_is_remembered(world: World) -> None:
+    """What memory keeps of a command and of a request has no secret: it comes back in the prompts of other tasks."""
+    key = "sk-" + "proj-9fK3jd82hDkq0Zx81LmQpT7aBcD4eFgH"
+    command = f"printf 'TOKEN={key}' > cfg.env; wc -c cfg.env"
+    script: Script = {
+        "Plan": plan(subtask("store it", matches("cfg"))),
+        "ExecutorStep": shell(command),
+    }
+    ended = await world.play(f"Store the key {key} in cfg.env", script)
+    assert ended.directive == "accept" and any(key in each.entity for each in ended.all(MemoryWritten))
+    kept = (world.home / "memory" / "data.mdb").read_bytes()
+    assert b"tool:shell:printf" in kept and key.encode() not in kept
+
+
 async def test_a_rule_binds_the_plan(world: World) -> None:
     """A C rule that names a tool is in the prompt, in the plan's prohibitions, and not offered any more."""
     world.file("a.txt", "x\n")

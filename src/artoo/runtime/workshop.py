@@ -199,7 +199,10 @@ class Workshop:
                 model=self.upkeep(),
             )
             self.resources.push_async_callback(self._memories.close)
-        return await self._memories.open()
+        from artoo.runtime.remembering import WithoutSecrets
+
+        found = await self._memories.open()
+        return replace(found, remember=WithoutSecrets(found.remember, self.redacted))
 
     def upkeep(self) -> UpkeepModel | None:
         """The model of what memory does by itself, on its own budget; None: none is to be asked.
