@@ -10,6 +10,7 @@ from artoo.contracts.tags import (
     TAG_LENGTH,
     Pair,
     doubt_pair,
+    here,
     is_kind,
     is_wide,
     kind_of,
@@ -17,6 +18,7 @@ from artoo.contracts.tags import (
     macro_pair,
     micro_pair,
     pair_named,
+    placed,
     slug,
     target_of,
     thing_pair,
@@ -134,6 +136,20 @@ def test_keys_fit(space: str, entity: str) -> None:
     longest = "i" * 64
     for key in (keys.evidence(part, longest), keys.rule(part, longest), keys.worked(space, part)):
         assert len(key) <= 511
+
+
+def test_a_target_is_kept_where_it_is() -> None:
+    """A target has its project before it, once, and loses it there alone; what is the same everywhere stays."""
+    pair = micro_pair("read_file", "a.txt")
+    kept = placed(pair, "/home/ada/shop/")
+    assert kept == micro_pair("read_file", "/home/ada/shop/a.txt") == placed(kept, "/elsewhere")
+    assert here(kept, "/home/ada/shop") == pair
+    assert here(kept, "/home/ada/shop2") is None and here(pair, "") == pair
+    for same in (micro_pair("fetch", "https://x.org/a"), micro_pair("read_file", "~/a"), tool_pair("glob")):
+        assert placed(same, "/p") == same
+    assert here(tool_pair("glob"), "/p") == tool_pair("glob")
+    command = micro_pair("shell:curl", "curl https://x.org")
+    assert here(placed(command, "/p"), "/p") == command
 
 
 def test_doubt_is_kept_by_intent() -> None:

@@ -13,7 +13,7 @@ from artoo import tool
 from artoo.contracts.memory import Megram, MegramState, MemoryAction, MemoryRead, MemoryWritten
 from artoo.contracts.plan import Plan
 from artoo.contracts.solution import PlanDirective
-from artoo.contracts.tags import Pair, kind_pair, micro_pair, tool_pair
+from artoo.contracts.tags import Pair, kind_pair, micro_pair, placed, tool_pair
 from artoo.memory.service import SharedMemory
 from artoo.runtime.system import SystemClock, UuidIds
 from artoo.testing import Asked
@@ -152,7 +152,7 @@ async def test_every_write_is_on_the_stream(world: World) -> None:
         for each in ended.all(MemoryWritten)
     }
     assert ended.directives == ["break_symmetry", "break_symmetry", "accept"]
-    entities = ("path:alpha", "intent:look_up_alpha", "env:local")
+    entities = (f"path:{world.project}/alpha", "intent:look_up_alpha", "env:local")
     for name in ("old_index", "stale_cache"):
         for entity in entities:
             assert taught["break_symmetry", f"tool:{name}", entity] == (0.85, -1.0, 0.05)
@@ -175,7 +175,7 @@ async def test_what_worked_is_suggested(world: World) -> None:
 async def test_mixed_experience_is_caution(world: World) -> None:
     """Five great and five terrible outcomes are Caution, not Ignore, and the call asks first; the answer of nobody
     is no."""
-    pair = micro_pair("new_index", "alpha")
+    pair = placed(micro_pair("new_index", "alpha"), str(world.project))
     await experience(world, pair, sigma=1.0, times=5)
     await experience(world, pair, sigma=-1.0, times=5)
     ended = await play(world, "alpha", Travelling())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 from scenario import Ended, Script, World, gives_up, judged, matches, plan, python, shell, subtask
 
@@ -18,7 +20,7 @@ from artoo.contracts.memory import (
 )
 from artoo.contracts.plan import Plan
 from artoo.contracts.request import Turn
-from artoo.contracts.tags import Pair, macro_pair, thing_pair, tool_pair
+from artoo.contracts.tags import Pair, macro_pair, micro_pair, placed, slug, thing_pair, tool_pair
 from artoo.memory.service import SharedMemory
 from artoo.runtime.system import SystemClock, UuidIds
 
@@ -33,7 +35,15 @@ async def remember(world: World, *megrams: Megram) -> None:
     await memory.close()
 
 
-def megram(pair: Pair, sigma: float, *, level: Level = Level.MEGRAM, content: str = "", days: float = 0) -> Megram:
+def megram(
+    pair: Pair,
+    sigma: float,
+    *,
+    level: Level = Level.MEGRAM,
+    content: str = "",
+    days: float = 0,
+    intent: str | None = None,
+) -> Megram:
     """An entry of some days ago; a rule when it is of level C."""
     rule = level is Level.COMMON_SENSE
     return Megram.model_validate(
@@ -48,6 +58,7 @@ def megram(pair: Pair, sigma: float, *, level: Level = Level.MEGRAM, content: st
             "f": 1.0 if rule else 0.9,
             "sigma": sigma,
             "k": 0.0 if rule else 0.05,
+            "origin": {"intent": intent},
         }
     )
 
@@ -84,7 +95,7 @@ async def test_that_was_wrong_speaks_against_what_it_taught(world: World) -> Non
 
 
 async def test_no_secret_is_remembered(world: World) -> None:
-    """What memory keeps of a command and of a request has no secret: it comes back in the prompts of other tasks."""
+    """What memory keeps of a command and a request has no secret: it comes back in the prompts of other tasks."""
     key = "sk-" + "proj-9fK3jd82hDkq0Zx81LmQpT7aBcD4eFgH"
     command = f"printf 'TOKEN={key}' > cfg.env; wc -c cfg.env"
     script: Script = {
@@ -130,6 +141,26 @@ async def test_a_script_that_failed_does_not_ban_python(world: World) -> None:
     (asked,) = ended.asked("Plan")
     assert ended.all(Plan)[0].must_not.tools == ()
     assert "Caution:\n" not in asked.user and "Must not use" not in asked.user
+
+
+async def test_what_was_learnt_of_a_file_stays_in_its_project(world: World, tmp_path: Path) -> None:
+    """Files of one name in two projects are two files: only the one that failed is forbidden, under its own name;
+    and files that the request does not name are not put forward.
+    """
+    world.file("a.txt", "x\n")
+    bad = placed(micro_pair("read_file", "a.txt"), str(world.project))
+    good = placed(micro_pair("read_file", "b.txt"), str(world.project))
+    await remember(world, megram(bad, -1.0), megram(good, 1.0, content="read well", intent=slug(COUNT)))
+    at_home = await count(world)
+    assert at_home.all(Plan)[0].must_not.targets == (("read_file", "a.txt"),)
+    assert "- a.txt (with read_file)" in at_home.asked("Plan")[0].user
+    assert "b.txt" not in at_home.asked("Plan")[0].user
+    other = replace(world, project=tmp_path / "other")
+    other.project.mkdir()
+    other.file("a.txt", "y\n")
+    elsewhere = await count(other)
+    assert elsewhere.all(Plan)[0].must_not.targets == ()
+    assert "Must not use" not in elsewhere.asked("Plan")[0].user
 
 
 async def test_macro_avoid_is_advice(world: World) -> None:
@@ -184,7 +215,7 @@ def flaky(name: str) -> str:
 async def test_a_drafted_pair_that_memory_avoids_is_refused(world: World) -> None:
     """A plan that names an avoided pair is refused with the reason, and mended."""
     world.file("a.txt", "x\n")
-    await remember(world, *[megram(Pair("tool:flaky", "path:old.csv"), -1.0) for _ in range(2)])
+    await remember(world, *[megram(Pair("tool:flaky", f"path:{world.project}/old.csv"), -1.0) for _ in range(2)])
     script = {
         "Plan": [
             plan(subtask("ask about old.csv", tool="flaky")),

@@ -1,7 +1,7 @@
 """Tags: the one vocabulary under which experience is written and found again (paper, section 6.2).
 
     macro   intent:<slug>    / env:local        one per terminal state
-    micro   tool:<identity>  / path:<target>    one per blocked or matched pair
+    micro   tool:<identity>  / path:<target>    one per blocked or matched pair, where it was (see `placed`)
     wide    tool:<identity>  / env:local        the same lesson beyond one target
     kind    tool:<identity>  / intent:<slug>    the same lesson for one kind of request
     thing   thing:<slug>     / env:local        where a named thing was found (level K)
@@ -72,6 +72,26 @@ def micro_pair(identity: str, target: str) -> Pair:
     return Pair(_bounded(f"tool:{identity}"), _bounded(f"path:{target}"))
 
 
+def placed(pair: Pair, project: str) -> Pair:
+    """A micro pair as memory keeps it. What a target means, a file's name or a command, its project decides: it has
+    the project's path before it, unless it is the same everywhere (an absolute path, an address). Others stay as
+    they are.
+    """
+    target = target_of(pair)
+    if not target or not project or target.startswith(("/", "~")) or _is_address(target):
+        return pair
+    return Pair(pair.space, _bounded(f"{_below(project)}{target}"))
+
+
+def here(pair: Pair, project: str) -> Pair | None:
+    """A pair of memory's as tools take it in `project`; None when it is about something in another place."""
+    target = target_of(pair)
+    if target is None or not project or _is_address(target):
+        return pair
+    below = _below(project)
+    return pair._replace(entity=f"path:{pair.entity[len(below) :]}") if pair.entity.startswith(below) else None
+
+
 def tool_pair(identity: str) -> Pair:
     """The pair of a tool whatever its target."""
     return Pair(_bounded(f"tool:{identity}"), LOCAL)
@@ -125,6 +145,15 @@ def is_kind(pair: Pair) -> bool:
 def target_of(pair: Pair) -> str | None:
     """The target that a micro pair is about, or None."""
     return pair.entity.removeprefix("path:") if pair.entity.startswith("path:") else None
+
+
+def _below(project: str) -> str:
+    return f"path:{project.rstrip('/')}/"
+
+
+def _is_address(target: str) -> bool:
+    scheme, separator, _ = target.partition("://")
+    return bool(separator) and scheme.isalnum()
 
 
 def _fold(text: str) -> str:

@@ -220,7 +220,7 @@ class TaskRun:
             asker,
             self._offered,
             WatchedSurroundings(surroundings, stage.eyes(port)),
-            Counsel(port, recall),
+            Counsel(port, recall, self._settings.project),
             most_subtasks=self._settings.most_subtasks,
             heuristics=self._settings.heuristics,
         )
@@ -264,8 +264,8 @@ class TaskRun:
         stage = self._stage
         if stage.memory is None:
             return None
-        recall = WatchedRecall(stage.memory.recall, stage.eyes(port))
-        return Experience(port, recall, stage.memory.remember, stage.clock, stage.ids(Role.SOLVER))
+        recall, ids = WatchedRecall(stage.memory.recall, stage.eyes(port)), stage.ids(Role.SOLVER)
+        return Experience(port, recall, stage.memory.remember, stage.clock, ids, self._settings.project)
 
     def _pair(self, subtask: SubTask) -> Pair:
         """The effector agent of one subtask."""

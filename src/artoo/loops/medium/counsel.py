@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import Calibration, MemoryAction, MemoryRead, Potentials
+from artoo.contracts.memory import Calibration, CalibrationEntry, MemoryAction, MemoryRead, Potentials
 from artoo.contracts.plan import Caution, PlannedSubTask
-from artoo.contracts.tags import Pair, macro_pair, micro_pair
+from artoo.contracts.tags import Pair, macro_pair, micro_pair, placed, target_of
 from artoo.loops.medium.advice import Advice, advice_from, caution_of, in_words, mentions, pairs_of
 from artoo.ports.bus import Port
 from artoo.ports.recall import Recall
@@ -22,11 +22,13 @@ _MOST_MISSING = 8
 class Counsel:
     """Memory's part in planning one task. A store that fails is reported once, and not asked again.
 
-    `recall` None: memory is off, and nothing is read or reported.
+    `recall` None: memory is off, and nothing is read or reported. What is asked of targets is asked of those in
+    `project`.
     """
 
     port: Port
     recall: Recall | None
+    project: str = ""
 
     async def before(
         self, intent: str, specs: Sequence[ToolSpec], missing: Sequence[str], cause: Envelope
@@ -36,16 +38,18 @@ class Counsel:
             return Advice()
         macro = macro_pair(intent)
         try:
-            worked = [entry.pair for entry in await self.recall.alternatives(intent)]
+            good = [entry.pair for entry in await self.recall.alternatives(intent)]
+            worked = [pair for pair in good if target_of(pair) is None]  # files of other requests are no advice
             pairs = pairs_of(specs, await self.recall.tool_pairs(), worked, intent, missing[:_MOST_MISSING])
-            found = await self.recall.calibrate(intent, pairs)
+            named = {placed(pair, self.project): pair for pair in pairs}
+            found = await self.recall.calibrate(intent, tuple(named))
         except MemoryStoreError as error:
             self._give_up(macro, error, cause)
             return Advice()
         self.port.publish(_read(macro, len(pairs) + 1, found), cause=cause)
         for overruled in found.contradicted:
             self.port.publish(overruled, cause=cause)
-        return advice_from(found, specs, worked)
+        return advice_from(_named(found, named), specs, worked)
 
     async def on_draft(
         self, subtasks: Sequence[PlannedSubTask], cause: Envelope
@@ -61,25 +65,36 @@ class Counsel:
             return [], ()
         first = named[0][1]
         try:
-            live = await self.recall.potentials_of([pair for _, pair in named])
+            live = await self.recall.potentials_of([placed(pair, self.project) for _, pair in named])
         except MemoryStoreError as error:
             self._give_up(first, error, cause)
             return [], ()
+        known = [(number, pair, entry) for (number, pair), entry in zip(named, live, strict=True)]
         telling = tuple(entry for entry in live if entry.action is not MemoryAction.IGNORE)
         self.port.publish(
             MemoryRead(space=first.space, entity=first.entity, pairs=len(named), potentials=telling), cause=cause
         )
         refused = [
             f"subtask {number} uses {in_words(pair)}, which failed on it before (balance {entry.decision:+.2f})"
-            for (number, pair), entry in zip(named, live, strict=True)
+            for number, pair, entry in known
             if entry.action is MemoryAction.AVOID
         ]
-        asked = (caution_of(entry.pair) for entry in telling if entry.action is MemoryAction.CAUTION)
+        asked = (caution_of(pair) for _, pair, entry in known if entry.action is MemoryAction.CAUTION)
         return refused, tuple(dict.fromkeys(caution for caution in asked if caution is not None))
 
     def _give_up(self, pair: Pair, error: MemoryStoreError, cause: Envelope) -> None:
         self.recall = None
         self.port.publish(MemoryRead(space=pair.space, entity=pair.entity, error=str(error)), cause=cause)
+
+
+def _named(found: Calibration, named: Mapping[Pair, Pair]) -> Calibration:
+    """The advice about pairs as the request names them."""
+
+    def of(entries: Sequence[CalibrationEntry]) -> tuple[CalibrationEntry, ...]:
+        return tuple(one.model_copy(update=named.get(one.pair, one.pair)._asdict()) for one in entries)
+
+    lists = {"should_prefer": found.should_prefer, "must_not": found.must_not, "caution": found.caution}
+    return found.model_copy(update={name: of(entries) for name, entries in lists.items()})
 
 
 def _read(macro: Pair, pairs: int, found: Calibration) -> MemoryRead:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import MegramState, MemoryRead, MemoryWritten, Origin, RuleContradicted
 from artoo.contracts.request import TaskSpec
-from artoo.contracts.tags import Pair, macro_pair, slug, target_of
+from artoo.contracts.tags import Pair, here, macro_pair, placed, slug, target_of
 from artoo.control.potentials import DEMOTED_DECAY, Stimulus, dissonance
 from artoo.loops.lesson import Lesson
 from artoo.loops.medium.advice import in_words
@@ -23,26 +23,29 @@ from artoo.ports.remember import Remember
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """Both sides of memory, and what a record needs: time, identifiers, and a place on the stream."""
+    """Both sides of memory, and what a record needs: time, identifiers, the project, and a place on the stream."""
 
     port: Port
     recall: Recall
     remember: Remember
     clock: Clock
     ids: Ids
+    project: str = ""
 
     def teach(self, lessons: Iterable[Lesson], intent: str, cause: Envelope) -> None:
         """Queues each lesson as a megram and publishes it; never waits."""
         for lesson in lessons:
             origin = Origin(task_id=self.port.task_id, intent=slug(intent))
-            megram = lesson.megram(self.ids.new(), self.clock.now(), origin)
+            where = replace(lesson, pair=placed(lesson.pair, self.project))
+            megram = where.megram(self.ids.new(), self.clock.now(), origin)
             self.remember.write(megram)
             self.port.publish(MemoryWritten.of(megram), cause=cause)
 
     async def alternatives(self, intent: str, cause: Envelope) -> tuple[str, ...]:
         """What worked for the same intent, in words; nothing when memory cannot be read."""
         try:
-            return tuple(dict.fromkeys(in_words(each.pair) for each in await self.recall.alternatives(intent)))
+            good = [here(each.pair, self.project) for each in await self.recall.alternatives(intent)]
+            return tuple(dict.fromkeys(in_words(pair) for pair in good if pair is not None))
         except MemoryStoreError as error:
             self._report(intent, error, cause)
             return ()
