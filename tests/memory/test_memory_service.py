@@ -155,6 +155,25 @@ async def test_calibration_reaches_the_plan(memory: MemoryStore, make: Make) -> 
     assert advice.known == ("/home/me/b.xlsx",)
 
 
+async def test_advice_quotes_what_speaks_for_it(memory: MemoryStore, make: Make) -> None:
+    """A recommendation quotes the newest success, a warning the newest failure, whatever came last."""
+    macro, glob, shell = macro_pair("find all pdf files"), tool_pair("glob"), tool_pair("shell:find")
+    megrams = [
+        make(macro, "accept", content="was done with glob"),
+        make(macro, "accept", content="was done with glob"),
+        make(macro, "abandon", content="was abandoned before"),
+        make(glob, "abandon", content="saw too much"),
+        make(glob, "accept", content="saw it"),
+        *[make(shell, "abandon") for _ in range(9)],
+        *[make(shell, "accept", content="once in a while") for _ in range(5)],
+    ]
+    await write_all(memory, megrams)
+    advice = await memory.calibrate("find all pdf files", [glob, shell])
+    assert [entry.content for entry in advice.should_prefer] == ["was done with glob"]
+    assert [entry.content for entry in advice.caution if entry.pair == glob] == ["saw too much"]
+    assert [entry.content for entry in (*advice.caution, *advice.must_not) if entry.pair == shell] == [""]
+
+
 async def test_a_place_that_was_wrong_is_not_known_any_more(memory: MemoryStore, make: Make) -> None:
     """Feedback against a place outweighs it: calibration does not repeat what a person has called wrong."""
     pair = thing_pair("budget")

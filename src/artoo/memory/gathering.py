@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from artoo.contracts.memory import Megram, MemoryAction, Potentials
 from artoo.contracts.tags import Pair
-from artoo.memory import reading
+from artoo.memory import keys, reading
 from artoo.memory.environment import Transaction
 
 RULES = 10
+RECENT = 5
 KNOWN = 10
 NOTES = 3
 HYPOTHESES = 3
@@ -42,13 +43,21 @@ def gather(transaction: Transaction, macro: Pair, asked: Sequence[Pair], now_us:
         rules=rules,
         noted=frozenset(rule.id for rule in rules if reading.spoken_against(transaction, rule)),
         contents={
-            found.pair: reading.latest_content(transaction, found.pair)
+            found.pair: telling(found, reading.newest(transaction, keys.pair_part(found.pair), RECENT))
             for found in live
             if found.action is not MemoryAction.IGNORE
         },
         known=(*_notes(transaction, macro), *_places(transaction, things, now_us))[:KNOWN],
         hypotheses=tuple(reading.hypotheses(transaction, macro, HYPOTHESES)),
     )
+
+
+def telling(found: Potentials, newest: Sequence[Megram]) -> str:
+    """What the newest entry says that speaks as the sums do: what went well where it is recommended, else what did
+    not. Empty when none of these does: a warning that quotes a success contradicts itself.
+    """
+    side = 1 if found.action is MemoryAction.EXPLOIT else -1
+    return next((each.content for each in newest if each.sigma * side > 0), "")
 
 
 def _notes(transaction: Transaction, macro: Pair) -> list[str]:

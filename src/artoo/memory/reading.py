@@ -109,11 +109,6 @@ def pair_of(transaction: Transaction, part: bytes) -> Pair | None:
     return None
 
 
-def latest_content(transaction: Transaction, pair: Pair) -> str:
-    """The content of the pair's newest direct evidence; empty when it has none."""
-    return next((megram.content for megram in newest(transaction, keys.pair_part(pair), 1)), "")
-
-
 def known(transaction: Transaction, pair: Pair, limit: int) -> list[Megram]:
     """The K entries of a pair, newest first. Looks at 10,000 entries of it at most."""
     entries = islice(signals(transaction, keys.pair_part(pair)), SCANNED)

@@ -156,7 +156,7 @@ def _said(
             continue
         elif entry.content:
             yield f"{in_words(entry.pair)}: {entry.content}"
-        elif good:
+        elif good and tool_of(entry.pair) is not None:
             yield in_words(entry.pair)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from artoo.contracts.memory import Megram, MemoryAction
 from artoo.contracts.tags import Pair
-from artoo.memory.gathering import HYPOTHESES, KNOWN, NOTES, RULES, Facts
+from artoo.memory.gathering import HYPOTHESES, KNOWN, NOTES, RECENT, RULES, Facts, telling
 from artoo.memory.postgres import reading, rows
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def gather(connection: Connection, macro: Pair, asked: Sequence[Pair], now_us: i
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         sums = reading.ask_sums(connection, (*others, *things), now_us)
         found_rules = reading.ask_rules(connection, others, RULES)
-        found_newest = reading.ask_newest(connection, others, 1)
+        found_newest = reading.ask_newest(connection, others, RECENT)
         found_said = reading.ask_dissonance(connection, others)
         found_known = reading.ask_known(connection, (macro, *things), KNOWN)
         guesses = reading.ask_guesses(connection, macro, HYPOTHESES)
@@ -39,7 +39,7 @@ def gather(connection: Connection, macro: Pair, asked: Sequence[Pair], now_us: i
         rules=tuple(rule for at in sorted(rules) for rule in rules[at]),
         noted=frozenset(_noted(rules, said, newest)),
         contents={
-            found.pair: newest[at][0].content if at in newest else ""
+            found.pair: telling(found, newest.get(at, ()))
             for at, found in enumerate(live)
             if found.action is not MemoryAction.IGNORE
         },
